@@ -1,0 +1,1 @@
+"""What scalebook thinks with: pure functions over plain data, standard library only."""
