@@ -1,0 +1,120 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/demo and scripts/test prepare themselves, or say in a sentence why they cannot."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def make_checkout(path):
+    path.mkdir(parents=True)
+    shutil.copytree(ROOT / "scripts", path / "scripts")
+    (path / "empty.txt").write_text("")
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    return make_checkout(tmp_path / "checkout")
+
+
+def run(command, cwd="/", **environment):
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env={**os.environ, **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def with_lib(checkout, code, **environment):
+    return run(["bash", "-c", f'set -euo pipefail; . "{checkout}/scripts/lib.sh"; {code}'], **environment)
+
+
+@pytest.mark.parametrize("script", ["demo", "test"])
+def test_help_needs_nothing_installed(checkout, script):
+    done = run([checkout / "scripts" / script, "--help"])
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"usage: scripts/{script}" in done.stdout
+    assert not (checkout / ".venv").exists()
+
+
+@pytest.mark.parametrize("name", ["with space", "it's", "a:b", "$HOME", "{{ x }}"])
+def test_a_path_that_ansible_cannot_work_in_is_refused(tmp_path, name):
+    done = run([make_checkout(tmp_path / name) / "scripts/demo"])
+    assert done.returncode == 1
+    assert "Move it to a path of letters" in done.stderr
+
+
+def test_a_world_writable_checkout_is_refused_with_its_cure(checkout):
+    checkout.chmod(0o777)
+    done = run([checkout / "scripts/demo"])
+    assert done.returncode == 1
+    assert f"Cure: chmod o-w '{checkout}'" in done.stderr
+
+
+@pytest.mark.parametrize("locale", ["C", "xx_XX.UTF-8"])
+def test_a_locale_without_utf8_is_replaced(checkout, locale):
+    assert with_lib(checkout, "check_place; locale charmap", LC_ALL=locale).stdout == "UTF-8\n"
+
+
+def test_settings_that_lead_python_astray_are_dropped(checkout):
+    assert with_lib(checkout, 'echo "${PYTHONPATH-gone}"', PYTHONPATH="/nowhere").stdout == "gone\n"
+
+
+def test_a_shim_that_fails_is_no_python(checkout, tmp_path):
+    shims = tmp_path / "shims"
+    shims.mkdir()
+    for name, line in {"python3": "exit 127", "python3.13": f'exec {sys.executable} "$@"'}.items():
+        (shims / name).write_text(f"#!/bin/sh\n{line}\n")
+        (shims / name).chmod(0o755)
+    done = with_lib(checkout, "find_python", PATH=f"{shims}:/usr/bin:/bin")
+    assert done.stdout == f"{shims}/python3.13\n"
+
+
+def test_a_python_without_ensurepip_is_not_usable(checkout, tmp_path):
+    python = tmp_path / "python3"
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.exit(1)"\n')
+    python.chmod(0o755)
+    assert with_lib(checkout, f"usable_python {python} || echo no").stdout == "no\n"
+
+
+def test_without_python_and_apt_the_cure_is_named(checkout):
+    done = with_lib(
+        checkout, "usable_python() { false; }; install_python() { false; }; prepare_venv empty.txt"
+    )
+    assert done.returncode == 1
+    assert "sudo apt-get install python3-venv" in done.stderr
+
+
+def test_an_unreachable_registry_is_named(checkout):
+    (checkout / "pins.txt").write_text(f"scalebook-absent==1 --hash=sha256:{'0' * 64}\n")
+    closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": "1"}
+    done = with_lib(checkout, "prepare_venv pins.txt", **closed)
+    assert done.returncode == 1
+    assert "the package registry cannot be reached from here" in done.stderr
+    assert not (checkout / ".venv/.scalebook-pins.txt").exists()
+
+
+@pytest.mark.slow
+def test_the_environment_is_made_once_and_again_after_a_move(checkout):
+    again = "prepare_venv empty.txt"
+    assert "Installing empty.txt" in with_lib(checkout, again).stdout
+    assert with_lib(checkout, again).stdout == ""
+
+    (checkout / ".venv/.scalebook-empty.txt").unlink()  # as an interrupted install leaves it
+    assert "Installing empty.txt" in with_lib(checkout, again).stdout
+
+    moved = checkout.rename(checkout.with_name("moved"))
+    assert "Installing empty.txt" in with_lib(moved, again).stdout
+    assert f"{moved}/.venv/bin/python" in (moved / ".venv/bin/pip").read_text()
