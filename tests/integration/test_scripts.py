@@ -99,7 +99,11 @@ def test_without_python_and_apt_the_cure_is_named(checkout):
 
 def test_an_unreachable_registry_is_named(checkout):
     (checkout / "pins.txt").write_text(f"scalebook-absent==1 --hash=sha256:{'0' * 64}\n")
-    closed = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": "1"}
+    closed = {
+        "PIP_INDEX_URL": "http://127.0.0.1:9/simple",
+        "PIP_CONFIG_FILE": "/dev/null",
+        "PIP_RETRIES": "1",
+    }
     done = with_lib(checkout, "prepare_venv pins.txt", **closed)
     assert done.returncode == 1
     assert "the package registry cannot be reached from here" in done.stderr

@@ -1,0 +1,186 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the house that hold for every file: what is searched for here must not be found."""
+
+import ast
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# The patterns below would match themselves; recordings and locks are not our text.
+NOT_OURS = ("tests/data/", "LICENSE", "requirements.txt", "requirements-dev.txt", Path(__file__).name)
+
+
+def project_files():
+    """Return the files git knows or would take, as paths relative to the root."""
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:  # an unpacked archive
+        hidden = {".venv", ".scalebook", "results", "artifacts"}
+        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+        names = [str(path) for path in paths if path.parts[0] not in hidden]
+    return sorted(name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink())
+
+
+FILES = project_files()
+
+
+def lines_of(*endings):
+    """Yield (place, line, lines before and after) of every text file of ours with one of the endings."""
+    for name in FILES:
+        if name.startswith(NOT_OURS) or name.endswith(NOT_OURS[-1]) or not name.endswith(endings or ("",)):
+            continue
+        try:
+            lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        except UnicodeDecodeError:
+            continue  # a binary file
+        for index, line in enumerate(lines):
+            yield f"{name}:{index + 1}", line, lines[max(0, index - 2) : index + 2]
+
+
+def found(pattern, *endings, flags=re.IGNORECASE):
+    search = re.compile(pattern, flags).search
+    return [f"{place}: {line.strip()}" for place, line, _ in lines_of(*endings) if search(line)]
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"StrictHostKeyChecking[\s=:'\"]+(no|off|accept-new)\b",
+        r"UserKnownHostsFile[\s=:'\"]+/dev/null",
+        r"host_key_checking[\s=:'\"]+(false|no|off|0)\b",
+        r"(ssh|paramiko)_host_key_(auto_add|checking)[\s=:'\"]+(true|false|no)\b",
+    ],
+)
+def test_no_file_weakens_host_key_checking(pattern):
+    assert found(pattern) == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\btrusted=yes",
+        r"--?allow-(unauthenticated|insecure)",
+        r"allow_unauthenticated:\s*(true|yes)",
+        r"disable_gpg_check:\s*(true|yes)",
+        r"validate_certs:\s*(false|no)\b",
+        r"(curl|wget)\b.*(\s-k\b|--insecure|--no-check-certificate)",
+        r"--trusted-host",
+        r"http\.sslVerify[\s=]+false",
+    ],
+)
+def test_no_file_takes_what_nobody_signed(pattern):
+    assert found(pattern) == []
+
+
+def test_no_task_ignores_errors():
+    assert found(r"ignore_errors\s*:", ".yml", ".yaml", ".j2") == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [r"failed_when:\s*false", r"^\s*except[^:]*:\s*pass$", r"contextlib\.suppress", r"\|\|\s*true\b"],
+)
+def test_a_swallowed_error_has_its_reason_beside_it(pattern):
+    search = re.compile(pattern).search
+    bare = [
+        f"{place}: {line.strip()}"
+        for place, line, around in lines_of(".py", ".yml", ".yaml", ".sh", ".j2")
+        if search(line) and not any("#" in near for near in around)
+    ]
+    assert bare == []
+
+
+def test_nothing_is_left_for_later():
+    assert found(r"\b(TODO|FIXME|XXX)\b", flags=0) == []
+
+
+def test_no_file_names_a_place_of_the_machine_it_was_written_on():
+    assert found(r"(?<![\w.}])/(work|root|home/(?!USER\b|you\b)\w+|opt/(wheels|pypi))/") == []
+
+
+def test_no_file_is_larger_than_a_megabyte():
+    assert [name for name in FILES if (ROOT / name).stat().st_size > 1_000_000] == []
+
+
+def test_every_shell_script_stops_at_its_first_error():
+    scripts = [
+        name for name in FILES if name.endswith((".sh", ".sh.j2")) or name.startswith(("scripts/", ".ci/"))
+    ]
+    careless = [
+        name
+        for name in scripts
+        if (text := (ROOT / name).read_text()).startswith("#!") and not re.search(r"^set -\w*eu", text, re.M)
+    ]
+    assert careless == []
+
+
+PYTHON = [name for name in FILES if re.match(r"(?!tests/).*(?<!__init__)\.py$", name)]
+ON_NODES = [name for name in PYTHON if re.match(r"roles/\w+/files/", name)]
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_names_its_licence(name):
+    text = (ROOT / name).read_text()
+    assert (
+        "# Copyright: Contributors to the scalebook project\n# SPDX-License-Identifier: Apache-2.0\n" in text
+    )
+
+
+@pytest.mark.parametrize("name", PYTHON)
+def test_python_runs_no_text_as_code(name):
+    called = {
+        ast.unparse(node.func)
+        for node in ast.walk(ast.parse((ROOT / name).read_text()))
+        if isinstance(node, ast.Call)
+    }
+    assert called.isdisjoint({"eval", "exec", "os.system", "pickle.load", "pickle.loads", "yaml.load"})
+
+
+@pytest.mark.parametrize("name", ON_NODES)
+def test_python_of_the_nodes_keeps_to_3_6(name):
+    tree = ast.parse((ROOT / name).read_text(), feature_version=(3, 6))
+    future = [
+        node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "__future__"
+    ]
+    assert future == []
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
+def test_every_requirement_is_pinned_and_hashed(name):
+    text = (ROOT / name).read_text().replace("\\\n", " ")
+    pins = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    loose = [
+        pin for pin in pins if not re.match(r"[A-Za-z0-9._\[\],-]+==\S+ .*--hash=sha256:[0-9a-f]{64}", pin)
+    ]
+    assert pins and loose == []
+
+
+@pytest.mark.parametrize("name", ["requirements", "requirements-dev"])
+def test_the_lock_holds_what_was_asked_for(name):
+    asked = [
+        line.strip().lower().replace("_", "-")
+        for line in (ROOT / f"{name}.in").read_text().splitlines()
+        if re.match(r"[A-Za-z]", line)
+    ]
+    locked = {
+        match.group().lower().replace("_", "-")
+        for match in re.finditer(r"^[A-Za-z0-9._-]+(?===)", (ROOT / f"{name}.txt").read_text(), re.M)
+    }
+    assert [package for package in asked if package not in locked] == []
+
+
+def test_both_locks_hold_the_same_versions():
+    runtime, development = (
+        set(re.findall(r"^[A-Za-z0-9._-]+==\S+", (ROOT / name).read_text(), re.M))
+        for name in ("requirements.txt", "requirements-dev.txt")
+    )
+    assert runtime <= development

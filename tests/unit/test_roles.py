@@ -1,0 +1,95 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a role exposes is what its argument_specs say, under the role's own name."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLES = sorted(path for path in (ROOT / "roles").glob("*") if path.is_dir())
+WORKLOADS = [role for role in ROLES if (role / "templates/run.sh.j2").exists()]
+
+# The contract of a workload: keys of <role>_workload, and what may be left out.
+REQUIRED = {
+    "title",
+    "unit",
+    "processes_per_node",
+    "models",
+    "model_names",
+    "dtypes",
+    "xla",
+    "warmup",
+    "window",
+}
+REQUIRED |= {"log", "sanity", "oom"}
+
+
+def load(path):
+    return yaml.safe_load(path.read_text()) or {} if path.exists() else {}
+
+
+def documented(role):
+    """Return the options of all entry points of a role; the same option twice must agree."""
+    options = {}
+    for name, spec in load(role / "meta/argument_specs.yml").get("argument_specs", {}).items():
+        for option, fields in (spec.get("options") or {}).items():
+            known = options.setdefault(option, fields)
+            assert known.get("default") == fields.get("default"), f"{name}: another default for {option}"
+    return options
+
+
+def each(roles):
+    return pytest.mark.parametrize("role", roles, ids=lambda role: role.name)
+
+
+@each(ROLES)
+def test_a_role_has_an_argument_spec_that_says_what_it_is_for(role):
+    specs = load(role / "meta/argument_specs.yml").get("argument_specs", {})
+    assert specs and all(spec.get("short_description") for spec in specs.values())
+
+
+@each(ROLES)
+def test_every_default_is_an_option(role):
+    assert set(load(role / "defaults/main.yml")) - set(documented(role)) == set()
+
+
+@each(ROLES)
+def test_the_documented_defaults_are_the_real_ones(role):
+    """A default made of other variables may be told in the description instead."""
+    defaults = load(role / "defaults/main.yml")
+    promised = {name: spec["default"] for name, spec in documented(role).items() if "default" in spec}
+    real = {name: value for name, value in defaults.items() if name in promised or "{{" not in str(value)}
+    assert promised == real
+
+
+@each(ROLES)
+def test_every_option_is_described(role):
+    assert [name for name, spec in documented(role).items() if not spec.get("description")] == []
+
+
+@each(ROLES)
+def test_what_a_role_exposes_bears_its_name(role):
+    names = [*load(role / "defaults/main.yml"), *load(role / "vars/main.yml")]
+    assert [n for n in names if not n.startswith((f"{role.name}_", f"__{role.name}_"))] == []
+
+
+@each(WORKLOADS)
+def test_a_workload_declares_what_the_contract_asks(role):
+    workload = load(role / "vars/main.yml").get(f"{role.name}_workload", {})
+    assert REQUIRED - set(workload) == set()
+    assert {"literal", "step"} <= set(workload["log"])
+
+
+@each(WORKLOADS)
+def test_the_default_model_and_dtypes_of_a_workload_are_among_its_own(role):
+    workload = load(role / "vars/main.yml")[f"{role.name}_workload"]
+    assert set(workload["models"].values()) <= set(workload["model_names"])
+    assert set(workload["models"]) == set(workload["dtypes"])
+
+
+@each(WORKLOADS)
+def test_a_workload_can_be_installed_and_prepared(role):
+    assert (role / "tasks/main.yml").exists()
+    assert (role / "tasks/prepare.yml").exists()
