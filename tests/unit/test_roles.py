@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
-ROLES = sorted(path for path in (ROOT / "roles").glob("*") if path.is_dir())
+ROLES = sorted(path for path in (ROOT / "roles").glob("*") if (path / "tasks/main.yml").exists())
 WORKLOADS = [role for role in ROLES if (role / "templates/run.sh.j2").exists()]
 
 # The contract of a workload: keys of <role>_workload, and what may be left out.
