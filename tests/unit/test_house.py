@@ -94,7 +94,7 @@ def test_a_swallowed_error_has_its_reason_beside_it(pattern):
     bare = [
         f"{place}: {line.strip()}"
         for place, line, around in lines_of(".py", ".yml", ".yaml", ".sh", ".j2")
-        if search(line) and not any("#" in near for near in around)
+        if search(line) and not place.startswith("tests/") and not any("#" in near for near in around)
     ]
     assert bare == []
 
