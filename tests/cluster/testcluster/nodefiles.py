@@ -1,0 +1,52 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The files a node has beyond its image: what an administrator gives to a bare host."""
+
+import io
+import tarfile
+import time
+
+from .hostsettings import BUNDLE, HostSettings
+
+
+def contents(host: HostSettings, public_key: str, known_bundle: str) -> dict:
+    """Return {path below /: text}: the way in, and the machine's own ways to package registries.
+
+    public_key: who may log in as root. known_bundle: the CA bundle of the image.
+    """
+    files = {
+        "root/.ssh/authorized_keys": public_key,
+        "etc/environment": "".join(f'{key}="{value}"\n' for key, value in host.env.items()),
+        "etc/apt/apt.conf.d/90host": "".join(f"{line}\n" for line in host.apt_settings),
+    }
+    if host.apt_sources:
+        files["etc/apt/sources.list"] = "".join(f"{line}\n" for line in host.apt_sources)
+    if host.pip:
+        lines = ("{} = {}\n".format(key, value.replace("\n", "\n  ")) for key, value in host.pip.items())
+        files["etc/pip.conf"] = "[global]\n" + "".join(lines)
+    extra = host.extra_certificates(known_bundle)
+    if extra:
+        # Both places: the bundle at once, and the folder from which update-ca-certificates, which any
+        # later package may run, makes the bundle anew. (Over a mounted bundle it would fail.)
+        files[BUNDLE.lstrip("/")] = known_bundle + "".join(extra.values())
+        files.update({f"usr/local/share/ca-certificates/{name}": pem for name, pem in extra.items()})
+    return files
+
+
+def pack(files: dict) -> bytes:
+    """Return a tar of the files, owned by root; those below /root are for root alone."""
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        folder = tarfile.TarInfo("root/.ssh")
+        folder.type, folder.mode = tarfile.DIRTYPE, 0o700
+        tar.addfile(folder)
+        for path, text in files.items():
+            data = text.encode()
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mtime = len(data), int(time.time())
+            entry.mode = 0o600 if path.startswith("root/") else 0o644
+            tar.addfile(entry, io.BytesIO(data))
+        end = tar.offset
+    # Without tarfile's padding: Podman's reader leaves at the end mark, and `podman cp` then fails
+    # now and then with "broken pipe" on what follows.
+    return buffer.getvalue()[: end + 2 * tarfile.BLOCKSIZE]

@@ -1,0 +1,218 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes: one network, one container each."""
+
+import concurrent.futures
+import ipaddress
+import json
+import socket
+import time
+
+from . import image, nodefiles
+from .access import Access
+from .base import LABEL, STATE, ClusterError, run, say, write
+from .engine import Engine
+from .hostsettings import HostSettings
+
+DEFAULT_NET = "10.11.0"
+MOST = 4
+
+
+class Cluster:
+    """Up to four nodes on one subnet.
+
+    net: first three numbers of the subnet, node k has address net.(k+1). The default net's files lie
+    in .scalebook/test-cluster itself; another net is a second, independent cluster in a folder below.
+    """
+
+    def __init__(self, engine: Engine, net: str = DEFAULT_NET) -> None:
+        try:
+            self.subnet = str(ipaddress.IPv4Network(f"{net}.0/24"))
+        except ValueError:
+            raise ClusterError(f"--net {net!r}: give three numbers such as {DEFAULT_NET}") from None
+        self.engine = engine
+        self.net = net
+        self.folder = STATE if net == DEFAULT_NET else STATE / net
+        self.network = f"scalebook-test-{net}"
+        self.bridge = f"sb{net}"
+        self.access = Access(self.folder, net)
+
+    def name(self, number: int) -> str:
+        """Return the container's name; the host name inside is always NODE<number>."""
+        return f"NODE{number}" if self.net == DEFAULT_NET else f"NODE{number}.{self.net}"
+
+    def address(self, number: int) -> str:
+        return f"{self.net}.{number + 1}"
+
+    # -- network ---------------------------------------------------------------------------------
+
+    def ensure_network(self, mtu: int) -> None:
+        """Make the bridge, unless it is there; refuse to share the subnet with anything else."""
+        if self.engine.inspect("network", self.network):
+            return
+        self._refuse_taken_subnet()
+        options = ["--driver", "bridge", "--subnet", self.subnet, "--gateway", f"{self.net}.1"]
+        options += ["--label", f"{LABEL}={self.folder}"]
+        if self.engine.name == "podman":
+            # The MTU of the way out: 1500 bytes would be dropped without a word where that has 1400.
+            options += ["--disable-dns", "--opt", f"mtu={mtu}"]
+        else:
+            options += ["--opt", f"com.docker.network.bridge.name={self.bridge}"]
+            options += ["--opt", f"com.docker.network.driver.mtu={mtu}"]
+        self.engine("network", "create", *options, self.network)
+        if self.engine.name == "podman":
+            self._name_bridge()
+
+    def _name_bridge(self) -> None:
+        """Give the bridge our own name in Podman's record of the network.
+
+        Podman's choice, podman1 and so on, may be that of another Podman's network which is not up
+        just now; `network create --interface-name` is not there before Podman 4.6.
+        """
+        record = STATE / "networks" / f"{self.network}.json"
+        text = record.read_text()
+        write(record, json.dumps({**json.loads(text), "network_interface": self.bridge}, indent=2))
+
+    def _refuse_taken_subnet(self) -> None:
+        wanted = ipaddress.IPv4Network(self.subnet)
+        for line in run(["ip", "-4", "-o", "addr", "show"]).stdout.splitlines():
+            fields = line.split()
+            if ipaddress.IPv4Interface(fields[3]).network.overlaps(wanted):
+                raise ClusterError(
+                    f"{self.subnet} is taken: interface {fields[1]} has {fields[3]}. If that is another "
+                    "checkout's test cluster, run its tests/cluster/down; else choose a subnet: --net 10.12.0"
+                )
+
+    # -- containers ------------------------------------------------------------------------------
+
+    def existing(self) -> dict:
+        """Return {container name: inspect data} of this cluster's containers."""
+        label = f"label={LABEL}={self.folder}"
+        names = self.engine("ps", "-a", "--filter", label, "--format", "{{.Names}}").stdout.split()
+        found = {name: self.engine.inspect("container", name) for name in names}
+        return {name: data for name, data in found.items() if data}
+
+    def ensure_node(self, number: int, found: dict | None, host: HostSettings, mounts: list) -> str:
+        """Bring one node to life and return what had to be done: kept, restarted or created."""
+        name, address = self.name(number), self.address(number)
+        if found:
+            done = self._revive(name, address, found)
+            if done:
+                return done
+            self._remove([name])
+        elif self.engine.inspect("container", name):
+            if self.engine.name == "docker":
+                raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
+            self._remove([name])
+        self._create(number, host, mounts)
+        self.engine("start", name)
+        if not answers(address, 30):
+            last = self.engine("logs", "--tail", "5", name, check=False)
+            raise ClusterError(f"sshd on {name} does not answer:\n  {(last.stdout + last.stderr).strip()}")
+        return "created"
+
+    def _revive(self, name: str, address: str, found: dict) -> str | None:
+        """Make a container that exists answer again; say what it took, None when nothing helped."""
+        if found["State"]["Status"] in ("created", "configured", "initialized"):
+            return None  # never started: an interrupted `up` may not have given it its files
+        if found["State"].get("Paused"):
+            self.engine("unpause", name, check=False)
+        elif not found["State"]["Running"]:
+            self.engine("start", name, check=False)
+            return "started" if answers(address, 30) else None
+        plugged = self.network in found["NetworkSettings"]["Networks"]
+        if plugged and answers(address, 3):
+            return "resumed" if found["State"].get("Paused") else "kept"
+        self.engine("stop", "-t", "1", name, check=False)
+        if not plugged:
+            self.engine("network", "connect", "--ip", address, self.network, name, check=False)
+        self.engine("start", name, check=False)
+        return "restarted" if answers(address, 30) else None
+
+    def _create(self, number: int, host: HostSettings, mounts: list) -> None:
+        name = self.name(number)
+        argv = ["create", "--name", name, "--hostname", f"NODE{number}", "--init", "--stop-timeout", "1"]
+        argv += ["--network", self.network, "--ip", self.address(number), "--shm-size", "256m"]
+        argv += ["--label", f"{LABEL}={self.folder}"]
+        if self.engine.name == "podman":
+            # --no-hosts: an /etc/hosts that is a mount could not be replaced by a role.
+            argv += ["--no-hosts", "--systemd=false", "--cgroup-parent", "/scalebook-test"]
+        else:
+            argv += ["--ulimit", "nofile=1024:4096"]
+        for key, value in host.env.items():
+            argv += ["--env", f"{key}={value}"]
+        for mount in [*(f"{folder}:{folder}:ro" for folder in host.folders), *mounts]:
+            argv += ["--volume", mount]
+        self.engine(*argv, image.NAME)
+        public_key = self.access.key.with_suffix(".pub").read_text()
+        files = nodefiles.contents(host, public_key, image.KNOWN_BUNDLE.read_text())
+        if self.engine.name == "podman":
+            # As Debian's installer leaves it: the host's own name is a loopback address.
+            files["etc/hosts"] = f"127.0.0.1 localhost\n127.0.1.1 NODE{number}\n::1 localhost ip6-localhost\n"
+        self.engine("cp", "-", f"{name}:/", data=nodefiles.pack(files))
+
+    def _host_keys(self, number: int) -> list:
+        """Read a node's public host keys inside it, not over the network that they are to secure."""
+        read = ["sh", "-c", "cat /etc/ssh/ssh_host_*_key.pub"]
+        return self.engine("exec", self.name(number), *read).stdout.splitlines()
+
+    # -- up and down -----------------------------------------------------------------------------
+
+    def up(self, host: HostSettings, count: int, fresh: bool, mounts: list) -> None:
+        """Have exactly NODE1..NODE<count> answer over ssh."""
+        self.access.ensure_key()
+        found = self.existing()
+        wanted = [self.name(number) for number in range(1, count + 1)]
+        surplus = [name for name in found if fresh or name not in wanted]
+        if surplus:
+            say("removing " + " ".join(sorted(surplus)))
+            self._remove(surplus)
+            found = {name: data for name, data in found.items() if name not in surplus}
+        if not found:
+            # Addresses that a killed run left reserved go with the network.
+            self.engine("network", "rm", self.network, check=False)
+        self.ensure_network(host.mtu)
+        with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
+            work = {
+                number: pool.submit(self.ensure_node, number, found.get(self.name(number)), host, mounts)
+                for number in range(1, count + 1)
+            }
+            for number, future in work.items():
+                say(f"{self.name(number)} {self.address(number)}: {future.result()}")
+        nodes = {f"NODE{number}": number for number in range(1, count + 1)}
+        self.access.write(
+            {node: self.address(number) for node, number in nodes.items()},
+            {node: self._host_keys(number) for node, number in nodes.items()},
+        )
+        for node in nodes:
+            seen = self.access.hostname(node)
+            if seen != node:
+                raise ClusterError(f"the host at {node}'s address calls itself {seen!r}")
+
+    def down(self) -> list:
+        """Remove containers, network and the files that lead to them; return the names removed."""
+        self.access.remove()
+        names = sorted(self.existing())
+        self._remove(names)
+        if self.engine.inspect("network", self.network):
+            self.engine("network", "rm", self.network)
+        return names
+
+    def _remove(self, names: list) -> None:
+        patience = ["-t", "0"] if self.engine.name == "podman" else []
+        with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
+            list(pool.map(lambda name: self.engine("rm", "-f", *patience, name), names))
+
+
+def answers(address: str, seconds: float) -> bool:
+    """Tell whether an ssh server greets at the address within the time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with socket.create_connection((address, 22), timeout=2) as connection:
+                connection.settimeout(2)
+                if connection.recv(4) == b"SSH-":
+                    return True
+        except OSError:
+            time.sleep(0.1)
+    return False
