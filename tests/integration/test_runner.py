@@ -1,0 +1,29 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""ansible-runner drives the playbooks from the root, with everything that ansible.cfg names."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.slow
+
+
+def test_ansible_runner_plans_a_campaign_from_the_root(tmp_path):
+    done = subprocess.run(
+        [Path(sys.executable).parent / "ansible-runner", "run", ".", "-p", "bench.yml"]
+        + ["--inventory", "inventory/local", "--artifact-dir", tmp_path]
+        + ["--cmdline", '-e "plan_only=true nodes=1,2 bsz=8 campaign=runner-test"'],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "2n1g" in done.stdout
+    assert not (ROOT / "results/runner-test/runs").exists()
