@@ -97,6 +97,26 @@ def test_without_python_and_apt_the_cure_is_named(checkout):
     assert "sudo apt-get install python3-venv" in done.stderr
 
 
+def test_what_the_distribution_lacks_in_age_is_installed_beside_it(checkout, tmp_path):
+    """Its python3 is too old with venv too, so the newest python3.x that apt knows is taken."""
+    fakes = tmp_path / "fakes"
+    fakes.mkdir()
+    log = tmp_path / "apt"
+    for name, body in {
+        "apt-get": f'echo "$*" >> {log}',
+        "apt-cache": 'case "$2" in python3-venv | python3.11-venv) echo "$2 | 1 | here" ;; esac',
+        "sudo": 'shift; exec "$@"',
+    }.items():
+        (fakes / name).write_text(f"#!/bin/sh\n{body}\n")
+        (fakes / name).chmod(0o755)
+    usable = f"usable_python() {{ grep -qs python3.11-venv {log}; }}"
+    path = f"{fakes}:{os.environ['PATH']}"
+    done = with_lib(checkout, f"{usable}; find_python || install_python; find_python >/dev/null", PATH=path)
+    assert done.returncode == 0, done.stderr
+    install = "install -y --no-install-recommends"
+    assert log.read_text() == f"update\n{install} python3-venv\n{install} python3.11-venv\n"
+
+
 def test_an_unreachable_registry_is_named(checkout):
     (checkout / "pins.txt").write_text(f"scalebook-absent==1 --hash=sha256:{'0' * 64}\n")
     closed = {
