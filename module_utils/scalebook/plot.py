@@ -16,9 +16,9 @@ from typing import Any
 
 WIDTH = 420
 PLOT_HEIGHT = 220
-LEFT, RIGHT, TOP, BOTTOM = 50, 50, 38, 44
+LEFT, RIGHT, TOP, BOTTOM = 52, 56, 52, 46
 LEGEND_ROW = 18
-CHARACTER = 6.2  # width of an average character of the 11 px labels, for wrapping the legend
+CHARACTER = 6.6  # width of an average character of the 12 px labels, for wrapping the legend
 
 LIGHT = ("#1b64a5", "#c2410c", "#17805c", "#7c3aed", "#a16207", "#b4235f", "#4d6b14", "#475569")
 DARK = ("#74b8f0", "#ff9e6b", "#63d2a4", "#c3a5ff", "#e6c15c", "#f78fb8", "#b7d76f", "#a8b5c7")
@@ -35,10 +35,11 @@ def style() -> str:
         return "".join(f".p{i}{{--c:{value}}}" for i, value in enumerate(values))
 
     return (
-        ".chart{font:11px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;--ink:#1c2126;--soft:#5d6670;"
+        ".chart{font:12px system-ui,-apple-system,'Segoe UI',Roboto,sans-serif;--ink:#1c2126;--soft:#5d6670;"
         "--grid:#e3e6ea;--paper:#fff;--c:#1b64a5}"
-        ".chart text{fill:var(--soft)}.chart .name{fill:var(--ink);font-size:13px;font-weight:600}"
-        ".chart .value{fill:var(--c);font-weight:600}.chart .legend{fill:var(--ink)}"
+        ".chart text{fill:var(--soft)}.chart .name{fill:var(--ink);font-size:14px;font-weight:600}"
+        ".chart .value{fill:var(--c);font-weight:600;paint-order:stroke;stroke:var(--paper);stroke-width:3px}"
+        ".chart .legend{fill:var(--ink)}"
         ".chart .grid{stroke:var(--grid);fill:none}.chart .axis{stroke:var(--soft);fill:none}"
         ".chart .ideal{stroke:var(--soft);stroke-dasharray:4 4;fill:none}"
         ".chart .own.ideal{stroke:var(--c);opacity:.55}"
@@ -74,13 +75,14 @@ def chart(
     `series`: `[{"label": str, "points": [{"x": devices, "y": value, "low": v|None, "high": v|None,
     "hollow": bool, "note": str}]}]`, at most SERIES of them.  `ideal` is "common" for the line y = x,
     "own" for one line per series through its point at 1 device, '' for none.  `unit` follows printed
-    values.  `key` makes ids unique within a page.
+    values.  `key` makes ids unique within a page.  A series without a point keeps its colour for
+    itself, so that two charts of the same groups agree.
     """
-    series = [each for each in series if each["points"]]
-    if not series:
-        return ""
     if len(series) > SERIES:
         raise ValueError(f"{len(series)} series on one chart, at most {SERIES} can be told apart")
+    series = [{**each, "index": index} for index, each in enumerate(series) if each["points"]]
+    if not series:
+        return ""
     devices = sorted({point["x"] for each in series for point in each["points"]})
     logarithmic = powers_of_two(devices)
     ideals = _ideals(series, devices, ideal)
@@ -100,7 +102,7 @@ def chart(
 
     body = [
         f'<text class="name" x="0" y="14">{escape(title)}</text>',
-        f'<text x="0" y="{TOP - 8}">{escape(y_label)}</text>',
+        f'<text x="0" y="{TOP - 18}">{escape(y_label)}</text>',
     ]
     for tick in ticks:
         y = y_at(tick)
@@ -111,17 +113,17 @@ def chart(
     for tick in _x_ticks(devices):
         x = x_at(tick)
         body.append(f'<path class="axis" d="M{x:.1f} {floor}v4"/>')
-        body.append(f'<text x="{x:.1f}" y="{floor + 17}" text-anchor="middle">{_short(tick)}</text>')
+        body.append(f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{_short(tick)}</text>')
     scale = ", log scale" if logarithmic else ""
     body.append(
-        f'<text x="{(LEFT + right) / 2:.0f}" y="{floor + 33}" text-anchor="middle">devices{scale}</text>'
+        f'<text x="{(LEFT + right) / 2:.0f}" y="{floor + 35}" text-anchor="middle">devices{scale}</text>'
     )
 
     for owner, line in ideals:
         kind = "ideal" if owner is None else f"own ideal p{owner}"
         body.append(f'<path class="{kind}" d="{_path(line, x_at, y_at)}"/>')
-    for index, each in enumerate(series):
-        body += _draw(index, each, x_at, y_at)
+    for each in series:
+        body += _draw(each["index"], each, x_at, y_at)
     body += _values(series, x_at, y_at, unit)
     legend, rows = _legend(series, bool(ideals), floor + BOTTOM + 12)
     body += legend
@@ -154,11 +156,11 @@ def _ideals(
     if ideal == "common":
         return [(None, [(devices[0], devices[0]), (devices[-1], devices[-1])])]
     lines: list[tuple[int | None, list[tuple[float, float]]]] = []
-    for index, each in enumerate(series):
+    for each in series:
         start = next((point["y"] for point in each["points"] if point["x"] == 1), None)
         last = max(point["x"] for point in each["points"])
         if start and last > 1:
-            lines.append((index, [(1, start), (last, start * last)]))
+            lines.append((each["index"], [(1, start), (last, start * last)]))
     return lines
 
 
@@ -263,9 +265,9 @@ def _values(
 ) -> list[str]:
     """Return the figures written into the chart: the last of each series, moved apart where they meet."""
     ends: list[list[Any]] = []
-    for index, each in enumerate(series):
+    for each in series:
         last = max(each["points"], key=lambda point: (point["x"], point["y"]))
-        ends.append([y_at(last["y"]) + 4, x_at(last["x"]) + 8, index, _figure(last["y"]) + unit])
+        ends.append([y_at(last["y"]) + 4, x_at(last["x"]) + 8, each["index"], _figure(last["y"]) + unit])
     ends.sort()
     for above, below in pairwise(ends):
         below[0] = max(below[0], above[0] + 12)
@@ -283,7 +285,7 @@ def _figure(value: float) -> str:
 
 def _legend(series: Sequence[Series], ideal: bool, top: float) -> tuple[list[str], int]:
     """Return the legend below the chart and how many rows it takes."""
-    entries = [(f"p{index}", index, str(each["label"])) for index, each in enumerate(series)]
+    entries = [(f"p{each['index']}", each["index"], str(each["label"])) for each in series]
     if ideal:
         entries.append(("", -1, "linear scaling"))
     out, x, row = [], 0.0, 0

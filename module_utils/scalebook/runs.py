@@ -76,6 +76,7 @@ def digest(record: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
         "case": record["case"]["name"],
         "label": record["case"]["label"],
         "repeat": record["repeat"],
+        "unit": str(record.get("unit") or "samples"),
         "status": record["status"],
         "reason": record.get("reason"),
         "notes": [str(note) for note in record.get("notes") or []],
@@ -87,6 +88,7 @@ def digest(record: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
         "drift": None,
         "steady": None,
         "source": record.get("source"),
+        "last_lines": [str(line) for line in record.get("last_lines") or []],
         "started": (record.get("gang") or {}).get("started"),
         "steps": [],
     }

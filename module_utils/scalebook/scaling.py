@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import dlperf, stats
+from ansible.module_utils.scalebook.throughput import DIFFER
 
 # Cases that differ in any of these did different work, or did it on something else.
 GROUP_FIELDS = (
@@ -31,7 +32,6 @@ GROUP_FIELDS = (
 
 ENOUGH = 3  # good repeats below which a figure is provisional
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
-READINGS = 0.02  # difference of two readings of one run that is marked
 UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
 
 Row = dict[str, Any]
@@ -69,6 +69,7 @@ def tabulate(
             {
                 "id": f"g{index}",
                 **{field: own[0].get(field) for field in GROUP_FIELDS},
+                "unit": table[0]["unit"],
                 "rows": [row["case"] for row in table],
             }
         )
@@ -148,6 +149,7 @@ def _row(case: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], expected: s
     row: Row = {
         "case": case["name"],
         **{field: case.get(field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
+        "unit": next((run["unit"] for run in runs), "samples"),
         "status": "ok" if len(good) >= ENOUGH else ("provisional" if good else "incomplete"),
         "good": len(good),
         "planned": planned,
@@ -181,9 +183,6 @@ def _row(case: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], expected: s
     if rates:
         row.update(stats.summary(rates))
         row["outliers"] = [good[index]["repeat"] for index in stats.outliers(rates)]
-        # One repeat has no interval: resampling it would claim a certainty of zero width.
-        if len(rates) > 1:
-            row["interval"] = list(stats.interval(stats.bootstrap_medians(rates, case["name"])))
         pooled = [seconds for run in good for seconds in run["steps"]]
         row["steps"] = {**stats.percentiles(pooled), "count": len(pooled)} if pooled else None
     row["marks"] = _run_marks(row)
@@ -191,31 +190,32 @@ def _row(case: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], expected: s
 
 
 def _divide(table: Sequence[Row]) -> None:
-    """Give each row of one group its speedup over 1n1g, and the marks that follow from it."""
+    """Give each row of one group its intervals, its speedup over 1n1g, and the marks that follow."""
     base = next((row for row in table if row["label"] == dlperf.BASELINE and row["good"]), None)
     base_rates = [run["rate"] for run in base["runs"]] if base else []
-    # Two sets of independent draws serve every row: of the case, and of its baseline.
-    below = stats.bootstrap_medians(base_rates, base["case"]) if base and len(base_rates) > 1 else None
+    # The draws of a case serve its own interval and, with those of the baseline, that of its speedup.
+    # One repeat has no interval: resampling it would claim a certainty of zero width.
+    draws = {
+        row["case"]: stats.bootstrap_medians([run["rate"] for run in row["runs"]], row["case"])
+        for row in table
+        if row["good"] > 1
+    }
     for row in table:
         if not row["good"]:
             continue
         rates = [run["rate"] for run in row["runs"]]
         row["dlperf"] = dlperf.figures(rates, row["bsz"], base_rates)
+        if row["case"] in draws:
+            row["interval"] = list(stats.interval(draws[row["case"]]))
         if base is None:
-            row["marks"].append(
-                _mark(
-                    "no-baseline",
-                    "speedup n/a: no good run of 1n1g of the same framework, model, dtype, XLA and batch",
-                )
-            )
+            row["marks"].append(_mark("no-baseline", "speedup n/a: no good run of 1n1g in this table"))
             continue
         row["speedup"] = row["median"] / base["median"]
         row["efficiency"] = row["speedup"] / row["devices"]
         if row is base:
             row["speedup_interval"] = [1.0, 1.0]
-        elif below and len(rates) > 1:
-            above = stats.bootstrap_medians(rates, row["case"])
-            row["speedup_interval"] = list(stats.ratio_interval(above, below))
+        elif row["case"] in draws and base["case"] in draws:
+            row["speedup_interval"] = list(stats.ratio_interval(draws[row["case"]], draws[base["case"]]))
         if row["speedup"] > row["devices"] * SUPERLINEAR:
             row["marks"].append(_mark("superlinear", _superlinear(row, base)))
         elif base["status"] == "provisional" and row is not base:
@@ -256,7 +256,7 @@ def _run_marks(row: Row) -> list[Mark]:
     if row["outliers"]:
         names = ", ".join(map(str, row["outliers"]))
         marks.append(_mark("outlier", f"outlier: repeat {names} (counted, the median bears it)"))
-    apart = [run for run in row["runs"] if run["differs"] is not None and abs(run["differs"]) > READINGS]
+    apart = [run for run in row["runs"] if run["differs"] is not None and abs(run["differs"]) > DIFFER]
     if apart:
         worst = max(abs(run["differs"]) for run in apart)
         names = ", ".join(str(run["repeat"]) for run in apart)
@@ -273,7 +273,7 @@ def _run_marks(row: Row) -> list[Mark]:
 def _uncounted(row: Row, runs: Sequence[Mapping[str, Any]], expected: set[int]) -> list[Row]:
     """Return the runs of a case that do not count, the planned ones without a record included."""
     entries = [
-        {key: run[key] for key in ("case", "label", "repeat", "status", "reason", "source")}
+        {key: run[key] for key in ("case", "label", "repeat", "status", "reason", "source", "last_lines")}
         for run in runs
         if run["rate"] is None
     ]
@@ -286,6 +286,7 @@ def _uncounted(row: Row, runs: Sequence[Mapping[str, Any]], expected: set[int]) 
                 "status": "missing",
                 "reason": "planned, but there is no readable result.json",
                 "source": None,
+                "last_lines": [],
             }
         )
     return sorted(entries, key=lambda entry: entry["repeat"])

@@ -43,6 +43,7 @@ def run(of, repeat=1, rate=100.0, **other):
         "case": of["name"],
         "label": of["label"],
         "repeat": repeat,
+        "unit": "samples",
         "status": "ok" if rate else "failed",
         "reason": None if rate else "rank 1 on NODE2 died of signal 9",
         "notes": [],
@@ -54,6 +55,7 @@ def run(of, repeat=1, rate=100.0, **other):
         "drift": None,
         "steady": None,
         "source": None,
+        "last_lines": [],
         "started": None,
         "steps": [],
     }
@@ -159,6 +161,7 @@ def test_a_failed_run_is_left_out_marked_and_named():
             "status": "failed",
             "reason": "rank 1 on NODE2 died of signal 9",
             "source": None,
+            "last_lines": [],
         }
     ]
 

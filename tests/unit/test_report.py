@@ -1,0 +1,222 @@
+"""The document and its forms: nothing invented, nothing hidden, nothing that bites."""
+
+import json
+
+import pytest
+from ansible.module_utils.scalebook import published, report, runs
+from ansible.module_utils.scalebook.throughput import measure
+from report_records import case, dlperf_records, record
+
+
+def build(records, plan=None, **other):
+    cases = {each["case"]["name"]: each["case"] for each in records}
+    digests = [runs.digest(each, measure) for each in records]
+    return report.build(plan or {"campaign": "night"}, list(cases.values()), digests, **other)
+
+
+@pytest.fixture
+def document():
+    return build(dlperf_records())
+
+
+def test_the_text_table_is_dlperfs(document):
+    lines = [
+        [cell.strip() for cell in line.split("|")]
+        for line in report.table(document).splitlines()
+        if "|" in line
+    ]
+    assert lines[0][:4] == ["node_num", "gpu_num", "samples/s", "speedup"]
+    assert [line[:4] for line in lines[2:]] == [
+        ["1", "1", "112.99", "1"],
+        ["1", "2", "204.16", "1.81"],
+        ["1", "4", "402.02", "3.56"],
+        ["1", "8", "805.43", "7.13"],
+        ["2", "16", "1239.3", "10.97"],
+        ["4", "32", "2244.38", "19.86"],
+    ]
+
+
+def test_the_columns_of_the_text_table_are_aligned(document):
+    rows = [line for line in report.table(document).splitlines() if "|" in line]
+    assert len({tuple(i for i, char in enumerate(line) if char == "|") for line in rows}) == 1
+
+
+def test_the_document_is_plain_json_and_the_same_every_time(document):
+    text = json.dumps(document, allow_nan=False)
+    assert text == json.dumps(build(list(reversed(dlperf_records()))))
+
+
+def test_the_document_keeps_every_rate_unrounded(document):
+    rates = [run["rate"] for run in document["rows"][0]["runs"]]
+    assert rates == pytest.approx([113.55, 114.95, 112.99, 112.71, 111.67], abs=1e-3)
+
+
+def test_a_campaign_counts_what_was_planned_and_what_is_good():
+    of = case()
+    plan = {"campaign": "night", "runs": [{"case": of["name"], "repeat": i} for i in (1, 2, 3, 4)]}
+    made = build([record(of, 1), record(of, 2, None)], plan)
+    assert made["counts"] == {"cases": 1, "good": 1, "planned": 4}
+
+
+def test_what_did_not_count_stands_in_the_terminal_with_its_reason():
+    of = case()
+    text = report.display(build([record(of, 1), record(of, 2, None)]), "/r/report.html")
+    assert "1n1g repeat 2: incomplete, NODE1.log stops at step 60, step 120 is wanted" in text
+
+
+def test_repeats_that_failed_alike_share_a_line():
+    of = case()
+    text = report.display(build([record(of, i, None) for i in (1, 2, 3)]), "/r/report.html")
+    assert text.count("stops at step 60") == 1
+    assert "repeat 1, 2, 3:" in text
+
+
+def test_the_terminal_ends_with_the_path_of_the_page(document):
+    assert report.display(document, "/r/report.html").splitlines()[-1] == "Report: /r/report.html"
+
+
+def test_a_thousand_failures_do_not_fill_the_terminal():
+    of = case()
+    bad = [record(of, i, None, reason=f"reason {i}") for i in range(1, 1001)]
+    text = report.display(build(bad), "/r/report.html")
+    assert len(text.splitlines()) < 30
+    assert "… and 990 more, all in the report" in text
+
+
+def test_control_characters_of_a_log_do_not_reach_the_terminal():
+    of = case()
+    text = report.display(
+        build([record(of, 1, None, reason="\x1b[31mred\x1b]0;title\x07\r\nforged line")]), "/r"
+    )
+    assert all(char.isprintable() or char == "\n" for char in text)
+    assert not any(line.startswith("forged") for line in text.splitlines())
+
+
+def test_skipped_cases_are_listed_with_their_reason():
+    plan = {
+        "campaign": "night",
+        "skipped": [{"case": case(8, 8), "reason": "needs 8 nodes, the inventory has 4"}],
+    }
+    assert "8n8g: needs 8 nodes, the inventory has 4" in report.display(build([record(case())], plan), "/r")
+
+
+def test_a_note_of_many_runs_is_printed_once():
+    of = case()
+    made = build([record(of, i, notes=["2 bytes are not UTF-8"]) for i in range(1, 6)])
+    assert made["notes"] == [
+        "2 bytes are not UTF-8 (1n1g repeat 1, 1n1g repeat 2, 1n1g repeat 3 and 2 more runs)"
+    ]
+
+
+def test_without_a_baseline_the_notes_say_why_the_json_holds_null():
+    made = build([record(case(2, 8), i) for i in (1, 2, 3)])
+    (content,) = report.results(made).values()
+    assert content["base"]["2n8g"]["speedup"] is None
+    assert "the result JSON holds null (DLPerf writes 1.0)" in made["notes"][0]
+
+
+def test_a_report_of_nothing_says_so():
+    assert "No case was measured." in report.display(build([]), "/r")
+
+
+def test_the_rule_names_the_steps_of_the_window(document):
+    assert report.rule(document["groups"][0]) == (
+        "samples/s = devices × 64 × 100 / (time of step 120 − time of step 20)"
+    )
+
+
+def test_the_rule_names_accumulation_where_there_is_some():
+    made = build([record(case(accumulation=4))])
+    assert "64 × 4 accumulation steps × 100" in report.rule(made["groups"][0])
+
+
+def test_nine_groups_make_two_pairs_of_charts():
+    made = build([record(case(bsz=bsz)) for bsz in range(1, 10)])
+    assert [chart["name"] for chart in report.charts(made)] == [
+        "throughput_1",
+        "speedup_1",
+        "throughput_2",
+        "speedup_2",
+    ]
+
+
+def test_without_a_speedup_there_is_no_speedup_chart():
+    made = build([record(case(2, 8)), record(case(4, 8))])
+    assert [chart["name"] for chart in report.charts(made)] == ["throughput"]
+
+
+def test_the_sheet_has_a_row_per_case_with_numbers_as_numbers(document):
+    rows = report.sheet(document)
+    assert len(rows) == 6
+    assert rows[-1]["speedup"] == pytest.approx(2244.38 / 112.99, rel=1e-4)
+    assert rows[-1]["median_speed"] == 2244.38
+    assert isinstance(rows[-1]["devices"], int)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
+def test_a_cell_that_a_spreadsheet_would_run_is_made_text(text):
+    assert report.harmless(text) == "'" + text
+
+
+@pytest.mark.parametrize("text", ["", "tf2_bert", "1n1g", "a=b"])
+def test_other_cells_stay_as_they_are(text):
+    assert report.harmless(text) == text
+
+
+def test_nodes_that_agree_share_a_line_of_provenance():
+    nodes = {
+        "NODE1": {"driver": "440.33.01", "kernel": "4.4"},
+        "NODE2": {"driver": "440.33.01", "kernel": "4.15"},
+    }
+    assert report.provenance_rows({"commit": "0123abc", "nodes": nodes}) == [
+        {"what": "commit", "where": "", "value": "0123abc"},
+        {"what": "driver", "where": "all nodes", "value": "440.33.01"},
+        {"what": "kernel", "where": "NODE1", "value": "4.4"},
+        {"what": "kernel", "where": "NODE2", "value": "4.15"},
+    ]
+
+
+def test_provenance_may_list_the_nodes_at_the_top():
+    rows = report.provenance_rows({"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}})
+    assert rows == [
+        {"what": "versions.tensorflow", "where": "NODE1", "value": "2.3.0"},
+        {"what": "gpus", "where": "NODE1", "value": "V100, V100"},
+    ]
+
+
+def test_a_comparison_asked_for_and_impossible_is_said_so():
+    made = build([record(case())], table=[])
+    assert "DLPerf publishes nothing for tf2_bert" in report.display(made, "/r")
+
+
+def test_no_comparison_is_made_unasked(document):
+    assert document["compare"] == []
+
+
+def test_a_comparison_says_what_stands_beside_what():
+    header = "framework,model,dtype,xla,bsz_per_device,nodes,gpus,samples_per_s,speedup,source_file,variant"
+    table = published.read(
+        [header, "TensorFlow 2.3.0,bert-base,fp32,false,64,1,1,112.99,1,DLPerf@master:x.md:L334,"]
+    )
+    names = {"framework": "TensorFlow 2.3.0", "models": {"base": "bert-base"}}
+    made = build(
+        [record(case(), i, 125.0) for i in (1, 2, 3)], table=table, workloads={"tf2_bert": {"dlperf": names}}
+    )
+    (entry,) = report.page(made)["compare"]
+    assert (entry["theirs"], entry["sources"]) == (
+        "TensorFlow 2.3.0 bert-base fp32 b64",
+        "DLPerf@master:x.md, lines 334",
+    )
+    assert entry["rows"][0]["ratio"] == "1.11"
+
+
+def test_five_thousand_runs_are_reported_in_seconds():
+    import time
+
+    one = runs.digest(record(case()), measure)
+    many = [{**one, "repeat": repeat} for repeat in range(1, 5001)]
+    start = time.process_time()
+    made = report.build({}, [case()], many)
+    report.display(made, "/r")
+    report.charts(made)
+    assert time.process_time() - start < 30
