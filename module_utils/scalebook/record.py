@@ -1,0 +1,398 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of one run -> its result record (schema 1), with a status and the reason for it.
+
+The record is what is kept: steps and times as seen.  Statistics are derived when reporting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible.module_utils.scalebook import sanity, throughput
+from ansible.module_utils.scalebook.clock import SECOND
+from ansible.module_utils.scalebook.logs import (
+    Log,
+    LogError,
+    find_oom,
+    open_log,
+    plain_lines,
+    read_log,
+)
+from ansible.module_utils.scalebook.workload import Workload, compile_workload
+
+SCHEMA = 1
+TIMED_OUT = 124
+"""What timeout(1) ends with when it had to end mpirun."""
+
+LONG_STEP, FEW_STEPS = 0.1, 20
+"""A step that takes a tenth of a window of twenty steps or more: a checkpoint, a stall, a false stamp."""
+
+_STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
+
+
+class Verdict(NamedTuple):
+    """Why a run does not count: a status, a sentence, and the lines that show it."""
+
+    status: str
+    reason: str
+    last_lines: list[str]
+
+
+class _Node(NamedTuple):
+    """One node's log: read, or the reason why not."""
+
+    name: str
+    task_index: int
+    file: str
+    path: Path
+    log: Log | None
+    problem: str | None
+    workload: Workload
+
+
+def run_record(
+    run_dir: str | os.PathLike[str],
+    case: Mapping[str, Any],
+    repeat: int,
+    workload: Mapping[str, Any],
+    nodes: Sequence[str],
+    gang: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
+
+    `workload` is the role's declaration, `nodes` the node names in task_index order, `gang` what
+    became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}`.  Raises WorkloadError for a
+    declaration that cannot be used; a log that cannot be believed makes a record that says so.
+    """
+    compiled = compile_workload(workload).of_case(case)
+    read = [
+        _read(Path(run_dir) / f"{name}.log", name, index, f"{name}.log", case, compiled)
+        for index, name in enumerate(nodes)
+    ]
+    gang = dict(gang or {})
+    verdict = _launch(read, gang) or _content(read, case, imported=False)
+    record = _record(read, case, repeat, compiled, checksums=True)
+    record["gang"] = {key: gang.get(key) for key in ("rc", "seconds", "started", "ended")} if gang else None
+    return _judged(record, verdict, read)
+
+
+def log_record(
+    path: str | os.PathLike[str],
+    case: Mapping[str, Any],
+    repeat: int,
+    workload: Workload,
+    source: str,
+    checksum: bool = False,
+) -> dict[str, Any]:
+    """Return the record of an imported log: one log of the run's first node, nothing known but its text."""
+    compiled = workload.of_case(case)
+    read = [_read(Path(path), "NODE1", 0, source, case, compiled)]
+    if read[0].problem:
+        verdict: Verdict | None = Verdict("refused", f"{source} {read[0].problem}", [])
+    else:
+        verdict = _content(read, case, imported=True)
+    record = _record(read, case, repeat, compiled, checksums=checksum)
+    record["gang"] = None
+    record["source"] = source
+    return _judged(record, verdict, read)
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Return the sha256 of a file in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with open_log(path) as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def _read(
+    path: Path, name: str, task_index: int, file: str, case: Mapping[str, Any], workload: Workload
+) -> _Node:
+    workload = sanity.rules_for(workload, case, task_index)
+    log, problem = None, None
+    try:
+        log = read_log(path, workload)
+    except FileNotFoundError:
+        problem = "is missing"
+    except LogError as exc:
+        problem = str(exc)
+    except OSError as exc:
+        problem = f"cannot be read: {exc.strerror}"
+    return _Node(name, task_index, file, path, log, problem, workload)
+
+
+# How the run ended
+
+
+def _launch(nodes: Sequence[_Node], gang: Mapping[str, Any]) -> Verdict | None:
+    """Return what went wrong with the processes, None when all ended well.
+
+    The first node to go wrong is the culprit; those that the gang then terminated are its victims.
+    """
+    rc = gang.get("rc")
+    rc = None if rc is None else int(rc)
+    exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
+    wrong = [(node, said) for node, said in exits if not _ended_well(said) and said["status"] != "terminated"]
+    silent = [node for node in nodes if node.log is None or node.log.exit is None]
+    if wrong:
+        culprit, said = min(wrong, key=lambda pair: _number(pair[1].get("ended")))
+        verdict = _culprit(culprit, said)
+        if silent:
+            reason = f"{verdict.reason}; {_names(silent)} left no closing line"
+            verdict = verdict._replace(reason=reason)
+        return verdict
+    stderr = plain_lines(str(gang.get("stderr") or "").encode())
+    ended = ""
+    if rc:
+        ended = f"mpirun ended with exit code {rc}" + (f": {stderr[-1]}" if stderr else "")
+    unread = [node for node in nodes if node.problem]
+    if unread:
+        reason = f"{unread[0].file} {unread[0].problem}" + (f"; {ended}" if ended else "")
+        return Verdict("failed", reason, stderr)
+    if rc == TIMED_OUT:
+        return Verdict("hung", f"mpirun ran past its time limit after {gang.get('seconds')} s", stderr)
+    if silent:
+        reason = f"{silent[0].file} ends without run_node's closing line: its machine or run_node died"
+        return Verdict("failed", reason + (f"; {ended}" if ended else ""), _lines(silent[0]) or stderr)
+    if rc:
+        return Verdict("failed", ended, stderr)
+    terminated = [node for node, said in exits if said["status"] == "terminated"]
+    if terminated:
+        return Verdict("failed", f"{_names(terminated)} was terminated", _lines(terminated[0]))
+    return None
+
+
+def _culprit(node: _Node, said: Mapping[str, Any]) -> Verdict:
+    who = f"{node.name} ({said.get('host')})"
+    status = str(said.get("status"))
+    why = str(said.get("reason") or "")
+    memory = find_oom(node.path, node.workload)
+    if status in ("exited", "signaled") and memory:
+        status = "oom"
+        reason = f'{who} ran out of memory: its log says "{memory}"; it {_exit(said)}'
+    elif status in ("exited", "signaled"):
+        reason = f"{who} {_exit(said)}" + (f": {why}" if why else "")
+    elif status == "hung":
+        reason = f"{who} hung" + (f": {why}" if why else "")
+    elif status == "timeout":
+        reason = f"{who} ran past its time limit" + (f": {why}" if why else "")
+    else:
+        reason = f"{who} was {status}" + (f": {why}" if why else "")
+    return Verdict(
+        "oom" if status == "oom" else _STATUS.get(status, "failed"), _one_line(reason), _lines(node)
+    )
+
+
+def _exit(said: Mapping[str, Any]) -> str:
+    number = said.get("signal")
+    if isinstance(number, int) and number:
+        try:
+            return f"was ended by signal {number} ({signal.Signals(number).name})"
+        except ValueError:
+            return f"was ended by signal {number}"
+    return f"ended with exit code {said.get('rc')}"
+
+
+def _ended_well(said: Mapping[str, Any]) -> bool:
+    return said.get("status") == "exited" and said.get("rc") == 0 and not said.get("signal")
+
+
+# What the logs show
+
+
+def _content(nodes: Sequence[_Node], case: Mapping[str, Any], imported: bool) -> Verdict | None:
+    """Return why the logs cannot be believed, None when they can.
+
+    What contradicts the case comes before what is missing: a log of another run explains itself so.
+    """
+    read = [(node, node.log) for node in nodes if node.log]
+    for node, log in read:
+        rules = node.workload.sanity
+        wrong = sanity.contradictions(rules, log.found, case, node.task_index)
+        if log.refusal:
+            wrong.append(f"cannot be believed: {log.refusal}")
+        steps = case["warmup"] + case["window"]
+        if log.declared - {str(steps)} and not imported:
+            shown = ", ".join(sorted(log.declared))
+            wrong.append(f"says the run has {shown} steps, the case has {steps}")
+        if wrong:
+            return Verdict("refused", _one_line(f"{node.file} {wrong[0]}"), _lines(node))
+    for node, log in read:
+        if node.workload.first_node and node.task_index:
+            continue
+        lacking = _lacking(log, case)
+        if lacking:
+            return Verdict("incomplete", f"{node.file} {lacking}", _lines(node))
+    for node, log in read:
+        absent = sanity.missing(node.workload.sanity, log.found)
+        if absent and not imported:
+            return Verdict("refused", f"{node.file} {absent[0]}", _lines(node))
+    return None
+
+
+def _lacking(log: Log, case: Mapping[str, Any]) -> str | None:
+    begin, end = case["warmup"], case["warmup"] + case["window"]
+    if log.last_step is None:
+        return f"is empty, step {end} is wanted" if not log.size else f"shows no step, step {end} is wanted"
+    if log.last_step < end:
+        return f"stops at step {log.last_step}, step {end} is wanted"
+    wanted = [end] if log.times is None and log.received is None else [begin, end]
+    for step in wanted:
+        if step not in log.steps:
+            return f"does not show step {step}, where the window {'begins' if step == begin else 'ends'}"
+    return None
+
+
+# The record
+
+
+def _record(
+    nodes: Sequence[_Node], case: Mapping[str, Any], repeat: int, workload: Workload, checksums: bool
+) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "schema": SCHEMA,
+        "case": dict(case),
+        "repeat": repeat,
+        "status": "ok",
+        "reason": None,
+        "notes": [],
+        "unit": workload.unit,
+        "nodes": [_part(node, checksums) for node in nodes],
+    }
+    if any(part["rates"] for part in record["nodes"]):
+        record["rate_scope"] = workload.rate_scope
+    return record
+
+
+def _part(node: _Node, checksums: bool) -> dict[str, Any]:
+    log = node.log or Log()
+    return {
+        "node": node.name,
+        "task_index": node.task_index,
+        "log": node.path.name,
+        "sha256": sha256_of(node.path) if checksums and node.log else None,
+        "bytes": log.size if node.log else None,
+        "steps": list(log.steps),
+        "times": _seconds(log.times),
+        "received": _seconds(log.received),
+        "rates": None if log.rates is None else [None if math.isnan(rate) else rate for rate in log.rates],
+        "loss": {"first": log.first_loss, "last": log.last_loss},
+        "exit": log.exit,
+    }
+
+
+def _seconds(times: Sequence[int] | None) -> list[float] | None:
+    if times is None:
+        return None
+    return [(time - times[0]) / SECOND for time in times]
+
+
+def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[_Node]) -> dict[str, Any]:
+    if verdict is None:
+        try:
+            throughput.measure(record)
+        except throughput.ThroughputError as exc:
+            verdict = Verdict("refused", f"{nodes[0].file}: {exc}", _lines(nodes[0]))
+    if verdict is not None:
+        record["status"], record["reason"] = verdict.status, verdict.reason
+        record["last_lines"] = verdict.last_lines
+    record["notes"] = [f"{node.file}: {note}" for node in nodes if node.log for note in node.log.notes]
+    if verdict is None:
+        record["notes"] += _doubts(record)
+    return record
+
+
+def _doubts(record: Mapping[str, Any]) -> list[str]:
+    """Return what is worth a word about a run that counts."""
+    case = record["case"]
+    measured = throughput.measure(record)
+    notes = []
+    if measured["differs"] is not None and measured["differs"] > throughput.DIFFER:
+        second = measured["second"]
+        notes.append(
+            f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} samples/s by "
+            f"{measured['reading']}, {second['rate']:.2f} by {second['reading']}"
+        )
+    first = record["nodes"][0]
+    for node in record["nodes"]:
+        notes += _gaps(node, case)
+    # Each worker is its own clock, so only lengths are compared.
+    for key in ("times", "received"):
+        ours = throughput.window_seconds(first, key, case)
+        for node in record["nodes"][1:]:
+            theirs = throughput.window_seconds(node, key, case)
+            if ours and theirs and abs(theirs - ours) > throughput.DIFFER * ours:
+                notes.append(
+                    f"the window is {ours:.3f} s on {first['node']} and {theirs:.3f} s on {node['node']}"
+                    f" ({abs(theirs - ours) / ours:.1%} apart by {key})"
+                )
+    notes += _long_step(first, measured["reading"], case)
+    if measured["reading"] == "times" and _whole_seconds(first["times"]):
+        share = 1 / measured["seconds"]
+        if share > throughput.DIFFER:
+            notes.append(
+                f"the time stamps are whole seconds: the window of {measured['seconds']:.0f} s "
+                f"is known to {share:.1%}"
+            )
+    return notes
+
+
+def _long_step(node: Mapping[str, Any], reading: str, case: Mapping[str, Any]) -> list[str]:
+    """Return a sentence when one step takes a share of the window that no step should have."""
+    stamps = node.get(reading)
+    if reading not in ("times", "received") or not stamps:
+        return []
+    begin = node["steps"].index(case["warmup"])
+    end = node["steps"].index(case["warmup"] + case["window"])
+    seconds = stamps[end] - stamps[begin]
+    longest, step = max(
+        (stamps[index] - stamps[index - 1], node["steps"][index]) for index in range(begin + 1, end + 1)
+    )
+    if end - begin < FEW_STEPS or longest <= LONG_STEP * seconds:
+        return []
+    return [f"step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s"]
+
+
+def _gaps(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[str]:
+    begin, end = case["warmup"], case["warmup"] + case["window"]
+    steps = [step for step in node["steps"] if begin <= step <= end]
+    strides = {after - before for before, after in zip(steps, steps[1:], strict=False)}
+    notes = []
+    if len(strides) > 1:
+        stride = min(strides)
+        lost = sorted(set(range(steps[0], end, stride)) - set(steps))
+        notes.append(f"{node['log']}: {len(lost)} steps of the window are not logged, the first is {lost[0]}")
+    if node["rates"]:
+        rates = len(throughput.window_rates(node, case))
+        logged = sum(begin < step <= end for step in node["steps"])
+        if logged % rates if rates else logged:
+            notes.append(f"{node['log']}: {rates} of {logged} steps of the window print a rate")
+    return notes
+
+
+def _whole_seconds(times: Sequence[float]) -> bool:
+    return all(time == int(time) for time in times)
+
+
+def _lines(node: _Node) -> list[str]:
+    return node.log.last_lines if node.log else []
+
+
+def _names(nodes: Sequence[_Node]) -> str:
+    return ", ".join(node.name for node in nodes)
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else math.inf
+
+
+def _one_line(text: str) -> str:
+    return " ".join(plain_lines(text.encode()))

@@ -1,0 +1,97 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A result record -> samples per second over the window, from the best reading there is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+DIFFER = 0.02
+"""Two readings of the same window that are further apart than this are worth a word (design §6)."""
+
+
+class ThroughputError(ValueError):
+    """A record whose window cannot be measured."""
+
+
+def measure(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the throughput of a record: `{"rate", "seconds", "reading", "second", "differs"}`.
+
+    `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over
+    `seconds`, the time from step warmup to step warmup + window on the node with task_index 0.
+    `reading` says where it comes from: the framework's own time stamps (`times`), run_node's receive
+    stamps (`received`), or the rates the framework prints (`rates`).  `second` is the next of these
+    there is, `{"reading", "rate"}`, and `differs` how far it lies off the first, as a fraction.
+    Workers are never added up: each sees every step of all.
+
+    Raises ThroughputError when no reading covers the window.
+    """
+    node = next((node for node in record["nodes"] if node["task_index"] == 0), None)
+    if node is None:
+        raise ThroughputError("the record has no node with task_index 0")
+    samples = window_samples(record["case"])
+    readings: list[dict[str, Any]] = []
+    for key in ("times", "received"):
+        seconds = window_seconds(node, key, record["case"])
+        if seconds is not None and seconds > 0:
+            readings.append({"reading": key, "rate": samples / seconds, "seconds": seconds})
+    rate = printed_rate(node, record["case"], record.get("rate_scope", "global"))
+    if rate is not None:
+        readings.append({"reading": "rates", "rate": rate, "seconds": samples / rate})
+    if not readings:
+        raise ThroughputError(
+            "no reading covers the window: neither time stamps of its first and last step nor rates"
+        )
+    first = readings[0]
+    second = {key: readings[1][key] for key in ("reading", "rate")} if len(readings) > 1 else None
+    return {
+        **first,
+        "second": second,
+        "differs": abs(readings[1]["rate"] - first["rate"]) / first["rate"] if second else None,
+    }
+
+
+def window_samples(case: Mapping[str, Any]) -> int:
+    """Return how many samples all devices take in the window."""
+    return int(case["devices"] * case["bsz"] * case.get("accumulation", 1) * case["window"])
+
+
+def window_seconds(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> float | None:
+    """Return the seconds of the window by the stamps `key` of a node of a record, None without them."""
+    stamps: Sequence[float] | None = node.get(key)
+    if not stamps or len(stamps) != len(node["steps"]):
+        return None
+    steps: Sequence[int] = node["steps"]
+    try:
+        begin = steps.index(case["warmup"])
+        end = steps.index(case["warmup"] + case["window"], begin)
+    except ValueError:
+        return None
+    # Stamps have whole microseconds: what a subtraction of floats adds behind them is noise.
+    return round(stamps[end] - stamps[begin], 6)
+
+
+def printed_rate(node: Mapping[str, Any], case: Mapping[str, Any], scope: str) -> float | None:
+    """Return the mean of the rates printed for the steps of the window, None when there are none.
+
+    Of rates over equal amounts of work the harmonic mean is total work over total time.  A rate of
+    scope `rank` is one device's; all devices together do as many times that.
+    """
+    rates = window_rates(node, case)
+    if not rates:
+        return None
+    mean = len(rates) / math.fsum(1 / rate for rate in rates)
+    return mean * case["devices"] if scope == "rank" else mean
+
+
+def window_rates(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[float]:
+    """Return the rates printed for the steps of the window; none unless its last step was logged."""
+    steps: Sequence[int] = node["steps"]
+    rates: Sequence[float | None] | None = node.get("rates")
+    end = case["warmup"] + case["window"]
+    if not rates or not steps or end not in steps[-1:]:
+        return []
+    pairs = zip(steps, rates, strict=True)
+    return [rate for step, rate in pairs if case["warmup"] < step <= end and rate]
