@@ -56,6 +56,7 @@ class Access:
         write(self.known_hosts, known)
         # Other host keys are another cluster: connections kept open to the old one are not for it.
         control = self._sockets / hashlib.sha256(known.encode()).hexdigest()[:8]
+        self._close_connections(but=control)
         control.mkdir(mode=0o700, parents=True, exist_ok=True)
         options = {
             "UserKnownHostsFile": str(self.known_hosts),
@@ -81,11 +82,19 @@ class Access:
         return done.stdout.strip()
 
     def remove(self) -> None:
-        """End the connections that are still open, each through its own socket; remove all but the key."""
-        for path in self._sockets.glob("*/*") if self._sockets.is_dir() else []:
-            run(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "node"], check=False, timeout=10)
-            path.unlink(missing_ok=True)
+        """Close all connections and remove all files but the key."""
+        self._close_connections()
         for path in (self.inventory / "hosts.yml", self.ssh_config, self.known_hosts):
             path.unlink(missing_ok=True)
         if self.inventory.is_dir() and not any(self.inventory.iterdir()):
             self.inventory.rmdir()
+
+    def _close_connections(self, but: Path | None = None) -> None:
+        """End the ssh connections that Ansible keeps open to the nodes, each through its own socket."""
+        for folder in self._sockets.iterdir() if self._sockets.is_dir() else []:
+            if folder == but:
+                continue
+            for path in folder.iterdir():
+                run(["ssh", "-o", f"ControlPath={path}", "-O", "exit", "node"], check=False, timeout=10)
+                path.unlink(missing_ok=True)
+            folder.rmdir()

@@ -132,9 +132,12 @@ def prepare() -> Engine:
 
 def existing() -> Engine | None:
     """Return the engine that an earlier `up` chose; None where there was none (or it is gone)."""
-    if not WRAPPER.exists():
+    if WRAPPER.exists():
+        name = "docker" if " docker " in WRAPPER.read_text() else "podman"
+    elif RUN.exists():
+        name = "podman"  # .scalebook was deleted under a cluster
+    else:
         return None
-    name = "docker" if " docker " in WRAPPER.read_text() else "podman"
     if not shutil.which(name):
         return None
     engine = Engine(name)

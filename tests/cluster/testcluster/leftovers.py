@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a killed or deleted cluster leaves on the machine, and its removal.
 
-Podman can only remove containers that it still knows. When .scalebook was deleted under a running
-cluster, the nodes run on, and only the files below /run tell which processes they are.
+Podman removes only containers that it knows. When .scalebook was deleted under a running cluster,
+the nodes run on, and the files below /run alone tell which processes they are.
 """
 
 import contextlib
@@ -13,50 +13,78 @@ import time
 from pathlib import Path
 
 from . import image
-from .base import RUN, STATE, run, say
+from .base import LABEL, RUN, STATE, run, say
+from .engine import Engine
 
 
-def conmons() -> list:
-    """Return the process ids of Podman's monitors that keep our containers (one per container)."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if not process.name.isdigit():
-            continue
-        try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue  # it ended meanwhile
-        if words[0].endswith(b"conmon") and any(word.startswith(f"{RUN}/".encode()) for word in words):
-            found.append(int(process.name))
-    return found
-
-
-def reap(nets: list) -> None:
-    """End containers of ours that Podman no longer knows; remove their namespaces and bridges.
-
-    nets: the clusters (first three numbers of the subnet) whose bridges go.
-    """
-    for monitor in conmons():
-        say(f"ending a node that Podman no longer knows (monitor process {monitor})")
+def reap(engine: Engine) -> None:
+    """End our containers that Podman no longer knows, with their network namespaces."""
+    if engine.name != "podman":
+        return
+    known = set(engine("ps", "-a", "--quiet", "--no-trunc").stdout.split())
+    unknown = {pid: container for pid, container in _monitors().items() if container not in known}
+    for monitor, container in unknown.items():
+        say(f"ending a node that Podman no longer knows ({container[:12]})")
         for child in _children(monitor):
             _forget_namespace(child)
             _kill(child)
-        _gone(monitor, 5)
+        _wait_for_end(monitor, 5)
         _kill(monitor)
+    if unknown and not known:
+        # Only rubbish of a deleted state is there, with mounts in it: begin anew.
+        image.discard(STATE / "storage")
+        image.discard(RUN)
+
+
+def tidy(engine: Engine, nets: list) -> None:
+    """Remove what is no container and no network: bridges, cgroups, our folder below /run.
+
+    Does nothing while a container of this checkout is there. nets: first three numbers of the
+    subnets whose bridges go.
+    """
+    if engine("ps", "-a", "--filter", f"label={LABEL}", "--quiet").stdout.strip():
+        return
     for net in nets:
-        run(["ip", "link", "delete", f"sb{net}"], check=False)
-    image.discard(RUN)
+        remove_idle_bridge(f"sb{net}")
+    groups = [*Path("/sys/fs/cgroup").glob("*/scalebook-test"), Path("/sys/fs/cgroup/scalebook-test")]
+    for group in groups:
+        for folder, _, _ in os.walk(group, topdown=False):
+            with contextlib.suppress(OSError):  # another checkout's cluster uses it
+                Path(folder).rmdir()
+    if engine.name == "podman":
+        image.discard(RUN)
+
+
+def remove_idle_bridge(bridge: str) -> None:
+    """Delete a bridge that nothing is plugged into."""
+    ports = run(["ip", "-o", "link", "show", "master", bridge], check=False)
+    if ports.returncode == 0 and not ports.stdout.strip():
+        run(["ip", "link", "delete", bridge], check=False)
 
 
 def purge() -> None:
     """Remove image, storage, keys: everything below .scalebook/test-cluster but the lock."""
-    for path in STATE.iterdir() if STATE.is_dir() else []:
-        if path.name == "lock":
-            continue
+    for path in STATE.iterdir():
         if path.is_dir() and not path.is_symlink():
             image.discard(path)
-        else:
+        elif path.name != "lock":
             path.unlink()
+
+
+def _monitors() -> dict:
+    """Return {process id: container id} of Podman's monitors (conmon) of this checkout's containers."""
+    found = {}
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+        except OSError:
+            continue  # it ended meanwhile
+        ours = any(word.startswith(f"{RUN}/") for word in words)
+        if words[0].endswith("conmon") and ours and "-c" in words:
+            found[int(process.name)] = words[words.index("-c") + 1]
+    return found
 
 
 def _children(pid: int) -> list:
@@ -85,10 +113,7 @@ def _kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def _gone(pid: int, seconds: float) -> bool:
+def _wait_for_end(pid: int, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if not Path(f"/proc/{pid}").exists():
-            return True
+    while Path(f"/proc/{pid}/exe").is_symlink() and time.monotonic() < deadline:
         time.sleep(0.05)
-    return False

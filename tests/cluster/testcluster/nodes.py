@@ -5,10 +5,11 @@
 import concurrent.futures
 import ipaddress
 import json
+import secrets
 import socket
 import time
 
-from . import image, nodefiles
+from . import image, leftovers, nodefiles
 from .access import Access
 from .base import LABEL, STATE, ClusterError, run, say, write
 from .engine import Engine
@@ -33,8 +34,8 @@ class Cluster:
         self.engine = engine
         self.net = net
         self.folder = STATE if net == DEFAULT_NET else STATE / net
-        self.network = f"scalebook-test-{net}"
         self.bridge = f"sb{net}"
+        self.network = ""  # its name, once it is there
         self.access = Access(self.folder, net)
 
     def name(self, number: int) -> str:
@@ -44,13 +45,32 @@ class Cluster:
     def address(self, number: int) -> str:
         return f"{self.net}.{number + 1}"
 
+    def mac(self, number: int) -> str:
+        """Return the node's MAC address.
+
+        The same after every start: its peers remember it for half a minute and would talk to nobody.
+        """
+        return "02:42:" + ":".join(f"{int(part):02x}" for part in self.address(number).split("."))
+
     # -- network ---------------------------------------------------------------------------------
 
-    def ensure_network(self, mtu: int) -> None:
-        """Make the bridge, unless it is there; refuse to share the subnet with anything else."""
-        if self.engine.inspect("network", self.network):
-            return
+    def networks(self) -> list:
+        """Return the names of this cluster's networks: one, or none."""
+        label = f"label={LABEL}={self.folder}"
+        return self.engine("network", "ls", "--filter", label, "--format", "{{.Name}}").stdout.split()
+
+    def ensure_network(self, mtu: int) -> str:
+        """Make the bridge unless it is there, and return the network's name.
+
+        A new network has a new name: Podman's list of addresses in use goes by name, and a killed run
+        leaves addresses in it that no command frees.
+        """
+        names = self.networks()
+        if names:
+            return names[0]
+        leftovers.remove_idle_bridge(self.bridge)
         self._refuse_taken_subnet()
+        name = f"scalebook-test-{self.net}-{secrets.token_hex(3)}"
         options = ["--driver", "bridge", "--subnet", self.subnet, "--gateway", f"{self.net}.1"]
         options += ["--label", f"{LABEL}={self.folder}"]
         if self.engine.name == "podman":
@@ -59,17 +79,18 @@ class Cluster:
         else:
             options += ["--opt", f"com.docker.network.bridge.name={self.bridge}"]
             options += ["--opt", f"com.docker.network.driver.mtu={mtu}"]
-        self.engine("network", "create", *options, self.network)
+        self.engine("network", "create", *options, name)
         if self.engine.name == "podman":
-            self._name_bridge()
+            self._name_bridge(name)
+        return name
 
-    def _name_bridge(self) -> None:
+    def _name_bridge(self, name: str) -> None:
         """Give the bridge our own name in Podman's record of the network.
 
         Podman's choice, podman1 and so on, may be that of another Podman's network which is not up
         just now; `network create --interface-name` is not there before Podman 4.6.
         """
-        record = STATE / "networks" / f"{self.network}.json"
+        record = STATE / "networks" / f"{name}.json"
         text = record.read_text()
         write(record, json.dumps({**json.loads(text), "network_interface": self.bridge}, indent=2))
 
@@ -96,14 +117,15 @@ class Cluster:
         """Bring one node to life and return what had to be done: kept, restarted or created."""
         name, address = self.name(number), self.address(number)
         if found:
-            done = self._revive(name, address, found)
+            done = self._revive(number, found)
             if done:
                 return done
             self._remove([name])
+        elif self.engine.name == "podman":
+            # A killed `podman create` leaves storage of this name that is no container yet.
+            self.engine("rm", "-f", name, check=False)
         elif self.engine.inspect("container", name):
-            if self.engine.name == "docker":
-                raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
-            self._remove([name])
+            raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
         self._create(number, host, mounts)
         self.engine("start", name)
         if not answers(address, 30):
@@ -111,29 +133,35 @@ class Cluster:
             raise ClusterError(f"sshd on {name} does not answer:\n  {(last.stdout + last.stderr).strip()}")
         return "created"
 
-    def _revive(self, name: str, address: str, found: dict) -> str | None:
+    def _revive(self, number: int, found: dict) -> str | None:
         """Make a container that exists answer again; say what it took, None when nothing helped."""
+        name, address = self.name(number), self.address(number)
         if found["State"]["Status"] in ("created", "configured", "initialized"):
             return None  # never started: an interrupted `up` may not have given it its files
-        if found["State"].get("Paused"):
+        paused = found["State"].get("Paused")
+        if paused:
             self.engine("unpause", name, check=False)
         elif not found["State"]["Running"]:
             self.engine("start", name, check=False)
             return "started" if answers(address, 30) else None
-        plugged = self.network in found["NetworkSettings"]["Networks"]
-        if plugged and answers(address, 3):
-            return "resumed" if found["State"].get("Paused") else "kept"
-        self.engine("stop", "-t", "1", name, check=False)
+        plugged = self.network in (found["NetworkSettings"].get("Networks") or {})
         if not plugged:
-            self.engine("network", "connect", "--ip", address, self.network, name, check=False)
+            same = ["--ip", address]
+            if self.engine.name == "podman":
+                same += ["--mac-address", self.mac(number)]
+            self.engine("network", "connect", *same, self.network, name, check=False)
+        if answers(address, 3):
+            return "kept" if plugged and not paused else "repaired"
+        # A link that is down or a filter inside: both end with the container's network.
+        self.engine("stop", "-t", "1", name, check=False)
         self.engine("start", name, check=False)
         return "restarted" if answers(address, 30) else None
 
     def _create(self, number: int, host: HostSettings, mounts: list) -> None:
         name = self.name(number)
         argv = ["create", "--name", name, "--hostname", f"NODE{number}", "--init", "--stop-timeout", "1"]
-        argv += ["--network", self.network, "--ip", self.address(number), "--shm-size", "256m"]
-        argv += ["--label", f"{LABEL}={self.folder}"]
+        argv += ["--network", self.network, "--ip", self.address(number), "--mac-address", self.mac(number)]
+        argv += ["--shm-size", "256m", "--label", f"{LABEL}={self.folder}"]
         if self.engine.name == "podman":
             # --no-hosts: an /etc/hosts that is a mount could not be replaced by a role.
             argv += ["--no-hosts", "--systemd=false", "--cgroup-parent", "/scalebook-test"]
@@ -168,17 +196,13 @@ class Cluster:
             say("removing " + " ".join(sorted(surplus)))
             self._remove(surplus)
             found = {name: data for name, data in found.items() if name not in surplus}
-        if not found:
-            # Addresses that a killed run left reserved go with the network.
-            self.engine("network", "rm", self.network, check=False)
-        self.ensure_network(host.mtu)
-        with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
-            work = {
-                number: pool.submit(self.ensure_node, number, found.get(self.name(number)), host, mounts)
-                for number in range(1, count + 1)
-            }
-            for number, future in work.items():
-                say(f"{self.name(number)} {self.address(number)}: {future.result()}")
+        try:
+            self._bring_up(host, count, mounts, found)
+        except ClusterError as error:
+            # What a killed run left half done can be in the way of repair, but not of a new start.
+            say(f"making all nodes anew, for: {error}")
+            self._remove(list(self.existing()))
+            self._bring_up(host, count, mounts, {})
         nodes = {f"NODE{number}": number for number in range(1, count + 1)}
         self.access.write(
             {node: self.address(number) for node, number in nodes.items()},
@@ -189,14 +213,29 @@ class Cluster:
             if seen != node:
                 raise ClusterError(f"the host at {node}'s address calls itself {seen!r}")
 
+    def _bring_up(self, host: HostSettings, count: int, mounts: list, found: dict) -> None:
+        if not found:
+            self._remove_networks()
+        self.network = self.ensure_network(host.mtu)
+        with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
+            work = {
+                number: pool.submit(self.ensure_node, number, found.get(self.name(number)), host, mounts)
+                for number in range(1, count + 1)
+            }
+        for number, future in work.items():
+            say(f"{self.name(number)} {self.address(number)}: {future.result()}")
+
     def down(self) -> list:
         """Remove containers, network and the files that lead to them; return the names removed."""
         self.access.remove()
         names = sorted(self.existing())
         self._remove(names)
-        if self.engine.inspect("network", self.network):
-            self.engine("network", "rm", self.network)
+        self._remove_networks()
         return names
+
+    def _remove_networks(self) -> None:
+        for name in self.networks():
+            self.engine("network", "rm", name)
 
     def _remove(self, names: list) -> None:
         patience = ["-t", "0"] if self.engine.name == "podman" else []
