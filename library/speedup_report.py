@@ -192,8 +192,10 @@ def read_runs(top, cases):
                 raise ValueError(f"repeats {seen[key]}")
             cases.setdefault(record["case"]["name"], record["case"])
             made.append(runs.digest(record, measure))
-        except (OSError, ValueError, RecursionError) as exc:
+        except (OSError, ValueError) as exc:
             unreadable.append(f"{shown}: {exc}")
+        except Exception as exc:  # a record nobody has thought of must not cost the others their report
+            unreadable.append(f"{shown}: {type(exc).__name__}: {exc}")
     return made, unreadable
 
 

@@ -208,15 +208,3 @@ def test_a_comparison_says_what_stands_beside_what():
         "DLPerf@master:x.md, lines 334",
     )
     assert entry["rows"][0]["ratio"] == "1.11"
-
-
-def test_five_thousand_runs_are_reported_in_seconds():
-    import time
-
-    one = runs.digest(record(case()), measure)
-    many = [{**one, "repeat": repeat} for repeat in range(1, 5001)]
-    start = time.process_time()
-    made = report.build({}, [case()], many)
-    report.display(made, "/r")
-    report.charts(made)
-    assert time.process_time() - start < 30

@@ -1,0 +1,329 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The module: which files it writes from which records, and that none of them bites its reader."""
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import speedup_report
+from ansible.module_utils.testing import patch_module_args
+from report_records import campaign, case, dlperf_records, record
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = ROOT / "data" / "dlperf-published-results.csv"
+DLPERF = {
+    "1n1g": {"average_speed": 113.17, "batch_size_per_device": 64, "median_speed": 112.99, "speedup": 1.0},
+    "1n2g": {"average_speed": 203.81, "batch_size_per_device": 64, "median_speed": 204.16, "speedup": 1.81},
+    "1n4g": {"average_speed": 401.65, "batch_size_per_device": 64, "median_speed": 402.02, "speedup": 3.56},
+    "1n8g": {"average_speed": 805.39, "batch_size_per_device": 64, "median_speed": 805.43, "speedup": 7.13},
+    "2n8g": {"average_speed": 1241.18, "batch_size_per_device": 64, "median_speed": 1239.3, "speedup": 10.97},
+    "4n8g": {
+        "average_speed": 2244.47,
+        "batch_size_per_device": 64,
+        "median_speed": 2244.38,
+        "speedup": 19.86,
+    },
+}
+NASTY = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> | *a* =1+1"
+
+
+@pytest.fixture
+def run(capsys):
+    """Return a function that runs the module and returns its result."""
+
+    def call(path, **params):
+        whole = {"path": str(path), "templates": str(ROOT / "templates"), **params}
+        with patch_module_args(whole), pytest.raises(SystemExit):
+            speedup_report.main()
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.fixture
+def reported(tmp_path, run):
+    """Return (result, directory of the report) of DLPerf's 30 runs."""
+    result = run(campaign(tmp_path, dlperf_records(model="bert")), name="bz64")
+    assert "msg" not in result, result
+    return result, tmp_path / "report"
+
+
+def test_the_result_file_is_dlperfs_to_the_last_byte(reported):
+    # As json.dump of DLPerf's script writes it.
+    assert (reported[1] / "bz64_result.json").read_text() == json.dumps({"bert": DLPERF})
+
+
+def test_every_file_of_the_report_is_there(reported):
+    result, out = reported
+    assert sorted(path.name for path in out.iterdir()) == [
+        "bz64_result.json",
+        "report.html",
+        "report.md",
+        "results.csv",
+        "results.json",
+        "speedup.svg",
+        "throughput.svg",
+    ]
+    assert sorted(result["files"]) == sorted(str(path) for path in out.iterdir())
+
+
+def test_the_markdown_holds_dlperfs_table(reported):
+    lines = (reported[1] / "report.md").read_text().splitlines()
+    start = lines.index(
+        next(line for line in lines if line.startswith("node_num | gpu_num | samples/s | speedup"))
+    )
+    cells = [line.split(" | ")[:4] for line in lines[start + 2 : start + 8]]
+    assert cells == [
+        ["1", "1", "112.99", "1"],
+        ["1", "2", "204.16", "1.81"],
+        ["1", "4", "402.02", "3.56"],
+        ["1", "8", "805.43", "7.13"],
+        ["2", "16", "1239.3", "10.97"],
+        ["4", "32", "2244.38", "19.86"],
+    ]
+
+
+def test_results_json_holds_the_raw_rates_and_the_plan(reported):
+    content = json.loads((reported[1] / "results.json").read_text())
+    assert content["schema"] == 1
+    assert [len(row["runs"]) for row in content["rows"]] == [5] * 6
+    assert len(content["plan"]["runs"]) == 30
+
+
+def test_the_csv_has_numbers_a_spreadsheet_can_add_up(reported):
+    with (reported[1] / "results.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    assert sum(int(row["devices"]) for row in rows) == 63
+    assert float(rows[-1]["median"]) == pytest.approx(2244.38, abs=0.01)
+
+
+def test_a_second_report_of_the_same_records_changes_nothing(reported, run, tmp_path):
+    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in reported[1].iterdir()}
+    assert run(tmp_path, name="bz64")["changed"] is False
+    assert {
+        path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in reported[1].iterdir()
+    } == before
+
+
+def test_check_mode_writes_nothing_and_says_what_it_would(tmp_path, run):
+    result = run(campaign(tmp_path, dlperf_records()), _ansible_check_mode=True)
+    assert result["changed"] is True
+    assert "2244.38" in result["table"]
+    assert not (tmp_path / "report").exists()
+
+
+def test_the_report_goes_where_it_is_told(tmp_path, run):
+    campaign(tmp_path / "in", [record(case())])
+    result = run(tmp_path / "in", out=str(tmp_path / "out"))
+    assert result["report"] == str(tmp_path / "out" / "report.html")
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_files_of_groups_that_are_gone_do_not_stay_behind(tmp_path, run):
+    top = campaign(tmp_path, [record(case()), record(case(dtype="fp16"))])
+    run(top)
+    gone = top / "report" / "tf2_bert_base_bz64_fp16_result.json"
+    assert gone.exists()
+    (top / "report" / "mine.txt").write_text("a file of the reader's own")
+    plan = json.loads((top / "plan.json").read_text())
+    plan["cases"] = plan["cases"][:1]
+    plan["runs"] = plan["runs"][:1]
+    (top / "plan.json").write_text(json.dumps(plan))
+    (top / "runs" / case(dtype="fp16")["name"] / "1" / "result.json").unlink()
+    assert run(top)["changed"] is True
+    assert not gone.exists()
+    assert (top / "report" / "mine.txt").exists()
+
+
+def test_a_directory_without_runs_is_refused_in_one_sentence(tmp_path, run):
+    assert run(tmp_path)["msg"] == (
+        f"path={tmp_path}: there is no directory runs below it, so it is no campaign or import"
+    )
+
+
+def test_without_a_plan_the_records_alone_make_the_report(tmp_path, run):
+    (campaign(tmp_path, dlperf_records()) / "plan.json").unlink()
+    assert "2244.38" in run(tmp_path)["table"]
+
+
+def test_a_broken_plan_is_named(tmp_path, run):
+    (campaign(tmp_path, [record(case())]) / "plan.json").write_text('{"cases": [')
+    assert str(tmp_path / "plan.json") in run(tmp_path)["msg"]
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 2}', "\x00\xff", "[" * 100000])
+def test_a_broken_record_is_named_and_costs_the_others_nothing(tmp_path, run, content):
+    top = campaign(tmp_path, [record(case(), repeat) for repeat in (1, 2, 3)])
+    (top / "runs" / case()["name"] / "2" / "result.json").write_bytes(content.encode("latin-1"))
+    result = run(top)
+    assert result["rows"][0]["good"] == 2
+    assert result["uncounted"] == 1
+    assert f"runs/{case()['name']}/2/result.json" in result["display"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"nodes": None},
+        {"nodes": [7]},
+        {"gang": "no"},
+        {"notes": 7},
+        {"nodes": [{"task_index": 0, "steps": list(range(1, 121)), "times": ["0.1"] * 120}]},
+        {
+            "nodes": [
+                {"task_index": 0, "steps": list(range(1, 121)), "times": [10**400 * i for i in range(120)]}
+            ]
+        },
+        {"nodes": [{"task_index": 0, "steps": list(range(1, 121)), "times": [float("nan")] * 120}]},
+    ],
+)
+def test_a_record_with_anything_in_it_costs_the_others_nothing(tmp_path, run, other):
+    records = [record(case(), repeat) for repeat in (1, 2, 3)]
+    result = run(campaign(tmp_path, [*records, {**record(case(), 4), **other}]))
+    assert (result["rows"][0]["good"], result["uncounted"]) == (3, 1)
+
+
+def test_one_run_under_two_names_counts_once(tmp_path, run):
+    top = campaign(tmp_path, [record(case(), 1)])
+    copy = top / "runs" / "copy" / "1"
+    copy.mkdir(parents=True)
+    (copy / "result.json").write_text(json.dumps(record(case(), 1)))
+    result = run(top)
+    assert result["rows"][0]["good"] == 1
+    assert "repeats runs/" in result["display"]
+
+
+def test_what_an_import_could_not_read_is_listed(tmp_path, run):
+    unread = [{"path": "bz64/notes.txt", "reason": "is not named <N>n<G>g"}]
+    result = run(campaign(tmp_path, [record(case())], source="bz64", unread=unread))
+    assert "not counted: bz64/notes.txt is not named <N>n<G>g" in result["display"]
+
+
+def test_an_import_keeps_its_name_when_reported_again(tmp_path, run):
+    run(campaign(tmp_path, [record(case())], source="bz64"))
+    assert (tmp_path / "report" / "bz64_result.json").exists()
+
+
+class Page(HTMLParser):
+    """Collects what a browser would act on."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.attributes, self.text = [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+@pytest.fixture
+def nasty(tmp_path, run):
+    of = case(model=NASTY.replace("/", ""), name="nasty")
+    hurt = record(of, 2, None, reason=f"{NASTY} died", last_lines=[NASTY], source=NASTY)
+    top = campaign(
+        tmp_path,
+        [record(of, 1, notes=[NASTY]), hurt],
+        campaign=NASTY,
+        skipped=[{"case": of, "reason": NASTY}],
+        unread=[{"path": NASTY, "reason": NASTY}],
+    )
+    (top / "provenance.json").write_text(json.dumps({"nodes": {NASTY: {NASTY: NASTY}}}))
+    result = run(top, workloads={"tf2_bert": {"title": NASTY}}, compare="dlperf", published=str(PUBLISHED))
+    assert "msg" not in result, result
+    return top / "report"
+
+
+def test_markup_in_any_value_is_inert_in_the_page(nasty):
+    page = Page()
+    page.feed((nasty / "report.html").read_text())
+    assert {"script", "img", "iframe", "object", "link", "base"} & set(page.tags) == set()
+    assert [name for name, _ in page.attributes if name.startswith("on")] == []
+    assert "<script>alert(1)</script>" in "".join(page.text)
+
+
+def test_markup_in_any_value_is_inert_in_markdown(nasty):
+    text = (nasty / "report.md").read_text()
+    assert "<script" not in text
+    assert "<img" not in text
+
+
+def test_a_pipe_in_a_value_makes_no_column_in_markdown(nasty):
+    rows = [line for line in (nasty / "report.md").read_text().splitlines() if "died" in line]
+    assert [len(re.split(r"(?<!\\)\|", row)) for row in rows] == [4]
+
+
+def test_markup_in_any_value_is_inert_in_the_charts(nasty):
+    for path in nasty.glob("*.svg"):
+        assert "<script" not in path.read_text()
+
+
+def test_a_model_name_cannot_leave_the_report_directory(tmp_path, run):
+    top = tmp_path / "in"
+    run(campaign(top, [record(case(model="../../../evil", name="evil"))]))
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_a_formula_in_a_text_cell_is_neutralised_and_numbers_stay(tmp_path, run):
+    run(campaign(tmp_path, [record(case(model="=HYPERLINK(1)", name="formula"))], campaign="@SUM(A1)"))
+    with (tmp_path / "report" / "results.csv").open(newline="") as lines:
+        (row,) = csv.DictReader(lines)
+    assert (row["model"], row["campaign"]) == ("'=HYPERLINK(1)", "'@SUM(A1)")
+    assert float(row["median"]) == pytest.approx(100.0)
+
+
+def test_the_page_asks_nobody_for_anything(reported):
+    text = (reported[1] / "report.html").read_text()
+    assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text) == []
+    assert re.findall(r"(?:src|href|action|data|poster)\s*=|url\(|@import", text) == []
+
+
+def test_the_page_fits_a_phone_and_follows_the_readers_colours(reported):
+    text = (reported[1] / "report.html").read_text()
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    assert "prefers-color-scheme:dark" in text
+    assert text.count("<table>") == text.count('<div class="scroll"')
+
+
+def test_every_id_of_the_page_is_there_once_and_every_label_leads_somewhere(reported):
+    page = Page()
+    page.feed((reported[1] / "report.html").read_text())
+    ids = [value for name, value in page.attributes if name == "id"]
+    wanted = {each for name, value in page.attributes if name == "aria-labelledby" for each in value.split()}
+    assert len(ids) == len(set(ids))
+    assert wanted <= set(ids)
+
+
+def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path, run):
+    names = {"framework": "TensorFlow 2.3.0", "models": {"base": "bert-base"}}
+    result = run(
+        campaign(tmp_path, dlperf_records()),
+        compare="dlperf",
+        published=str(PUBLISHED),
+        workloads={"tf2_bert": {"dlperf": names}},
+    )
+    assert "same model, precision and batch" in result["display"]
+    (entry,) = json.loads((tmp_path / "report" / "results.json").read_text())["compare"]
+    assert [pair["rate"] / pair["published_rate"] for pair in entry["rows"]] == pytest.approx(
+        [1.0] * 6, abs=1e-4
+    )
+
+
+def test_a_comparison_needs_the_published_table(tmp_path, run):
+    assert "published" in run(campaign(tmp_path, [record(case())]), compare="dlperf")["msg"]
+
+
+def test_a_thousand_records_take_seconds(tmp_path, run):
+    import time
+
+    records = [record(case(bsz=bsz), repeat) for bsz in range(1, 201) for repeat in range(1, 6)]
+    top = campaign(tmp_path, records)
+    start = time.process_time()
+    assert len(run(top)["rows"]) == 200
+    assert time.process_time() - start < 20
