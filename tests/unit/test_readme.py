@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.knobs import NAMES
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ["README.md", "README.zh-CN.md"]
 # What report.yml reads beside the knobs of a campaign.
-REPORT_NAMES = {"logs", "workload", "out", "compare", "results", "overrides"}
+REPORT_NAMES = {"logs", "workload", "out", "compare", "warmup", "window"}
 # Options of ansible-playbook and ansible-runner that are followed by a value.
 WITH_VALUE = {"-i", "--inventory", "-e", "--extra-vars", "-l", "--limit", "-t", "--tags", "-p", "--cmdline"}
 KNOWN = {"ansible-playbook", "ansible-runner", "cp", "git", "cd", "."}
