@@ -1,0 +1,190 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""report.yml from the command a user types to the files it leaves, through ansible-runner."""
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import ansible_runner
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "unit"))
+
+from dlperf_logs import WORKLOAD, write_tree  # noqa: E402
+from report_records import campaign, case, record  # noqa: E402
+
+PARTS = ("ansible.cfg", "report.yml", "data", "library", "module_utils", "playbooks", "roles", "templates")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    """Return a checkout of the parts a report needs: results/ of the real one is not ours to fill."""
+    root = tmp_path_factory.mktemp("checkout")
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, root / part, symlinks=True)
+        else:
+            shutil.copy(source, root / part)
+    declared = root / "roles" / "tf2_bert" / "vars" / "main.yml"
+    if "tf2_bert_workload:" not in declared.read_text():
+        with declared.open("a") as file:
+            file.write(yaml.safe_dump({"tf2_bert_workload": WORKLOAD}))
+    (root / "inventory" / "local").mkdir(parents=True)
+    (root / "inventory" / "local" / "hosts.yml").write_text("all: {hosts: {}}\n")
+    return root
+
+
+class Played:
+    """What became of one ansible-playbook."""
+
+    def __init__(self, runner):
+        self.rc, self.stats = runner.rc, runner.stats
+        self.results = [
+            (event["event_data"].get("task"), event["event"], event["event_data"].get("res") or {})
+            for event in runner.events
+            if event["event"] in ("runner_on_ok", "runner_on_failed")
+        ]
+        self.last = self.results[-1][2] if self.results else {}
+        failures = [res.get("msg", "") for _, kind, res in self.results if kind == "runner_on_failed"]
+        self.failure = failures[-1] if failures else None
+
+
+@pytest.fixture
+def play(checkout, tmp_path):
+    """Return a function that runs report.yml with extra variables, the user standing in `here`."""
+
+    def call(extra="", here=tmp_path, check=False):
+        private = tmp_path / "runner"
+        private.mkdir(exist_ok=True)
+        environment = {
+            "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
+            "ANSIBLE_STDOUT_CALLBACK": "default",
+            "PWD": str(here),
+            # The ansible-playbook of this very Python, whether or not its environment is activated.
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        }
+        runner = ansible_runner.run(
+            private_data_dir=str(private),
+            project_dir=str(checkout),
+            playbook="report.yml",
+            cmdline=f'-e "{extra}"' + (" --check" if check else "") if extra or check else None,
+            envvars=environment,
+            quiet=True,
+        )
+        return Played(runner)
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    """Return the directory of DLPerf's 30 logs."""
+    return write_tree(tmp_path_factory.mktemp("logs"))
+
+
+def test_dlperfs_logs_come_out_as_dlperfs_result(play, logs, tmp_path):
+    # A relative path, with a slash at the end, as people type it.
+    (tmp_path / "bz64").symlink_to(logs)
+    played = play("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
+    assert played.failure is None
+    assert played.stats["failures"] == {}
+    content = json.loads((tmp_path / "result" / "report" / "bz64_result.json").read_text())
+    assert {label: entry["speedup"] for label, entry in content["bert"].items()} == {
+        "1n1g": 1.0,
+        "1n2g": 1.81,
+        "1n4g": 3.56,
+        "1n8g": 7.13,
+        "2n8g": 10.97,
+        "4n8g": 19.86,
+    }
+    assert content["bert"]["1n1g"]["average_speed"] == 113.17
+    assert played.last["display"].splitlines()[-1] == f"Report: {tmp_path}/result/report/report.html"
+    again = play("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
+    assert again.stats["changed"] == {}
+
+
+def test_check_mode_of_an_import_writes_nothing(play, logs, tmp_path):
+    played = play(f"logs={logs} workload=tf2_bert out=result", check=True)
+    assert played.failure is None
+    assert not (tmp_path / "result").exists()
+    assert "'ok': 30" in str(played.last["msg"])
+
+
+def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
+    assert play(f"logs={logs} workload=tf2_bert out=result xla=true").failure is None
+    (group,) = json.loads((tmp_path / "result" / "report" / "results.json").read_text())["groups"]
+    assert group["xla"] is True
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (
+            "logs={logs} workload=tf3_bert out=result",
+            "workload=tf3_bert: must name what wrote the logs, one of",
+        ),
+        ("logs={logs} out=result", "workload=: must name what wrote the logs, one of"),
+        ("logs={logs} workload=tf2_bert", "out is not set: it must name a directory"),
+        (
+            "logs=nowhere workload=tf2_bert out=result",
+            "logs=nowhere: {here}/nowhere is not there; it must be",
+        ),
+        ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: lies in the directory of the logs"),
+        ("logs={here} workload=tf2_bert out=../r", "no log below {here}"),
+        ("compare=mlperf", "compare=mlperf: allowed is dlperf"),
+        ("campaign=last-night", "There is no campaign below"),
+        ("campaign_dir=nowhere", "path={here}/nowhere: there is no directory runs below it"),
+    ],
+)
+def test_a_wrong_value_is_named_in_one_sentence(play, logs, tmp_path, extra, said):
+    here = tmp_path / "here"
+    here.mkdir()
+    names = {"logs": logs, "here": here}
+    played = play(extra.format(**names), here=here)
+    assert played.failure is not None
+    assert played.failure.startswith(said.format(**names))
+    assert list(here.iterdir()) == []
+
+
+@pytest.fixture
+def campaigns(checkout):
+    """Lay out two campaigns below results/, `new` after `old`."""
+    for age, name in enumerate(("new", "old")):
+        top = campaign(checkout / "results" / name, [record(case(), i) for i in (1, 2, 3)], campaign=name)
+        when = (top / "plan.json").stat().st_mtime - 60 * age
+        os.utime(top / "plan.json", (when, when))
+    yield checkout / "results"
+    shutil.rmtree(checkout / "results")
+
+
+def test_without_a_name_the_newest_campaign_is_reported(play, campaigns):
+    played = play()
+    assert played.failure is None
+    assert played.last["report"] == f"{campaigns}/new/report/report.html"
+    assert (campaigns / "new" / "report" / "tf2_bert_base_bz64_result.json").exists()
+
+
+def test_a_campaign_is_reported_by_name(play, campaigns):
+    assert play("campaign=old").last["report"] == f"{campaigns}/old/report/report.html"
+
+
+def test_check_mode_of_a_campaign_shows_the_table_and_writes_nothing(play, campaigns):
+    played = play("campaign=old", check=True)
+    assert "100.0" in played.last["table"]
+    assert not (campaigns / "old" / "report").exists()
+
+
+def test_an_unknown_campaign_is_answered_with_those_there_are(play, campaigns):
+    assert play("campaign=../old").failure == "campaign=../old: must be one of new, old"
+
+
+def test_the_campaign_bench_yml_hands_over_goes_before_anything_else(play, campaigns):
+    assert play(f"campaign_dir={campaigns}/old campaign=new").last["report"].startswith(f"{campaigns}/old/")
