@@ -34,7 +34,13 @@ def say(text: str) -> None:
 
 
 def run(
-    argv: list, *, check: bool = True, timeout: float = 120, data: bytes = b"", env: dict | None = None
+    argv: list,
+    *,
+    check: bool = True,
+    timeout: float = 120,
+    data: bytes = b"",
+    env: dict | None = None,
+    cwd: Path | None = None,
 ) -> subprocess.CompletedProcess:
     """Run a command and return its decoded output (stdout, stderr); stdin is `data`.
 
@@ -49,6 +55,7 @@ def run(
             capture_output=True,
             timeout=timeout,
             env={**os.environ, **(env or {})},
+            cwd=cwd,
             check=False,
         )
     except subprocess.TimeoutExpired:

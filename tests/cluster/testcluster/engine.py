@@ -44,8 +44,11 @@ class Engine:
             }
 
     def __call__(self, *args: str, check: bool = True, timeout: float = 120, data: bytes = b""):
-        """Run `podman|docker args…`; see base.run."""
-        return run([self.name, *args], check=check, timeout=timeout, data=data, env=self.env)
+        """Run `podman|docker args…`; see base.run.
+
+        In our own folder: a container's monitor leaves an empty file `oom` where it was started.
+        """
+        return run([self.name, *args], check=check, timeout=timeout, data=data, env=self.env, cwd=STATE)
 
     def popen(self, *args: str, **kwargs) -> subprocess.Popen:
         """Start `podman|docker args…`."""
@@ -72,7 +75,12 @@ class Engine:
                     text = text.replace(f"@{key}@", value)
                 write(STATE / name, text)
         settings = " ".join(f"{key}={shlex.quote(value)}" for key, value in self.env.items())
-        write(WRAPPER, f'#!/bin/sh\nexec env {settings} {self.name} "$@"\n', 0o755)
+        state = shlex.quote(str(STATE))
+        text = f"""#!/bin/sh
+case "$1" in start | restart) cd {state} || exit ;; esac
+exec env {settings} {self.name} "$@"
+"""
+        write(WRAPPER, text, 0o755)
 
 
 def _within_hard_limit(what: int, soft: int, hard: int) -> str:

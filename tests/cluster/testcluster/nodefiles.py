@@ -34,7 +34,7 @@ def contents(host: HostSettings, public_key: str, known_bundle: str) -> dict:
 
 
 def pack(files: dict) -> bytes:
-    """Return a tar of the files, owned by root; those below /root are for root alone."""
+    """Return a tar of the files, owned by root; those in its home are for it alone."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:
         folder = tarfile.TarInfo("root/.ssh")
