@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-BLOCK = 1 << 18
+BLOCK = 1 << 16
+"""What stays in the processor's second cache is searched twice as fast as what does not."""
 LINE = 1 << 14
 """Longer lines keep only their head: a step line is short, and a hostile one must not cost memory or time."""
 

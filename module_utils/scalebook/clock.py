@@ -9,9 +9,9 @@ come out right.  Where two readings are possible the shorter one is taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from datetime import date
-from operator import add
 
 SECOND = 1_000_000
 """Times are whole microseconds: sums of floats would not give the printed digits back."""
@@ -30,6 +30,10 @@ _DATE = {
 }
 _MINUTE = {kind: re.compile(date + rb"(\d{1,2}):(\d\d):") for kind, date in _DATE.items()}
 _STAMP = re.compile(rb"(.*:)(\d\d)(?:[.,](\d{1,9}))?", re.DOTALL)
+_SIX_DECIMALS = re.compile(rb"[\d T-]*\d:\d\d:\d\d[.,]\d{6}")
+_MARKS = b" T-:.,"
+_DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_IN_MINUTE = 100_000_000  # the last eight digits of a stamp: seconds and microseconds
 _UNIX = re.compile(rb"(\d{1,11})(?:[.,](\d{1,9}))?")
 
 FORMATS = (*_DATE, "unix")
@@ -40,19 +44,6 @@ class ClockError(ValueError):
     """A stamp that is no time of its format."""
 
 
-class _Minutes(dict[bytes, int]):
-    """Microseconds of the minute that a stamp begins with: many stamps share few minutes."""
-
-    def __init__(self, read: Callable[[bytes], int]) -> None:
-        super().__init__()
-        self._read = read
-
-    def __missing__(self, minute: bytes) -> int:
-        value = self._read(minute)
-        self[minute] = value
-        return value
-
-
 class Clock:
     """Read the stamps of one log in their order."""
 
@@ -60,7 +51,7 @@ class Clock:
         if kind not in FORMATS:
             raise ClockError(f"unknown time format {kind!r}: allowed are {', '.join(FORMATS)}")
         self._kind = kind
-        self._minutes = _Minutes(self._minute)
+        self._minutes: dict[bytes, int] = {}  # "1120 23:53:" -> microseconds
         self._last: tuple[int, int] | None = None  # day of the year, minute of the day
         self._day = 0
 
@@ -74,24 +65,29 @@ class Clock:
         return fast if fast is not None else [self._read_one(stamp) for stamp in stamps]
 
     def _read_alike(self, stamps: Sequence[bytes]) -> list[int] | None:
-        """Return the times if all stamps end like `:37.720254`, at the same place; else None."""
-        lengths = set(map(len, stamps))
-        if len(lengths) != 1 or self._kind == "unix":
+        """Return the times if all stamps look the same and have six decimals; else None.
+
+        Without their marks such stamps are numbers, and within a minute these differ by microseconds.
+        """
+        count, first = len(stamps), stamps[0] if stamps else b""
+        text = b"\n".join(stamps) + b"\n"
+        alike = _SIX_DECIMALS.fullmatch(first) and (first.translate(_DIGITS) + b"\n") * count
+        if not alike or text.translate(_DIGITS) != alike:
             return None
-        size = lengths.pop()
-        cut, point = size - 9, size - 7
-        if cut < 5 or not {stamp[point] for stamp in stamps} <= {ord("."), ord(",")}:
-            return None
-        digits = [stamp[cut:point] + stamp[point + 1 :] for stamp in stamps]
-        if not b"".join(digits).isdigit():
-            return None
-        micros = list(map(int, digits))
-        if max(micros) >= 61 * SECOND:
-            return None
-        try:
-            return list(map(add, map(self._minutes.__getitem__, [stamp[:cut] for stamp in stamps]), micros))
-        except ClockError:
-            return None  # the other way names the stamp
+        numbers = list(map(int, text.translate(None, _MARKS).split()))
+        times: list[int] = []
+        while len(times) < count:
+            begin = len(times)
+            minute = numbers[begin] // _IN_MINUTE * _IN_MINUTE
+            run = numbers[begin : bisect_left(numbers, minute + _IN_MINUTE, begin)]
+            if min(run) < minute or max(run) >= minute + 61 * SECOND:
+                return None  # a clock that went back, or no time: one by one
+            try:
+                offset = self._minute(stamps[begin][:-9]) - minute
+            except ClockError:
+                return None  # the other way names the stamp
+            times += [number + offset for number in run]
+        return times
 
     def _read_one(self, stamp: bytes) -> int:
         if self._kind == "unix":
@@ -100,24 +96,27 @@ class Clock:
                 return int(match[1]) * SECOND + _microseconds(match[2])
         else:
             match = _STAMP.fullmatch(stamp)
-            if match and int(match[2]) <= 60:
-                try:
-                    return self._minutes[match[1]] + int(match[2]) * SECOND + _microseconds(match[3])
-                except ClockError:
-                    pass  # named below with the whole stamp
-        raise ClockError(
-            f"{stamp[:40].decode(errors='replace')!r} is no time of the format {self._kind}"
-        ) from None
+            try:
+                if match and int(match[2]) <= 60:
+                    return self._minute(match[1]) + int(match[2]) * SECOND + _microseconds(match[3])
+            except ClockError:
+                pass  # named below with the whole stamp
+        raise ClockError(f"{stamp[:40].decode(errors='replace')!r} is no time of the format {self._kind}")
 
     def _minute(self, text: bytes) -> int:
-        match = _MINUTE[self._kind].fullmatch(text)
-        if not match:
-            raise ClockError
-        *day, hour, minute = (int(field) for field in match.groups())
-        if hour > 23 or minute > 59:
-            raise ClockError
-        of_day = hour * 60 + minute
-        return (self._days(day, of_day) * DAY + of_day * 60) * SECOND
+        """Return the microseconds of a minute, given as the stamp has it: up to its second colon."""
+        value = self._minutes.get(text)
+        if value is None:
+            match = _MINUTE[self._kind].fullmatch(text)
+            if not match:
+                raise ClockError
+            *day, hour, minute = (int(field) for field in match.groups())
+            if hour > 23 or minute > 59:
+                raise ClockError
+            of_day = hour * 60 + minute
+            value = (self._days(day, of_day) * DAY + of_day * 60) * SECOND
+            self._minutes[text] = value
+        return value
 
     def _days(self, fields: list[int], of_day: int) -> int:
         """Return the day that a stamp with these date fields lies on, counted from the first stamp's."""

@@ -19,7 +19,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import lt
+from operator import le, lt
 from typing import Any, BinaryIO
 
 from ansible.module_utils.scalebook.blocks import ANSI, BLOCK, LINE, Blocks, first_found
@@ -154,13 +154,13 @@ class _Reader:
             if first:
                 self._begin(data)
                 first = False
-            if self.waiting:
+            only_steps = False
+            try:
+                only_steps = self._steps(data)
+            except LogError as exc:
+                self.log.refusal = str(exc)
+            if self.waiting and not only_steps:
                 self._sanity(data)
-            if not self.log.refusal and not self.done:
-                try:
-                    self._steps(data)
-                except LogError as exc:
-                    self.log.refusal = str(exc)
             if self.done or self.log.refusal:
                 break
         self._end()
@@ -218,7 +218,8 @@ class _Reader:
 
     # Steps
 
-    def _steps(self, data: bytes) -> None:
+    def _steps(self, data: bytes) -> bool:
+        """Take the step lines of a block; return whether it has no other lines."""
         mark, dense = self.workload.step, self.dense
         first_line = data.find(b"\n")
         if self.per_line and dense and data.find(mark.literal, 0, first_line) >= 0 and _plain(data):
@@ -226,12 +227,11 @@ class _Reader:
             # Every line is a step line: one call matches them all.  Each match takes at least one
             # newline, so as many matches as lines means one match for each line, within it.
             if data.count(mark.literal) == lines * self.per_line:
-                rows = dense.findall(data)
-                if len(rows) == lines:
-                    if dense.groups == 1:
-                        rows = [(row,) for row in rows]
-                    self._take(rows)
-                    return
+                parts = dense.split(data)
+                width = dense.groups + 1
+                if len(parts) == lines * width + 1:
+                    self._take([parts[index::width] for index in range(1, width)])
+                    return True
         rows = []
         places = []
         unfinished = not data.endswith(b"\n")
@@ -252,7 +252,7 @@ class _Reader:
                     f"one line holds several entries of a step ({_text(match['step'])}): "
                     "two ranks or two runs in one file"
                 )
-            groups = match.groups()
+            groups = match.groups(b"")
             if self.stamped:
                 if received is None:
                     self.unstamped += 1
@@ -261,16 +261,19 @@ class _Reader:
             places.append(place)
         before, done = self.log.last_step, self.done
         if rows:
-            self._take(rows)
+            self._take(list(zip(*rows, strict=True)))
         if self.workload.rate and not done:
             column = self.columns["step"] + self.stamped
             self._rates(data, places, [int(row[column]) for row in rows], before)
+        return False
 
-    def _take(self, rows: Sequence[tuple[bytes, ...]]) -> None:
-        """Add step lines to what is known, given as the groups of their matches."""
-        columns = list(zip(*rows, strict=True))
+    def _take(self, columns: list[Sequence[bytes]]) -> None:
+        """Add step lines to what is known, given as one list for each group of their pattern."""
         received = columns.pop(0) if self.stamped else None
-        named = {name: columns[index] for name, index in self.columns.items()}
+        named = {
+            name: [text or b"" for text in columns[index]] if None in columns[index] else columns[index]
+            for name, index in self.columns.items()
+        }
         steps = _whole_numbers(named["step"])
         before = self.log.last_step
         ordered = steps if before is None else [before, *steps]
@@ -287,11 +290,11 @@ class _Reader:
         keep = bisect_right(steps, need)
         # A rate on a line of its own may follow the last step's line.
         self.done = steps[-1] > need or (steps[-1] == need and self.workload.rate is None)
-        self.log.steps.extend(steps[:keep])
+        self.log.steps.fromlist(steps[:keep])
         if self.clock and self.log.times is not None:
             self._times(named["time"][:keep])
         if received is not None and self.log.received is not None:
-            self.log.received.extend([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
+            self.log.received.fromlist([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
         if self.log.rates is not None:
             self.log.rates.extend(self._rate(text) for text in named["rate"][:keep])
 
@@ -310,13 +313,13 @@ class _Reader:
         if clock is None or times is None:  # pragma: no cover - the caller has looked
             return
         try:
-            read = clock.read([stamp or b"" for stamp in stamps])
+            read = clock.read(stamps)
         except ClockError as exc:
             raise LogError(f"a step line has no time: {exc}") from None
         done = len(times)
-        times.extend(read)
+        times.fromlist(read)
         ordered = read if not done else [times[done - 1], *read]
-        if not all(map(int.__le__, ordered, ordered[1:])):
+        if not all(map(le, ordered, ordered[1:])):
             offset = len(times) - len(ordered)
             index = next(i for i in range(1, len(ordered)) if ordered[i] < ordered[i - 1]) + offset
             raise LogError(f"the clock goes back between step {steps[index - 1]} and step {steps[index]}")
@@ -442,9 +445,9 @@ def _line_pattern(pattern: re.Pattern[bytes], stamped: bool) -> re.Pattern[bytes
     source = pattern.pattern
     if re.search(rb"\\[1-9AZ]|\(\?[^:P]|(?<!\[)\^|\$", source):
         return None  # back references, anchors, look-around, flags: their meaning depends on the place
-    stamp = rb"(\d+\.\d{6}) \d+\.\d{6} [^\n]*?" if stamped else b""
+    stamp = rb"(\d+\.\d{6}) \d+\.\d{6} .*?" if stamped else b""
     try:
-        return re.compile(rb"(?m:^)" * stamped + stamp + b"(?:" + source + rb")[^\n]*\n")
+        return re.compile(rb"(?m:^)" * stamped + stamp + b"(?:" + source + rb").*\n")
     except re.error:
         return None
 
