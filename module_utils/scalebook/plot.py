@@ -18,6 +18,8 @@ WIDTH = 420
 PLOT_HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 52, 56, 52, 46
 LEGEND_ROW = 18
+TICK_ROOM = 34  # pixels between figures below the axis
+OWN_IDEALS = 3  # more lines of their own would hide the measured ones
 CHARACTER = 6.6  # width of an average character of the 12 px labels, for wrapping the legend
 
 LIGHT = ("#1b64a5", "#c2410c", "#17805c", "#7c3aed", "#a16207", "#b4235f", "#4d6b14", "#475569")
@@ -110,7 +112,7 @@ def chart(
         body.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
     floor = TOP + PLOT_HEIGHT
     body.append(f'<path class="axis" d="M{LEFT} {floor}H{right}"/>')
-    for tick in _x_ticks(devices):
+    for tick in _x_ticks(devices, x_at):
         x = x_at(tick)
         body.append(f'<path class="axis" d="M{x:.1f} {floor}v4"/>')
         body.append(f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{_short(tick)}</text>')
@@ -150,7 +152,7 @@ def _ideals(
     series: Sequence[Series], devices: Sequence[float], ideal: str
 ) -> list[tuple[int | None, list[tuple[float, float]]]]:
     """Return (series index or None, line) of each ideal line; linear scaling from 1 device."""
-    if not ideal or len(devices) < 2:
+    if not ideal or len(devices) < 2 or (ideal == "own" and len(series) > OWN_IDEALS):
         return []
     # On linear axes two points do; on logarithmic ones a proportional line is straight as well.
     if ideal == "common":
@@ -201,15 +203,13 @@ def _nice(step: float) -> float:
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= step * 0.9999)
 
 
-def _x_ticks(devices: Sequence[float]) -> list[float]:
-    """Return at most 8 of the device counts there are, first and last among them."""
-    if len(devices) <= 8:
-        return list(devices)
-    every = math.ceil((len(devices) - 1) / 7)
-    kept = list(devices[:-1:every])
-    if len(kept) > 1 and devices.index(kept[-1]) > len(devices) - 1 - every / 2:
-        kept.pop()
-    return [*kept, devices[-1]]
+def _x_ticks(devices: Sequence[float], x_at: Callable[[float], float]) -> list[float]:
+    """Return the device counts that have room for a figure below the axis, the last always among them."""
+    kept = [devices[-1]]
+    for value in reversed(devices[:-1]):
+        if x_at(kept[-1]) - x_at(value) >= TICK_ROOM:
+            kept.append(value)
+    return kept[::-1]
 
 
 def _short(value: float) -> str:

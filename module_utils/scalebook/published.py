@@ -144,6 +144,8 @@ def _beside(
     entry: Row, rows: Sequence[Mapping[str, Any]], theirs: Sequence[Row], reasons: Sequence[str]
 ) -> Row:
     first = theirs[0]
+    accumulated = warning(first["variant"])
+    reasons = [*reasons, *(["gradient accumulation there"] if accumulated else [])]
     comparable = not reasons
     pairs = []
     for row in rows:
@@ -183,7 +185,7 @@ def _beside(
         "xla": first["xla"],
         "bsz": first["bsz"],
         "variant": first["variant"],
-        "warning": warning(first["variant"]),
+        "warning": accumulated,
         "comparable": comparable,
         "why": why,
         "rows": pairs,

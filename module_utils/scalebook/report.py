@@ -439,10 +439,12 @@ def display(document: Document, report: str) -> str:
     )
     blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
     blocks += _some("Notes", shown["notes"])
-    blocks += _some(
-        "Against DLPerf",
-        [f"{c['title']} / {c['theirs'] or 'no table'}: {c['why']}" for c in shown["compare"]],
-    )
+    beside = []
+    for entry in shown["compare"]:
+        words = [entry["title"], f"beside {entry['theirs']}" if entry["rows"] else ""]
+        beside.append(" ".join(filter(None, words)) + f": {entry['why']}")
+        beside += [f"warning: {entry['warning']}"] if entry["warning"] else []
+    blocks += _some("Beside DLPerf", beside)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
 

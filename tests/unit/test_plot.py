@@ -112,10 +112,19 @@ def test_a_slowdown_below_1_is_drawn():
     assert points[1][1] > points[0][1]
 
 
-def test_a_hundred_nodes_have_at_most_eight_figures_on_the_axis():
-    svg = draw(series([(n, n * 0.9) for n in range(1, 126)]))
-    numbers = [e for e in ElementTree.fromstring(svg).iter(SVG + "text") if e.get("text-anchor") == "middle"]
-    assert len(numbers) - 1 <= 8
+@pytest.mark.parametrize("devices", [range(1, 126), (1, 8, 24, 56, 160, 480, 1000)])
+def test_figures_below_the_axis_do_not_run_into_each_other(devices):
+    svg = draw(series([(n, n * 0.9) for n in devices]))
+    texts = [e for e in ElementTree.fromstring(svg).iter(SVG + "text") if e.get("text-anchor") == "middle"]
+    xs = [float(e.get("x")) for e in texts[:-1]]
+    assert min(after - before for before, after in zip(xs, xs[1:], strict=False)) >= 30
+    assert texts[len(xs) - 1].text == str(devices[-1])
+
+
+def test_four_series_do_not_each_have_a_line_of_their_own_ideal():
+    each = [series([(1, 10.0 + i), (2, 15.0)]) for i in range(4)]
+    assert "own ideal" in draw(*each[:3], ideal="own")
+    assert "own ideal" not in draw(*each, ideal="own")
 
 
 def test_too_many_series_are_refused_rather_than_painted_alike():

@@ -106,6 +106,7 @@ def test_deepspeeds_rows_carry_their_warning():
     assert entry["rows"][0]["published_speedup"] == 28.64
     assert "gradient accumulation 1024/gpus" in entry["warning"]
     assert "computing, not scaling" in entry["warning"]
+    assert entry["comparable"] is False
 
 
 @pytest.mark.parametrize("names", [None, {}, {"framework": "x", "models": {}}])
