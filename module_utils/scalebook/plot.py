@@ -17,6 +17,7 @@ from typing import Any
 WIDTH = 420
 PLOT_HEIGHT = 220
 LEFT, RIGHT, TOP, BOTTOM = 52, 56, 52, 46
+PADDING = 16  # around a chart that is a file of its own
 LEGEND_ROW = 18
 TICK_ROOM = 34  # pixels between figures below the axis
 OWN_IDEALS = 3  # more lines of their own would hide the measured ones
@@ -41,7 +42,7 @@ def style() -> str:
         "--grid:#e3e6ea;--paper:#fff;--c:#1b64a5}"
         ".chart text{fill:var(--soft)}.chart .name{fill:var(--ink);font-size:14px;font-weight:600}"
         ".chart .value{fill:var(--c);font-weight:600;paint-order:stroke;stroke:var(--paper);stroke-width:3px}"
-        ".chart .legend{fill:var(--ink)}"
+        ".chart .legend{fill:var(--ink)}.chart .paper{fill:var(--paper)}"
         ".chart .grid{stroke:var(--grid);fill:none}.chart .axis{stroke:var(--soft);fill:none}"
         ".chart .ideal{stroke:var(--soft);stroke-dasharray:4 4;fill:none}"
         ".chart .own.ideal{stroke:var(--c);opacity:.55}"
@@ -131,9 +132,17 @@ def chart(
     body += legend
 
     height = floor + BOTTOM + rows * LEGEND_ROW + 4
-    sheet = f"<style>{style()}</style>" if standalone else ""
+    frame = f"0 0 {WIDTH} {height}"
+    sheet = ""
+    if standalone:
+        # A viewer's own background may be white whatever the colours, so the file brings its paper.
+        x, y, width, tall = -PADDING, -PADDING, WIDTH + 2 * PADDING, height + 2 * PADDING
+        frame = f"{x} {y} {width} {tall}"
+        sheet = (
+            f'<style>{style()}</style><rect class="paper" x="{x}" y="{y}" width="{width}" height="{tall}"/>'
+        )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height}" role="img" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{frame}" role="img" '
         f'aria-labelledby="{key}-title {key}-desc"'
         + (f' width="{2 * WIDTH}" height="{2 * height}"' if standalone else "")
         + f'><title id="{key}-title">{escape(title)}</title>'
