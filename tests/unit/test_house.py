@@ -3,6 +3,7 @@
 """Rules of the house that hold for every file: what is searched for here must not be found."""
 
 import ast
+import functools
 import re
 import subprocess
 from pathlib import Path
@@ -33,17 +34,24 @@ def project_files():
 FILES = project_files()
 
 
-def lines_of(*endings):
-    """Yield (place, line, lines before and after) of every text file of ours with one of the endings."""
+@functools.cache
+def our_lines():
+    """Return (file, lines) of every text file of ours."""
+    texts = []
     for name in FILES:
-        if name.startswith(NOT_OURS) or name.endswith(NOT_OURS[-1]) or not name.endswith(endings or ("",)):
-            continue
-        try:
-            lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        except UnicodeDecodeError:
-            continue  # a binary file
-        for index, line in enumerate(lines):
-            yield f"{name}:{index + 1}", line, lines[max(0, index - 2) : index + 2]
+        if not name.startswith(NOT_OURS) and not name.endswith(NOT_OURS[-1]):
+            content = (ROOT / name).read_bytes()
+            if b"\0" not in content:
+                texts.append((name, content.decode().splitlines()))
+    return texts
+
+
+def lines_of(*endings):
+    """Yield (place, line, lines before and after) of the files of ours with one of the endings."""
+    for name, lines in our_lines():
+        if name.endswith(endings or ("",)):
+            for index, line in enumerate(lines):
+                yield f"{name}:{index + 1}", line, lines[max(0, index - 2) : index + 2]
 
 
 def found(pattern, *endings, flags=re.IGNORECASE):
