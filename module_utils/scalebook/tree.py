@@ -128,6 +128,7 @@ def find_logs(
     found: list[tuple[tuple[Any, ...], Found]] = []
     unread: list[dict[str, str]] = []
     taken: dict[tuple[str, int], str] = {}
+    originals: dict[tuple[int, int], str] = {}
 
     def skip(path: str, reason: str) -> None:
         unread.append({"path": _readable(path), "reason": reason})
@@ -153,9 +154,14 @@ def find_logs(
             if not named or ".." in named[1]:
                 skip(source, "is not named <model>_b<B>_<dtype>_<i>.log")
                 continue
-            reason, size = _no_log(file, real)
-            if reason:
-                skip(source, reason)
+            reason, status = _no_log(file, real)
+            if reason or status is None:
+                skip(source, str(reason))
+                continue
+            # A link within the tree is not a second measurement.
+            original = originals.setdefault((status.st_dev, status.st_ino), source)
+            if original != source:
+                skip(source, f"is the same file as {original}")
                 continue
             case = matrix.make_case(
                 {
@@ -179,7 +185,7 @@ def find_logs(
                 skip(source, f"is the same run as {twin}")
                 continue
             order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
-            found.append((order, Found(file.path, source, case, repeat, size)))
+            found.append((order, Found(file.path, source, case, repeat, status.st_size)))
     return [item for _, item in sorted(found, key=lambda pair: pair[0])], unread
 
 
@@ -187,19 +193,19 @@ def _leads_out(entry: os.DirEntry[str], root: Path) -> bool:
     return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root)
 
 
-def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, int]:
-    """Return why a file of a log's name is none, and its size."""
+def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_result | None]:
+    """Return why a file of a log's name is none, or its status."""
     if _leads_out(file, root):
-        return "is a link out of the tree", 0
+        return "is a link out of the tree", None
     try:
         status = file.stat()
     except OSError as exc:
-        return f"cannot be read: {exc.strerror}", 0
+        return f"cannot be read: {exc.strerror}", None
     if stat.S_ISDIR(status.st_mode):
-        return "is a directory", 0
+        return "is a directory", None
     if not stat.S_ISREG(status.st_mode):
-        return "is no regular file", 0
-    return None, status.st_size
+        return "is no regular file", None
+    return None, status
 
 
 def _import_log(compiled: Workload, out: Path, checksums: bool, write: bool, item: Found) -> dict[str, Any]:

@@ -5,12 +5,9 @@
 The line formats are those of the recordings below tests/data/tf2_bert.
 """
 
+import json
 from datetime import datetime, timedelta
 from pathlib import Path
-
-import yaml
-
-ROOT = Path(__file__).resolve().parents[2]
 
 # Printed by DLPerf's extractor for TensorFlow/bert, fp32, batch 64 per GPU: case -> speed of repeat 1..5.
 SPEEDS = {
@@ -52,11 +49,6 @@ WORKLOAD = {
     ],
     "oom": ["OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "std::bad_alloc", "Killed"],
 }
-
-
-def role_workload():
-    """Return what the role tf2_bert declares, which must read the same logs."""
-    return yaml.safe_load((ROOT / "roles/tf2_bert/vars/main.yml").read_text())["tf2_bert_workload"]
 
 
 def step_line(step, at, last=120, loss="7.02980375289917"):
@@ -133,8 +125,6 @@ def stamped(text, at=5123.0, wall=1795219345.0, every=0.0, times=None, exit_reco
     stamps = times or [at + index * every for index in range(len(lines))]
     stamps = [stamps[0] if stamps else at, *stamps]
     if exit_record is not None:
-        import json
-
         said.append(f"SCALEBOOK {json.dumps(exit_record)}\n")
         stamps.append(stamps[-1])
     return "".join(

@@ -1,0 +1,401 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A run's record: its status, and a reason that names file, host or value."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.record import log_record, run_record, sha256_of
+from ansible.module_utils.scalebook.runs import check_record, digest
+from ansible.module_utils.scalebook.throughput import measure
+from ansible.module_utils.scalebook.workload import WorkloadError, compile_workload
+from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_times
+from test_throughput import case
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "tf2_bert"
+GANG = {
+    "rc": 0,
+    "seconds": 61.2,
+    "started": "2026-11-21T01:02:03Z",
+    "ended": "2026-11-21T01:03:04Z",
+    "stderr": "",
+}
+VICTIM = {"status": "terminated", "rc": None, "signal": 15}
+
+
+def node_log(index=0, nodes=1, text=None, every=0.5, exits=None):
+    """Return a node's log; its steps are 0.5 s apart by both clocks unless said otherwise."""
+    text = text or log_text(step_times(0.5, warm=1), devices=nodes, nodes=nodes, task_index=index)
+    exits = exits if exits is not None else {}
+    said = None if exits is False else exit_record(f"NODE{index + 1}", index, **exits)
+    return stamped(text, every=every, exit_record=said, node=f"NODE{index + 1}")
+
+
+def run(tmp_path, *logs, gang=GANG, workload=WORKLOAD, **of_case):
+    """Return the record of a run with these node logs; None for a log that is not there."""
+    names = [f"NODE{index}" for index in range(1, len(logs) + 1)]
+    for name, content in zip(names, logs, strict=True):
+        if content is not None:
+            (tmp_path / f"{name}.log").write_bytes(
+                content if isinstance(content, bytes) else content.encode()
+            )
+    record = run_record(tmp_path, case(len(logs), **of_case), 1, workload, names, gang)
+    check_record(record)
+    write_json(tmp_path / "result.json", record)
+    assert json.loads((tmp_path / "result.json").read_text()) == record
+    return record
+
+
+def verdict(record):
+    assert record["status"] == "ok" or isinstance(record["last_lines"], list)
+    return record["status"], record["reason"]
+
+
+def imported(name, nodes=1, **of_case):
+    return log_record(DATA / name, case(nodes, **of_case), 1, compile_workload(WORKLOAD), name)
+
+
+# Good runs
+
+
+def test_a_good_run_is_ok(tmp_path):
+    record = run(tmp_path, node_log(0, 2), node_log(1, 2))
+    assert verdict(record) == ("ok", None)
+    assert record["notes"] == []
+    assert "last_lines" not in record
+    assert record["gang"] == {key: GANG[key] for key in ("rc", "seconds", "started", "ended")}
+    node = record["nodes"][1]
+    assert (node["node"], node["task_index"], node["log"]) == ("NODE2", 1, "NODE2.log")
+    assert node["steps"] == list(range(1, 121))
+    assert (node["times"][0], node["times"][119]) == (0.0, 59.5)
+    assert node["sha256"] == sha256_of(tmp_path / "NODE2.log")
+    assert node["loss"] == {"first": 7.02980375289917, "last": 7.02980375289917}
+    assert node["exit"]["rc"] == 0
+
+
+def test_a_good_run_has_two_readings_that_agree(tmp_path):
+    measured = measure(run(tmp_path, node_log()))
+    assert (measured["rate"], measured["second"]) == (32.0, {"reading": "received", "rate": 32.0})
+    assert measured["differs"] == 0.0
+
+
+def test_the_report_takes_a_record(tmp_path):
+    summary = digest(run(tmp_path, node_log()), measure)
+    assert (summary["status"], summary["rate"], len(summary["steps"])) == ("ok", 32.0, 100)
+
+
+def test_readings_that_differ_are_noted(tmp_path):
+    record = run(tmp_path, node_log(every=0.55))
+    assert record["status"] == "ok"
+    assert record["notes"] == ["two readings differ by 9.1%: 32.00 samples/s by times, 29.09 by received"]
+
+
+def test_workers_that_differ_are_noted(tmp_path):
+    slow = log_text(step_times(0.52, warm=1), devices=2, nodes=2, task_index=1)
+    record = run(tmp_path, node_log(0, 2), node_log(1, 2, slow, every=0.52))
+    assert record["notes"][0] == "the window is 50.000 s on NODE1 and 52.000 s on NODE2 (4.0% apart by times)"
+
+
+def test_a_step_that_eats_the_window_is_noted(tmp_path):
+    times = step_times(0.5, warm=1)
+    times[70:] = [at + timedelta(seconds=30) for at in times[70:]]
+    record = run(tmp_path, node_log(text=log_text(times)))
+    assert "step 71 alone takes 30.500 s of the window's 80.000 s" in record["notes"]
+
+
+def test_steps_that_are_not_logged_are_noted(tmp_path):
+    lines = log_text(step_times(0.5, warm=1)).splitlines(keepends=True)
+    del lines[50:53]
+    record = run(tmp_path, node_log(text="".join(lines)))
+    assert record["status"] == "ok"
+    assert "NODE1.log: 3 steps of the window are not logged, the first is 50" in record["notes"]
+
+
+def test_whole_seconds_are_noted_where_they_matter(tmp_path):
+    coarse = {
+        **WORKLOAD,
+        "log": {"literal": "step=", "step": r"(?P<time>\d\d:\d\d:\d\d) step=(?P<step>\d+)", "time": "clock"},
+        "sanity": [],
+    }
+    text = "".join(f"10:00:{step // 4:02} step={step}\n" for step in range(1, 122))
+    (tmp_path / "x.log").write_text(text)
+    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(coarse), "x.log")
+    assert record["notes"] == ["the time stamps are whole seconds: the window of 25 s is known to 4.0%"]
+
+
+def test_odd_bytes_are_noted_with_their_file(tmp_path):
+    record = run(tmp_path, node_log().encode().replace(b"***** Number", b"\xff** Number"))
+    assert (record["status"], record["notes"]) == ("ok", ["NODE1.log: has bytes that are not UTF-8"])
+
+
+def test_only_the_first_node_may_be_asked_for_steps(tmp_path):
+    first = {**WORKLOAD, "log": {**WORKLOAD["log"], "nodes": "first"}, "sanity": []}
+    record = run(tmp_path, node_log(0, 2), stamped("nothing\n", exit_record=exit_record()), workload=first)
+    assert verdict(record) == ("ok", None)
+
+
+# How processes end
+
+
+def test_an_exit_code_is_a_failure_named_by_its_host(tmp_path):
+    record = run(tmp_path, node_log(exits={"rc": 3}), gang={**GANG, "rc": 3})
+    assert verdict(record) == ("failed", "NODE1 (host1) ended with exit code 3")
+    assert record["last_lines"][-1] == "{'total_training_steps': 120, 'train_loss': 6.75}"
+
+
+def test_a_signal_is_named(tmp_path):
+    record = run(
+        tmp_path, node_log(exits={"rc": -9, "signal": 9, "status": "signaled"}), gang={**GANG, "rc": 137}
+    )
+    assert verdict(record) == ("failed", "NODE1 (host1) was ended by signal 9 (SIGKILL)")
+
+
+def test_the_first_node_to_go_wrong_is_the_culprit(tmp_path):
+    late = {"rc": 1, "ended": 1795219410.0}
+    early = {"rc": -11, "signal": 11, "status": "signaled", "ended": 1795219400.0}
+    record = run(
+        tmp_path, node_log(0, 3, exits=late), node_log(1, 3, exits=early), node_log(2, 3, exits=VICTIM)
+    )
+    assert verdict(record) == ("failed", "NODE2 (host2) was ended by signal 11 (SIGSEGV)")
+
+
+def test_victims_of_the_gang_are_not_the_culprit(tmp_path):
+    victim = {**VICTIM, "ended": 1795219300.0}
+    record = run(
+        tmp_path, node_log(0, 2, exits=victim), node_log(1, 2, exits={"rc": 1}), gang={**GANG, "rc": 1}
+    )
+    assert verdict(record) == ("failed", "NODE2 (host2) ended with exit code 1")
+
+
+@pytest.mark.parametrize(
+    ("status", "ended", "sentence"),
+    [
+        ("hung", "hung", "NODE1 (host1) hung: no line for 300 s"),
+        ("timeout", "hung", "NODE1 (host1) ran past its time limit: no line for 300 s"),
+        ("refused", "refused", "NODE1 (host1) was refused: no line for 300 s"),
+    ],
+)
+def test_what_run_node_stopped_says_why(tmp_path, status, ended, sentence):
+    exits = {"status": status, "rc": None, "reason": "no line for 300 s"}
+    assert verdict(run(tmp_path, node_log(exits=exits), gang={**GANG, "rc": 1})) == (ended, sentence)
+
+
+def test_out_of_memory_is_told_from_other_failures(tmp_path):
+    text = (
+        log_text(step_times(0.5, count=30), last=120)
+        + "2026: W OOM when allocating tensor\n"
+        + "Chunk\n" * 20_000
+    )
+    record = run(tmp_path, node_log(text=text, exits={"rc": 1}), gang={**GANG, "rc": 1})
+    assert verdict(record) == (
+        "oom",
+        'NODE1 (host1) ran out of memory: its log says "OOM when allocating"; it ended with exit code 1',
+    )
+
+
+def test_a_victims_killed_is_not_out_of_memory(tmp_path):
+    victim = node_log(0, 2, text="Killed\n", exits=VICTIM)
+    assert run(tmp_path, victim, node_log(1, 2, exits={"rc": 1}))["status"] == "failed"
+
+
+def test_a_run_that_ended_well_may_have_said_killed(tmp_path):
+    text = log_text(step_times(0.5, warm=1)).replace("***** Num", "Killed a stale process\n***** Num")
+    assert run(tmp_path, node_log(text=text))["status"] == "ok"
+
+
+def test_a_missing_log_is_a_failure(tmp_path):
+    record = run(tmp_path, node_log(0, 2), None)
+    assert verdict(record) == ("failed", "NODE2.log is missing")
+    assert record["nodes"][1]["bytes"] is None
+
+
+def test_a_gang_that_never_started_says_what_mpirun_said(tmp_path):
+    gang = {**GANG, "rc": 213, "stderr": "----\nmpirun was unable to launch\n"}
+    record = run(tmp_path, None, gang=gang)
+    assert verdict(record) == (
+        "failed",
+        "NODE1.log is missing; mpirun ended with exit code 213: mpirun was unable to launch",
+    )
+    assert record["last_lines"] == ["----", "mpirun was unable to launch"]
+
+
+def test_a_gang_that_failed_without_a_culprit_is_a_failure(tmp_path):
+    record = run(tmp_path, node_log(), gang={**GANG, "rc": "1", "stderr": "ORTE lost a daemon"})
+    assert verdict(record) == ("failed", "mpirun ended with exit code 1: ORTE lost a daemon")
+
+
+def test_a_gang_at_its_time_limit_hung(tmp_path):
+    record = run(tmp_path, node_log(exits=VICTIM), gang={**GANG, "rc": 124})
+    assert verdict(record) == ("hung", "mpirun ran past its time limit after 61.2 s")
+
+
+def test_a_log_without_run_nodes_closing_line_is_a_failure(tmp_path):
+    record = run(tmp_path, node_log(0, 2), node_log(1, 2, exits=False))
+    assert verdict(record) == (
+        "failed",
+        "NODE2.log ends without run_node's closing line: its machine or run_node died",
+    )
+
+
+def test_a_node_that_vanished_is_named_beside_the_one_that_failed(tmp_path):
+    record = run(tmp_path, node_log(0, 2, exits={"rc": 1}), node_log(1, 2, exits=False))
+    assert verdict(record) == ("failed", "NODE1 (host1) ended with exit code 1; NODE2 left no closing line")
+
+
+def test_a_terminated_node_is_a_failure_whatever_mpirun_says(tmp_path):
+    assert verdict(run(tmp_path, node_log(exits=VICTIM))) == ("failed", "NODE1 was terminated")
+
+
+# What logs show
+
+
+def test_a_campaign_log_without_a_sanity_line_is_refused(tmp_path):
+    text = log_text(step_times(0.5, warm=1)).replace("Number of cores used", "cores")
+    assert verdict(run(tmp_path, node_log(text=text))) == (
+        "refused",
+        'NODE1.log does not show devices (a line with "Number of cores used")',
+    )
+
+
+def test_an_imported_log_may_lack_a_sanity_line(tmp_path):
+    (tmp_path / "x.log").write_text(log_of_speed(128.0).replace("Number of cores used", "cores"))
+    assert (
+        log_record(tmp_path / "x.log", case(bsz=64), 1, compile_workload(WORKLOAD), "x.log")["status"] == "ok"
+    )
+
+
+def test_a_contradiction_is_refused_on_any_node(tmp_path):
+    alone = log_text(step_times(0.5, warm=1), devices=1, nodes=2, task_index=1)
+    assert verdict(run(tmp_path, node_log(0, 2), node_log(1, 2, alone))) == (
+        "refused",
+        "NODE2.log shows devices 1, the case has devices 2",
+    )
+
+
+def test_a_run_of_another_number_of_steps_is_refused(tmp_path):
+    text = log_text(step_times(0.5, warm=1, count=400))
+    assert verdict(run(tmp_path, node_log(text=text))) == (
+        "refused",
+        "NODE1.log says the run has 400 steps, the case has 120",
+    )
+
+
+def test_the_window_of_the_case_counts_not_the_workloads(tmp_path):
+    text = log_text(step_times(0.5, warm=1, count=50))
+    assert run(tmp_path, node_log(text=text), warmup=10, window=40)["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("count", "reason"),
+    [
+        (60, "NODE1.log stops at step 60, step 120 is wanted"),
+        (0, "NODE1.log shows no step, step 120 is wanted"),
+    ],
+)
+def test_a_log_without_the_window_is_incomplete(tmp_path, count, reason):
+    text = log_text(step_times(0.5, warm=1, count=count), last=120)
+    assert verdict(run(tmp_path, node_log(text=text))) == ("incomplete", reason)
+
+
+def test_an_empty_log_is_incomplete(tmp_path):
+    (tmp_path / "x.log").touch()
+    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
+    assert verdict(record) == ("incomplete", "x.log is empty, step 120 is wanted")
+
+
+@pytest.mark.parametrize(("step", "word"), [(20, "begins"), (120, "ends")])
+def test_a_window_without_an_end_is_incomplete(tmp_path, step, word):
+    lines = log_text(step_times(0.5, warm=1, count=130), last=120).splitlines(keepends=True)
+    del lines[step]
+    assert verdict(run(tmp_path, node_log(text="".join(lines)))) == (
+        "incomplete",
+        f"NODE1.log does not show step {step}, where the window {word}",
+    )
+
+
+def test_a_doubled_log_is_refused_by_name(tmp_path):
+    record = run(tmp_path, node_log(text=log_text(step_times(0.5, warm=1)) * 2))
+    assert record["status"] == "refused"
+    assert "NODE1.log cannot be believed: step 1 is logged twice" in record["reason"]
+
+
+def test_a_window_in_which_no_time_passes_is_refused(tmp_path):
+    text = log_text([step_times(0.5)[0]] * 120)
+    record = run(tmp_path, stamped(text, every=0.0, exit_record=exit_record()))
+    assert record["status"] == "refused"
+    assert "no reading covers the window" in record["reason"]
+
+
+def test_last_lines_are_short_and_plain(tmp_path):
+    text = log_text(step_times(0.5, count=5), last=120) + "\x1b[31m" + "x" * 900 + "\x07\xff\n"
+    lines = run(tmp_path, node_log(text=text))["last_lines"]
+    assert lines[-1] == "x" * 500 and len(lines) <= 20
+
+
+def test_an_unreadable_log_is_refused_by_its_reason(tmp_path, monkeypatch):
+    import ansible.module_utils.scalebook.record as module
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(module, "read_log", denied)
+    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
+    assert verdict(record) == ("refused", "x.log cannot be read: Permission denied")
+
+
+def test_a_wrong_declaration_is_an_error_not_a_record(tmp_path):
+    with pytest.raises(WorkloadError):
+        run_record(tmp_path, case(), 1, {}, ["NODE1"], GANG)
+
+
+@pytest.mark.parametrize("rc", [{"ended": "soon"}, {"host": None}, {"status": 7}, {"signal": 999, "rc": 1}])
+def test_a_garbled_exit_record_is_survived(tmp_path, rc):
+    assert run(tmp_path, node_log(exits={"rc": 1, **rc}))["status"] == "failed"
+
+
+# What TensorFlow really wrote when it went wrong
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "status", "reason"),
+    [
+        ("01_unpatched_multi_flags", 2, "refused", "shows devices 1, the case has devices 2"),
+        ("01_unpatched_multi_flags", 1, "incomplete", "stops at step 12, step 120 is wanted"),
+        ("02_no_task_index", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("03_hosts_with_mirrored", 2, "refused", "shows devices 1, the case has devices 2"),
+        ("04_nccl_cpu_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("05_lo_sameport_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("05_lo_sameport_w1", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("06_rerun_same_model_dir", 1, "incomplete", "shows no step, step 120 is wanted"),
+        ("06b_rerun_no_timehistory", 1, "incomplete", "shows no step, step 120 is wanted"),
+        ("07_stale_TF_CONFIG", 2, "refused", "shows devices 1, the case has devices 2"),
+        ("08_onefile_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("08_onefile_w1", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("09_kill_w0", 2, "incomplete", "stops at step 11, step 120 is wanted"),
+        ("09_kill_w1", 2, "incomplete", "stops at step 11, step 120 is wanted"),
+        ("10_xla_w0", 2, "incomplete", "stops at step 30, step 120 is wanted"),
+    ],
+)
+def test_a_genuine_trap_never_gives_a_number(name, nodes, status, reason):
+    record = imported(f"edge/{name}.log", nodes)
+    assert verdict(record) == (status, f"edge/{name}.log {reason}")
+    assert record["last_lines"]
+
+
+@pytest.mark.parametrize("worker", [0, 1])
+def test_the_genuine_short_xla_run_counts_for_a_window_it_has(worker):
+    record = imported(f"edge/10_xla_w{worker}.log", 2, warmup=10, window=20)
+    assert verdict(record) == ("ok", None)
+
+
+def test_two_genuine_workers_make_one_run(tmp_path):
+    logs = [
+        stamped((DATA / f"2n_w{index}.log").read_text(), every=0.2, exit_record=exit_record())
+        for index in (0, 1)
+    ]
+    record = run(tmp_path, *logs)
+    assert record["status"] == "ok"
+    assert measure(record)["rate"] == 3200 / 22.428402
