@@ -124,7 +124,10 @@ def complete(job, wanted):
     try:
         with open(os.path.join(job["data"], "manifest.json"), encoding="utf-8") as stream:
             manifest = json.load(stream)
-        if manifest["parameters"] != wanted or len(manifest["tfrecords"]) < job["files"]:
+        # Finished files of the user's own are as many as they are; fewer than nodes were refused before.
+        if manifest["parameters"] != wanted or (
+            not job["tfrecords"] and len(manifest["tfrecords"]) < job["files"]
+        ):
             return None
         for entry in manifest["tfrecords"] + manifest["made"]:
             if os.path.getsize(os.path.join(job["data"], entry["path"])) != entry["bytes"]:
@@ -167,7 +170,7 @@ def run_create_pretraining_data(job, text_files, vocab, outputs):
 def model_configs(configs, tokens):
     """The configurations, each with at least `tokens` vocabulary entries.
 
-    Our own `tiny` grows with the vocabulary. The size of any other is part of what is measured: it must suffice.
+    Our own `tiny` grows with the vocabulary. The size of any other is part of what is measured.
     """
     result = {}
     for name, config in configs.items():
@@ -258,7 +261,7 @@ def prepare(job):
     wanted = parameters(job)
     if job["tfrecords"] and len(wanted["tfrecords"]) < job["nodes"]:
         raise RefusedError(
-            "tf2_bert_tfrecords has %d files for %d nodes: files are dealt out to the nodes, each needs one of its own"
+            "tf2_bert_tfrecords has %d files for %d nodes: they are dealt out, each node needs its own"
             % (len(wanted["tfrecords"]), job["nodes"])
         )
     manifest = complete(job, wanted)
