@@ -99,7 +99,7 @@ def expand(patterns, what):
 def stamp(path):
     """What tells that a file given by the user is the same still, without reading it: size and time."""
     status = os.stat(path)
-    return {"path": path, "bytes": status.st_size, "modified": int(status.st_mtime)}
+    return {"path": path, "bytes": status.st_size, "modified": status.st_mtime_ns}
 
 
 def vocabulary_size(path):
