@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ansible-runner drives the playbooks from the root, with everything that ansible.cfg names."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,13 @@ pytestmark = pytest.mark.slow
 
 
 def test_ansible_runner_plans_a_campaign_from_the_root(tmp_path):
+    tools = Path(sys.executable).parent
     done = subprocess.run(
-        [Path(sys.executable).parent / "ansible-runner", "run", ".", "-p", "bench.yml"]
+        [tools / "ansible-runner", "run", ".", "-p", "bench.yml"]
         + ["--inventory", "inventory/local", "--artifact-dir", tmp_path]
         + ["--cmdline", '-e "plan_only=true nodes=1,2 bsz=8 campaign=runner-test"'],
         cwd=ROOT,
+        env={**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
