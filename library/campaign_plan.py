@@ -1,0 +1,189 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: campaign_plan
+short_description: Expand the knobs of a campaign into its plan
+description:
+  - Checks every knob, expands the matrix into cases, tells what cannot run, and what is measured already.
+  - Writes C(plan.json) below O(results) unless O(write) is false or in check mode.
+  - Runs on the controller.
+options:
+  knobs:
+    description: The public variables of a campaign as they came; text and typed values both do.
+    type: dict
+    required: true
+  given:
+    description: Names of the extra variables that were given. A name that nothing reads is refused.
+    type: list
+    elements: str
+    default: []
+  roles:
+    description: Names of the roles; variables that begin with one of them are theirs.
+    type: list
+    elements: str
+    default: []
+  readers:
+    description: Further variables that the playbooks read.
+    type: list
+    elements: str
+    default: []
+  workload:
+    description: The workload's declaration, C(<framework>_workload) of its role.
+    type: dict
+    required: true
+  framework:
+    description: Name of the workload's role.
+    type: str
+    required: true
+  device:
+    description: What the nodes compute with.
+    type: str
+    choices: [cpu, gpu]
+    required: true
+  nodes:
+    description: The nodes in inventory order, each with C(name), C(address), C(slots) and C(machine).
+    type: list
+    elements: dict
+    required: true
+  inventory:
+    description: Where the nodes come from, for the record.
+    type: str
+    default: ""
+  results:
+    description: Directory of all campaigns.
+    type: path
+    required: true
+  write:
+    description: Write the plan.
+    type: bool
+    default: true
+attributes:
+  check_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Plan two batch sizes on one and two nodes
+  campaign_plan:
+    knobs: {bsz: "32,64", nodes: "1,2", repeats: 5}
+    workload: "{{ tf2_bert_workload }}"
+    framework: tf2_bert
+    device: cpu
+    nodes:
+      - {name: NODE1, address: 10.11.0.2, slots: 1, machine: 10.11.0.2}
+      - {name: NODE2, address: 10.11.0.3, slots: 1, machine: 10.11.0.3}
+    results: results
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+campaign:
+  description: Name of the campaign; it follows from the matrix unless the knob C(campaign) names it.
+  returned: success
+  type: str
+path:
+  description: Directory of the campaign.
+  returned: success
+  type: str
+pending:
+  description: The runs still to be measured, each with C(case), C(repeat), C(number) and C(total).
+  returned: success
+  type: list
+  elements: dict
+measured:
+  description: How many runs of the plan are measured already.
+  returned: success
+  type: int
+total:
+  description: How many runs the plan has.
+  returned: success
+  type: int
+display:
+  description: The plan as text.
+  returned: success
+  type: str
+"""
+
+import json
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.knobs import KnobError, check_names
+from ansible.module_utils.scalebook.matrix import describe, plan
+
+
+def argument_spec():
+    return {
+        "knobs": {"type": "dict", "required": True},
+        "given": {"type": "list", "elements": "str", "default": []},
+        "roles": {"type": "list", "elements": "str", "default": []},
+        "readers": {"type": "list", "elements": "str", "default": []},
+        "workload": {"type": "dict", "required": True},
+        "framework": {"type": "str", "required": True},
+        "device": {"type": "str", "choices": ["cpu", "gpu"], "required": True},
+        "nodes": {"type": "list", "elements": "dict", "required": True},
+        "inventory": {"type": "str", "default": ""},
+        "results": {"type": "path", "required": True},
+        "write": {"type": "bool", "default": True},
+    }
+
+
+def measured(directory, runs):
+    """Return the (case, repeat) pairs of `runs` that have an ok record below `directory`."""
+    done = set()
+    for run in runs:
+        path = directory / "runs" / run["case"] / str(run["repeat"]) / "result.json"
+        try:
+            if path.exists() and json.loads(path.read_bytes())["status"] == "ok":
+                done.add((run["case"], run["repeat"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # An unreadable record proves nothing: the run is measured again.
+    return done
+
+
+def main():
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    given = module.params
+    try:
+        check_names(given["given"], given["roles"], given["readers"])
+        planned = plan(
+            given["knobs"],
+            given["workload"],
+            given["nodes"],
+            given["framework"],
+            given["device"],
+            given["inventory"],
+        )
+    except KnobError as error:
+        module.fail_json(msg=str(error))
+    directory = Path(given["results"]) / planned["campaign"]
+    done = measured(directory, planned["runs"])
+    cases = {case["name"]: case for case in planned["cases"]}
+    pending = [
+        {"case": cases[run["case"]], "repeat": run["repeat"], "number": number, "total": len(planned["runs"])}
+        for number, run in enumerate(planned["runs"], start=1)
+        if (run["case"], run["repeat"]) not in done
+    ]
+    changed = False
+    if given["write"]:
+        try:
+            changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
+        except OSError as error:
+            module.fail_json(msg=f"cannot write the plan below {given['results']}: {error}")
+    module.exit_json(
+        changed=changed,
+        campaign=planned["campaign"],
+        path=str(directory),
+        pending=pending,
+        measured=len(done),
+        total=len(planned["runs"]),
+        display=describe(planned, done),
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: job_dir
+short_description: Make a fresh directory with the files of one job
+description:
+  - Makes O(path) anew and writes O(files) into it, in one call per node and run.
+  - What an earlier attempt left there is removed first, because a used directory may hold a
+    checkpoint from which a trainer would go on instead of starting.
+options:
+  path:
+    description: The directory of the job, absolute and below a directory of its own.
+    type: path
+    required: true
+  files:
+    description: Names and contents of the files to write. A name has no directory.
+    type: dict
+    required: true
+attributes:
+  check_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Write the job of this node
+  job_dir:
+    path: /opt/scalebook/work/NODE1/demo/1n1g/1
+    files:
+      job.env: "TASK_INDEX=0\n"
+      run.sh: "echo hello\n"
+"""
+
+RETURN = r"""
+path:
+  description: The directory.
+  returned: success
+  type: str
+"""
+
+import shutil
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def argument_spec():
+    return {"path": {"type": "path", "required": True}, "files": {"type": "dict", "required": True}}
+
+
+def make(path, files):
+    """Write `files` into `path`, which is made anew.  Raises ValueError for a name with a directory."""
+    for name in files:
+        if Path(name).name != name:
+            raise ValueError("files: %r is no plain file name" % name)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(str(path))
+    path.mkdir(parents=True)
+    for name in sorted(files):
+        (path / name).write_text(files[name], encoding="utf-8")
+
+
+def main():
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    path = Path(module.params["path"])
+    if not path.is_absolute() or len(path.parts) < 3:
+        module.fail_json(msg="path=%s: must be absolute and below another directory" % path)
+    if not module.check_mode:
+        try:
+            make(path, module.params["files"])
+        except (OSError, ValueError) as error:
+            module.fail_json(msg="cannot write the job of %s: %s" % (path, error))
+    module.exit_json(changed=True, path=str(path))
+
+
+if __name__ == "__main__":
+    main()
