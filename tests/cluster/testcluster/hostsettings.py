@@ -11,6 +11,7 @@ import dataclasses
 import hashlib
 import os
 import re
+import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -95,6 +96,8 @@ def discover(subnet: str) -> HostSettings:
 
 def _apt_sources() -> tuple:
     """Return (sources.list lines, mirror) for Debian's own suites as this machine gets them."""
+    if not shutil.which("apt-get"):
+        return [], None  # no Debian: debootstrap and the nodes use Debian's own mirror
     form = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
     done = run(["apt-get", "indextargets", "--format", form, "Created-By: Packages"], check=False)
     suites = (SUITE, f"{SUITE}-updates", f"{SUITE}-security")
@@ -109,8 +112,10 @@ def _apt_sources() -> tuple:
 
 
 def _apt_settings() -> list:
-    dump = run(["apt-config", "dump"], check=False).stdout.splitlines()
-    lines = [line for line in dump if _APT_SETTINGS.match(line)]
+    lines = []
+    if shutil.which("apt-config"):
+        dump = run(["apt-config", "dump"], check=False).stdout.splitlines()
+        lines = [line for line in dump if _APT_SETTINGS.match(line)]
     return [*lines, f'Acquire::https::CAInfo "{BUNDLE}";']
 
 

@@ -42,7 +42,8 @@ def ensure(engine: Engine, host: HostSettings) -> None:
         _import(engine, build)
     finally:
         discard(build)
-    engine("image", "prune", "-f", check=False)
+    if engine.name == "podman":  # a Docker engine's unused images are not ours to remove
+        engine("image", "prune", "-f", check=False)
 
 
 def _bootstrap(root: Path, host: HostSettings) -> None:
