@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ansible-runner drives the playbooks from the root, with everything that ansible.cfg names."""
 
+import json
 import os
 import subprocess
 import sys
@@ -28,5 +29,11 @@ def test_ansible_runner_plans_a_campaign_from_the_root(tmp_path):
         timeout=300,
     )
     assert done.returncode == 0, done.stdout[-2000:]
-    assert "2n1g" in done.stdout
+    # The runner prints through a callback of its own; what ours would show is in the events.
+    results = [
+        json.loads(path.read_text())["event_data"].get("res", {})
+        for path in tmp_path.glob("*/job_events/*.json")
+    ]
+    (plan,) = {result["display"] for result in results if "display" in result}
+    assert "2n1g" in plan
     assert not (ROOT / "results/runner-test/runs").exists()
