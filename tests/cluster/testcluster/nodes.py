@@ -17,6 +17,8 @@ from .hostsettings import HostSettings
 
 DEFAULT_NET = "10.11.0"
 MOST = 4
+# Seconds for a node to make its host keys and greet: two when the machine is idle.
+PATIENCE = 90
 
 
 class Cluster:
@@ -128,7 +130,7 @@ class Cluster:
             raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
         self._create(number, host, mounts)
         self.engine("start", name)
-        if not answers(address, 30):
+        if not answers(address, PATIENCE):
             last = self.engine("logs", "--tail", "5", name, check=False)
             raise ClusterError(f"sshd on {name} does not answer:\n  {(last.stdout + last.stderr).strip()}")
         return "created"
@@ -143,7 +145,7 @@ class Cluster:
             self.engine("unpause", name, check=False)
         elif not found["State"]["Running"]:
             self.engine("start", name, check=False)
-            return "started" if answers(address, 30) else None
+            return "started" if answers(address, PATIENCE) else None
         plugged = self.network in (found["NetworkSettings"].get("Networks") or {})
         if not plugged:
             same = ["--ip", address]
@@ -155,7 +157,7 @@ class Cluster:
         # A link that is down or a filter inside: both end with the container's network.
         self.engine("stop", "-t", "1", name, check=False)
         self.engine("start", name, check=False)
-        return "restarted" if answers(address, 30) else None
+        return "restarted" if answers(address, PATIENCE) else None
 
     def _create(self, number: int, host: HostSettings, mounts: list) -> None:
         name = self.name(number)
