@@ -42,7 +42,7 @@ def flip(data, rng):
 
 def digit(data, rng):
     places = [place for place, byte in enumerate(data) if 48 <= byte <= 57]
-    place = rng.choice(places)
+    place = rng.choice(places or [0])
     return data[:place] + str(rng.randrange(10)).encode() + data[place + 1 :]
 
 
@@ -63,7 +63,7 @@ def repeat_line(data, rng):
 
 
 def join_lines(data, rng):
-    place = rng.choice([place for place, byte in enumerate(data) if byte == 10])
+    place = rng.choice([place for place, byte in enumerate(data) if byte == 10] or [0])
     return data[:place] + data[place + 1 :]
 
 
