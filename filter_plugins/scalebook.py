@@ -43,9 +43,11 @@ def extra_variables(loader):
     return sorted(load_extra_vars(DataLoader())) if context.CLIARGS.get("extra_vars") else []
 
 
-def role_names(root, having="tasks/main.yml"):
-    """Return the names of the roles below `root` that have the file `having`, sorted."""
-    return sorted(path.parents[having.count("/")].name for path in Path(root).glob(f"roles/*/{having}"))
+def role_directories(paths, having="tasks/main.yml"):
+    """Return {name: directory} of the roles below `paths` that have the file `having`."""
+    found = (found for path in paths for found in sorted(Path(path).glob(f"*/{having}")))
+    directories = (path.parents[having.count("/")] for path in found)
+    return {directory.name: str(directory) for directory in directories}
 
 
 def make_jobs(run, campaign, nodes, port):
@@ -72,7 +74,7 @@ class FilterModule:
         """Name -> function."""
         return {
             "scalebook_node": node,
-            "scalebook_roles": role_names,
+            "scalebook_roles": role_directories,
             "scalebook_extra_variables": extra_variables,
             "scalebook_jobs": make_jobs,
             "scalebook_env_file": env_file,

@@ -53,7 +53,7 @@ def argument_spec():
 def make(path, files):
     """Write `files` into `path`, which is made anew.  Raises ValueError for a name with a directory."""
     for name in files:
-        if Path(name).name != name:
+        if name in ("", "..") or Path(name).name != name:
             raise ValueError("files: %r is no plain file name" % name)
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(str(path))

@@ -31,14 +31,13 @@ def now():
 
 
 def end_group(pid, wait):
-    """End a process group: SIGTERM, then SIGKILL when `wait` (a function of seconds) is not enough."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    """End a process group: SIGTERM, then SIGKILL for what `wait` (a function of seconds) did not see end."""
+    for number, seconds in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 1)):
         try:
             os.killpg(pid, number)
         except ProcessLookupError:
             return
-        if wait(GRACE):
-            return
+        wait(seconds)
 
 
 def main():

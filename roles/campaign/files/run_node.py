@@ -101,12 +101,13 @@ class Log:
 
 def end_group(process):
     """End the process group of `process`: asked first, made after KILL_AFTER seconds."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    # What was killed and only waits for an init that is slow to reap is no reason to wait long.
+    for number, patience in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5)):
         try:
             os.killpg(process.pid, number)
         except ProcessLookupError:
             return
-        deadline = time.monotonic() + KILL_AFTER
+        deadline = time.monotonic() + patience
         while time.monotonic() < deadline:
             process.poll()
             try:

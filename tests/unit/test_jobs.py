@@ -1,0 +1,87 @@
+"""Jobs: what each node is told, and the command that starts them together."""
+
+import pytest
+from ansible.module_utils.scalebook.jobs import env_file, gang_command, make_jobs
+from ansible.module_utils.scalebook.matrix import make_case
+from test_matrix import cluster, machine
+
+
+def case(nodes, gpus, device="gpu"):
+    values = {
+        "framework": "f",
+        "model": "m",
+        "dtype": "fp32",
+        "xla": False,
+        "bsz": 64,
+        "nodes": nodes,
+        "gpus": gpus,
+    }
+    return make_case({**values, "device": device, "warmup": 20, "window": 100})
+
+
+def jobs_of(case, nodes, port=11111):
+    return make_jobs(case, 1, "c", nodes, {node["name"]: "/work" for node in nodes}, port)
+
+
+def test_the_index_in_the_inventory_is_the_task_index():
+    jobs = jobs_of(case(4, 8), cluster(4))
+    assert [(job["node"], job["env"]["TASK_INDEX"]) for job in jobs] == [
+        ("NODE1", "0"),
+        ("NODE2", "1"),
+        ("NODE3", "2"),
+        ("NODE4", "3"),
+    ]
+
+
+def test_every_node_is_told_the_same_workers():
+    workers = {job["env"]["WORKER_HOSTS"] for job in jobs_of(case(2, 8), cluster(4))}
+    assert workers == {"10.11.0.2:11111,10.11.0.3:11111"}
+
+
+def test_nodes_that_share_an_address_get_ports_of_their_own():
+    jobs = jobs_of(case(3, 1, "cpu"), machine(4, 1))
+    assert [job["env"]["PORT"] for job in jobs] == ["11111", "11112", "11113"]
+
+
+def test_the_gpus_of_a_machine_are_dealt_to_its_nodes():
+    jobs = jobs_of(case(2, 4), machine(4, 8))
+    assert [job["env"]["CUDA_VISIBLE_DEVICES"] for job in jobs] == ["0,1,2,3", "4,5,6,7"]
+
+
+def test_nodes_of_their_own_machine_count_gpus_from_zero():
+    jobs = jobs_of(case(2, 2), cluster(2))
+    assert {job["env"]["CUDA_VISIBLE_DEVICES"] for job in jobs} == {"0,1"}
+
+
+def test_a_cpu_run_sees_no_gpu():
+    assert jobs_of(case(1, 1, "cpu"), machine(1, 1))[0]["env"]["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_jobs_of_different_repeats_have_directories_of_their_own():
+    nodes = cluster(1)
+    directories = {make_jobs(case(1, 8), n, "c", nodes, {"NODE1": "/w"}, 1)[0]["dir"] for n in (1, 2)}
+    assert len(directories) == 2
+
+
+def test_a_value_that_spans_lines_is_no_environment():
+    with pytest.raises(ValueError, match="NODE: a value"):
+        env_file({"NODE": "a\nTASK_INDEX=7"})
+
+
+def test_a_cluster_is_started_in_the_order_of_its_nodes():
+    nodes = cluster(4)
+    command = gang_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["python3", "run_node.py"])
+    assert command[1:7] == ["--host", "10.11.0.2:1,10.11.0.3:1", "-np", "2", "--map-by", "ppr:1:node"]
+    assert command[-2:] == ["NODE1=/work/NODE1/" + jobs_of(case(2, 8), nodes)[0]["run"], command[-1]]
+
+
+def test_nodes_of_this_machine_are_ranks_on_localhost():
+    nodes = machine(4, 1)
+    command = gang_command(jobs_of(case(4, 1, "cpu"), nodes), nodes, "mpirun", ["run_node.py"])
+    assert command[1:5] == ["--host", "localhost:4", "-np", "4"]
+
+
+def test_ranks_of_a_workload_without_a_launcher_are_mpirun_s():
+    nodes = cluster(2)
+    command = gang_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["run_node.py"], processes=8)
+    assert command[1:7] == ["--host", "10.11.0.2:8,10.11.0.3:8", "-np", "16", "--map-by", "ppr:8:node"]

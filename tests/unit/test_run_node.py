@@ -1,0 +1,155 @@
+"""run_node: one node's part of a run, watched, stamped and ended without leftovers."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RUN_NODE = Path(__file__).parents[2] / "roles/campaign/files/run_node.py"
+ENV = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0", "STALL_SECONDS": "0"}
+
+
+def alive(pid):
+    """Tell whether `pid` runs; a zombie that nobody reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def job(directory, script, **env):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "job.env").write_text("".join(f"{k}={v}\n" for k, v in {**ENV, **env}.items()))
+    (directory / "run.sh").write_text(script)
+    return f"{env.get('NODE', 'NODE1')}={directory}"
+
+
+def start(*jobs, rank=0, processes=1):
+    return subprocess.Popen(
+        [sys.executable, RUN_NODE, "--processes", str(processes), *jobs],
+        env={**os.environ, "OMPI_COMM_WORLD_RANK": str(rank)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*jobs, **options):
+    process = start(*jobs, **options)
+    said = process.communicate(timeout=30)[1]
+    return process.returncode, said
+
+
+def ended(directory):
+    return json.loads((directory / "exit.json").read_text())
+
+
+def test_the_output_is_logged_behind_two_stamps(tmp_path):
+    assert finish(job(tmp_path, "echo hello; echo world >&2"))[0] == 0
+    lines = (tmp_path / "NODE1.log").read_bytes().splitlines()
+    assert re.fullmatch(rb"\d+\.\d{6} \d{10}\.\d{6} hello", lines[1])
+    assert lines[2].endswith(b" world")
+
+
+def test_the_log_begins_and_ends_with_a_line_of_our_own(tmp_path):
+    finish(job(tmp_path, "echo hello"))
+    lines = (tmp_path / "NODE1.log").read_text().splitlines()
+    first, last = (json.loads(line.split(" SCALEBOOK ")[1]) for line in (lines[0], lines[-1]))
+    assert (first["event"], first["node"], first["task_index"]) == ("start", "NODE1", 0)
+    assert last == ended(tmp_path)
+
+
+def test_the_workload_has_the_environment_of_its_job(tmp_path):
+    finish(job(tmp_path, 'echo "index $TASK_INDEX of $NODE"', NODE="NODE1"))
+    assert "index 0 of NODE1" in (tmp_path / "NODE1.log").read_text()
+
+
+def test_an_exit_status_is_passed_on_so_that_the_gang_ends(tmp_path):
+    assert finish(job(tmp_path, "exit 7"))[0] == 7
+    assert (ended(tmp_path)["rc"], ended(tmp_path)["status"]) == (7, "exited")
+
+
+def test_a_signal_is_named(tmp_path):
+    assert finish(job(tmp_path, "kill -KILL $$"))[0] != 0
+    assert (ended(tmp_path)["signal"], ended(tmp_path)["status"]) == (9, "signaled")
+
+
+def test_silence_beyond_the_limit_is_a_hang(tmp_path):
+    began = time.monotonic()
+    finish(job(tmp_path, "echo one; sleep 60", STALL_SECONDS="1"))
+    assert ended(tmp_path)["status"] == "hung"
+    assert time.monotonic() - began < 10
+
+
+def test_a_child_that_outlives_the_workload_is_ended(tmp_path):
+    finish(job(tmp_path, "sleep 300 & echo $! > child"))
+    child = int((tmp_path / "child").read_text())
+    assert not alive(child)
+
+
+def test_the_end_of_the_gang_ends_the_workload(tmp_path):
+    process = start(job(tmp_path, "echo $$ > pid; exec sleep 300"))
+    pid = tmp_path / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert ended(tmp_path)["status"] == "terminated"
+    assert not alive(int(pid.read_text()))
+
+
+def test_a_rank_whose_job_is_another_s_is_refused(tmp_path):
+    jobs = [job(tmp_path / "a", "echo a"), job(tmp_path / "b", "echo b", NODE="NODE2", TASK_INDEX="0")]
+    status, said = finish(*jobs, rank=1)
+    assert status != 0
+    assert "mpirun rank 1 is NODE2, but its job says task_index 0" in said
+
+
+def test_a_host_without_the_job_of_its_rank_names_the_one_it_has(tmp_path):
+    here = job(tmp_path / "a", "echo a", NODE="NODE2", TASK_INDEX="1")
+    status, said = finish(f"NODE1={tmp_path}/elsewhere", here, rank=0)
+    assert status != 0
+    assert "is NODE1, but its job is not here" in said
+    assert "here is the job of NODE2" in said
+
+
+def test_a_port_in_use_is_refused_with_its_number(tmp_path):
+    with socket.socket() as held:
+        held.bind(("", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        status, said = finish(job(tmp_path, "echo never", PORT=str(port)))
+    assert status != 0
+    assert f"port {port} " in said
+    assert ended(tmp_path)["status"] == "refused"
+    assert "never" not in (tmp_path / "NODE1.log").read_text()
+
+
+def test_ranks_of_one_node_log_apart(tmp_path):
+    word = job(tmp_path, "echo rank")
+    for rank in (0, 1):
+        finish(word, rank=rank, processes=2)
+    assert {path.name for path in tmp_path.glob("*.log")} == {"NODE1.log", "NODE1.1.log"}
+
+
+def test_a_line_without_an_end_is_logged(tmp_path):
+    finish(job(tmp_path, "printf tail"))
+    assert " tail\n" in (tmp_path / "NODE1.log").read_text()
+
+
+def test_a_full_disk_is_a_failed_run(tmp_path):
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path], capture_output=True)
+    if mount.returncode:
+        pytest.skip("root: a small file system cannot be mounted here")
+    try:
+        status, said = finish(job(tmp_path, "head -c 200000 /dev/zero | tr '\\0' x | fold -w 100"))
+        assert status != 0
+        assert "No space left on device" in said or "No space" in (tmp_path / "NODE1.log").read_text()
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
