@@ -31,9 +31,8 @@ _DATE = {
 _MINUTE = {kind: re.compile(date + rb"(\d{1,2}):(\d\d):") for kind, date in _DATE.items()}
 _STAMP = re.compile(rb"(.*:)(\d\d)(?:[.,](\d{1,9}))?", re.DOTALL)
 _SIX_DECIMALS = re.compile(rb"[\d T-]*\d:\d\d:\d\d[.,]\d{6}")
-_MARKS = b" T-:.,"
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
-_IN_MINUTE = 100_000_000  # the last eight digits of a stamp: seconds and microseconds
+_FEW = 4  # stamps of a minute that are read one by one with less work
 _UNIX = re.compile(rb"(\d{1,11})(?:[.,](\d{1,9}))?")
 
 FORMATS = (*_DATE, "unix")
@@ -67,26 +66,39 @@ class Clock:
     def _read_alike(self, stamps: Sequence[bytes]) -> list[int] | None:
         """Return the times if all stamps look the same and have six decimals; else None.
 
-        Without their marks such stamps are numbers, and within a minute these differ by microseconds.
+        Within a minute such stamps differ by their last nine characters, which are microseconds.
         """
-        count, first = len(stamps), stamps[0] if stamps else b""
-        text = b"\n".join(stamps) + b"\n"
-        alike = _SIX_DECIMALS.fullmatch(first) and (first.translate(_DIGITS) + b"\n") * count
-        if not alike or text.translate(_DIGITS) != alike:
-            return None
-        numbers = list(map(int, text.translate(None, _MARKS).split()))
         times: list[int] = []
-        while len(times) < count:
+        while len(times) < len(stamps):
             begin = len(times)
-            minute = numbers[begin] // _IN_MINUTE * _IN_MINUTE
-            run = numbers[begin : bisect_left(numbers, minute + _IN_MINUTE, begin)]
-            if min(run) < minute or max(run) >= minute + 61 * SECOND:
-                return None  # a clock that went back, or no time: one by one
+            first = stamps[begin]
+            if not _SIX_DECIMALS.fullmatch(first):
+                return None
+            minute, seconds = first[:-9], first[-9:]
+            # Beyond the last stamp of this minute, if they are in order; what is not is seen below.
+            end = bisect_left(stamps, minute + b":", begin)
+            if end - begin < _FEW:
+                times += [self._read_one(stamp) for stamp in stamps[begin : max(end, begin + 1)]]
+                continue
+            run = end - begin
+            text = b"\n".join(stamps[begin:end]) + b"\n"
+            short = text.replace(minute, b"")
+            # Every stamp begins with the minute, none is longer than that and its seconds, and all
+            # seconds look like the first: so each stamp is the minute and its seconds.
+            if (
+                len(text) != run * (len(first) + 1)
+                or text.count(b"\n" + minute) != run - 1
+                or short.translate(_DIGITS) != (seconds.translate(_DIGITS) + b"\n") * run
+            ):
+                return None
+            numbers = list(map(int, short.replace(seconds[2:3], b"").split()))
+            if max(numbers) >= 61 * SECOND:
+                return None
             try:
-                offset = self._minute(stamps[begin][:-9]) - minute
+                offset = self._minute(minute)
             except ClockError:
                 return None  # the other way names the stamp
-            times += [number + offset for number in run]
+            times += [offset + number for number in numbers]
         return times
 
     def _read_one(self, stamp: bytes) -> int:

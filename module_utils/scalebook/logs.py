@@ -19,7 +19,8 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from operator import le, lt
+from itertools import islice
+from operator import lt
 from typing import Any, BinaryIO
 
 from ansible.module_utils.scalebook.blocks import ANSI, BLOCK, LINE, Blocks, first_found
@@ -35,6 +36,7 @@ _STAMP = re.compile(rb"(\d+\.\d{6}) (\d+\.\d{6}) ")
 _RUN_NODE = b"SCALEBOOK {"
 # Tabs and line ends of any alphabet, control characters, and what turns the direction of text round.
 _CONTROL = re.compile(r"[^\S ]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_SPECIAL = (b"^", b"]", b"\\", b"-", b"[")  # bytes that mean something else among characters to exclude
 _NAMED = ("time", "last", "loss", "rate")
 
 
@@ -137,6 +139,7 @@ class _Reader:
         self.stamped = False
         self.unstamped = 0
         self.dense: re.Pattern[bytes] | None = None
+        self.quick: tuple[bytes, re.Pattern[bytes]] | tuple[()] | None = None  # None: not looked for yet
         self.per_line = 0  # how often the literal stands in a step line
         self.done = False
         self.waiting = [rule for rule in workload.sanity if not rule.at_end]
@@ -224,9 +227,10 @@ class _Reader:
         first_line = data.find(b"\n")
         if self.per_line and dense and data.find(mark.literal, 0, first_line) >= 0 and _plain(data):
             lines = data.count(b"\n")
+            dense = self._choose(dense, data, lines)
             # Every line is a step line: one call matches them all.  Each match takes at least one
             # newline, so as many matches as lines means one match for each line, within it.
-            if data.count(mark.literal) == lines * self.per_line:
+            if dense:
                 parts = dense.split(data)
                 width = dense.groups + 1
                 if len(parts) == lines * width + 1:
@@ -267,18 +271,29 @@ class _Reader:
             self._rates(data, places, [int(row[column]) for row in rows], before)
         return False
 
+    def _choose(self, dense: re.Pattern[bytes], data: bytes, lines: int) -> re.Pattern[bytes] | None:
+        """Return what matches the lines of a block if each may be a step line, None if one is none."""
+        literal = self.workload.step.literal
+        if self.quick is None and self.per_line == 1:
+            self.quick = _quick_pattern(dense, literal, data, lines)
+        if self.quick:
+            byte, pattern = self.quick
+            # Each match holds the literal, and no byte of this value is left for a second one.
+            if data.count(byte) == lines * literal.count(byte):
+                return pattern
+        return dense if data.count(literal) == lines * self.per_line else None
+
     def _take(self, columns: list[Sequence[bytes]]) -> None:
         """Add step lines to what is known, given as one list for each group of their pattern."""
         received = columns.pop(0) if self.stamped else None
-        named = {
-            name: [text or b"" for text in columns[index]] if None in columns[index] else columns[index]
-            for name, index in self.columns.items()
-        }
+        named = {name: columns[index] for name, index in self.columns.items()}
         steps = _whole_numbers(named["step"])
         before = self.log.last_step
         ordered = steps if before is None else [before, *steps]
-        if not all(map(lt, ordered, ordered[1:])):
+        if not all(map(lt, ordered, islice(ordered, 1, None))):
             self._refuse_order(ordered)
+        if steps[-1] >= 1 << 62:
+            raise LogError("a step number is beyond all bounds")
         if "last" in named:
             self.log.declared |= {_text(text) for text in set(named["last"]) if text}
         if "loss" in named:
@@ -313,13 +328,16 @@ class _Reader:
         if clock is None or times is None:  # pragma: no cover - the caller has looked
             return
         try:
-            read = clock.read(stamps)
+            try:
+                read = clock.read(stamps)
+            except TypeError:  # where a whole block was matched, a group that took no part is None
+                read = clock.read([stamp or b"" for stamp in stamps])
         except ClockError as exc:
             raise LogError(f"a step line has no time: {exc}") from None
         done = len(times)
         times.fromlist(read)
         ordered = read if not done else [times[done - 1], *read]
-        if not all(map(le, ordered, ordered[1:])):
+        if ordered != sorted(ordered):
             offset = len(times) - len(ordered)
             index = next(i for i in range(1, len(ordered)) if ordered[i] < ordered[i - 1]) + offset
             raise LogError(f"the clock goes back between step {steps[index - 1]} and step {steps[index]}")
@@ -447,19 +465,35 @@ def _line_pattern(pattern: re.Pattern[bytes], stamped: bool) -> re.Pattern[bytes
         return None  # back references, anchors, look-around, flags: their meaning depends on the place
     stamp = rb"(\d+\.\d{6}) \d+\.\d{6} .*?" if stamped else b""
     try:
-        return re.compile(rb"(?m:^)" * stamped + stamp + b"(?:" + source + rb").*\n")
+        return re.compile(rb"(?m:^)" * stamped + stamp + b"(?:" + source + rb")[^\n]*\n")
     except re.error:
         return None
 
 
+def _quick_pattern(
+    dense: re.Pattern[bytes], literal: bytes, data: bytes, lines: int
+) -> tuple[bytes, re.Pattern[bytes]] | tuple[()]:
+    """Return a byte and `dense` with `.*` before the literal made a search for that byte; () if none will do.
+
+    In a block where the byte stands in the literals only, one in each line, both match the same: what
+    lies before the literal cannot hold the byte, and there is no other place where it may end.
+    """
+    source = dense.pattern
+    for written in (literal, re.escape(literal)):
+        before, found, after = source.partition(b".*" + written)
+        if not found or before.endswith(b"\\") or before.count(b"[") != before.count(b"]"):
+            continue
+        for byte in sorted({literal[i : i + 1] for i in range(len(literal))} - set(_SPECIAL)):
+            if data.count(byte) == lines * literal.count(byte):
+                return byte, re.compile(before + b"[^" + byte + b"]*" + written + after)
+    return ()
+
+
 def _whole_numbers(texts: Sequence[bytes]) -> list[int]:
     try:
-        numbers = list(map(int, texts))
+        return list(map(int, texts))
     except (TypeError, ValueError):
         raise LogError("a step line has no step number") from None
-    if max(numbers) >= 1 << 62:
-        raise LogError("a step number is beyond all bounds")
-    return numbers
 
 
 def _text(data: bytes | None) -> str:

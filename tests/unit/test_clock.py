@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps of logs: what they leave out must not cost the right number."""
 
+import re
 from datetime import datetime, timedelta
 
 import pytest
@@ -121,3 +122,26 @@ def _leap(moments, kind):
         and (before.month, before.day) != (2, 29)
         for before, after in zip(moments, moments[1:], strict=False)
     )
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    start=st.datetimes(datetime(2020, 3, 1), datetime(2021, 2, 1)),
+    gaps=st.lists(st.sampled_from((0.0, 0.4, 3.0, 61.0, 90_000.0, -0.2)), min_size=1, max_size=60),
+    odd=st.lists(
+        st.tuples(st.integers(0, 59), st.sampled_from((b"0", b":", b"", b"1120 ", b"x"))), max_size=1
+    ),
+)
+def test_stamps_read_together_are_those_read_one_by_one(start, gaps, odd):
+    moments = [start + timedelta(seconds=sum(gaps[:index])) for index in range(len(gaps))]
+    stamps = [f"{moment:%m%d %H:%M:%S.%f}".encode() for moment in moments]
+    for index, text in odd:
+        stamps[index % len(stamps)] = text + stamps[index % len(stamps)]
+    try:
+        alone = Clock("absl")
+        expected = [alone.read([stamp])[0] for stamp in stamps]
+    except ClockError as exc:
+        with pytest.raises(ClockError, match=f"^{re.escape(str(exc))}$"):
+            Clock("absl").read(stamps)
+    else:
+        assert Clock("absl").read(stamps) == expected

@@ -14,6 +14,8 @@ from ansible.module_utils.scalebook import logs
 from ansible.module_utils.scalebook.logs import LogError, find_oom, number, plain_lines, read_log
 from ansible.module_utils.scalebook.workload import compile_workload
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "tf2_bert"
 TF2 = compile_workload(WORKLOAD)
@@ -355,3 +357,41 @@ def test_step_numbers_beyond_all_bounds_are_refused(tmp_path):
         refusal = read_log(write(tmp_path, f"step={digits} rate=1\n\n"), RATED).refusal
         assert refusal in ("a step number is beyond all bounds", "a step line has no step number")
     assert sys.maxsize > 1 << 62
+
+
+ODD = ("", "T", "Train", "Train Step: 3/9", "1120 23:53:45.7", "0826 18:06:39.031755 ", "[", "\r", "x" * 30)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    places=st.lists(
+        st.tuples(st.integers(0, 59), st.sampled_from(("head", "middle", "tail")), st.sampled_from(ODD)),
+        max_size=4,
+    ),
+    stamps=st.booleans(),
+)
+def test_a_block_of_step_lines_reads_as_its_lines_do(tmp_path, monkeypatch, places, stamps):
+    lines = [step_line(step, at) for step, at in enumerate(step_times(0.4, count=60), 1)]
+    for line, where, text in places:
+        head, middle, tail = lines[line].partition(" model_training")
+        parts = {"head": head, "middle": middle, "tail": tail.removesuffix("\n")}
+        parts[where] += text
+        lines[line] = parts["head"] + parts["middle"] + parts["tail"] + "\n"
+    path = write(tmp_path, stamped("".join(lines)) if stamps else "".join(lines))
+    quick = read_log(path, TF2, 1 << 12)
+    with monkeypatch.context() as patch:
+        patch.setattr(logs._Reader, "_choose", lambda *_: None)
+        assert read_log(path, TF2, 1 << 12) == quick
+
+
+def test_a_block_of_step_lines_is_matched_at_once(tmp_path, monkeypatch):
+    text = "".join(step_line(step, at) for step, at in enumerate(step_times(0.4), 1)).encode()
+    first = text.index(b"\n") + 1
+    with write(tmp_path, text).open("rb") as file:
+        reader = logs._Reader(TF2, file, 1 << 12)
+        reader._begin(text)
+        assert reader._steps(text[:first]) is False  # teaches how often the literal stands in a line
+        monkeypatch.setattr(logs, "_lines_with", None)
+        assert reader._steps(text[first:]) is True
+    assert reader.log.last_step == 120
+    assert reader.quick[0] in (b"S", b"T")
