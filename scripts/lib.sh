@@ -41,9 +41,10 @@ usable_python() {
   "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1
 }
 
-# find_python: print the first usable Python; false when there is none.
+# find_python: print the first usable Python; false when there is none. That of .venv does not
+# count, though .venv may be activated: it must outlive .venv.
 find_python() {
-  local name
+  local name PATH=${PATH//"$root/.venv/bin:"/}
   for name in python3 python3.13 python3.12 python3.11 python3.10 \
     /usr/bin/python3{,.13,.12,.11,.10} /usr/local/bin/python3{,.13,.12,.11,.10}; do
     if usable_python "$name"; then

@@ -82,6 +82,14 @@ def test_a_shim_that_fails_is_no_python(checkout, tmp_path):
     assert done.stdout == f"{shims}/python3.13\n"
 
 
+def test_the_python_of_an_activated_venv_is_not_what_it_is_made_from(checkout):
+    inside = checkout / ".venv/bin"
+    inside.mkdir(parents=True)
+    (inside / "python3").symlink_to(sys.executable)
+    done = with_lib(checkout, "find_python", PATH=f"{inside}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    assert done.stdout == f"{Path(sys.executable).parent}/python3\n"
+
+
 def test_a_python_without_ensurepip_is_not_usable(checkout, tmp_path):
     python = tmp_path / "python3"
     python.write_text(f'#!/bin/sh\nexec {sys.executable} -c "import sys; sys.exit(1)"\n')
