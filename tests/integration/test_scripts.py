@@ -125,6 +125,7 @@ def test_what_the_distribution_lacks_in_age_is_installed_beside_it(checkout, tmp
     assert log.read_text() == f"update\n{install} python3-venv\n{install} python3.11-venv\n"
 
 
+@pytest.mark.slow
 def test_an_unreachable_registry_is_named(checkout):
     (checkout / "pins.txt").write_text(f"scalebook-absent==1 --hash=sha256:{'0' * 64}\n")
     closed = {
