@@ -95,6 +95,7 @@ uncounted:
   type: int
 """
 
+import functools
 import io
 import json
 import platform
@@ -160,10 +161,15 @@ def read_json(path):
     """Return the content of a JSON file that has to be an object, or raise ValueError."""
     if path.stat().st_size > LARGEST:
         raise ValueError(f"has {path.stat().st_size} bytes, at most {LARGEST} are read")
-    content = json.loads(path.read_bytes())
+    content = json.loads(path.read_bytes(), parse_constant=no_number)
     if not isinstance(content, dict):
         raise ValueError("is not a JSON object")
     return content
+
+
+def no_number(text):
+    """Refuse the constants that Python reads and JSON does not have."""
+    raise ValueError(f"holds {text}, which is no number")
 
 
 def read_optional(path):
@@ -246,21 +252,26 @@ def to_csv(document):
     return text.getvalue()
 
 
+@functools.lru_cache(maxsize=2)
+def environment(templates, markup):
+    """Return what renders the templates in `templates`: as HTML if `markup`, else through the filter `md`."""
+    made = jinja2.Environment(
+        # Markdown is not HTML: every value goes through the filter `md` instead.
+        autoescape=markup,  # noqa: S701
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        loader=jinja2.FileSystemLoader(templates),
+    )
+    made.filters["md"] = markdown
+    return made
+
+
 def render(document, templates):
     """Return file name -> text of everything the report consists of."""
     tools = f"Python {platform.python_version()}, pandas {pandas.__version__}, Jinja2 {jinja2.__version__}"
     shown = dict(report.page(document), made_with=tools)
-    loader = jinja2.FileSystemLoader(templates)
-    options = {
-        "undefined": jinja2.StrictUndefined,
-        "trim_blocks": True,
-        "lstrip_blocks": True,
-        "loader": loader,
-    }
-    html = jinja2.Environment(autoescape=True, **options)
-    # Markdown is not HTML: every value goes through the filter `md` instead.
-    plain = jinja2.Environment(autoescape=False, **options)  # noqa: S701
-    plain.filters["md"] = markdown
+    html, plain = environment(templates, True), environment(templates, False)
     # The charts escape their own text; they are the only markup that goes in as it is.
     drawn = report.charts(document)
     svgs = [markupsafe.Markup(chart["svg"]) for chart in drawn]  # noqa: S704

@@ -32,7 +32,7 @@ LAST_LINES = 20
 _VALUES = 8  # different values of one sanity line that are kept; the second already contradicts the first
 
 # What run_node puts before every line: monotonic and wall-clock seconds.
-_STAMP = re.compile(rb"(\d+\.\d{6}) (\d+\.\d{6}) ")
+_STAMP = re.compile(rb"(\d{1,12}\.\d{6}) (\d{1,12}\.\d{6}) ")
 _RUN_NODE = b"SCALEBOOK {"
 # Tabs and line ends of any alphabet, control characters, and what turns the direction of text round.
 _CONTROL = re.compile(r"[^\S ]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -463,7 +463,7 @@ def _line_pattern(pattern: re.Pattern[bytes], stamped: bool) -> re.Pattern[bytes
     source = pattern.pattern
     if re.search(rb"\\[1-9AZ]|\(\?[^:P]|(?<!\[)\^|\$", source):
         return None  # back references, anchors, look-around, flags: their meaning depends on the place
-    stamp = rb"(\d+\.\d{6}) \d+\.\d{6} .*?" if stamped else b""
+    stamp = rb"(\d{1,12}\.\d{6}) \d{1,12}\.\d{6} .*?" if stamped else b""
     try:
         return re.compile(rb"(?m:^)" * stamped + stamp + b"(?:" + source + rb")[^\n]*\n")
     except re.error:

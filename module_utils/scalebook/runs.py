@@ -7,6 +7,7 @@ A record carries every step of every node; a report of thousands of records keep
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -100,16 +101,15 @@ def digest(record: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
         rate = measured["rate"]
         if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
             raise RecordError(f"its throughput comes out as {rate}")
+        figures = {key: measured.get(key) for key in ("seconds", "reading", "second", "differs")}
+        steps = step_seconds(record, measured.get("reading"))
+        if steps:
+            figures["drift"], figures["steady"] = stats.drift(steps), stats.steadiness(steps)
+        # What overflows on the way would not be JSON any more.
+        json.dumps(figures, allow_nan=False)
     except (ValueError, KeyError, TypeError) as exc:
         return {**run, "status": "refused", "reason": f"cannot be measured: {exc}"}
-    run["rate"] = float(rate)
-    for key in ("seconds", "reading", "second", "differs"):
-        run[key] = measured.get(key)
-    run["steps"] = step_seconds(record, run["reading"])
-    if run["steps"]:
-        run["drift"] = stats.drift(run["steps"])
-        run["steady"] = stats.steadiness(run["steps"])
-    return run
+    return {**run, **figures, "rate": float(rate), "steps": steps}
 
 
 def step_seconds(record: Mapping[str, Any], reading: Any) -> list[float]:

@@ -359,6 +359,15 @@ def test_step_numbers_beyond_all_bounds_are_refused(tmp_path):
     assert sys.maxsize > 1 << 62
 
 
+@pytest.mark.parametrize("line", [0, 60])
+def test_a_receive_stamp_beyond_all_bounds_is_none(tmp_path, line):
+    lines = stamped(log_text(step_times(0.4)), every=0.4).splitlines(keepends=True)
+    lines[2 + line] = "9" * 30 + lines[2 + line]
+    log = read_log(write(tmp_path, "".join(lines)), TF2)
+    assert (log.received, log.refusal) == (None, None)
+    assert log.notes == ["1 step lines have no receive stamp"]
+
+
 ODD = ("", "T", "Train", "Train Step: 3/9", "1120 23:53:45.7", "0826 18:06:39.031755 ", "[", "\r", "x" * 30)
 
 
