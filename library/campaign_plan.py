@@ -145,6 +145,19 @@ def measured(directory, runs):
     return done
 
 
+def set_aside(directory, runs):
+    """Move what earlier attempts at `runs` left to failed/<case>/<repeat>-<n>: nothing is lost, nothing mixed.
+
+    A log that an attempt left behind must never be read as that of the next one.
+    """
+    for run in runs:
+        left = directory / "runs" / run["case"]["name"] / str(run["repeat"])
+        if left.exists():
+            kept = directory / "failed" / run["case"]["name"]
+            kept.mkdir(parents=True, exist_ok=True)
+            left.rename(kept / f"{run['repeat']}-{sum(1 for _ in kept.glob(left.name + '-*')) + 1}")
+
+
 def main():
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
@@ -172,6 +185,8 @@ def main():
     if given["write"]:
         try:
             changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
+            if not module.check_mode:
+                set_aside(directory, pending)
         except OSError as error:
             module.fail_json(msg=f"cannot write the plan below {given['results']}: {error}")
     module.exit_json(

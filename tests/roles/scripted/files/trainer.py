@@ -3,7 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Says what a trainer would say, at a set pace; goes wrong on one node at one step if told to.
 
-usage: trainer.py SECONDS_PER_STEP KIND:NODE:STEP
+usage: trainer.py SECONDS_PER_STEP KIND:NODE:STEP[,KIND:NODE:STEP ...]
+
+The first fault is that of the first repeat, the second that of the second, and so on.
 """
 
 import os
@@ -15,7 +17,9 @@ import time
 def main():
     """Print the steps of one run."""
     pace = float(sys.argv[1])
-    kind, node, at = (sys.argv[2].split(":") + ["", "0"])[:3]
+    repeat = int(os.environ["SCALEBOOK_RUN"].rpartition("/")[2])
+    faults = sys.argv[2].split(",")
+    kind, node, at = faults[repeat - 1].split(":") if repeat <= len(faults) else ("", "", "0")
     kind = kind if node == os.environ["NODE"] else ""
     steps = int(os.environ["STEPS"])
     devices = 1 if kind == "alone" else int(os.environ["WORLD_SIZE"])
