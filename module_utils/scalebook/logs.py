@@ -453,9 +453,11 @@ def _event(line: bytes, event: str) -> dict[str, Any] | None:
         return None
     try:
         said = json.loads(body[len(_RUN_NODE) - 1 :])
+        json.dumps(said, allow_nan=False)  # it becomes part of a record, which is JSON
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) and said.get("event") == event else None
+    whole = isinstance(said, dict) and said.get("event") == event
+    return said if whole and (event != "exit" or isinstance(said.get("status"), str)) else None
 
 
 def _line_pattern(pattern: re.Pattern[bytes], stamped: bool) -> re.Pattern[bytes] | None:

@@ -368,6 +368,21 @@ def test_a_receive_stamp_beyond_all_bounds_is_none(tmp_path, line):
     assert log.notes == ["1 step lines have no receive stamp"]
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"event": "exit", "rc": 0}',
+        '{"event": "exit", "status": ["exited"], "rc": 0}',
+        '{"event": "exit", "status": "exited", "rc": NaN}',
+        '{"event": "exit", "status": "exited", "ended": 1e999}',
+        '{"event": "exit", "status": "exited"',
+    ],
+)
+def test_a_closing_line_that_is_damaged_is_none(tmp_path, said):
+    text = stamped(log_text(step_times(0.4))) + f"5123.000000 1795219345.000000 SCALEBOOK {said}\n"
+    assert read_log(write(tmp_path, text), TF2).exit is None
+
+
 ODD = ("", "T", "Train", "Train Step: 3/9", "1120 23:53:45.7", "0826 18:06:39.031755 ", "[", "\r", "x" * 30)
 
 
