@@ -22,9 +22,9 @@ die() {
 # check_place: stop where Ansible could not work, with the cure.
 check_place() {
   case "$root" in
-    *[[:space:]\'\"\`\$\\:\;\&\|\<\>\(\)\{\}\[\]\*\?\!\#]*)
-      die "the path of this checkout holds a character that Ansible cannot start Python from: $root" \
-        "Move it to a path of letters, digits, dots, dashes and underscores, and start again there." ;;
+    *[[:cntrl:]\'\"\`\$\\:\;\&\|\<\>\(\)\{\}\[\]\*\?\!\#]*)
+      die "the path of this checkout holds a character that shells or Ansible read as their own: $root" \
+        "Move it to a path of letters, digits, spaces, dots, dashes and underscores, and start again there." ;;
   esac
   if [ -n "$(find "$root" -maxdepth 0 -perm -0002)" ]; then
     die "everyone may write into $root, and Ansible ignores the ansible.cfg of such a directory." \

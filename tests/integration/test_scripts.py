@@ -49,11 +49,16 @@ def test_help_needs_nothing_installed(checkout, script):
     assert not (checkout / ".venv").exists()
 
 
-@pytest.mark.parametrize("name", ["with space", "it's", "a:b", "$HOME", "{{ x }}"])
+@pytest.mark.parametrize("name", ["it's", "a:b", "$HOME", "{{ x }}", "a\tb"])
 def test_a_path_that_ansible_cannot_work_in_is_refused(tmp_path, name):
     done = run([make_checkout(tmp_path / name) / "scripts/demo"])
     assert done.returncode == 1
     assert "Move it to a path of letters" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["with space", "名", "a=b,c+d@e%f"])
+def test_other_paths_are_not(tmp_path, name):
+    assert with_lib(make_checkout(tmp_path / name), "check_place").returncode == 0
 
 
 def test_a_world_writable_checkout_is_refused_with_its_cure(checkout):
