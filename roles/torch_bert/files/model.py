@@ -1,0 +1,177 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""BERT with its two pretraining heads (masked words, next sentence), written for today's GPUs.
+
+Parameters are fp32; the computation is in the dtype asked for, cast where a weight is used, so that activations
+between the layers stay narrow (autocast would leave every layer norm's output in fp32). The masked positions
+are gathered before the head: only they reach the projection on the vocabulary, which is tied to the embedding.
+Post-norm and the tanh form of GELU, as the first BERT.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from sizes import POSITIONS, SEGMENTS, padded
+from torch import nn
+
+NORM_EPSILON = 1e-12
+DEVIATION = 0.02
+
+# Two rounds of multiply and shift mix a counter well enough for dropout at a tenth of Philox' price: Philox
+# alone would take longer than the memory traffic of the fused kernel it sits in. Constants: lowbias32.
+_FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
+
+
+def keep_mask(shape, probability, keys):
+    """Bool tensor, False with `probability`; `keys` holds two int32 on the device, new for every step and site."""
+    count = 1
+    for size in shape:
+        count *= size
+    x = torch.arange(count, dtype=torch.int32, device=keys.device).view(shape)
+    x = x ^ keys[0]
+    x = (x ^ ((x >> 16) & 0xFFFF)) * _FIRST + keys[1]
+    x = (x ^ ((x >> 15) & 0x1FFFF)) * _SECOND
+    x = x ^ ((x >> 16) & 0xFFFF)
+    return (x & 0x7FFFFFFF) >= int(probability * (1 << 31))
+
+
+def dropout(x, probability, keys):
+    """Dropout with a mask made from `keys` where it is compiled into one kernel, torch's own otherwise."""
+    if probability == 0:
+        return x
+    if not torch.compiler.is_compiling():
+        return F.dropout(x, probability)
+    return torch.where(keep_mask(x.shape, probability, keys), x * (1 / (1 - probability)), 0.0)
+
+
+class Linear(nn.Module):
+    """x W^T + b in x's dtype, with fp32 parameters."""
+
+    def __init__(self, inputs, outputs):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs))
+
+    def forward(self, x):
+        return F.linear(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
+
+
+class Norm(nn.Module):
+    """Layer norm computed in fp32, given back in x's dtype."""
+
+    def __init__(self, hidden):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(hidden))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+
+    def forward(self, x):
+        return F.layer_norm(x.float(), self.weight.shape, self.weight, self.bias, NORM_EPSILON).to(x.dtype)
+
+
+class Embedding(nn.Module):
+    """Sum of word, position and segment embeddings, normed: [batch, seq] -> [batch, seq, hidden]."""
+
+    def __init__(self, model, probability, dtype):
+        super().__init__()
+        self.word = nn.Parameter(torch.empty(padded(model["vocabulary"]), model["hidden"]))
+        self.position = nn.Parameter(torch.empty(POSITIONS, model["hidden"]))
+        self.segment = nn.Parameter(torch.empty(SEGMENTS, model["hidden"]))
+        self.norm = Norm(model["hidden"])
+        self.probability = probability
+        self.dtype = dtype
+
+    def forward(self, words, segments, keys):
+        # Two segments as an interpolation: a lookup's backward would add all tokens into two rows, one by one.
+        first, second = self.segment
+        segment = first + segments.unsqueeze(-1).to(first.dtype) * (second - first)
+        x = F.embedding(words, self.word) + self.position[: words.shape[1]] + segment
+        return dropout(self.norm(x), self.probability, keys).to(self.dtype)
+
+
+class Layer(nn.Module):
+    """Self-attention and feed-forward, each with dropout, residual and norm: [batch, seq, hidden] -> same."""
+
+    def __init__(self, model, probability, attention):
+        super().__init__()
+        hidden = model["hidden"]
+        self.heads = model["heads"]
+        self.probability = probability
+        self.attention = attention
+        self.qkv = Linear(hidden, 3 * hidden)
+        self.projection = Linear(hidden, hidden)
+        self.attention_norm = Norm(hidden)
+        self.up = Linear(hidden, model["intermediate"])
+        self.down = Linear(model["intermediate"], hidden)
+        self.output_norm = Norm(hidden)
+
+    def forward(self, x, lengths, keys):
+        probability = self.probability if self.training else 0.0
+        context = self.attention(self.qkv(x), lengths, keys[0], self.heads, probability)
+        x = self.attention_norm(x + dropout(self.projection(context), probability, keys[1]))
+        y = self.down(F.gelu(self.up(x), approximate="tanh"))
+        return self.output_norm(x + dropout(y, probability, keys[2]))
+
+
+class Heads(nn.Module):
+    """Both losses from the encoder's output: mean over the predictions plus mean over the samples."""
+
+    def __init__(self, model, word):
+        super().__init__()
+        hidden = model["hidden"]
+        self.word = word
+        self.transform = Linear(hidden, hidden)
+        self.norm = Norm(hidden)
+        self.bias = nn.Parameter(torch.zeros(word.shape[0]))
+        self.pooler = Linear(hidden, hidden)
+        self.classifier = Linear(hidden, 2)
+
+    def masked(self, x, positions):
+        """Rows of the masked positions: [batch, seq, hidden], [batch, predictions] -> [batch x predictions, hidden]."""
+        batch, seq, hidden = x.shape
+        start = torch.arange(batch, device=x.device, dtype=positions.dtype).unsqueeze(1) * seq
+        return x.reshape(batch * seq, hidden).index_select(0, (positions + start).reshape(-1))
+
+    def forward(self, x, positions, labels, following):
+        y = self.norm(F.gelu(self.transform(self.masked(x, positions)), approximate="tanh"))
+        logits = F.linear(y, self.word.to(y.dtype), self.bias.to(y.dtype))
+        words = F.cross_entropy(logits.float(), labels.reshape(-1).long(), ignore_index=-1)
+        pooled = torch.tanh(self.pooler(x[:, 0]))
+        return words + F.cross_entropy(self.classifier(pooled).float(), following.long())
+
+
+class Bert(nn.Module):
+    """Batch -> loss. `attention` is one of attention.py's functions, `dtype` that of the computation."""
+
+    def __init__(self, model, dtype, attention, probability=0.1):
+        super().__init__()
+        self.embedding = Embedding(model, probability, dtype)
+        self.layers = nn.ModuleList(Layer(model, probability, attention) for _ in range(model["layers"]))
+        self.heads = Heads(model, self.embedding.word)
+        self.sites = 1 + 3 * model["layers"]  # of dropout
+        for parameter in self.parameters():
+            if parameter.dim() > 1:
+                nn.init.trunc_normal_(parameter, std=DEVIATION, a=-2 * DEVIATION, b=2 * DEVIATION)
+
+    def compile_parts(self, **options):
+        """Compile each layer by itself: one compilation serves all, and DDP sums gradients while others are made."""
+        for part in (self.embedding, *self.layers, self.heads):
+            part.compile(**options)
+
+    def forward(self, batch, keys):
+        """`batch` is data.Batch on the device, `keys` int32 [sites, 2]."""
+        x = self.embedding(batch.words, batch.segments, keys[0])
+        for index, layer in enumerate(self.layers):
+            x = layer(x, batch.lengths, keys[1 + 3 * index : 4 + 3 * index])
+        return self.heads(x, batch.positions, batch.labels, batch.following)
+
+
+def split_heads(qkv, heads):
+    """[batch, seq, 3 x hidden] -> query, key, value, each [batch, heads, seq, hidden / heads]."""
+    batch, seq, width = qkv.shape
+    return qkv.view(batch, seq, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4).unbind(0)
+
+
+def scale_of(qkv, heads):
+    """1 / sqrt(head size), from a tensor of [batch, seq, 3 x hidden]."""
+    return 1 / math.sqrt(qkv.shape[-1] // 3 // heads)

@@ -1,0 +1,169 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Attention for sequences that fit one tile: a program computes a whole head, forward or backward.
+
+At 128 tokens a general flash attention spends its time on what long sequences need: two passes backward,
+partial sums, copies of query, key and value out of their packed product. Here the packed tensor is read and its
+gradient is written as it lies, and nothing is kept for the backward pass but the input: the softmax
+is computed again, and dropout from a hash of place and keys.
+"""
+
+from typing import Optional
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _mix(x):
+    """The hash lowbias32 of uint32 values."""
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = (x ^ (x >> 15)) * 0x846CA68B
+    return x ^ (x >> 16)
+
+
+@triton.jit
+def _weights(query, key, length, seed, program, scale, THRESHOLD: tl.constexpr, S: tl.constexpr):
+    """Softmax of one head [S, S] in fp32, and which weights dropout keeps."""
+    rows = tl.arange(0, S)
+    scores = tl.dot(query, tl.trans(key)) * (scale * 1.4426950408889634)
+    scores = tl.where(rows[None, :] < length, scores, float("-inf"))
+    weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
+    weights = weights / tl.sum(weights, 1)[:, None]
+    # Well mixed words for row and column, one more round for their pair: a third of a whole hash for each.
+    row = _mix((program * S + rows).to(tl.uint32) ^ tl.load(seed).to(tl.uint32, bitcast=True))
+    column = _mix(rows.to(tl.uint32) + tl.load(seed + 1).to(tl.uint32, bitcast=True))
+    x = row[:, None] ^ column[None, :]
+    x = (x ^ (x >> 16)) * 0x7FEB352D
+    x = x ^ (x >> 15)
+    return weights, (x & 0x7FFFFFFF) >= THRESHOLD
+
+
+@triton.jit
+def _forward(
+    qkv, lengths, seed, out, heads, scale, inverse,
+    THRESHOLD: tl.constexpr, MASKED: tl.constexpr, S: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    sample = (program // heads).to(tl.int64)
+    hidden = heads * D
+    rows = tl.arange(0, S)[:, None]
+    columns = tl.arange(0, D)[None, :] + (program % heads) * D
+    source = qkv + sample * S * 3 * hidden + rows * 3 * hidden + columns
+    query = tl.load(source)
+    key = tl.load(source + hidden)
+    value = tl.load(source + 2 * hidden)
+    length = S
+    if MASKED:
+        length = tl.load(lengths + sample)
+    weights, keep = _weights(query, key, length, seed, program, scale, THRESHOLD, S)
+    if THRESHOLD > 0:
+        weights = tl.where(keep, weights * inverse, 0.0)
+    context = tl.dot(weights.to(query.dtype), value)
+    tl.store(out + sample * S * hidden + rows * hidden + columns, context.to(query.dtype))
+
+
+@triton.jit
+def _backward(
+    qkv, lengths, seed, grad, out, heads, scale, inverse,
+    THRESHOLD: tl.constexpr, MASKED: tl.constexpr, S: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    program = tl.program_id(0)
+    sample = (program // heads).to(tl.int64)
+    hidden = heads * D
+    rows = tl.arange(0, S)[:, None]
+    columns = tl.arange(0, D)[None, :] + (program % heads) * D
+    packed = sample * S * 3 * hidden + rows * 3 * hidden + columns
+    query = tl.load(qkv + packed)
+    key = tl.load(qkv + packed + hidden)
+    length = S
+    if MASKED:
+        length = tl.load(lengths + sample)
+    weights, keep = _weights(query, key, length, seed, program, scale, THRESHOLD, S)
+    above = tl.load(grad + sample * S * hidden + rows * hidden + columns)
+    dropped = weights
+    if THRESHOLD > 0:
+        dropped = tl.where(keep, weights * inverse, 0.0)
+    tl.store(out + packed + 2 * hidden, tl.dot(tl.trans(dropped.to(query.dtype)), above).to(query.dtype))
+    value = tl.load(qkv + packed + 2 * hidden)
+    slope = tl.dot(above, tl.trans(value))
+    if THRESHOLD > 0:
+        slope = tl.where(keep, slope * inverse, 0.0)
+    slope = weights * (slope - tl.sum(weights * slope, 1)[:, None]) * scale
+    slope = slope.to(query.dtype)
+    tl.store(out + packed, tl.dot(slope, key).to(query.dtype))
+    tl.store(out + packed + hidden, tl.dot(tl.trans(slope), query).to(query.dtype))
+
+
+WARPS = {"forward": 4, "backward": 8}
+
+
+def _launch(kernel, qkv, lengths, keys, heads, probability, *tensors):
+    batch, seq, width = qkv.shape
+    head = width // 3 // heads
+    masked = lengths is not None
+    kernel[(batch * heads,)](
+        qkv, lengths if masked else keys, keys, *tensors, heads, head**-0.5, 1 / (1 - probability),
+        THRESHOLD=int(probability * (1 << 31)), MASKED=masked, S=seq, D=head,
+        num_warps=WARPS["forward" if kernel is _forward else "backward"], num_stages=1,
+    )  # fmt: skip
+
+
+@torch.library.custom_op("scalebook::short_attention", mutates_args=())
+def short_attention(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
+    """See attention.py; contiguous qkv."""
+    out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
+    _launch(_forward, qkv, lengths, keys, heads, probability, out)
+    return out
+
+
+@short_attention.register_fake
+def _(qkv, lengths, keys, heads, probability):
+    return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
+
+
+@torch.library.custom_op("scalebook::short_attention_backward", mutates_args=())
+def short_attention_backward(
+    grad: torch.Tensor,
+    qkv: torch.Tensor,
+    lengths: Optional[torch.Tensor],
+    keys: torch.Tensor,
+    heads: int,
+    probability: float,
+) -> torch.Tensor:
+    """Gradient of short_attention with respect to qkv."""
+    out = torch.empty_like(qkv)
+    _launch(_backward, qkv, lengths, keys, heads, probability, grad.contiguous(), out)
+    return out
+
+
+@short_attention_backward.register_fake
+def _(grad, qkv, lengths, keys, heads, probability):
+    return torch.empty_like(qkv)
+
+
+def _keep(ctx, inputs, output):
+    qkv, lengths, keys, ctx.heads, ctx.probability = inputs
+    ctx.save_for_backward(qkv, lengths, keys)
+
+
+def _differentiate(ctx, grad):
+    qkv, lengths, keys = ctx.saved_tensors
+    return (
+        short_attention_backward(grad, qkv, lengths, keys, ctx.heads, ctx.probability),
+        None,
+        None,
+        None,
+        None,
+    )
+
+
+short_attention.register_autograd(_differentiate, setup_context=_keep)
+
+
+def attend(qkv, lengths, keys, heads, probability):
+    """short_attention as attention.py's functions are called."""
+    return short_attention(qkv.contiguous(), lengths, keys.contiguous(), heads, probability)
