@@ -49,6 +49,21 @@ options:
   published:
     description: The CSV of published results; required with O(compare=dlperf).
     type: path
+  baseline:
+    description:
+      - What to hold every row against, a C(results.json) or the directory of a campaign or import.
+      - A row is faster, slower or the same. What scatter alone could do is the same.
+    type: path
+  max_regression:
+    description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
+    type: str
+    default: 3%
+  verify:
+    description:
+      - Write nothing and report on nothing. Compare the files below O(path) with C(manifest.json), which the
+        first report wrote there.
+    type: bool
+    default: false
 attributes:
   check_mode:
     support: full
@@ -93,6 +108,17 @@ uncounted:
   description: Number of runs that did not count.
   returned: success
   type: int
+regressions:
+  description: Number of rows that are slower than O(baseline) by more than O(max_regression).
+  returned: success
+  type: int
+problems:
+  description:
+    - The files that are not what was reported, each with C(file), C(what) (changed, missing or added)
+      and C(run). Of a report only those of runs that counted.
+  returned: success
+  type: list
+  elements: dict
 """
 
 import functools
@@ -102,8 +128,8 @@ import platform
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook import plot, published, report, runs
-from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook import baseline, manifest, plot, published, report, runs, scaling
+from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.throughput import measure
 
 try:
@@ -154,6 +180,9 @@ def argument_spec():
         "workloads": {"type": "dict", "default": {}},
         "compare": {"type": "str", "choices": ["", "dlperf"], "default": ""},
         "published": {"type": "path"},
+        "baseline": {"type": "path"},
+        "max_regression": {"type": "str", "default": "3%"},
+        "verify": {"type": "bool", "default": False},
     }
 
 
@@ -183,11 +212,11 @@ def read_optional(path):
 
 
 def read_runs(top, cases):
-    """Return (runs, unreadable) of every record below `top`/runs; adds cases of theirs to `cases`.
+    """Return (runs, unreadable, statuses) of every record below `top`/runs; adds cases of theirs to `cases`.
 
     Each record is reduced as it is read: thousands of them with every step would not fit.
     """
-    made, unreadable, seen = [], [], {}
+    made, unreadable, seen, places = [], [], {}, {}
     for path in sorted(top.glob("runs/*/*/result.json"), key=lambda p: (p.parts[-3], len(p.parts[-2]), p)):
         shown = path.relative_to(top)
         try:
@@ -198,26 +227,75 @@ def read_runs(top, cases):
                 raise ValueError(f"repeats {seen[key]}")
             cases.setdefault(record["case"]["name"], record["case"])
             made.append(runs.digest(record, measure))
+            places[path.parts[-3], path.parts[-2]] = record["status"]
         except (OSError, ValueError) as exc:
             unreadable.append(f"{shown}: {exc}")
         except Exception as exc:  # a record nobody has thought of must not cost the others their report
             unreadable.append(f"{shown}: {type(exc).__name__}: {exc}")
-    return made, unreadable
+    return made, unreadable, places
 
 
-def make_document(params):
-    """Return the document of the directory at `path`, or raise ValueError."""
-    top = Path(params["path"])
-    if not (top / "runs").is_dir():
-        raise ValueError(f"path={top}: there is no directory runs below it, so it is no campaign or import")
+def read_campaign(top):
+    """Return (plan, cases, runs, unreadable, statuses) of the directory `top`, or raise ValueError.
+
+    `statuses` maps (directory of the case, that of the repeat) to the status of the record there.
+    """
     plan = read_optional(top / "plan.json")
     try:
         cases = {case["name"]: case for case in map(runs.check_case, plan.get("cases") or [])}
     except ValueError as exc:
         raise ValueError(f"{top / 'plan.json'}: {exc}") from exc
-    made, unreadable = read_runs(top, cases)
+    made, unreadable, places = read_runs(top, cases)
+    return plan, cases, made, unreadable, places
+
+
+def read_baseline(params):
+    """Return `{"name", "rows", "limit"}` of what `baseline` names, None without it; raise ValueError."""
+    limit = baseline.read_limit(params["max_regression"])
+    if not params["baseline"]:
+        return None
+    path = Path(params["baseline"])
+    try:
+        if path.is_dir():
+            if not (path / "runs").is_dir():
+                raise ValueError("has no directory runs, so it is no campaign or import")
+            plan, cases, made, _, _ = read_campaign(path)
+            rows = scaling.tabulate(list(cases.values()), made, plan.get("runs") or ())["rows"]
+            return {"name": plan.get("campaign") or path.name, "rows": rows, "limit": limit}
+        document = read_json(path)
+        rows = baseline.check(document)
+        return {"name": str(document.get("campaign") or path), "rows": rows, "limit": limit}
+    except FileNotFoundError:
+        raise ValueError(f"baseline={path}: is not there") from None
+    except (OSError, ValueError) as exc:
+        raise ValueError(f"baseline={path}: {exc}") from exc
+
+
+def make_document(params, signed=None):
+    """Return the document of the directory at `path`, or raise ValueError.
+
+    `signed` is `{"old": manifest or None}`; the new manifest goes to its key `new`, files of counted runs
+    that are not what they were to `wrong`.
+    """
+    top = Path(params["path"])
+    if not (top / "runs").is_dir():
+        raise ValueError(f"path={top}: there is no directory runs below it, so it is no campaign or import")
+    before = read_baseline(params)
+    plan, cases, made, unreadable, places = read_campaign(top)
     # What an import found that is no log of a case.
     unreadable += [f"{entry['path']} {entry['reason']}" for entry in plan.get("unread") or []]
+    wrong, said = [], []
+    if signed is not None:
+        statuses = {"/".join(("runs", *each)): status for each, status in places.items()}
+        signed["new"], wrong, said = manifest.extend(signed["old"], manifest.files_of(top), statuses)
+        signed["wrong"] = wrong
+    damage = {}
+    for problem in wrong:
+        _, folder, repeat = problem["run"].split("/")
+        case = next((name for name in cases if name == folder), None)
+        damage.setdefault((case, repeat), []).append(manifest.sentence(problem))
+        unsound = f"{manifest.sentence(problem)}; {manifest.NAME} keeps what it was"
+        said.append(unsound)
     table = None
     if params["compare"]:
         with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
@@ -231,6 +309,9 @@ def make_document(params):
         workloads=params["workloads"],
         name=params["name"] or str(plan.get("source") or ""),
         table=table,
+        before=before,
+        damage=damage,
+        changes=said,
     )
 
 
@@ -307,6 +388,26 @@ def encoded(text):
     return text.encode("utf-8", "replace")
 
 
+def verify(top):
+    """Return the module's result for the question whether all files are what was reported."""
+    signed = manifest.read(top)
+    if signed is None:
+        raise ValueError(
+            f"path={top}: there is no {manifest.NAME} to verify with; the first report writes it"
+        )
+    problems = manifest.differences(signed, manifest.files_of(top))
+    for problem in problems:
+        folder, _, repeat = problem["run"].removeprefix("runs/").partition("/")
+        problem["row"] = f"case {folder}, repeat {repeat}" if folder else "the whole campaign"
+    lines = [report.clean(f"{manifest.sentence(each)} ({each['row']})") for each in problems]
+    count = len(signed["files"])
+    return {
+        "changed": False,
+        "problems": problems,
+        "display": "\n".join(lines) or f"All {count} files are what was reported.",
+    }
+
+
 def main():
     module = AnsibleModule(
         argument_spec=argument_spec(),
@@ -315,13 +416,20 @@ def main():
     )
     if MISSING:
         module.fail_json(msg=f"speedup_report needs pandas and Jinja2 on the controller: {MISSING}")
-    out = Path(module.params["out"] or Path(module.params["path"]) / "report")
+    top = Path(module.params["path"])
+    out = Path(module.params["out"] or top / "report")
+    wanted = not module.check_mode
     try:
-        document = make_document(module.params)
+        if module.params["verify"]:
+            module.exit_json(**verify(top))
+        signed = {"old": manifest.read(top)}
+        document = make_document(module.params, signed)
         files = render(document, module.params["templates"])
         obsolete = stale(out, files)
-        wanted = not module.check_mode
         changed = [write_whole(out / name, encoded(text), wanted) for name, text in files.items()]
+        if out == top / "report":
+            # Last, and only beside a report of its own: results that lie elsewhere may be read only.
+            changed.append(write_json(top / manifest.NAME, signed["new"], wanted, sync=True))
         for path in obsolete if wanted else ():
             path.unlink()
     except (OSError, ValueError, jinja2.TemplateError) as exc:
@@ -337,6 +445,8 @@ def main():
         report=page,
         files=[str(out / name) for name in sorted(files)],
         uncounted=len(document["uncounted"]),
+        regressions=(document["baseline"] or {"regressions": 0})["regressions"],
+        problems=signed["wrong"],
     )
 
 

@@ -13,13 +13,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import dlperf, plot, published, scaling, stats
+from ansible.module_utils.scalebook import baseline, dlperf, plot, published, scaling, stats, strong
 
 SCHEMA = 1
 SHOWN = 10  # lines of one kind in the terminal; the page has them all
 WIDEST = 300  # characters of one of them
 
 Document = dict[str, Any]
+
+_HEADS = {"label": "case", "interval": "95 % interval", "margin": "counts from"}
 
 SHEET = {
     "unit": "unit",
@@ -43,18 +45,26 @@ def build(
     workloads: Mapping[str, Mapping[str, Any]] | None = None,
     name: str = "",
     table: Sequence[published.Row] | None = None,
+    before: Mapping[str, Any] | None = None,
+    damage: Mapping[tuple[str, str], Sequence[str]] | None = None,
+    changes: Sequence[str] = (),
 ) -> Document:
     """Return the document of a campaign or an import.
 
     `plan` is plan.json ({} without one), `cases` its cases and those only records know, `runs` come
     from runs.digest.  `unreadable` are sentences about result files that are none.  `workloads` are
     the roles' declarations by framework.  `name` makes it an import of that name.  `table` is the
-    published table to compare with, None for no comparison.
+    published table to compare with, None for no comparison.  `before` is what to hold the rows against:
+    `{"name", "rows", "limit"}`, see baseline.compare.  `damage` maps case and repeat to sentences about
+    files of that run that are no longer what was reported, `changes` are sentences about all such files.
     """
     runs = list(runs)
     workloads = workloads or {}
     tables = scaling.tabulate(cases, runs, plan.get("runs") or ())
     rows = {row["case"]: row for row in tables["rows"]}
+    for (case, repeat), sentences in (damage or {}).items():
+        for sentence in sentences if case in rows else ():
+            rows[case]["marks"].append(scaling.mark("changed-file", f"repeat {repeat}: {sentence}"))
     for group in tables["groups"]:
         group["workload"] = str(workloads.get(group["framework"], {}).get("title") or "")
     compared = []
@@ -72,6 +82,13 @@ def build(
         },
         "started": min((run["started"] for run in runs if run["started"]), default=None),
         **tables,
+        "strong": strong.tabulate(tables["rows"]),
+        "baseline": {
+            "name": before["name"],
+            **baseline.compare(tables["rows"], before["rows"], before["limit"]),
+        }
+        if before
+        else None,
         "skipped": [
             {
                 "case": entry["case"].get("name"),
@@ -80,7 +97,7 @@ def build(
             }
             for entry in plan.get("skipped") or ()
         ],
-        "notes": _notes(tables["groups"], tables["rows"], unreadable),
+        "notes": [*changes, *_notes(tables["groups"], tables["rows"], unreadable)],
         "compare": compared,
         "result_files": dlperf.result_files(tables["groups"], name),
         "plan": dict(plan),
@@ -220,6 +237,8 @@ def page(document: Document) -> dict[str, Any]:
         "counts": document["counts"],
         "started": document["started"],
         "groups": groups,
+        "strong": [_strong(table) for table in document["strong"]],
+        "baseline": _against(document),
         "compare": [_compared(entry) for entry in document["compare"]],
         "uncounted": _uncounted(document),
         "skipped": [{**entry, "reason": clean(entry["reason"])} for entry in document["skipped"]],
@@ -228,6 +247,74 @@ def page(document: Document) -> dict[str, Any]:
         "resamples": stats.RESAMPLES,
         "enough": scaling.ENOUGH,
     }
+
+
+def _strong(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the printed cells of a table of strong scaling."""
+    return {
+        "id": table["id"],
+        "title": clean(table["title"]),
+        "unit": clean(table["unit"]),
+        "rows": [
+            {
+                "label": row["label"],
+                "node_num": str(row["nodes"]),
+                "gpu_num": str(row["devices"]),
+                "bsz": str(row["bsz"]) + (f" × {row['accumulation']}" if row["accumulation"] != 1 else ""),
+                "rate": dlperf.number(row["median"]),
+                "speedup": _speedup(row["speedup"]),
+                "efficiency": percent(row["efficiency"]),
+                "runs": f"{row['good']}/{row['planned']}",
+                "interval": _between(row["interval"]),
+                "speedup_interval": "–"
+                if row["label"] == dlperf.BASELINE
+                else _between(row["speedup_interval"]),
+                "marks": [
+                    {"code": mark["code"], "short": _short(mark, row), "text": clean(mark["text"])}
+                    for mark in row["marks"]
+                ],
+            }
+            for row in table["rows"]
+        ],
+    }
+
+
+def _against(document: Document) -> dict[str, Any] | None:
+    """Return the printed cells of the comparison with an earlier campaign, None without one."""
+    made = document["baseline"]
+    if not made:
+        return None
+    short = {case: clean(group["short"]) for group in document["groups"] for case in group["rows"]}
+    several = len(document["groups"]) > 1
+    return {
+        "name": clean(made["name"]),
+        "limit": percent(made["limit"]),
+        "regressions": made["regressions"],
+        "rows": [
+            {
+                "label": entry["label"],
+                "group": short[entry["case"]] if several else "",
+                "now": dlperf.number(entry["now"]),
+                "before": dlperf.number(entry["before"]),
+                "ratio": "n/a" if entry["ratio"] is None else f"{entry['ratio']:.3f}",
+                "interval": "n/a"
+                if entry["interval"] is None
+                else f"{entry['interval'][0]:.3f} – {entry['interval'][1]:.3f}",
+                "margin": "n/a" if entry["margin"] is None else f"± {percent(entry['margin'])}",
+                "verdict": entry["verdict"],
+                "regression": entry["regression"],
+                "why": clean(entry["why"] or ""),
+            }
+            for entry in made["rows"]
+        ],
+        "only_here": [_place(entry) for entry in made["only_here"]],
+        "only_there": [_place(entry) for entry in made["only_there"]],
+    }
+
+
+def _place(entry: Mapping[str, Any]) -> str:
+    words = [entry[key] for key in ("framework", "model", "dtype")] + ["XLA" if entry["xla"] else ""]
+    return clean(" ".join(filter(None, [entry["label"], *map(str, words), f"b{entry['bsz']}"])))
 
 
 def rule(group: Mapping[str, Any]) -> str:
@@ -383,6 +470,34 @@ def charts(document: Document, standalone: bool = False) -> list[dict[str, str]]
             )
             if svg:
                 out.append({"name": name + suffix, "svg": svg})
+    return out + _strong_charts(document, standalone)
+
+
+def _strong_charts(document: Document, standalone: bool) -> list[dict[str, str]]:
+    """Return the charts of strong scaling, apart from the others: their speedups are of another kind."""
+    tables = [table for table in document["strong"] if any(row["speedup"] for row in table["rows"])]
+    out = []
+    for index, first in enumerate(range(0, len(tables), plot.SERIES), 1):
+        chunk = tables[first : first + plot.SERIES]
+        series = []
+        for table in chunk:
+            rows = {row["case"]: row for row in table["rows"]}
+            points = _points({"rows": list(rows)}, rows, "speedup", "speedup_interval")
+            series.append({"label": clean(table["title"]), "points": points})
+        svg = plot.chart(
+            series,
+            "Strong scaling" + (f" ({index})" if len(tables) > plot.SERIES else ""),
+            "Speedup at a fixed global batch against number of devices: "
+            + "; ".join(clean(table["title"]) for table in chunk)
+            + ". The figures are in the tables.",
+            "speedup over 1n1g, same global batch",
+            f"strong{index}",
+            ideal="common",
+            unit=" ×",
+            standalone=standalone,
+        )
+        if svg:
+            out.append({"name": "strong" + (f"_{index}" if len(tables) > plot.SERIES else ""), "svg": svg})
     return out
 
 
@@ -410,20 +525,32 @@ def _points(
 
 
 def table(document: Document) -> str:
-    """Return DLPerf's tables as aligned text, marks below each."""
-    blocks = []
-    columns = ("node_num", "gpu_num", "rate", "speedup", "efficiency", "runs", "spread")
-    for group in page(document)["groups"]:
-        head = [f"{group['unit']}/s" if column == "rate" else column for column in columns]
-        cells = [head, *([row[column] for column in columns] for row in group["rows"])]
-        widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
-        lines = [
-            " | ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells
-        ]
-        lines.insert(1, "-|-".join("-" * width for width in widths))
-        marks = [f"  {row['label']}: {mark['text']}" for row in group["rows"] for mark in row["marks"]]
-        blocks.append("\n".join([clean(group["title"]), *lines, *marks]))
+    """Return DLPerf's tables as aligned text, marks below each; strong scaling after weak."""
+    shown = page(document)
+    columns = ("node_num", "gpu_num", "rate", "speedup", "efficiency", "runs")
+    blocks = [_text_table(group, (*columns, "spread")) for group in shown["groups"]]
+    for each in shown["strong"]:
+        strong_table = {**each, "title": f"Strong scaling: {each['title']}"}
+        blocks.append(_text_table(strong_table, ("node_num", "gpu_num", "bsz", *columns[2:])))
     return "\n\n".join(blocks)
+
+
+def _text_table(group: Mapping[str, Any], columns: Sequence[str]) -> str:
+    head = [f"{group['unit']}/s" if column == "rate" else column for column in columns]
+    marks = [f"  {row['label']}: {mark['text']}" for row in group["rows"] for mark in row["marks"]]
+    rows = [[row[column] for column in columns] for row in group["rows"]]
+    return "\n".join([group["title"], *_aligned(head, rows), *marks])
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table, cells to the right and a rule below its head."""
+    cells = [head, *rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
+    lines = [
+        " | ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)) for line in cells
+    ]
+    lines.insert(1, "-|-".join("-" * width for width in widths))
+    return lines
 
 
 def display(document: Document, report: str) -> str:
@@ -437,6 +564,7 @@ def display(document: Document, report: str) -> str:
             for u in shown["uncounted"]
         ],
     )
+    blocks += _against_text(shown["baseline"])
     blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
     blocks += _some("Notes", shown["notes"])
     beside = []
@@ -447,6 +575,23 @@ def display(document: Document, report: str) -> str:
     blocks += _some("Beside DLPerf", beside)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
+
+
+def _against_text(made: Mapping[str, Any] | None) -> list[str]:
+    """Return the comparison with an earlier campaign for the terminal."""
+    if not made:
+        return []
+    columns = ["label", "now", "before", "ratio", "interval", "margin", "verdict"]
+    if any(row["group"] for row in made["rows"]):
+        columns.insert(0, "group")
+    rows = [[row[column] for column in columns] for row in made["rows"]]
+    lines = [f"Against {made['name']}:", *_aligned([_HEADS.get(c, c) for c in columns], rows)]
+    lines += [f"  {row['label']}: {row['why']}" for row in made["rows"] if row["why"]]
+    lines += [f"  only in this one: {place}" for place in made["only_here"]]
+    lines += [f"  only in {made['name']}: {place}" for place in made["only_there"]]
+    if made["regressions"]:
+        lines.append(f"  {made['regressions']} slower by more than {made['limit']}")
+    return ["\n".join(lines)]
 
 
 def _some(title: str, lines: Sequence[str]) -> list[str]:
@@ -460,8 +605,13 @@ def _some(title: str, lines: Sequence[str]) -> list[str]:
 def sheet(document: Document) -> list[dict[str, Any]]:
     """Return one flat dict per case for a CSV; numbers stay numbers, what is missing is None."""
     out = []
+    against = {entry["case"]: entry for entry in (document["baseline"] or {"rows": ()})["rows"]}
+    fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
     for row in document["rows"]:
         low, high = row["interval"] or (None, None)
+        entry = against.get(row["case"], {})
+        ratio_low, ratio_high = entry.get("interval") or (None, None)
+        strong_row = fixed.get(row["case"], {})
         speedup_low, speedup_high = row["speedup_interval"] or (None, None)
         steps = row["steps"] or {}
         figures = row["dlperf"] or {}
@@ -476,6 +626,14 @@ def sheet(document: Document) -> list[dict[str, Any]]:
                 "average_speed": figures.get("average_speed"),
                 "median_speed": figures.get("median_speed"),
                 **{f"step_{key}_seconds": steps.get(key) for key in ("p50", "p95", "p99")},
+                "global_batch": strong.global_batch(row),
+                "strong_speedup": strong_row.get("speedup"),
+                "strong_efficiency": strong_row.get("efficiency"),
+                "baseline_median": entry.get("before"),
+                "baseline_ratio": entry.get("ratio"),
+                "baseline_low": ratio_low,
+                "baseline_high": ratio_high,
+                "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
                 "marks": "; ".join(mark["text"] for mark in row["marks"]),
             }
         )

@@ -86,12 +86,12 @@ def name_groups(groups: Sequence[Row]) -> None:
     for group in groups:
         group["title"] = " ".join(
             filter(
-                None, (_word(group, field) for field in GROUP_FIELDS if _says_something(group, field, groups))
+                None, (word(group, field) for field in GROUP_FIELDS if _says_something(group, field, groups))
             )
         )
     varying = [field for field in GROUP_FIELDS if len({_value(group, field) for group in groups}) > 1]
     for group in groups:
-        words = filter(None, (_word(group, field, plain=False) for field in varying))
+        words = filter(None, (word(group, field, plain=False) for field in varying))
         group["short"] = " ".join(words) or group["title"]
 
 
@@ -105,7 +105,7 @@ def _says_something(group: Mapping[str, Any], field: str, groups: Sequence[Row])
     return field in usual or len({_value(other, field) for other in groups}) > 1
 
 
-def _word(group: Mapping[str, Any], field: str, plain: bool = True) -> str:
+def word(group: Mapping[str, Any], field: str, plain: bool = True) -> str:
     """Return how a heading names `field` of `group`; `plain` leaves out what is the rule."""
     value = group.get(field)
     if field == "xla":
@@ -208,7 +208,7 @@ def _divide(table: Sequence[Row]) -> None:
         if row["case"] in draws:
             row["interval"] = list(stats.interval(draws[row["case"]]))
         if base is None:
-            row["marks"].append(_mark("no-baseline", "speedup n/a: no good run of 1n1g in this table"))
+            row["marks"].append(mark("no-baseline", "speedup n/a: no good run of 1n1g in this table"))
             continue
         row["speedup"] = row["median"] / base["median"]
         row["efficiency"] = row["speedup"] / row["devices"]
@@ -217,10 +217,10 @@ def _divide(table: Sequence[Row]) -> None:
         elif row["case"] in draws and base["case"] in draws:
             row["speedup_interval"] = list(stats.ratio_interval(draws[row["case"]], draws[base["case"]]))
         if row["speedup"] > row["devices"] * SUPERLINEAR:
-            row["marks"].append(_mark("superlinear", _superlinear(row, base)))
+            row["marks"].append(mark("superlinear", _superlinear(row, base)))
         elif base["status"] == "provisional" and row is not base:
             row["marks"].append(
-                _mark("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
+                mark("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
             )
 
 
@@ -247,26 +247,26 @@ def _superlinear(row: Row, base: Row) -> str:
 def _run_marks(row: Row) -> list[Mark]:
     """Return the marks that follow from the runs of one case."""
     if not row["good"]:
-        return [_mark("incomplete", f"INCOMPLETE: 0 of {_repeats(row['planned'])} good")]
+        return [mark("incomplete", f"INCOMPLETE: 0 of {_repeats(row['planned'])} good")]
     marks = []
     if row["good"] < row["planned"]:
-        marks.append(_mark("runs", f"{row['good']}/{row['planned']} repeats good"))
+        marks.append(mark("runs", f"{row['good']}/{row['planned']} repeats good"))
     if row["status"] == "provisional":
-        marks.append(_mark("provisional", f"provisional: {row['good']} good, {ENOUGH} are needed"))
+        marks.append(mark("provisional", f"provisional: {row['good']} good, {ENOUGH} are needed"))
     if row["outliers"]:
         names = ", ".join(map(str, row["outliers"]))
-        marks.append(_mark("outlier", f"outlier: repeat {names} (counted, the median bears it)"))
+        marks.append(mark("outlier", f"outlier: repeat {names} (counted, the median bears it)"))
     apart = [run for run in row["runs"] if run["differs"] is not None and abs(run["differs"]) > DIFFER]
     if apart:
         worst = max(abs(run["differs"]) for run in apart)
         names = ", ".join(str(run["repeat"]) for run in apart)
         marks.append(
-            _mark("readings-differ", f"two readings differ by up to {100 * worst:.1f} % (repeat {names})")
+            mark("readings-differ", f"two readings differ by up to {100 * worst:.1f} % (repeat {names})")
         )
     # A single run off is noise or an outlier; half of them and more is how the case behaves.
     for verdict, count in sorted(Counter(run["steady"] for run in row["runs"] if run["steady"]).items()):
         if 2 * count >= row["good"]:
-            marks.append(_mark(verdict.replace(" ", "-"), f"{verdict} ({count} of {_repeats(row['good'])})"))
+            marks.append(mark(verdict.replace(" ", "-"), f"{verdict} ({count} of {_repeats(row['good'])})"))
     return marks
 
 
@@ -292,7 +292,8 @@ def _uncounted(row: Row, runs: Sequence[Mapping[str, Any]], expected: set[int]) 
     return sorted(entries, key=lambda entry: entry["repeat"])
 
 
-def _mark(code: str, text: str) -> Mark:
+def mark(code: str, text: str) -> Mark:
+    """Return a mark: a word for machines and a sentence for people."""
     return {"code": code, "text": text}
 
 

@@ -77,6 +77,9 @@ def import_tree(
     results = list(_each(partial(_import_log, compiled, target, checksums, write), found))
     changed = any(result["changed"] for result in results)
     changed |= _remove_stale(target, earlier, found, write)
+    if changed and write:
+        # These records are new: what was signed before (manifest.py) is no longer theirs.
+        (target / "manifest.json").unlink(missing_ok=True)
     changed |= write_json(target / "plan.json", _plan(root, found, unread, framework, overrides), write)
     return {
         "counts": dict(Counter(result["status"] for result in results)),

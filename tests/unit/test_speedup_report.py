@@ -327,3 +327,173 @@ def test_a_thousand_records_take_seconds(tmp_path, run):
     start = time.process_time()
     assert len(run(top)["rows"]) == 200
     assert time.process_time() - start < 20
+
+
+def strong_records(scale=1.0):
+    sizes = {(1, 1): 64, (1, 2): 32, (2, 2): 16}
+    rates = {(1, 1): 100.0, (1, 2): 180.0, (2, 2): 300.0}
+    return [
+        record(case(*shape, bsz=bsz), repeat, scale * rates[shape] * (1 + repeat / 1000))
+        for shape, bsz in sizes.items()
+        for repeat in (1, 2, 3)
+    ]
+
+
+def test_strong_scaling_stands_apart_in_every_form(tmp_path, run):
+    result = run(campaign(tmp_path, strong_records()))
+    out = tmp_path / "report"
+    assert "Strong scaling: tf2_bert base fp32 global batch 64" in result["display"]
+    for name in ("report.md", "report.html"):
+        text = (out / name).read_text()
+        assert text.index("Strong scaling") > text.index("samples/s")
+        assert "global batch 64" in text
+    (table,) = json.loads((out / "results.json").read_text())["strong"]
+    assert [round(row["speedup"], 2) for row in table["rows"]] == [1.0, 1.8, 3.0]
+    assert (out / "strong.svg").exists()
+    with (out / "results.csv").open(newline="") as lines:
+        rows = {row["label"]: row for row in csv.DictReader(lines)}
+    assert (rows["2n2g"]["speedup"], round(float(rows["2n2g"]["strong_speedup"]), 2)) == ("", 3.0)
+
+
+def test_an_earlier_campaign_stands_beside_in_every_form(tmp_path, run):
+    before = campaign(tmp_path / "before", strong_records(), campaign="last-night")
+    now = campaign(tmp_path / "now", [*strong_records(0.9)[:6], record(case(8, 8), 1)])
+    result = run(now, baseline=str(before))
+    assert result["regressions"] == 2
+    for text in (
+        result["display"],
+        (now / "report" / "report.md").read_text(),
+        (now / "report" / "report.html").read_text(),
+    ):
+        assert "Against last-night" in text.replace("\\", "")
+        assert "0.900" in text and "slower by more than 3.0 %" in text
+        assert "only in this one: 8n8g tf2_bert base fp32 b64" in text
+        assert "only in last-night: 2n2g tf2_bert base fp32 b16" in text.replace("\\", "")
+    made = json.loads((now / "report" / "results.json").read_text())["baseline"]
+    assert [(row["label"], row["verdict"]) for row in made["rows"]] == [
+        ("1n2g", "slower"),
+        ("1n1g", "slower"),
+    ]
+    with (now / "report" / "results.csv").open(newline="") as lines:
+        assert [row["baseline_verdict"] for row in csv.DictReader(lines)].count("slower") == 2
+
+
+def test_a_results_json_serves_as_well_as_its_campaign(tmp_path, run):
+    before = campaign(tmp_path / "before", strong_records())
+    run(before)
+    now = campaign(tmp_path / "now", strong_records(1.2))
+    for baseline in (before, before / "report" / "results.json"):
+        result = run(now, baseline=str(baseline))
+        assert (result["regressions"], result["display"].count("faster")) == (0, 3)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "baseline={path}: is not there"),
+        ("{", "baseline={path}: Expecting property name"),
+        ('{"schema": 7, "rows": []}', "baseline={path}: has schema 7, this report reads 1"),
+        ('{"schema": 1, "rows": []}', "has no case in common with this one"),
+        ("[]", "baseline={path}: is not a JSON object"),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused_in_one_sentence(tmp_path, run, content, said):
+    path = tmp_path / "old.json"
+    if content is not None:
+        path.write_text(content)
+    result = run(campaign(tmp_path / "now", strong_records()), baseline=str(path))
+    assert result["failed"] is True
+    assert said.format(path=path) in result["msg"]
+    assert not (tmp_path / "now" / "report").exists()
+
+
+def test_one_changed_byte_is_found_and_its_row_named(tmp_path, run):
+    top = campaign(tmp_path, [record(case(), i) for i in (1, 2, 3)])
+    log = top / "runs" / case()["name"] / "2" / "NODE1.log"
+    log.write_text("Train Step: 20/120\n")
+    assert run(top)["problems"] == []
+    assert run(top, verify=True)["display"] == "All 5 files are what was reported."
+    log.write_text("Train Step: 21/120\n")
+    (problem,) = run(top, verify=True)["problems"]
+    assert (problem["file"], problem["what"]) == (f"runs/{case()['name']}/2/NODE1.log", "changed")
+    assert problem["row"] == f"case {case()['name']}, repeat 2"
+    # A report marks the row, as often as it is made.
+    for _ in range(2):
+        result = run(top)
+        (row,) = result["rows"]
+        assert [mark["code"] for mark in row["marks"]] == ["changed-file"]
+        assert len(result["problems"]) == 1
+    for name in ("report.md", "report.html", "results.csv"):
+        assert "NODE1.log has been changed since it was reported" in (top / "report" / name).read_text()
+    assert run(top, verify=True)["problems"] != []
+
+
+def test_without_a_report_there_is_nothing_to_verify_with(tmp_path, run):
+    result = run(campaign(tmp_path, [record(case())]), verify=True)
+    assert "there is no manifest.json to verify with; the first report writes it" in result["msg"]
+
+
+def test_a_report_elsewhere_leaves_the_campaign_as_it_is(tmp_path, run):
+    top = campaign(tmp_path / "in", [record(case())])
+    run(top, out=str(tmp_path / "out"))
+    assert not (top / "manifest.json").exists()
+
+
+def two_readings(of, repeat, rate, received_rate):
+    """Return a record whose receive stamps give another rate than the framework's own."""
+    made = record(of, repeat, rate)
+    node = made["nodes"][0]
+    node["received"] = [stamp * rate / received_rate for stamp in node["times"]]
+    return made
+
+
+def drifting(of, repeat, factor):
+    """Return a record whose steps take `factor` times as long in the last quarter of the window."""
+    made = record(of, repeat)
+    node = made["nodes"][0]
+    pace = node["times"][1]
+    node["times"] = [
+        stamp + max(0, step - 95) * (factor - 1) * pace for step, stamp in enumerate(node["times"], 1)
+    ]
+    return made
+
+
+@pytest.mark.parametrize(
+    ("records", "code", "said"),
+    [
+        (
+            [two_readings(case(), i, 100.0, 96.0 if i == 2 else 99.0) for i in (1, 2, 3)],
+            "readings-differ",
+            "two readings differ by up to 4.0 % (repeat 2)",
+        ),
+        ([drifting(case(), i, 1.1) for i in (1, 2, 3)], "slowing-down", "slowing down (3 of 3 repeats)"),
+        (
+            [drifting(case(), i, 0.9) for i in (1, 2, 3)],
+            "warm-up-not-over",
+            "warm-up not over (3 of 3 repeats)",
+        ),
+        (
+            [record(case(), i, rate) for i, rate in enumerate((100.0, 100.1, 70.0, 99.9, 100.05), 1)],
+            "outlier",
+            "outlier: repeat 3 (counted, the median bears it)",
+        ),
+        ([record(case(), i) for i in (1, 2)], "provisional", "provisional: 2 good, 3 are needed"),
+    ],
+    ids=lambda value: value if isinstance(value, str) and " " not in value else "",
+)
+def test_what_makes_a_number_doubtful_stands_beside_it_in_every_form(tmp_path, run, records, code, said):
+    result = run(campaign(tmp_path, records))
+    assert [mark["code"] for mark in result["rows"][0]["marks"]] == [code]
+    assert said in result["display"]
+    for name in ("report.md", "report.html", "results.csv", "results.json"):
+        assert said in (tmp_path / "report" / name).read_text(), name
+
+
+def test_the_two_readings_of_every_run_are_shown(tmp_path, run):
+    run(campaign(tmp_path, [two_readings(case(), i, 100.0, 96.0) for i in (1, 2, 3)]))
+    line = next(
+        line
+        for line in (tmp_path / "report" / "report.md").read_text().splitlines()
+        if line.startswith("1n1g |") and "| times |" in line
+    )
+    assert [cell.strip() for cell in line.split("|")][3:7] == ["100.0", "times", "96.0", "4.0 %"]
