@@ -140,6 +140,10 @@ def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
         ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: lies in the directory of the logs"),
         ("logs={here} workload=tf2_bert out=../r", "no log below {here}"),
         ("compare=mlperf", "compare=mlperf: allowed is dlperf"),
+        (
+            "logs={logs} workload=tf2_bert out=../r verify=true",
+            "verify=true looks at results that were reported",
+        ),
         ("campaign=last-night", "There is no campaign below"),
         ("campaign_dir=nowhere", "path={here}/nowhere: there is no directory runs below it"),
     ],
@@ -188,3 +192,54 @@ def test_an_unknown_campaign_is_answered_with_those_there_are(play, campaigns):
 
 def test_the_campaign_bench_yml_hands_over_goes_before_anything_else(play, campaigns):
     assert play(f"campaign_dir={campaigns}/old campaign=new").last["report"].startswith(f"{campaigns}/old/")
+
+
+@pytest.fixture
+def slower(campaigns):
+    """Make every run of `new` 6 % slower than those of `old`, which has other runs beside."""
+    shutil.rmtree(campaigns / "new")
+    records = [record(case(), i, 94.0 + i / 10) for i in (1, 2, 3)]
+    campaign(campaigns / "new", records, campaign="new")
+    return campaigns
+
+
+@pytest.mark.parametrize("named", ["old", "{results}/old", "{results}/old/report/results.json"])
+def test_a_regression_is_shown_and_fails(play, slower, named):
+    assert play("campaign=old").failure is None
+    name = named.format(results=slower)
+    played = play(f"campaign=new baseline={name}")
+    assert played.failure == f"1 of the rows slower than {name} by more than 3%; the report says which."
+    assert "Against old" in (slower / "new" / "report" / "report.md").read_text()
+    assert any("slower" in res.get("display", "") for _, _, res in played.results)
+
+
+def test_a_larger_limit_lets_a_slowdown_pass(play, slower):
+    assert play("campaign=new baseline=old max_regression=10%").failure is None
+
+
+def test_the_same_campaign_again_is_no_regression(play, campaigns):
+    assert play("campaign=new baseline=old").failure is None
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ("campaign=new baseline=nowhere", "baseline={here}/nowhere: is not there"),
+        ("campaign=new baseline=old max_regression=lots", "max_regression=lots: must be a share such as"),
+        ("campaign=new verify=true", "path={results}/new: there is no manifest.json to verify with"),
+    ],
+)
+def test_what_cannot_be_compared_or_verified_is_said(play, campaigns, tmp_path, extra, said):
+    assert play(extra).failure.startswith(said.format(here=tmp_path, results=campaigns))
+
+
+def test_one_changed_byte_fails_the_verification(play, campaigns):
+    assert play("campaign=old").failure is None
+    assert play("campaign=old verify=true").failure is None
+    path = campaigns / "old" / "runs" / case()["name"] / "2" / "result.json"
+    path.write_text(path.read_text().replace("21.4", "21.5"))
+    played = play("campaign=old verify=true")
+    assert played.failure == (
+        f"runs/{case()['name']}/2/result.json has been changed since it was reported "
+        f"(case {case()['name']}, repeat 2)"
+    )
