@@ -7,7 +7,7 @@ int32 keys, the number of heads and the dropout probability, and give back [batc
 """
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as functional
 from model import split_heads
 
 
@@ -17,12 +17,14 @@ def sdpa(qkv, lengths, keys, heads, probability):
     mask = None
     if lengths is not None:
         mask = (torch.arange(qkv.shape[1], device=qkv.device) < lengths.unsqueeze(1))[:, None, None, :]
-    context = F.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=probability)
+    context = functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=probability
+    )
     return context.transpose(1, 2).reshape(qkv.shape[0], qkv.shape[1], -1)
 
 
 def choose(name, device, dtype, seq, head):
-    """The function for a name: `sdpa`, `short`, or `auto` (short where it runs: GPU, 16 bits, up to 128 tokens)."""
+    """The function for a name: sdpa, short, or auto (short where it runs: GPU, 16 bits, up to 128 tokens)."""
     fits = (
         device == "gpu"
         and dtype in (torch.bfloat16, torch.float16)

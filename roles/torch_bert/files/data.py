@@ -19,9 +19,10 @@ AHEAD = 4  # batches made on the host before they are wanted
 class Loader:
     """Endless (Batch, keys) of one rank, on `device`.
 
-    A thread gathers the rows of a batch into one pinned int32 buffer; one copy brings it to the device on a
-    stream of its own while the step before computes. `sites` is the number of dropout keys a step needs. Ranks
-    see different samples: the same permutation, dealt in turn. `lengths` is None where nothing is padded.
+    A thread gathers the rows of a batch into one pinned int32 buffer; one copy brings it to the device on
+    a stream of its own while the step before computes. `sites` is the number of dropout keys a step needs.
+    Ranks see different samples: the same permutation, dealt in turn. `lengths` is None where nothing is
+    padded.
     """
 
     def __init__(self, directory, batch, sites, rank, world, seed, device):

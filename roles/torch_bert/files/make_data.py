@@ -95,7 +95,7 @@ def check_arrays(directory, job, vocabulary):
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as exc:
-            raise RefusedError("%s: %s" % (path, exc))
+            raise RefusedError("%s: %s" % (path, exc)) from exc
         wanted = () if axis is None else (job[axis],)
         if array.dtype.kind not in "iu" or array.shape[1:] != wanted:
             raise RefusedError(
@@ -166,6 +166,7 @@ def fill(job):
 
 
 def main(argv):
+    """Make or check the data of the job in argv[1]."""
     job = json.loads(argv[1])
     manifest = complete(job)
     changed = manifest is None

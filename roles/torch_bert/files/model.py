@@ -2,16 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """BERT with its two pretraining heads (masked words, next sentence), written for today's GPUs.
 
-Parameters are fp32; the computation is in the dtype asked for, cast where a weight is used, so that activations
-between the layers stay narrow (autocast would leave every layer norm's output in fp32). The masked positions
-are gathered before the head: only they reach the projection on the vocabulary, which is tied to the embedding.
+Parameters are fp32; the computation is in the dtype asked for, cast where a weight is used, so that what
+goes between the layers stays narrow (autocast would leave every layer norm's output in fp32). The masked
+positions are gathered before the head: only they reach the projection on the vocabulary, which is tied to
+the embedding.
 Post-norm and the tanh form of GELU, as the first BERT.
 """
 
 import math
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as functional
 from sizes import POSITIONS, SEGMENTS, padded
 from torch import nn
 
@@ -24,7 +25,7 @@ _FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
 
 
 def keep_mask(shape, probability, keys):
-    """Bool tensor, False with `probability`; `keys` holds two int32 on the device, new for every step and site."""
+    """Bool tensor, False with `probability`; `keys`: two int32 on the device, new for each step and site."""
     count = 1
     for size in shape:
         count *= size
@@ -41,7 +42,7 @@ def dropout(x, probability, keys):
     if probability == 0:
         return x
     if not torch.compiler.is_compiling():
-        return F.dropout(x, probability)
+        return functional.dropout(x, probability)
     return torch.where(keep_mask(x.shape, probability, keys), x * (1 / (1 - probability)), 0.0)
 
 
@@ -54,7 +55,8 @@ class Linear(nn.Module):
         self.bias = nn.Parameter(torch.zeros(outputs))
 
     def forward(self, x):
-        return F.linear(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
+        """[..., inputs] -> [..., outputs]."""
+        return functional.linear(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
 
 
 class Norm(nn.Module):
@@ -66,7 +68,10 @@ class Norm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(hidden))
 
     def forward(self, x):
-        return F.layer_norm(x.float(), self.weight.shape, self.weight, self.bias, NORM_EPSILON).to(x.dtype)
+        """[..., hidden] -> same."""
+        return functional.layer_norm(x.float(), self.weight.shape, self.weight, self.bias, NORM_EPSILON).to(
+            x.dtype
+        )
 
 
 class Embedding(nn.Module):
@@ -82,15 +87,16 @@ class Embedding(nn.Module):
         self.dtype = dtype
 
     def forward(self, words, segments, keys):
-        # Two segments as an interpolation: a lookup's backward would add all tokens into two rows, one by one.
+        """See the class; `keys` int32 [2]."""
+        # Two segments as an interpolation: a lookup's backward would add all tokens into two rows.
         first, second = self.segment
         segment = first + segments.unsqueeze(-1).to(first.dtype) * (second - first)
-        x = F.embedding(words, self.word) + self.position[: words.shape[1]] + segment
+        x = functional.embedding(words, self.word) + self.position[: words.shape[1]] + segment
         return dropout(self.norm(x), self.probability, keys).to(self.dtype)
 
 
 class Layer(nn.Module):
-    """Self-attention and feed-forward, each with dropout, residual and norm: [batch, seq, hidden] -> same."""
+    """Self-attention and feed-forward, each with dropout, residual, norm: [batch, seq, hidden] -> same."""
 
     def __init__(self, model, probability, attention):
         super().__init__()
@@ -106,10 +112,11 @@ class Layer(nn.Module):
         self.output_norm = Norm(hidden)
 
     def forward(self, x, lengths, keys):
+        """See the class; `keys` int32 [3, 2]."""
         probability = self.probability if self.training else 0.0
         context = self.attention(self.qkv(x), lengths, keys[0], self.heads, probability)
         x = self.attention_norm(x + dropout(self.projection(context), probability, keys[1]))
-        y = self.down(F.gelu(self.up(x), approximate="tanh"))
+        y = self.down(functional.gelu(self.up(x), approximate="tanh"))
         return self.output_norm(x + dropout(y, probability, keys[2]))
 
 
@@ -127,17 +134,18 @@ class Heads(nn.Module):
         self.classifier = Linear(hidden, 2)
 
     def masked(self, x, positions):
-        """Rows of the masked positions: [batch, seq, hidden], [batch, predictions] -> [batch x predictions, hidden]."""
+        """Rows of the masked positions, [batch x predictions, hidden]."""
         batch, seq, hidden = x.shape
         start = torch.arange(batch, device=x.device, dtype=positions.dtype).unsqueeze(1) * seq
         return x.reshape(batch * seq, hidden).index_select(0, (positions + start).reshape(-1))
 
     def forward(self, x, positions, labels, following):
-        y = self.norm(F.gelu(self.transform(self.masked(x, positions)), approximate="tanh"))
-        logits = F.linear(y, self.word.to(y.dtype), self.bias.to(y.dtype))
-        words = F.cross_entropy(logits.float(), labels.reshape(-1).long(), ignore_index=-1)
+        """[batch, seq, hidden] -> the sum of both losses."""
+        y = self.norm(functional.gelu(self.transform(self.masked(x, positions)), approximate="tanh"))
+        logits = functional.linear(y, self.word.to(y.dtype), self.bias.to(y.dtype))
+        words = functional.cross_entropy(logits.float(), labels.reshape(-1).long(), ignore_index=-1)
         pooled = torch.tanh(self.pooler(x[:, 0]))
-        return words + F.cross_entropy(self.classifier(pooled).float(), following.long())
+        return words + functional.cross_entropy(self.classifier(pooled).float(), following.long())
 
 
 class Bert(nn.Module):
@@ -154,7 +162,7 @@ class Bert(nn.Module):
                 nn.init.trunc_normal_(parameter, std=DEVIATION, a=-2 * DEVIATION, b=2 * DEVIATION)
 
     def compile_parts(self, **options):
-        """Compile each layer by itself: one compilation serves all, and DDP sums gradients while others are made."""
+        """Compile each layer by itself: one serves all, and DDP sums gradients while others are made."""
         for part in (self.embedding, *self.layers, self.heads):
             part.compile(**options)
 

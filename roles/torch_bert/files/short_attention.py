@@ -3,9 +3,9 @@
 """Attention for sequences that fit one tile: a program computes a whole head, forward or backward.
 
 At 128 tokens a general flash attention spends its time on what long sequences need: two passes backward,
-partial sums, copies of query, key and value out of their packed product. Here the packed tensor is read and its
-gradient is written as it lies, and nothing is kept for the backward pass but the input: the softmax
-is computed again, and dropout from a hash of place and keys.
+partial sums, copies of query, key and value out of their packed product. Here the packed tensor is read and
+its gradient is written as it lies, and nothing is kept for the backward pass but the input: the softmax is
+computed again, and dropout from a hash of place and keys.
 """
 
 from typing import Optional
@@ -24,71 +24,71 @@ def _mix(x):
 
 
 @triton.jit
-def _weights(query, key, length, seed, program, scale, THRESHOLD: tl.constexpr, S: tl.constexpr):
-    """Softmax of one head [S, S] in fp32, and which weights dropout keeps."""
-    rows = tl.arange(0, S)
+def _weights(query, key, length, seed, program, scale, threshold: tl.constexpr, seq: tl.constexpr):
+    """Softmax of one head [seq, seq] in fp32, and which weights dropout keeps."""
+    rows = tl.arange(0, seq)
     scores = tl.dot(query, tl.trans(key)) * (scale * 1.4426950408889634)
     scores = tl.where(rows[None, :] < length, scores, float("-inf"))
     weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
     weights = weights / tl.sum(weights, 1)[:, None]
     # Well mixed words for row and column, one more round for their pair: a third of a whole hash for each.
-    row = _mix((program * S + rows).to(tl.uint32) ^ tl.load(seed).to(tl.uint32, bitcast=True))
+    row = _mix((program * seq + rows).to(tl.uint32) ^ tl.load(seed).to(tl.uint32, bitcast=True))
     column = _mix(rows.to(tl.uint32) + tl.load(seed + 1).to(tl.uint32, bitcast=True))
     x = row[:, None] ^ column[None, :]
     x = (x ^ (x >> 16)) * 0x7FEB352D
     x = x ^ (x >> 15)
-    return weights, (x & 0x7FFFFFFF) >= THRESHOLD
+    return weights, (x & 0x7FFFFFFF) >= threshold
 
 
 @triton.jit
 def _forward(
     qkv, lengths, seed, out, heads, scale, inverse,
-    THRESHOLD: tl.constexpr, MASKED: tl.constexpr, S: tl.constexpr, D: tl.constexpr,
+    threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     sample = (program // heads).to(tl.int64)
-    hidden = heads * D
-    rows = tl.arange(0, S)[:, None]
-    columns = tl.arange(0, D)[None, :] + (program % heads) * D
-    source = qkv + sample * S * 3 * hidden + rows * 3 * hidden + columns
+    hidden = heads * head
+    rows = tl.arange(0, seq)[:, None]
+    columns = tl.arange(0, head)[None, :] + (program % heads) * head
+    source = qkv + sample * seq * 3 * hidden + rows * 3 * hidden + columns
     query = tl.load(source)
     key = tl.load(source + hidden)
     value = tl.load(source + 2 * hidden)
-    length = S
-    if MASKED:
+    length = seq
+    if padded:
         length = tl.load(lengths + sample)
-    weights, keep = _weights(query, key, length, seed, program, scale, THRESHOLD, S)
-    if THRESHOLD > 0:
+    weights, keep = _weights(query, key, length, seed, program, scale, threshold, seq)
+    if threshold > 0:
         weights = tl.where(keep, weights * inverse, 0.0)
     context = tl.dot(weights.to(query.dtype), value)
-    tl.store(out + sample * S * hidden + rows * hidden + columns, context.to(query.dtype))
+    tl.store(out + sample * seq * hidden + rows * hidden + columns, context.to(query.dtype))
 
 
 @triton.jit
 def _backward(
     qkv, lengths, seed, grad, out, heads, scale, inverse,
-    THRESHOLD: tl.constexpr, MASKED: tl.constexpr, S: tl.constexpr, D: tl.constexpr,
+    threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     sample = (program // heads).to(tl.int64)
-    hidden = heads * D
-    rows = tl.arange(0, S)[:, None]
-    columns = tl.arange(0, D)[None, :] + (program % heads) * D
-    packed = sample * S * 3 * hidden + rows * 3 * hidden + columns
+    hidden = heads * head
+    rows = tl.arange(0, seq)[:, None]
+    columns = tl.arange(0, head)[None, :] + (program % heads) * head
+    packed = sample * seq * 3 * hidden + rows * 3 * hidden + columns
     query = tl.load(qkv + packed)
     key = tl.load(qkv + packed + hidden)
-    length = S
-    if MASKED:
+    length = seq
+    if padded:
         length = tl.load(lengths + sample)
-    weights, keep = _weights(query, key, length, seed, program, scale, THRESHOLD, S)
-    above = tl.load(grad + sample * S * hidden + rows * hidden + columns)
+    weights, keep = _weights(query, key, length, seed, program, scale, threshold, seq)
+    above = tl.load(grad + sample * seq * hidden + rows * hidden + columns)
     dropped = weights
-    if THRESHOLD > 0:
+    if threshold > 0:
         dropped = tl.where(keep, weights * inverse, 0.0)
     tl.store(out + packed + 2 * hidden, tl.dot(tl.trans(dropped.to(query.dtype)), above).to(query.dtype))
     value = tl.load(qkv + packed + 2 * hidden)
     slope = tl.dot(above, tl.trans(value))
-    if THRESHOLD > 0:
+    if threshold > 0:
         slope = tl.where(keep, slope * inverse, 0.0)
     slope = weights * (slope - tl.sum(weights * slope, 1)[:, None]) * scale
     slope = slope.to(query.dtype)
@@ -105,7 +105,7 @@ def _launch(kernel, qkv, lengths, keys, heads, probability, *tensors):
     masked = lengths is not None
     kernel[(batch * heads,)](
         qkv, lengths if masked else keys, keys, *tensors, heads, head**-0.5, 1 / (1 - probability),
-        THRESHOLD=int(probability * (1 << 31)), MASKED=masked, S=seq, D=head,
+        threshold=int(probability * (1 << 31)), padded=masked, seq=seq, head=head,
         num_warps=WARPS["forward" if kernel is _forward else "backward"], num_stages=1,
     )  # fmt: skip
 

@@ -1,10 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Pretrain BERT for a number of steps and say how fast, a line a step: one process per device, under torchrun.
+"""Pretrain BERT for a number of steps and say how fast: one process per device, under torchrun.
 
 Every line of ours begins with TORCH_BERT. Rank 0 prints `step=` lines with the time at which the device was
-done with the step (taken from its own events; the next step is queued by then, so that nothing waits), and the
-first process of every node what is to be believed before the figures are: world size, backend, dtype.
+done with the step (taken from its own events; the next step is queued by then, so that nothing waits), and
+the first process of every node what is to be believed before the figures are: world size, backend, dtype.
 """
 
 import argparse
@@ -26,8 +26,9 @@ import optim  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
-from data import Loader  # noqa: E402
 from model import Bert  # noqa: E402
+
+from data import Loader  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -245,6 +246,7 @@ def train(args, device):
 
 
 def main():
+    """Form the group, train, and say what came of it."""
     args = arguments()
     backend = {"gpu": "nccl", "cpu": "gloo"}[args.device]
     local = int(os.environ["LOCAL_RANK"])
