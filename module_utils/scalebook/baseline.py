@@ -8,8 +8,10 @@ the 95 % bootstrap interval of the ratio of medians leaves out 1; the ratio is m
 The standard error comes from the scatter of the row's repeats in both campaigns, of the others', and of
 USUAL as if it had been seen PRIOR times: the scatter of three repeats alone is off by half too often.
 
-At that level, with 3 repeats on either side, two campaigns of the same thing differ in fewer than 1
-of 1000 rows for a noise of 1 % and a slowdown of 5 % is found in 19 of 20 (tests/unit/test_baseline.py).
+At that level and a noise of 1 %, with 3 repeats on either side, two campaigns of the same thing differ
+in fewer than 1 of 1000 rows and a slowdown of 5 % is found 97 times of 100 (tests/unit/test_baseline.py).
+A noise of 3 % gives a false alarm in 6 of 1000 rows of a campaign of four cases, but in 40 of 1000 where
+there is one case of 3 repeats alone: three values seldom show how much they scatter.
 """
 
 from __future__ import annotations
