@@ -123,7 +123,7 @@ def test_the_role_passes_its_scenario_on_bare_nodes(role):
     done = run("molecule", "test", "-s", role)
     output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
     for step in ("check", "converge", "idempotence", "verify"):
-        assert re.search(rf"{role} ➜ {step}: Executed: Successful", output), output[-3000:]
+        assert re.search(rf"{role} (➜|>) {step}: Executed: Successful", output), output[-3000:]
 
 
 # -- node ----------------------------------------------------------------------------------------------
