@@ -70,6 +70,11 @@ def test_an_eager_log_gives_the_rate_that_the_trainer_printed():
     assert measure(read)["rate"] == pytest.approx(3616.19, abs=0.01)
 
 
+def test_a_log_of_two_gpus_between_lines_of_nccl_gives_the_rate_of_both():
+    read = record("h200x2_b256_bf16.log", bsz=256, gpus=2, devices=2, global_batch=512)
+    assert measure(read)["rate"] == pytest.approx(11116.39, abs=0.01)
+
+
 @pytest.mark.parametrize(
     "wrong", [{"devices": 2}, {"nodes": 2}, {"dtype": "fp32"}, {"xla": False}, {"global_batch": 1024}]
 )
