@@ -127,6 +127,8 @@ class Clock:
                 raise ClockError
             of_day = hour * 60 + minute
             value = (self._days(day, of_day) * DAY + of_day * 60) * SECOND
+            if self._kind == "clock":
+                self._minutes.clear()  # the same time of day comes again, on another day
             self._minutes[text] = value
         return value
 
@@ -148,8 +150,6 @@ class Clock:
             forward = _midnights(self._last[1], of_day) if self._last else 0
         self._last = of_year, of_day
         self._day += forward
-        if forward and self._kind == "clock":
-            self._minutes.clear()  # the same time of day comes again
         return self._day
 
 

@@ -68,6 +68,11 @@ def test_a_time_of_day_may_come_again_the_next_day():
     ]
 
 
+def test_the_minute_of_the_first_stamp_may_come_again_the_next_day():
+    hours = [6400 * SECOND, 40_000 * SECOND, 40_000 * SECOND]
+    assert gaps("clock", "00:00:00.0", "01:46:40.0", "12:53:20.0", "00:00:00.0") == hours
+
+
 @pytest.mark.parametrize(
     ("kind", "stamp"),
     [
