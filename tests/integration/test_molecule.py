@@ -183,7 +183,7 @@ def test_a_run_on_one_node_leaves_the_mesh_as_it_is():
 def bare():
     """Make NODE4 bare of NVIDIA's packages again."""
     names = "libnccl2 libnccl-dev cuda-toolkit-10-2 cuda-cudart-10-1 libcudnn7 libcudnn7-dev"
-    ssh("NODE4", f"apt-get purge -q -y --allow-change-held-packages {names}")
+    ssh("NODE4", f"dpkg --force-hold --purge {names}")
     ssh("NODE4", "rm -f /etc/apt/sources.list.d/scalebook-* /etc/apt/keyrings/scalebook-*")
     ssh("NODE4", "rm -f /etc/apt/preferences.d/scalebook-* /var/cache/apt/archives/*.deb /etc/nccl.conf")
 
