@@ -14,7 +14,18 @@ from ansible.module_utils.scalebook.knobs import NAMES
 ROOT = Path(__file__).resolve().parents[2]
 READMES = ["README.md", "README.zh-CN.md"]
 # What report.yml reads beside the knobs of a campaign.
-REPORT_NAMES = {"logs", "workload", "out", "compare", "warmup", "window"}
+REPORT_NAMES = {
+    "logs",
+    "workload",
+    "out",
+    "compare",
+    "warmup",
+    "window",
+    "baseline",
+    "verify",
+    "max_regression",
+}
+STACK = {"stack_name"}
 # Options of ansible-playbook and ansible-runner that are followed by a value.
 WITH_VALUE = {"-i", "--inventory", "-e", "--extra-vars", "-l", "--limit", "-t", "--tags", "-p", "--cmdline"}
 KNOWN = {"ansible-playbook", "ansible-runner", "cp", "git", "cd", "."}
@@ -73,7 +84,7 @@ def check(words, made=()):
         if value is None:
             raise Unusable(f"{word} lacks its value")
         if word in ("-e", "--extra-vars"):
-            unknown = extra_names(value) - set(NAMES) - REPORT_NAMES
+            unknown = extra_names(value) - set(NAMES) - REPORT_NAMES - STACK
             if unknown:
                 raise Unusable(f"no such variable: {', '.join(sorted(unknown))}")
         elif word in ("-i", "--inventory") and value not in made and not (ROOT / value).exists():
