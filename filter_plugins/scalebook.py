@@ -31,7 +31,7 @@ def node(host, device):
         "address": str(host.get("node_address", address)),
         "slots": found or int(host.get("slots", 1)),
         "machine": "localhost" if local else address,
-        "work": str(host.get("campaign_work", "")),
+        "work": host.get("__campaign_place"),
     }
 
 
@@ -53,7 +53,11 @@ def role_directories(paths, having="tasks/main.yml"):
 def make_jobs(run, campaign, nodes, port):
     """See jobs.make_jobs; `run` is {"case", "repeat"}, `nodes` as `node` returns them."""
     try:
-        work = {entry["name"]: entry["work"] for entry in nodes}
+        members = nodes[: run["case"]["nodes"]]
+        work = {entry["name"]: entry["work"] for entry in members}
+        lost = [name for name, place in work.items() if not place]
+        if lost:
+            raise ValueError(f"{', '.join(lost)}: no directory for jobs is known")
         return jobs.make_jobs(run["case"], run["repeat"], campaign, nodes, work, port)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error

@@ -146,7 +146,7 @@ def measured(directory, runs):
 
 
 def set_aside(directory, runs):
-    """Move what earlier attempts at `runs` left to failed/<case>/<repeat>-<n>: nothing is lost, nothing mixed.
+    """Move what earlier attempts at `runs` left to failed/<case>/<repeat>-<n>: none is lost, none mixed.
 
     A log that an attempt left behind must never be read as that of the next one.
     """

@@ -3,6 +3,7 @@
 """bench.yml from the command to the records, with real gangs of a scripted trainer on local nodes."""
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -53,12 +54,14 @@ def play(playbook, private, extra="", cmdline=""):
 @pytest.fixture(scope="module")
 def mpirun(tmp_path_factory):
     """Install Open MPI on the local nodes; the scripted trainer needs nothing else."""
+    for node in (ROOT / ".scalebook/work").glob("NODE?"):
+        shutil.rmtree(node / "test", ignore_errors=True)
     played = play("provision.yml", tmp_path_factory.mktemp("provision"), "framework=scripted")
     assert played.rc == 0, played.failures
 
 
 def bench(root, extra, cmdline=""):
-    places = f"campaign=test campaign_results={root}/results campaign_work={root}/work campaign_port=24100"
+    places = f"campaign=test campaign_results={root}/results campaign_port=24100"
     return play("bench.yml", root, f"framework=scripted scripted_step=0.003 {places} {extra}", cmdline)
 
 
@@ -135,9 +138,9 @@ def test_a_finished_campaign_launches_nothing(resumed):
 
 
 def test_every_node_had_its_own_task_index_and_port(resumed):
-    root, _ = resumed
-    (first,) = (root / "work/NODE1").rglob("*2n1g*/1/job.env")
-    (second,) = (root / "work/NODE2").rglob("*2n1g*/1/job.env")
+    work = ROOT / ".scalebook/work"
+    (first,) = work.glob("NODE1/test/*2n1g*/1/job.env")
+    (second,) = work.glob("NODE2/test/*2n1g*/1/job.env")
     jobs = [dict(line.split("=", 1) for line in path.read_text().splitlines()) for path in (first, second)]
     assert [(job["TASK_INDEX"], job["PORT"]) for job in jobs] == [("0", "24100"), ("1", "24101")]
     assert jobs[0]["WORKER_HOSTS"] == jobs[1]["WORKER_HOSTS"] == "127.0.0.1:24100,127.0.0.1:24101"
@@ -187,7 +190,7 @@ def test_a_plan_is_shown_and_nothing_launched(tmp_path, extra, cmdline):
     assert played.rc == 0
     assert "2 cases x 3 repeats = 6 runs" in played.shown
     assert not (tmp_path / "results").exists()
-    assert not (tmp_path / "work").exists()
+    assert played.of("job_dir") == []
 
 
 def test_a_matrix_of_which_nothing_can_run_says_why_and_ends_well(tmp_path):
