@@ -10,11 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
+from nets import free_net
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tests" / "cluster"
 STATE = ROOT / ".scalebook" / "test-cluster"
-NET = "10.11.9"
+NET = free_net("10.11.9", "10.12.9", "10.13.9", "10.14.9")
+OTHER = free_net("10.11.10", "10.12.10", "10.13.10")
 FILES = STATE / NET
 NODES = ["NODE1", "NODE2", "NODE3", "NODE4"]
 
@@ -170,7 +172,7 @@ def test_a_half_made_node_is_made_anew():
     engine("rm", "-f", "-t", "0", container("NODE4"))
     label = f"scalebook.test-cluster={FILES}"
     engine("create", "--name", container("NODE4"), "--label", label, "localhost/scalebook-node")
-    assert "10.11.9.5: created" in up()
+    assert f"{NET}.5: created" in up()
     assert ssh("NODE4", "hostname").stdout == "NODE4\n"
 
 
@@ -193,19 +195,19 @@ def test_a_taken_subnet_is_refused():
 
 
 def test_down_leaves_no_container_network_or_process():
-    up("--nodes", "1", net="10.11.10")
-    number = engine("inspect", "--format", "{{.Id}}", container("NODE1", "10.11.10"))
+    up("--nodes", "1", net=OTHER)
+    number = engine("inspect", "--format", "{{.Id}}", container("NODE1", OTHER))
     monitored = [path for path in Path("/proc").glob("[0-9]*/cmdline") if number in _text(path)]
     assert monitored
-    run(TOOLS / "down", "--net", "10.11.10")
-    assert "10.11.10" not in engine("ps", "-a") + engine("network", "ls")
-    assert run("ip", "link", "show", "sb10.11.10", ok=False).returncode != 0
+    run(TOOLS / "down", "--net", OTHER)
+    assert OTHER not in engine("ps", "-a") + engine("network", "ls")
+    assert run("ip", "link", "show", f"sb{OTHER}", ok=False).returncode != 0
     assert [path for path in Path("/proc").glob("[0-9]*/cmdline") if number in _text(path)] == []
-    assert not (STATE / "10.11.10" / "inventory").exists()
+    assert not (STATE / OTHER / "inventory").exists()
 
 
 def test_down_twice_is_no_error():
-    assert "nothing was up" in run(TOOLS / "down", "--net", "10.11.10").stdout
+    assert "nothing was up" in run(TOOLS / "down", "--net", OTHER).stdout
 
 
 def _text(path):

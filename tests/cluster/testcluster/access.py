@@ -35,7 +35,7 @@ class Access:
         self.ssh_config = folder / "ssh_config"
         self.inventory = folder / "inventory"
         # Sockets of connections that Ansible keeps open. Their paths must stay below 108 bytes.
-        self._sockets = RUN / f"ssh-{net}"
+        self._sockets = RUN / net
 
     def ensure_key(self) -> None:
         """Make the key pair of the controller, once."""
@@ -55,7 +55,7 @@ class Access:
         )
         write(self.known_hosts, known)
         # Other host keys are another cluster: connections kept open to the old one are not for it.
-        control = self._sockets / hashlib.sha256(known.encode()).hexdigest()[:8]
+        control = self._sockets / hashlib.sha256(known.encode()).hexdigest()[:6]
         self._close_connections(but=control)
         control.mkdir(mode=0o700, parents=True, exist_ok=True)
         options = {
