@@ -1,0 +1,138 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Results of the micro-benchmarks -> table and picture; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the controller only
+
+DOCUMENTATION = r"""
+module: microbench_report
+short_description: Set the micro-benchmarks of a device beside published ones
+description:
+  - Reads C(compute.json) and, if it exists, C(collectives.json) in O(path).
+  - Writes C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
+  - Runs on the controller.
+options:
+  path:
+    description: Directory of the results.
+    type: path
+    required: true
+  published:
+    description: The CSV of published figures.
+    type: path
+    required: true
+  gpus:
+    description: The CSV of the peaks of devices.
+    type: path
+    required: true
+  expect:
+    description:
+      - The group that C(collectives.json) must be of, C(nodes), C(devices) in all and C(device) (cpu or gpu).
+        Another one is refused.
+      - Nothing where results are only reported again.
+    type: dict
+    default: {}
+attributes:
+  check_mode:
+    support: full
+    description: Computes everything and writes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Report on the devices
+  microbench_report:
+    path: results/microbench
+    published: "{{ ansible_config_file | dirname }}/data/microbench-published.csv"
+    gpus: "{{ ansible_config_file | dirname }}/data/gpus.csv"
+"""
+
+RETURN = r"""
+display:
+  description: What the terminal shows; the tables and where the report is.
+  returned: success
+  type: str
+report:
+  description: Path of C(report.md).
+  returned: success
+  type: str
+"""
+
+import json
+from pathlib import Path
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook import microbench
+from ansible.module_utils.scalebook.files import write_json, write_whole
+
+
+def argument_spec():
+    return {
+        "path": {"type": "path", "required": True},
+        "published": {"type": "path", "required": True},
+        "gpus": {"type": "path", "required": True},
+        "expect": {"type": "dict", "default": {}},
+    }
+
+
+def load(path, kind):
+    """Return a checked result, or None where there is none."""
+    try:
+        return microbench.check(json.loads(path.read_bytes()), kind, str(path))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise microbench.MicrobenchError(f"{path}: {error}") from error
+
+
+def report(given, write):
+    """Write the report and return what the module returns."""
+    directory = Path(given["path"])
+    result = load(directory / "compute.json", "compute")
+    if result is None:
+        raise microbench.MicrobenchError(f"{directory}: holds no compute.json")
+    group = load(directory / "collectives.json", "collectives")
+    wanted = given["expect"]
+    if wanted and int(wanted["devices"]) > 1:
+        place = str(directory / "collectives.json")
+        if group is None:
+            raise microbench.MicrobenchError(f"{place}: was not written")
+        microbench.check_group(group, int(wanted["nodes"]), int(wanted["devices"]), wanted["device"], place)
+    with Path(given["gpus"]).open(newline="") as file:
+        mine = microbench.measured(result, microbench.read_gpus(file))
+    with Path(given["published"]).open(newline="") as file:
+        columns = [mine, *microbench.read_published(file)]
+    picture = microbench.chart(columns)
+    page = microbench.page(result, columns, group, bool(picture))
+    figures = [
+        {
+            "benchmark": name,
+            "variant": variant,
+            "tflops": value,
+            "peak_tflops": mine["theory"].get((name, variant)),
+        }
+        for (name, variant), value in mine["figures"].items()
+    ]
+    summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": figures, "compute": result}
+    changed = write_json(directory / "microbench.json", {**summary, "collectives": group}, write)
+    if picture:
+        changed |= write_whole(directory / "theory.svg", picture.encode(), write)
+    changed |= write_whole(directory / "report.md", page.encode(), write)
+    shown = [microbench.text(microbench.table(columns))]
+    if group:
+        shown.append(microbench.text(microbench.collectives_table(group)))
+    shown.append(f"report: {directory / 'report.md'}")
+    return {"changed": changed, "display": "\n\n".join(shown), "report": str(directory / "report.md")}
+
+
+def main():
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    try:
+        answer = report(module.params, not module.check_mode)
+    except (OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**answer)
+
+
+if __name__ == "__main__":
+    main()

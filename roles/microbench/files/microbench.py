@@ -1,0 +1,259 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What one device computes: products of matrices, a vector times a number, layers of BERT, GPT-2 and T5.
+
+    python3 microbench.py --out DIR          writes DIR/compute.json, prints a line per measurement
+
+Needs torch and nothing else. Shapes, counts of operations and timer are those of mli/transformers-benchmarks
+(micro_bench.ipynb at 3370b2b), so that the figures stand beside its table:
+
+- matmul: a @ b of two n x n, 2 n^3 operations; fp32 may use TF32, as in the containers that table was made in
+- vector: a * 1.2 of n fp32 numbers, n operations and 8 n bytes
+- layers: feed-forward 16 b s h^2, attention 4 b h s^2 + 8 b s h^2 (T5's decoder: twice); forward and backward
+  together count three times the forward. Biases, softmax, norms count nothing.
+- timer: the median of torch.utils.benchmark's blocked_autorange
+
+A shape that does not fit into the memory is noted and left out.
+"""
+
+import argparse
+import json
+import os
+import platform
+import socket
+import sys
+
+import torch
+from torch.utils import benchmark
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from layers import BertLayer, Gpt2Layer, T5Layer  # noqa: E402
+
+SCHEMA = 1
+DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+TERA = 1e12
+
+SIZES = {
+    "full": {
+        "matmul": [128, 512, 2048, 8192],
+        "vector": [1 << 16, 1 << 18, 1 << 20, 1 << 22],
+        "hidden": 1024,
+        "heads": 16,
+        "bert": ([128, 512], [2, 4, 8, 16, 32, 64, 128]),
+        "gpt2": ([512, 1024], [2, 4, 8, 16, 32, 64]),
+        "t5": ([512], [2, 4, 8, 16, 32, 64, 128]),
+        "parts": (64, 128),
+    },
+    # For a CPU, and to see that all of it runs.
+    "tiny": {
+        "matmul": [64, 256],
+        "vector": [1 << 12, 1 << 16],
+        "hidden": 64,
+        "heads": 2,
+        "bert": ([32], [2, 4]),
+        "gpt2": ([32], [2, 4]),
+        "t5": ([32], [2, 4]),
+        "parts": (4, 32),
+    },
+}
+
+
+def arguments(argv):
+    """The command line."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--out", required=True, help="directory for compute.json")
+    parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
+    parser.add_argument("--size", choices=["auto", *SIZES], default="auto", help="auto: full on a GPU")
+    parser.add_argument(
+        "--dtype", choices=["auto", *DTYPES], default="auto", help="of the layers; auto: fp16 on a GPU"
+    )
+    parser.add_argument("--seconds", type=float, default=3.0, help="that a shape is measured for at least")
+    parser.add_argument("--only", default="", help="names of benchmarks, with commas between")
+    args = parser.parse_args(argv)
+    if args.device == "auto":
+        args.device = "gpu" if torch.cuda.is_available() else "cpu"
+    if args.size == "auto":
+        args.size = "full" if args.device == "gpu" else "tiny"
+    if args.dtype == "auto":
+        args.dtype = "fp16" if args.device == "gpu" else "fp32"
+    return args
+
+
+def matmul(size, device, _):
+    """(name, variant, shape, operations, bytes, statement, its names) of each product."""
+    for n in size["matmul"]:
+        for variant in ("fp32", "fp16", "bf16"):
+            if device.type == "cpu" and variant == "fp16":
+                continue  # no kernel worth the name: minutes for one product
+            dtype = DTYPES[variant]
+            a, b = (torch.randn(n, n, dtype=dtype, device=device) for _ in range(2))
+            yield "matmul", variant, {"n": n}, 2 * n**3, None, "a @ b", {"a": a, "b": b}
+
+
+def vector(size, device, _):
+    """As matmul(), of each vector."""
+    for n in size["vector"]:
+        a = torch.randn(n, device=device)
+        yield "vector", "fp32", {"n": n}, n, 8 * n, "a * 1.2", {"a": a}
+
+
+def feed_forward(b, s, h):
+    """Operations of the two dense layers of b samples of s tokens with hidden size h."""
+    return 16 * b * s * h * h
+
+
+def attention(b, s, h):
+    """Operations of an attention, with query, key, value and output."""
+    return 4 * b * h * s * s + 8 * b * s * h * h
+
+
+def sweep(name, layer, hidden, shapes, device, dtype, cross=False):
+    """As matmul(), of a layer's forward, and of forward and backward, over lengths and batches."""
+    call = "layer(x, x)" if cross else "layer(x)"
+    lengths, batches = shapes
+    for s in lengths:
+        for b in batches:
+            forward = feed_forward(b, s, hidden) + (2 if cross else 1) * attention(b, s, hidden)
+            shape = {"batch": b, "seq": s, "hidden": hidden}
+            names = {"layer": layer, "x": torch.randn(b, s, hidden, dtype=dtype, device=device)}
+            yield name, "forward", shape, forward, None, call, names
+            yield name, "forward_backward", shape, 3 * forward, None, call + ".sum().backward()", names
+
+
+def bert(size, device, dtype):
+    """As matmul(), of BERT's layer and, at one shape, of its parts."""
+    hidden = size["hidden"]
+    layer = BertLayer(hidden, size["heads"]).to(device, dtype)
+    yield from sweep("bert", layer, hidden, size["bert"], device, dtype)
+    b, s = size["parts"]
+    names = {"layer": layer, "x": torch.randn(b, s, hidden, dtype=dtype, device=device)}
+    shape = {"batch": b, "seq": s, "hidden": hidden}
+    half, whole = feed_forward(b, s, hidden) // 2, feed_forward(b, s, hidden)
+    yield "bert_part", "dense", shape, half, None, "layer.intermediate.dense(x)", names
+    yield "bert_part", "dense_gelu", shape, half, None, "layer.intermediate(x)", names
+    yield "bert_part", "feed_forward", shape, whole, None, "layer.output(layer.intermediate(x), x)", names
+    yield "bert_part", "attention", shape, attention(b, s, hidden), None, "layer.attention(x)", names
+
+
+def gpt2(size, device, dtype):
+    """As matmul(), of GPT-2's layer."""
+    layer = Gpt2Layer(size["hidden"], size["heads"]).to(device, dtype)
+    return sweep("gpt2", layer, size["hidden"], size["gpt2"], device, dtype)
+
+
+def t5_encoder(size, device, dtype):
+    """As matmul(), of T5's encoder layer."""
+    layer = T5Layer(size["hidden"], size["heads"]).to(device, dtype)
+    return sweep("t5_encoder", layer, size["hidden"], size["t5"], device, dtype)
+
+
+def t5_decoder(size, device, dtype):
+    """As matmul(), of T5's decoder layer."""
+    layer = T5Layer(size["hidden"], size["heads"], cross=True).to(device, dtype)
+    return sweep("t5_decoder", layer, size["hidden"], size["t5"], device, dtype, cross=True)
+
+
+BENCHMARKS = {each.__name__: each for each in (matmul, vector, bert, gpt2, t5_encoder, t5_decoder)}
+
+
+def median(statement, names, seconds):
+    """Median seconds of a statement, or None where the memory does not hold it."""
+    timer = benchmark.Timer(statement, globals=names, num_threads=torch.get_num_threads())
+    try:
+        return timer.blocked_autorange(min_run_time=seconds).median
+    except torch.cuda.OutOfMemoryError:
+        return None
+
+
+def measure(args, device):
+    """Every measurement as a dict, in the order of BENCHMARKS."""
+    wanted = args.only.split(",") if args.only else list(BENCHMARKS)
+    unknown = [name for name in wanted if name not in BENCHMARKS]
+    if unknown:
+        raise SystemExit("--only %s: unknown; allowed are %s" % (",".join(unknown), ", ".join(BENCHMARKS)))
+    for benchmark_name in wanted:
+        points = BENCHMARKS[benchmark_name](SIZES[args.size], device, DTYPES[args.dtype])
+        while True:
+            try:
+                point = next(points, None)
+            except torch.cuda.OutOfMemoryError:
+                break  # not even the input fits; what comes after is larger
+            if point is None:
+                break
+            name, variant, shape, operations, moved, statement, names = point
+            seconds = median(statement, names, args.seconds)
+            if device.type == "cuda":
+                torch.cuda.empty_cache()
+            yield {
+                "benchmark": name,
+                "variant": variant,
+                "shape": shape,
+                "seconds": seconds,
+                "tflops": operations / seconds / TERA if seconds else None,
+                "gbytes_per_second": moved / seconds / 1e9 if moved and seconds else None,
+                "reason": None if seconds else "out of memory",
+            }
+
+
+def line(row):
+    """One measurement as text."""
+    shape = " ".join("%s=%s" % pair for pair in row["shape"].items())
+    figure = "%.3f TFLOP/s" % row["tflops"] if row["seconds"] else row["reason"]
+    return "MICROBENCH %s %s %s: %s" % (row["benchmark"], row["variant"], shape, figure)
+
+
+def about(args, device):
+    """What was measured with: device, software, settings."""
+    gpu = device.type == "cuda"
+    return {
+        "host": socket.gethostname(),
+        "device": args.device,
+        "name": torch.cuda.get_device_name(device) if gpu else processor(),
+        "memory_mib": torch.cuda.get_device_properties(device).total_memory >> 20 if gpu else None,
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda if gpu else None,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+        "size": args.size,
+        "layer_dtype": args.dtype,
+        "layer_attention": "eager",
+        "tf32": gpu,
+        "seconds": args.seconds,
+    }
+
+
+def processor():
+    """The CPU's own name, or the machine's kind."""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as stream:
+            names = [text.split(":", 1)[1].strip() for text in stream if text.startswith("model name")]
+    except OSError:
+        names = []
+    return (names + [platform.machine()])[0]
+
+
+def main(argv):
+    """Measure and write compute.json, last and whole."""
+    args = arguments(argv)
+    device = torch.device("cuda" if args.device == "gpu" else "cpu")
+    torch.set_float32_matmul_precision("high")  # TF32, where the device has it
+    torch.manual_seed(2020)
+    os.makedirs(args.out, exist_ok=True)
+    result = dict(schema=SCHEMA, kind="compute", **about(args, device))
+    print(
+        "MICROBENCH device=%s name='%s' torch=%s" % (args.device, result["name"], result["torch"]), flush=True
+    )
+    result["measurements"] = []
+    for row in measure(args, device):
+        print(line(row), flush=True)
+        result["measurements"].append(row)
+    path = os.path.join(args.out, "compute.json")
+    with open(path + ".new", "w", encoding="utf-8") as stream:
+        json.dump(result, stream, indent=1)
+    os.replace(path + ".new", path)
+    print("MICROBENCH measurements=%d end=true" % len(result["measurements"]), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
