@@ -14,7 +14,7 @@ from ansible.utils.vars import load_extra_vars
 # Ansible packs module_utils for modules only; a filter has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook import jobs  # noqa: E402
+from ansible.module_utils.scalebook import jobs, pythons  # noqa: E402
 
 
 def node(host, device):
@@ -71,8 +71,18 @@ def env_file(env):
         raise AnsibleFilterError(str(error)) from error
 
 
+def python_refusal(output, host, core, interpreter=""):
+    """See pythons.refusal; `output` is what the host said to pythons.script."""
+    return pythons.refusal(host, core, pythons.found(output), interpreter)
+
+
+def python_choice(output, core):
+    """See pythons.choice; `output` as in python_refusal."""
+    return pythons.choice(core, pythons.found(output))
+
+
 class FilterModule:
-    """The filters of the campaign role."""
+    """The filters of the playbooks and roles."""
 
     def filters(self):
         """Name -> function."""
@@ -83,4 +93,9 @@ class FilterModule:
             "scalebook_jobs": make_jobs,
             "scalebook_env_file": env_file,
             "scalebook_gang": jobs.gang_command,
+            "scalebook_python_script": pythons.script,
+            "scalebook_python_refusal": python_refusal,
+            "scalebook_python_choice": python_choice,
+            "scalebook_python_missing": lambda output: not pythons.found(output),
+            "scalebook_python_apt": pythons.has_apt,
         }

@@ -14,7 +14,7 @@ sys.path.insert(0, str(ROOT / "filter_plugins"))
 sys.path.insert(0, str(ROOT / "callback_plugins"))
 
 # What root and Debian packages cannot make possible; every other skip fails where CI=true.
-EXCUSES = ("gpu:",)
+EXCUSES = ("gpu:", "python3.6:")
 
 
 def _refuse_skip(report):

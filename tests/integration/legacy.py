@@ -1,0 +1,42 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The environment of requirements-legacy.txt, and a Python 3.6 to be driven from it."""
+
+import fcntl
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HOME = ROOT / ".scalebook/legacy"
+LOCK = ROOT / "requirements-legacy.txt"
+
+
+def find_python(*versions):
+    """Return the first interpreter of these versions that role python finds here, None if there is none."""
+    question = json.dumps({"versions": versions, "search": ["system", "pyenv", "conda", "uv"]})
+    script = ROOT / "roles/python/files/find_python.py"
+    told = subprocess.run([sys.executable, script, question], check=True, capture_output=True, text=True)
+    found = json.loads(told.stdout)["found"]
+    return found and Path(found["executable"])
+
+
+def environment():
+    """Return the directory of the environment's commands, made once for every lock."""
+    mark = HOME / ".scalebook-lock"
+    want = hashlib.sha256(LOCK.read_bytes()).hexdigest()
+    HOME.parent.mkdir(exist_ok=True)
+    with HOME.with_suffix(".being-made").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not mark.is_file() or mark.read_text() != want:
+            shutil.rmtree(HOME, ignore_errors=True)
+            # ansible-core 2.16 was made for these.
+            python = find_python("3.12", "3.11", "3.10") or sys.executable
+            subprocess.run([python, "-m", "venv", HOME], check=True)
+            pip = [HOME / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, "--require-hashes", "-r", LOCK], check=True, timeout=300)
+            mark.write_text(want)
+    return HOME / "bin"
