@@ -1,0 +1,193 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Role openmpi on container nodes: its scenario, a release that is built, and whom mpirun cannot reach."""
+
+import contextlib
+import hashlib
+import os
+import tarfile
+
+import pytest
+from container_nodes import Nodes, changes, said
+from nets import free_net
+
+NODES = Nodes(free_net("10.11.14", "10.12.14", "10.13.14", "10.14.14"), count=3)
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster():
+    NODES.up()
+    yield
+    NODES.down()
+
+
+def verify(**variables):
+    """Run the proof alone; return what it said."""
+    done = NODES.play("openmpi", "--tags", "openmpi_verify", ok=False, **variables)
+    assert done.returncode == 2, done.stdout[-2000:]
+    return said(done)
+
+
+@contextlib.contextmanager
+def mpirun_says(node, version):
+    """Let the mpirun of a node call itself another version."""
+    NODES.ssh(node, "mv /usr/bin/mpirun /usr/bin/mpirun.moved")
+    script = f'#!/bin/sh\\n[ "$1" != --version ] || {{ echo "mpirun (Open MPI) {version}"; exit; }}\\n'
+    NODES.ssh(
+        node,
+        f"printf '{script}exec /usr/bin/mpirun.moved \"$@\"\\n' >/usr/bin/mpirun; chmod 755 /usr/bin/mpirun",
+    )
+    try:
+        yield
+    finally:
+        NODES.ssh(node, "mv /usr/bin/mpirun.moved /usr/bin/mpirun")
+
+
+# -- the distribution's; order matters: the nodes are bare at first ------------------------------------------
+
+
+def test_the_role_passes_its_scenario_on_bare_nodes():
+    NODES.molecule("openmpi")
+
+
+def test_a_node_that_lets_nobody_in_is_named_with_the_cure():
+    NODES.ssh("NODE3", "sed -i.aside '/scalebook NODE1$/s/^/#/' ~/.ssh/authorized_keys")
+    try:
+        heard = verify()
+    finally:
+        NODES.ssh("NODE3", "mv ~/.ssh/authorized_keys.aside ~/.ssh/authorized_keys")
+    assert f"mpirun on NODE1 cannot start a process on NODE3 ({NODES.net}.4): " in heard
+    assert "Permission denied" in heard
+    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard
+    assert "process on NODE2" not in heard
+
+
+def test_a_node_with_another_host_key_is_named_with_the_cure():
+    known = "~/.ssh/known_hosts_scalebook"
+    NODES.ssh("NODE1", f"sed -i.aside '/^NODE2/d' {known}")
+    try:
+        heard = verify()
+    finally:
+        NODES.ssh("NODE1", f"mv {known}.aside {known}")
+    assert f"cannot start a process on NODE2 ({NODES.net}.3): " in heard
+    assert "Host key verification failed" in heard
+    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard
+
+
+def test_a_node_behind_a_firewall_is_named_in_bounded_time():
+    inside = ["nsenter", "-t", str(NODES.pid("NODE2")), "-n", "iptables"]
+    rule = ["INPUT", "-s", f"{NODES.net}.2", "-j", "DROP"]
+    NODES.run(*inside, "-A", *rule)
+    try:
+        heard = verify(openmpi_start_seconds=8)
+    finally:
+        NODES.run(*inside, "-D", *rule)
+    assert f"cannot start a process on NODE2 ({NODES.net}.3): no answer in time" in heard
+    assert "TCP must be open between the nodes" in heard
+
+
+def test_different_versions_are_named_with_their_hosts():
+    with mpirun_says("NODE2", "4.0.0"):
+        heard = verify()
+    assert "NODE1 has 4.1.4, NODE2 has 4.0.0, NODE3 has 4.1.4" in heard
+
+
+def test_the_version_that_hangs_is_refused_wherever_it_comes_from():
+    with mpirun_says("NODE1", "3.1.3"):
+        heard = verify(openmpi_source="system")
+    assert "Open MPI 3.1.3, which is refused: it hangs at the first broadcast" in heard
+    assert "it hangs at the first broadcast" in verify(openmpi_source="build", openmpi_version="3.1.3")
+
+
+def test_another_version_than_the_one_asked_for_is_refused():
+    assert "is Open MPI 4.1.4, openmpi_version=4.1.6 is wanted" in verify(openmpi_version="4.1.6")
+
+
+def test_an_interface_that_is_not_there_is_refused():
+    done = NODES.play("openmpi", "--tags", "openmpi_configure", ok=False, openmpi_subnet="192.0.2.0/24")
+    assert done.returncode == 2
+    assert "NODE2 has no interface with an address in 192.0.2.0/24" in said(done)
+
+
+# -- a release that is built ---------------------------------------------------------------------------------
+
+# What a release's configure and make do, without the compiler's work.
+RELEASE = {
+    "configure": """\
+#!/bin/sh
+for word; do case $word in --prefix=*) prefix=${word#*=} ;; esac; done
+echo "$@" >options
+sed "s,@prefix@,$prefix," Makefile.in >Makefile
+""",
+    "Makefile.in": """\
+all:
+\tcp mpirun.in mpirun
+install:
+\tmkdir -p @prefix@/bin
+\tcp options @prefix@/
+\tinstall -m 755 mpirun @prefix@/bin/
+""",
+    "mpirun.in": """\
+#!/bin/sh
+[ "$1" != --version ] || { echo "mpirun (Open MPI) 4.0.0"; exit; }
+uname -n; uname -n
+""",
+}
+PREFIX = "/opt/scalebook/openmpi-4.0.0"
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory):
+    """Return a function that gives the role's variables for a stand-in of release 4.0.0."""
+    folder = tmp_path_factory.mktemp("release")
+    (folder / "openmpi-4.0.0").mkdir()
+    for name, text in RELEASE.items():
+        (folder / "openmpi-4.0.0" / name).write_text(text)
+    (folder / "openmpi-4.0.0/configure").chmod(0o755)
+    tarball = folder / "openmpi-4.0.0.tar.bz2"
+    with tarfile.open(tarball, "w:bz2") as tar:
+        tar.add(folder / "openmpi-4.0.0", "openmpi-4.0.0")
+    # Compilers take a minute to install, and have nothing to do here.
+    NODES.ssh("NODE1", "for tool in g++ gcc perl; do ln -sf /bin/true /usr/local/bin/$tool; done")
+    yield {
+        "openmpi_source": "build",
+        "openmpi_version": "4.0.0",
+        "openmpi_tarball": str(tarball),
+        "openmpi_tarball_sha256": hashlib.sha256(tarball.read_bytes()).hexdigest(),
+    }
+    NODES.ssh("NODE1", "rm /usr/local/bin/g++ /usr/local/bin/gcc /usr/local/bin/perl")
+
+
+def test_another_tarball_than_the_known_one_is_refused(release):
+    unknown = {key: value for key, value in release.items() if key != "openmpi_tarball_sha256"}
+    done = NODES.play("openmpi", ok=False, node="NODE1", **unknown)
+    assert done.returncode == 2
+    assert "wanted is 2f0b8a36cfeb7354b45dda3c5425ef8393c9b04115570b615213faaa3f97366b" in said(done)
+    assert NODES.ssh("NODE1", f"ls {PREFIX}", ok=False).returncode == 2
+
+
+def test_a_release_is_built_once_into_a_prefix_of_its_own(release):
+    done = NODES.play("openmpi", node="NODE1", **release)
+    assert changes(done)["NODE1"] > 0
+    options = NODES.ssh("NODE1", f"cat {PREFIX}/options").stdout.split()
+    assert options == [f"--prefix={PREFIX}", "--enable-orterun-prefix-by-default"]
+    assert changes(NODES.play("openmpi", node="NODE1", **release)) == {"NODE1": 0}
+
+
+def test_an_interrupted_build_is_made_anew(release):
+    NODES.ssh("NODE1", f"rm {PREFIX}/scalebook.built; touch {PREFIX}/bin/left-over")
+    assert changes(NODES.play("openmpi", node="NODE1", **release))["NODE1"] > 0
+    assert NODES.ssh("NODE1", f"ls {PREFIX}/bin").stdout.split() == ["mpirun"]
+
+
+def test_a_release_without_a_checksum_is_refused(release):
+    unknown = {**release, "openmpi_version": "4.0.7", "openmpi_tarball_sha256": ""}
+    done = NODES.play("openmpi", ok=False, node="NODE1", **unknown)
+    assert done.returncode == 2
+    assert "known are the checksums of 3.1.2, 4.0.0" in said(done)
