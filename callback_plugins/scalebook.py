@@ -26,7 +26,7 @@ extends_documentation_fragment:
   - result_format_callback
 """
 
-QUIET = os.path.join("roles", "campaign", "tasks", "run_one.yml")  # noqa: PTH118 - part of a path
+QUIET = "/roles/campaign/tasks/run_one.yml"
 
 
 def clock(seconds):
@@ -136,6 +136,7 @@ class CallbackModule(Default):
         self._ticker = Ticker()
         self._quiet = False
         self._banner = None
+        self._attempt = None
 
     def _say(self, text, color=None):
         self._ticker.stop()
@@ -157,8 +158,11 @@ class CallbackModule(Default):
             super().v2_playbook_on_task_start(task, is_conditional)
             return
         self._banner = (task, is_conditional)
-        run = task.get_vars().get("__campaign_run") or {}
-        if run and (self._progress.run is None or run["number"] != self._progress.run["number"]):
+        given = task.get_vars()
+        run = given.get("__campaign_run")
+        attempt = run and (run["number"], given.get("__campaign_try"))
+        if run and attempt != self._attempt:
+            self._attempt = attempt
             self._progress.start(run, time.monotonic())
             began = self._progress.run_began
             title = self._progress.title()
@@ -187,8 +191,10 @@ class CallbackModule(Default):
         super().v2_runner_on_failed(result, ignore_errors)
 
     def v2_runner_on_unreachable(self, result):
-        self._loud()
-        super().v2_runner_on_unreachable(result)
+        # Where the campaign goes on without the node, the run's record says so.
+        if not (self._quiet and result._task.ignore_unreachable):
+            self._loud()
+            super().v2_runner_on_unreachable(result)
 
     def v2_playbook_on_stats(self, stats):
         self._ticker.stop()
@@ -218,6 +224,7 @@ class CallbackModule(Default):
             said, color = f"{values['rate']:.2f} samples/s", C.COLOR_OK
         else:
             said, color = f"{values['status']}: {values.get('reason')}", C.COLOR_ERROR
+            said += "; once more in the end" if values.get("again") else ""
         elapsed = clock(time.monotonic() - progress.began)
         self._say(f"{progress.title()}: {said}, {elapsed} elapsed{self._left()}", color)
 

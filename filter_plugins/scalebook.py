@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ansible.module_utils
@@ -14,25 +15,36 @@ from ansible.utils.vars import load_extra_vars
 # Ansible packs module_utils for modules only; a filter has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook import jobs, pythons  # noqa: E402
+from ansible.module_utils.scalebook import controller, jobs, pythons, seen, turns  # noqa: E402
 
 
-def node(host, device):
-    """Return what planning and launching need to know of a node, from its hostvars.
+def nodes(hosts, device):
+    """Return what planning and launching need to know of the nodes, from their hostvars.
 
-    Nodes with a local connection are one machine, whatever they are called. The GPUs that were
-    found go before the `slots` of the inventory.
+    Nodes with a local connection are one machine, whatever they are called; `host` is the one of the
+    inventory's that acts for a node, of a machine's nodes the first. What it found goes for all of
+    them, its GPUs before the `slots` of the inventory.
     """
-    found = int(host.get("__campaign_found", 0)) if device == "gpu" else 0
-    local = host.get("ansible_connection", "ssh") == "local"
-    address = "127.0.0.1" if local else str(host.get("ansible_host", host["inventory_hostname"]))
-    return {
-        "name": str(host["inventory_hostname"]),
-        "address": str(host.get("node_address", address)),
-        "slots": found or int(host.get("slots", 1)),
-        "machine": "localhost" if local else address,
-        "work": host.get("__campaign_place"),
-    }
+    hosts = list(hosts)
+    names = [str(host["inventory_hostname"]) for host in hosts]
+    local = [host.get("ansible_connection", "ssh") == "local" for host in hosts]
+    acts = [local.index(True) if here else index for index, here in enumerate(local)]
+    found = []
+    for index, host in enumerate(hosts):
+        actor = hosts[acts[index]]
+        address = "127.0.0.1" if local[index] else str(host.get("ansible_host", names[index]))
+        gpus = int(actor.get("__campaign_found", 0)) if device == "gpu" else 0
+        found.append(
+            {
+                "name": names[index],
+                "host": names[acts[index]],
+                "address": str(host.get("node_address", address)),
+                "slots": gpus or int(host.get("slots", 1)),
+                "machine": "localhost" if local[index] else address,
+                "work": actor.get("__campaign_place"),
+            }
+        )
+    return found
 
 
 def extra_variables(loader):
@@ -50,25 +62,41 @@ def role_directories(paths, having="tasks/main.yml"):
     return {directory.name: str(directory) for directory in directories}
 
 
-def make_jobs(run, campaign, nodes, port):
-    """See jobs.make_jobs; `run` is {"case", "repeat"}, `nodes` as `node` returns them."""
+def make_jobs(run, campaign, members, port):
+    """See jobs.make_jobs; `run` is {"case", "repeat"}, `members` are its nodes as `nodes` returns them."""
     try:
-        members = nodes[: run["case"]["nodes"]]
-        work = {entry["name"]: entry["work"] for entry in members}
-        lost = [name for name, place in work.items() if not place]
-        if lost:
-            raise ValueError(f"{', '.join(lost)}: no directory for jobs is known")
-        return jobs.make_jobs(run["case"], run["repeat"], campaign, nodes, work, port)
+        return jobs.make_jobs(run["case"], run["repeat"], campaign, members, port)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
-def env_file(env):
-    """See jobs.env_file."""
+def job_dirs(mine, workload, case, limits, script):
+    """Return {directory: {file: content}} of the jobs `mine`; `script` is the text of run.sh."""
     try:
-        return jobs.env_file(env)
+        return {
+            job["dir"]: {
+                "job.env": jobs.env_file(job["env"]),
+                "watch.json": json.dumps(jobs.watch(workload, case, job["task_index"], **limits)),
+                "run.sh": script,
+            }
+            for job in mine
+        }
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
+
+
+def local_logs(all_jobs, members):
+    """Return {node: path} of the logs that lie on this machine, those of nodes with a local connection."""
+    return {
+        job["node"]: f"{job['dir']}/{job['node']}.log"
+        for job, node in zip(all_jobs, members, strict=True)
+        if node["machine"] == "localhost"
+    }
+
+
+def identity(_):
+    """See controller.identity; the argument is not used, a filter must have one."""
+    return controller.identity()
 
 
 def python_refusal(output, host, core, interpreter=""):
@@ -87,12 +115,20 @@ class FilterModule:
     def filters(self):
         """Name -> function."""
         return {
-            "scalebook_node": node,
+            "scalebook_nodes": nodes,
             "scalebook_roles": role_directories,
             "scalebook_extra_variables": extra_variables,
             "scalebook_jobs": make_jobs,
-            "scalebook_env_file": env_file,
+            "scalebook_job_dirs": job_dirs,
+            "scalebook_local_logs": local_logs,
             "scalebook_gang": jobs.gang_command,
+            "scalebook_gang_end": seen.gang_end,
+            "scalebook_trouble": seen.trouble,
+            "scalebook_members": turns.members,
+            "scalebook_why_not": turns.why_not,
+            "scalebook_remark": turns.remark,
+            "scalebook_controller": identity,
+            "scalebook_gone": controller.gone,
             "scalebook_python_script": pythons.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -31,6 +31,30 @@ options:
     description:
       - What became of mpirun, with the keys C(rc), C(seconds), C(started), C(ended) and C(stderr).
     type: dict
+  skipped:
+    description: Why the run is not made at all. Its record says so; no log is read.
+    type: str
+    default: ""
+  local_logs:
+    description: Where the logs of the nodes lie that are this machine; they are copied to O(run_dir).
+    type: dict
+    default: {}
+  unfetched:
+    description: Hosts whose logs could not be written to O(run_dir). Then there is no record.
+    type: list
+    elements: str
+    default: []
+  notes:
+    description: Sentences for the record's notes.
+    type: list
+    elements: str
+    default: []
+  again:
+    description:
+      - Whether the run can be made once more. If its nodes lost each other, which says nothing about
+        the case, what it left is set aside below C(failed) and RV(again) is true.
+    type: bool
+    default: false
   workload:
     description: The workload's declaration, C(<framework>_workload) of its role.
     type: dict
@@ -82,7 +106,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 status:
-  description: One of ok, incomplete, failed, hung, oom, refused.
+  description: One of ok, incomplete, failed, hung, oom, refused, skipped.
   returned: with run_dir
   type: str
   sample: ok
@@ -91,6 +115,15 @@ reason:
   returned: with run_dir
   type: str
   sample: NODE1.log stops at step 60, step 120 is wanted
+again:
+  description: Whether the run is to be made once more.
+  returned: with run_dir
+  type: bool
+lost:
+  description: The hosts that no longer answered when the gang had ended.
+  returned: with run_dir
+  type: list
+  elements: str
 rate:
   description: Samples per second of all devices over the window, null when the run does not count.
   returned: with run_dir
@@ -121,12 +154,15 @@ out:
   type: str
 """
 
+import shutil
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import throughput
+from ansible.module_utils.scalebook.attempts import set_aside
+from ansible.module_utils.scalebook.ending import lost_contact
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.record import run_record
+from ansible.module_utils.scalebook.record import run_record, skip_record
 from ansible.module_utils.scalebook.tree import import_tree
 
 STEP_LISTS = ("steps", "times", "received", "rates")
@@ -139,6 +175,11 @@ def argument_spec():
         "repeat": {"type": "int", "default": 1},
         "nodes": {"type": "list", "elements": "str"},
         "gang": {"type": "dict"},
+        "skipped": {"type": "str", "default": ""},
+        "local_logs": {"type": "dict", "default": {}},
+        "unfetched": {"type": "list", "elements": "str", "default": []},
+        "notes": {"type": "list", "elements": "str", "default": []},
+        "again": {"type": "bool", "default": False},
         "workload": {"type": "dict", "required": True},
         "logs": {"type": "path"},
         "out": {"type": "path"},
@@ -148,20 +189,41 @@ def argument_spec():
     }
 
 
+def keep_logs(run_dir, logs):
+    """Copy the files `logs` (node -> path) to `run_dir`; the record names the node whose log is missing."""
+    for node, path in logs.items():
+        if Path(path).exists():
+            run_dir.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, run_dir / f"{node}.log")
+
+
 def read_run(params, write):
     """Return the module's result for the logs of one run."""
     run_dir = Path(params["run_dir"])
-    record = run_record(
-        run_dir, params["case"], params["repeat"], params["workload"], params["nodes"], params["gang"]
-    )
+    case, repeat = params["case"], params["repeat"]
+    if params["unfetched"]:
+        raise OSError(f"the logs of {', '.join(params['unfetched'])} cannot be kept in {run_dir}: see above")
+    if write and not params["skipped"]:
+        keep_logs(run_dir, params["local_logs"])
+    if params["skipped"]:
+        record = skip_record(case, repeat, params["workload"], params["skipped"])
+    else:
+        record = run_record(
+            run_dir, case, repeat, params["workload"], params["nodes"], params["gang"], params["notes"]
+        )
+    again = params["again"] and record["status"] == "failed" and lost_contact(params["gang"])
     exits = {"gang": params["gang"], "nodes": {node["node"]: node["exit"] for node in record["nodes"]}}
     changed = write_json(run_dir / "exit.json", exits, write, sync=True)
     changed |= write_json(run_dir / "result.json", record, write, sync=True)
+    if again and write:
+        set_aside(run_dir.parents[2], case["name"], repeat)
     short = [{key: value for key, value in node.items() if key not in STEP_LISTS} for node in record["nodes"]]
     return {
         "changed": changed,
         "status": record["status"],
         "reason": record["reason"],
+        "again": again,
+        "lost": sorted((params["gang"] or {}).get("lost") or {}),
         "rate": throughput.measure(record)["rate"] if record["status"] == "ok" else None,
         "record": dict(record, nodes=short),
     }

@@ -56,6 +56,10 @@ options:
     description: Directory of all campaigns.
     type: path
     required: true
+  space:
+    description: MB that must be free below O(results) when something is to be measured.
+    type: int
+    default: 0
   write:
     description: Write the plan.
     type: bool
@@ -93,6 +97,11 @@ pending:
   returned: success
   type: list
   elements: dict
+oom:
+  description: Cases of which a run ran out of memory. It is made again only if the knob C(force) is true.
+  returned: success
+  type: list
+  elements: dict
 measured:
   description: How many runs of the plan are measured already.
   returned: success
@@ -107,10 +116,11 @@ display:
   type: str
 """
 
-import json
+import os
 from pathlib import Path
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.attempts import set_aside, statuses
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.knobs import KnobError, check_names
 from ansible.module_utils.scalebook.matrix import describe, plan
@@ -128,34 +138,21 @@ def argument_spec():
         "nodes": {"type": "list", "elements": "dict", "required": True},
         "inventory": {"type": "str", "default": ""},
         "results": {"type": "path", "required": True},
+        "space": {"type": "int", "default": 0},
         "write": {"type": "bool", "default": True},
     }
 
 
-def measured(directory, runs):
-    """Return the (case, repeat) pairs of `runs` that have an ok record below `directory`."""
-    done = set()
-    for run in runs:
-        path = directory / "runs" / run["case"] / str(run["repeat"]) / "result.json"
-        try:
-            if path.exists() and json.loads(path.read_bytes())["status"] == "ok":
-                done.add((run["case"], run["repeat"]))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # An unreadable record proves nothing: the run is measured again.
-    return done
-
-
-def set_aside(directory, runs):
-    """Move what earlier attempts at `runs` left to failed/<case>/<repeat>-<n>: none is lost, none mixed.
-
-    A log that an attempt left behind must never be read as that of the next one.
-    """
-    for run in runs:
-        left = directory / "runs" / run["case"]["name"] / str(run["repeat"])
-        if left.exists():
-            kept = directory / "failed" / run["case"]["name"]
-            kept.mkdir(parents=True, exist_ok=True)
-            left.rename(kept / f"{run['repeat']}-{sum(1 for _ in kept.glob(left.name + '-*')) + 1}")
+def refuse_small(results, megabytes):
+    """Raise OSError when less than `megabytes` MB are free where the directory `results` is or will be."""
+    there = next(path for path in (results, *results.absolute().parents) if path.exists())
+    free = os.statvfs(there)
+    if free.f_bavail * free.f_frsize < megabytes * 10**6:
+        left = free.f_bavail * free.f_frsize // 10**6
+        raise OSError(
+            f"{there} has {left} MB free, {megabytes} are wanted (campaign_space): free some, or choose "
+            "another campaign_results"
+        )
 
 
 def main():
@@ -174,19 +171,23 @@ def main():
     except KnobError as error:
         module.fail_json(msg=str(error))
     directory = Path(given["results"]) / planned["campaign"]
-    done = measured(directory, planned["runs"])
     cases = {case["name"]: case for case in planned["cases"]}
+    there = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
+    done = {run for run, status in there.items() if status == "ok"}
+    # What ran out of memory would again: it is tried again only by force.
+    oom = {run for run, status in there.items() if status == "oom" and not planned["knobs"]["force"]}
     pending = [
         {"case": cases[run["case"]], "repeat": run["repeat"], "number": number, "total": len(planned["runs"])}
         for number, run in enumerate(planned["runs"], start=1)
-        if (run["case"], run["repeat"]) not in done
+        if (run["case"], run["repeat"]) not in done | oom
     ]
     changed = False
     if given["write"]:
         try:
+            refuse_small(Path(given["results"]), given["space"] if pending else 0)
             changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
-            if not module.check_mode:
-                set_aside(directory, pending)
+            for run in pending if not module.check_mode else ():
+                set_aside(directory, run["case"]["name"], run["repeat"])
         except OSError as error:
             module.fail_json(msg=f"cannot write the plan below {given['results']}: {error}")
     module.exit_json(
@@ -194,6 +195,7 @@ def main():
         campaign=planned["campaign"],
         path=str(directory),
         pending=pending,
+        oom=[cases[name] for name in sorted({name for name, _ in oom})],
         measured=len(done),
         total=len(planned["runs"]),
         display=describe(planned, done),

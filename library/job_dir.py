@@ -5,18 +5,16 @@
 
 DOCUMENTATION = r"""
 module: job_dir
-short_description: Make a fresh directory with the files of one job
+short_description: Make fresh directories with the files of jobs
 description:
-  - Makes O(path) anew and writes O(files) into it, in one call per node and run.
+  - Makes each of O(directories) anew and writes its files into it, in one call per machine and run.
   - What an earlier attempt left there is removed first, because a used directory may hold a
     checkpoint from which a trainer would go on instead of starting.
 options:
-  path:
-    description: The directory of the job, absolute and below a directory of its own.
-    type: path
-    required: true
-  files:
-    description: Names and contents of the files to write. A name has no directory.
+  directories:
+    description:
+      - For each directory, absolute and below a directory of its own, the names and contents of its files.
+        A name has no directory.
     type: dict
     required: true
 attributes:
@@ -27,17 +25,18 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Write the job of this node
   job_dir:
-    path: /opt/scalebook/work/NODE1/demo/1n1g/1
-    files:
-      job.env: "TASK_INDEX=0\n"
-      run.sh: "echo hello\n"
+    directories:
+      /opt/scalebook/work/NODE1/demo/1n1g/1:
+        job.env: "TASK_INDEX=0\n"
+        run.sh: "echo hello\n"
 """
 
 RETURN = r"""
-path:
-  description: The directory.
+made:
+  description: The directories.
   returned: success
-  type: str
+  type: list
+  elements: str
 """
 
 import shutil
@@ -47,7 +46,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 
 def argument_spec():
-    return {"path": {"type": "path", "required": True}, "files": {"type": "dict", "required": True}}
+    return {"directories": {"type": "dict", "required": True}}
 
 
 def make(path, files):
@@ -64,15 +63,16 @@ def make(path, files):
 
 def main():
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    path = Path(module.params["path"])
-    if not path.is_absolute() or len(path.parts) < 3:
-        module.fail_json(msg="path=%s: must be absolute and below another directory" % path)
-    if not module.check_mode:
+    directories = {Path(name): files for name, files in module.params["directories"].items()}
+    for path in directories:
+        if not path.is_absolute() or len(path.parts) < 3:
+            module.fail_json(msg="directories: %s must be absolute and below another directory" % path)
+    for path in sorted(directories) if not module.check_mode else ():
         try:
-            make(path, module.params["files"])
+            make(path, directories[path])
         except (OSError, ValueError) as error:
             module.fail_json(msg="cannot write the job of %s: %s" % (path, error))
-    module.exit_json(changed=True, path=str(path))
+    module.exit_json(changed=bool(directories), made=sorted(map(str, directories)))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,27 +13,30 @@ def make_jobs(
     case: Mapping[str, Any],
     repeat: int,
     campaign: str,
-    nodes: Sequence[Mapping[str, Any]],
-    work: Mapping[str, str],
+    members: Sequence[Mapping[str, Any]],
     port: int,
 ) -> list[dict[str, Any]]:
     """Return the jobs of one run, one per node in task_index order.
 
-    `nodes` as in matrix.plan (inventory order: the index is the task_index), `work` maps a node
-    to the directory its jobs live in, `port` is the first port to use. Nodes that share an
-    address get consecutive ports (two gRPC servers cannot share one on a host, not even on
-    different 127.0.0.x) and nodes that share a machine get its GPUs dealt in order.
-    Each job: `{"node", "task_index", "run", "dir", "env": {name: text}}`.
+    `members` are the case's nodes in task_index order, as in matrix.plan and with `host`, the
+    inventory's host that acts for the node, and `work`, where its jobs live. `port` is the first port
+    to use. Nodes that share an address get consecutive ports (two gRPC servers cannot share one on
+    a host, not even on different 127.0.0.x) and nodes that share a machine get its GPUs dealt in order.
+    Each job: `{"node", "host", "task_index", "run", "dir", "env": {name: text}}`.
+    Raises ValueError for a node whose place of jobs is not known.
     """
+    homeless = [node["name"] for node in members if not node["work"]]
+    if homeless:
+        raise ValueError(f"{', '.join(homeless)}: no directory for jobs is known")
     run = f"{campaign}/{case['name']}/{repeat}"
-    members = list(nodes[: case["nodes"]])
-    ports = [port + _earlier(members, index, "address") for index in range(len(members))]
+    ports = [port + earlier for earlier in _earlier(members, "address")]
+    before = _earlier(members, "machine")
     hosts = ",".join(node["address"] for node in members)
     workers = ",".join(f"{node['address']}:{p}" for node, p in zip(members, ports, strict=True))
     jobs = []
     for index, node in enumerate(members):
-        directory = f"{work[node['name']]}/{node['name']}/{run}"
-        first = _earlier(members, index, "machine") * case["gpus"]
+        directory = f"{node['work']}/{node['name']}/{run}"
+        first = before[index] * case["gpus"]
         devices = range(first, first + case["gpus"]) if case["device"] == "gpu" else ()
         env = {
             "SCALEBOOK_RUN": run,
@@ -60,6 +64,7 @@ def make_jobs(
         jobs.append(
             {
                 "node": node["name"],
+                "host": node["host"],
                 "task_index": index,
                 "run": run,
                 "dir": directory,
@@ -67,6 +72,27 @@ def make_jobs(
             }
         )
     return jobs
+
+
+def watch(
+    workload: Mapping[str, Any], case: Mapping[str, Any], task_index: int, stall: int, rendezvous: int
+) -> dict[str, Any]:
+    """Return the limits that run_node holds a node's output against, and how it tells a step line.
+
+    Without `literal`, for a node that shows no steps, only silence counts.
+    """
+    log = workload["log"]
+    limits: dict[str, Any] = {"stall": int(stall)}
+    if task_index and log.get("nodes") == "first":
+        return limits
+    return {
+        **limits,
+        "rendezvous": int(rendezvous),
+        "literal": log["literal"],
+        "pattern": log["step"],
+        "warmup": case["warmup"],
+        "last": case["warmup"] + case["window"],
+    }
 
 
 def env_file(env: Mapping[str, str]) -> str:
@@ -79,7 +105,7 @@ def env_file(env: Mapping[str, str]) -> str:
 
 def gang_command(
     jobs: Sequence[Mapping[str, Any]],
-    nodes: Sequence[Mapping[str, Any]],
+    members: Sequence[Mapping[str, Any]],
     mpirun: str,
     run_node: Sequence[str],
     processes: int = 1,
@@ -91,29 +117,28 @@ def gang_command(
     many of it a node starts. Nodes of one machine with a local connection are ranks on localhost;
     otherwise each node is a host of its own, in task_index order.
     """
-    members = list(nodes[: len(jobs)])
     total = str(len(members) * processes)
     if all(node["machine"] == "localhost" for node in members):
         placing = ["--host", f"localhost:{total}", "-np", total, "--mca", "plm", "isolated"]
     else:
         hosts = ",".join(f"{node['address']}:{processes}" for node in members)
-        # A silently dropped link is noticed in about 9 s with these, a dead node in about 1 s.
-        keepalive = [
-            "oob_tcp_keepalive_time",
-            "3",
-            "oob_tcp_keepalive_intvl",
-            "1",
-            "oob_tcp_keepalive_probes",
-            "3",
-        ]
+        settings = {
+            # A silently dropped link is noticed in about 9 s with these, a dead node in about 1 s.
+            "oob_tcp_keepalive_time": "3",
+            "oob_tcp_keepalive_intvl": "1",
+            "oob_tcp_keepalive_probes": "3",
+            "plm_rsh_args": "-o BatchMode=yes -o ConnectTimeout=5",
+        }
         placing = ["--host", hosts, "-np", total, "--map-by", f"ppr:{processes}:node"]
-        for name, value in zip(keepalive[::2], keepalive[1::2], strict=True):
+        for name, value in settings.items():
             placing += ["--mca", name, value]
     return [
         mpirun,
         *placing,
         "--bind-to",
         "none",
+        "-x",
+        "SCALEBOOK_GANG",
         *options,
         *run_node,
         "--processes",
@@ -122,6 +147,11 @@ def gang_command(
     ]
 
 
-def _earlier(members: Sequence[Mapping[str, Any]], index: int, key: str) -> int:
-    """Return how many nodes before `index` have the same `key`."""
-    return sum(node[key] == members[index][key] for node in members[:index])
+def _earlier(members: Sequence[Mapping[str, Any]], key: str) -> list[int]:
+    """Return for each node how many before it have the same `key`."""
+    seen: Counter[Any] = Counter()
+    earlier = []
+    for node in members:
+        earlier.append(seen[node[key]])
+        seen[node[key]] += 1
+    return earlier

@@ -89,15 +89,15 @@ def open_log(path: str | os.PathLike[str]) -> BinaryIO:
     return os.fdopen(descriptor, "rb", buffering=0)
 
 
-def find_oom(path: str | os.PathLike[str], workload: Workload) -> str | None:
-    """Return the first text of the log that means out of memory, None when there is none.
+def find_word(path: str | os.PathLike[str], words: tuple[bytes, ...]) -> str | None:
+    """Return the first of `words` in the log, None when there is none: what out of memory looks like.
 
     Apart from read_log: only the logs of runs that went wrong are searched, in whole.
     """
-    if not workload.oom:
+    if not words:
         return None
     with open_log(path) as file:
-        word = first_found(file, workload.oom)
+        word = first_found(file, words)
     return None if word is None else word.decode()
 
 

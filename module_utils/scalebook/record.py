@@ -10,51 +10,20 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ansible.module_utils.scalebook import sanity, throughput
 from ansible.module_utils.scalebook.clock import SECOND
-from ansible.module_utils.scalebook.logs import (
-    Log,
-    LogError,
-    find_oom,
-    open_log,
-    plain_lines,
-    read_log,
-)
+from ansible.module_utils.scalebook.ending import Node, Verdict, judge_ending, last_lines, one_line
+from ansible.module_utils.scalebook.logs import Log, LogError, open_log, read_log
+from ansible.module_utils.scalebook.straggler import straggler
 from ansible.module_utils.scalebook.workload import Workload, compile_workload
 
 SCHEMA = 1
-TIMED_OUT = 124
-"""What timeout(1) ends with when it had to end mpirun."""
-
 LONG_STEP, FEW_STEPS = 0.1, 20
 """A step that takes a tenth of a window of twenty steps or more: a checkpoint, a stall, a false stamp."""
-
-_STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
-
-
-class Verdict(NamedTuple):
-    """Why a run does not count: a status, a sentence, and the lines that show it."""
-
-    status: str
-    reason: str
-    last_lines: list[str]
-
-
-class _Node(NamedTuple):
-    """One node's log: read, or the reason why not."""
-
-    name: str
-    task_index: int
-    file: str
-    path: Path
-    log: Log | None
-    problem: str | None
-    workload: Workload
 
 
 def run_record(
@@ -64,12 +33,14 @@ def run_record(
     workload: Mapping[str, Any],
     nodes: Sequence[str],
     gang: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
 
     `workload` is the role's declaration, `nodes` the node names in task_index order, `gang` what
-    became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}`.  Raises WorkloadError for a
-    declaration that cannot be used; a log that cannot be believed makes a record that says so.
+    became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}` and what ending.py reads besides,
+    `notes` what else is worth a word.  Raises WorkloadError for a declaration that cannot be used; a
+    log that cannot be believed makes a record that says so.
     """
     compiled = compile_workload(workload).of_case(case)
     read = [
@@ -77,10 +48,20 @@ def run_record(
         for index, name in enumerate(nodes)
     ]
     gang = dict(gang or {})
-    verdict = _launch(read, gang) or _content(read, case, imported=False)
+    verdict = judge_ending(read, gang) or _content(read, case, imported=False)
     record = _record(read, case, repeat, compiled, checksums=True)
     record["gang"] = {key: gang.get(key) for key in ("rc", "seconds", "started", "ended")} if gang else None
-    return _judged(record, verdict, read)
+    record = _judged(record, verdict, read)
+    record["notes"] += notes
+    return record
+
+
+def skip_record(
+    case: Mapping[str, Any], repeat: int, workload: Mapping[str, Any], reason: str
+) -> dict[str, Any]:
+    """Return the record of a run that was planned and not made, for `reason`."""
+    record = _record([], case, repeat, compile_workload(workload), checksums=False)
+    return {**record, "status": "skipped", "reason": reason, "last_lines": [], "gang": None}
 
 
 def log_record(
@@ -115,7 +96,7 @@ def sha256_of(path: str | os.PathLike[str]) -> str:
 
 def _read(
     path: Path, name: str, task_index: int, file: str, case: Mapping[str, Any], workload: Workload
-) -> _Node:
+) -> Node:
     workload = sanity.rules_for(workload, case, task_index)
     log, problem = None, None
     try:
@@ -126,89 +107,13 @@ def _read(
         problem = str(exc)
     except OSError as exc:
         problem = f"cannot be read: {exc.strerror}"
-    return _Node(name, task_index, file, path, log, problem, workload)
-
-
-# How the run ended
-
-
-def _launch(nodes: Sequence[_Node], gang: Mapping[str, Any]) -> Verdict | None:
-    """Return what went wrong with the processes, None when all ended well.
-
-    The first node to go wrong is the culprit; those that the gang then terminated are its victims.
-    """
-    rc = gang.get("rc")
-    rc = None if rc is None else int(rc)
-    exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
-    wrong = [(node, said) for node, said in exits if not _ended_well(said) and said["status"] != "terminated"]
-    silent = [node for node in nodes if node.log is None or node.log.exit is None]
-    if wrong:
-        culprit, said = min(wrong, key=lambda pair: _number(pair[1].get("ended")))
-        verdict = _culprit(culprit, said)
-        if silent:
-            reason = f"{verdict.reason}; {_names(silent)} left no closing line"
-            verdict = verdict._replace(reason=reason)
-        return verdict
-    stderr = plain_lines(str(gang.get("stderr") or "").encode())
-    ended = ""
-    if rc:
-        ended = f"mpirun ended with exit code {rc}" + (f": {stderr[-1]}" if stderr else "")
-    unread = [node for node in nodes if node.problem]
-    if unread:
-        reason = f"{unread[0].file} {unread[0].problem}" + (f"; {ended}" if ended else "")
-        return Verdict("failed", reason, stderr)
-    if rc == TIMED_OUT:
-        return Verdict("hung", f"mpirun ran past its time limit after {gang.get('seconds')} s", stderr)
-    if silent:
-        reason = f"{silent[0].file} ends without run_node's closing line: its machine or run_node died"
-        return Verdict("failed", reason + (f"; {ended}" if ended else ""), _lines(silent[0]) or stderr)
-    if rc:
-        return Verdict("failed", ended, stderr)
-    terminated = [node for node, said in exits if said["status"] == "terminated"]
-    if terminated:
-        return Verdict("failed", f"{_names(terminated)} was terminated", _lines(terminated[0]))
-    return None
-
-
-def _culprit(node: _Node, said: Mapping[str, Any]) -> Verdict:
-    who = f"{node.name} ({said.get('host')})"
-    status = str(said.get("status"))
-    why = str(said.get("reason") or "")
-    memory = find_oom(node.path, node.workload)
-    if status in ("exited", "signaled") and memory:
-        status = "oom"
-        reason = f'{who} ran out of memory: its log says "{memory}"; it {_exit(said)}'
-    elif status in ("exited", "signaled"):
-        reason = f"{who} {_exit(said)}" + (f": {why}" if why else "")
-    elif status == "hung":
-        reason = f"{who} hung" + (f": {why}" if why else "")
-    elif status == "timeout":
-        reason = f"{who} ran past its time limit" + (f": {why}" if why else "")
-    else:
-        reason = f"{who} was {status}" + (f": {why}" if why else "")
-    return Verdict(
-        "oom" if status == "oom" else _STATUS.get(status, "failed"), _one_line(reason), _lines(node)
-    )
-
-
-def _exit(said: Mapping[str, Any]) -> str:
-    number = said.get("signal")
-    if isinstance(number, int) and number:
-        try:
-            return f"was ended by signal {number} ({signal.Signals(number).name})"
-        except ValueError:
-            return f"was ended by signal {number}"
-    return f"ended with exit code {said.get('rc')}"
-
-
-def _ended_well(said: Mapping[str, Any]) -> bool:
-    return said.get("status") == "exited" and said.get("rc") == 0 and not said.get("signal")
+    return Node(name, task_index, file, path, log, problem, workload)
 
 
 # What the logs show
 
 
-def _content(nodes: Sequence[_Node], case: Mapping[str, Any], imported: bool) -> Verdict | None:
+def _content(nodes: Sequence[Node], case: Mapping[str, Any], imported: bool) -> Verdict | None:
     """Return why the logs cannot be believed, None when they can.
 
     What contradicts the case comes before what is missing: a log of another run explains itself so.
@@ -224,17 +129,17 @@ def _content(nodes: Sequence[_Node], case: Mapping[str, Any], imported: bool) ->
             shown = ", ".join(sorted(log.declared))
             wrong.append(f"says the run has {shown} steps, the case has {steps}")
         if wrong:
-            return Verdict("refused", _one_line(f"{node.file} {wrong[0]}"), _lines(node))
+            return Verdict("refused", one_line(f"{node.file} {wrong[0]}"), last_lines(node))
     for node, log in read:
         if node.workload.first_node and node.task_index:
             continue
         lacking = _lacking(log, case)
         if lacking:
-            return Verdict("incomplete", f"{node.file} {lacking}", _lines(node))
+            return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
     for node, log in read:
         absent = sanity.missing(node.workload.sanity, log.found)
         if absent and not imported:
-            return Verdict("refused", f"{node.file} {absent[0]}", _lines(node))
+            return Verdict("refused", f"{node.file} {absent[0]}", last_lines(node))
     return None
 
 
@@ -255,7 +160,7 @@ def _lacking(log: Log, case: Mapping[str, Any]) -> str | None:
 
 
 def _record(
-    nodes: Sequence[_Node], case: Mapping[str, Any], repeat: int, workload: Workload, checksums: bool
+    nodes: Sequence[Node], case: Mapping[str, Any], repeat: int, workload: Workload, checksums: bool
 ) -> dict[str, Any]:
     record: dict[str, Any] = {
         "schema": SCHEMA,
@@ -272,7 +177,7 @@ def _record(
     return record
 
 
-def _part(node: _Node, checksums: bool) -> dict[str, Any]:
+def _part(node: Node, checksums: bool) -> dict[str, Any]:
     log = node.log or Log()
     return {
         "node": node.name,
@@ -295,12 +200,12 @@ def _seconds(times: Sequence[int] | None) -> list[float] | None:
     return [(time - times[0]) / SECOND for time in times]
 
 
-def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[_Node]) -> dict[str, Any]:
+def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[Node]) -> dict[str, Any]:
     if verdict is None:
         try:
             throughput.measure(record)
         except throughput.ThroughputError as exc:
-            verdict = Verdict("refused", f"{nodes[0].file}: {exc}", _lines(nodes[0]))
+            verdict = Verdict("refused", f"{nodes[0].file}: {exc}", last_lines(nodes[0]))
     if verdict is not None:
         record["status"], record["reason"] = verdict.status, verdict.reason
         record["last_lines"] = verdict.last_lines
@@ -321,6 +226,8 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
             f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} samples/s by "
             f"{measured['reading']}, {second['rate']:.2f} by {second['reading']}"
         )
+    slow = straggler(record)
+    notes += [slow] if slow else []
     first = record["nodes"][0]
     for node in record["nodes"]:
         notes += _gaps(node, case)
@@ -380,19 +287,3 @@ def _gaps(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[str]:
 
 def _whole_seconds(times: Sequence[float]) -> bool:
     return all(time == int(time) for time in times)
-
-
-def _lines(node: _Node) -> list[str]:
-    return node.log.last_lines if node.log else []
-
-
-def _names(nodes: Sequence[_Node]) -> str:
-    return ", ".join(node.name for node in nodes)
-
-
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, (int, float)) else math.inf
-
-
-def _one_line(text: str) -> str:
-    return " ".join(plain_lines(text.encode()))

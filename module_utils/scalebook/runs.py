@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import stats
 
-STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused")
+STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
 
 CASE_FIELDS: dict[str, type | tuple[type, ...]] = {
     "name": str,

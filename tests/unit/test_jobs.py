@@ -19,8 +19,12 @@ def case(nodes, gpus, device="gpu"):
     return make_case({**values, "device": device, "warmup": 20, "window": 100})
 
 
+def members(case, nodes, work="/work"):
+    return [{**node, "host": node["name"], "work": work} for node in nodes[: case["nodes"]]]
+
+
 def jobs_of(case, nodes, port=11111):
-    return make_jobs(case, 1, "c", nodes, {node["name"]: "/work" for node in nodes}, port)
+    return make_jobs(case, 1, "c", members(case, nodes), port)
 
 
 def test_the_index_in_the_inventory_is_the_task_index():
@@ -58,9 +62,14 @@ def test_a_cpu_run_sees_no_gpu():
 
 
 def test_jobs_of_different_repeats_have_directories_of_their_own():
-    nodes = cluster(1)
-    directories = {make_jobs(case(1, 8), n, "c", nodes, {"NODE1": "/w"}, 1)[0]["dir"] for n in (1, 2)}
+    nodes = members(case(1, 8), cluster(1))
+    directories = {make_jobs(case(1, 8), n, "c", nodes, 1)[0]["dir"] for n in (1, 2)}
     assert len(directories) == 2
+
+
+def test_a_node_without_a_place_for_jobs_is_refused():
+    with pytest.raises(ValueError, match="NODE1: no directory"):
+        make_jobs(case(1, 8), 1, "c", members(case(1, 8), cluster(1), work=None), 1)
 
 
 def test_a_value_that_spans_lines_is_no_environment():
@@ -69,7 +78,7 @@ def test_a_value_that_spans_lines_is_no_environment():
 
 
 def test_a_cluster_is_started_in_the_order_of_its_nodes():
-    nodes = cluster(4)
+    nodes = cluster(2)
     command = gang_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["python3", "run_node.py"])
     assert command[1:7] == ["--host", "10.11.0.2:1,10.11.0.3:1", "-np", "2", "--map-by", "ppr:1:node"]
     assert command[-2:] == ["NODE1=/work/NODE1/" + jobs_of(case(2, 8), nodes)[0]["run"], command[-1]]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import logs
-from ansible.module_utils.scalebook.logs import LogError, find_oom, number, plain_lines, read_log
+from ansible.module_utils.scalebook.logs import LogError, find_word, number, plain_lines, read_log
 from ansible.module_utils.scalebook.workload import compile_workload
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
@@ -348,8 +348,8 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, name):
 
 def test_out_of_memory_is_found_wherever_it_is_said(tmp_path):
     path = write(tmp_path, b"x" * 100_000 + b"\nOOM when allocating tensor\n" + b"Chunk at\n" * 50_000)
-    assert find_oom(path, TF2) == "OOM when allocating"
-    assert find_oom(write(tmp_path, b"fine\n"), TF2) is None
+    assert find_word(path, TF2.oom) == "OOM when allocating"
+    assert find_word(write(tmp_path, b"fine\n"), TF2.oom) is None
 
 
 def test_step_numbers_beyond_all_bounds_are_refused(tmp_path):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.record import log_record, run_record, sha256_of
+from ansible.module_utils.scalebook.record import log_record, run_record, sha256_of, skip_record
 from ansible.module_utils.scalebook.runs import check_record, digest
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workload import WorkloadError, compile_workload
@@ -142,7 +142,7 @@ def test_only_the_first_node_may_be_asked_for_steps(tmp_path):
 
 def test_an_exit_code_is_a_failure_named_by_its_host(tmp_path):
     record = run(tmp_path, node_log(exits={"rc": 3}), gang={**GANG, "rc": 3})
-    assert verdict(record) == ("failed", "NODE1 (host1) ended with exit code 3")
+    assert verdict(record) == ("failed", "NODE1 (rank 0, host host1) ended with exit code 3")
     assert record["last_lines"][-1] == "{'total_training_steps': 120, 'train_loss': 6.75}"
 
 
@@ -150,7 +150,7 @@ def test_a_signal_is_named(tmp_path):
     record = run(
         tmp_path, node_log(exits={"rc": -9, "signal": 9, "status": "signaled"}), gang={**GANG, "rc": 137}
     )
-    assert verdict(record) == ("failed", "NODE1 (host1) was ended by signal 9 (SIGKILL)")
+    assert verdict(record) == ("failed", "NODE1 (rank 0, host host1) was ended by signal 9 (SIGKILL)")
 
 
 def test_the_first_node_to_go_wrong_is_the_culprit(tmp_path):
@@ -159,7 +159,7 @@ def test_the_first_node_to_go_wrong_is_the_culprit(tmp_path):
     record = run(
         tmp_path, node_log(0, 3, exits=late), node_log(1, 3, exits=early), node_log(2, 3, exits=VICTIM)
     )
-    assert verdict(record) == ("failed", "NODE2 (host2) was ended by signal 11 (SIGSEGV)")
+    assert verdict(record) == ("failed", "NODE2 (rank 1, host host2) was ended by signal 11 (SIGSEGV)")
 
 
 def test_victims_of_the_gang_are_not_the_culprit(tmp_path):
@@ -167,15 +167,15 @@ def test_victims_of_the_gang_are_not_the_culprit(tmp_path):
     record = run(
         tmp_path, node_log(0, 2, exits=victim), node_log(1, 2, exits={"rc": 1}), gang={**GANG, "rc": 1}
     )
-    assert verdict(record) == ("failed", "NODE2 (host2) ended with exit code 1")
+    assert verdict(record) == ("failed", "NODE2 (rank 1, host host2) ended with exit code 1")
 
 
 @pytest.mark.parametrize(
     ("status", "ended", "sentence"),
     [
-        ("hung", "hung", "NODE1 (host1) hung: no line for 300 s"),
-        ("timeout", "hung", "NODE1 (host1) ran past its time limit: no line for 300 s"),
-        ("refused", "refused", "NODE1 (host1) was refused: no line for 300 s"),
+        ("hung", "hung", "NODE1 (rank 0, host host1) hung: no line for 300 s"),
+        ("timeout", "hung", "NODE1 (rank 0, host host1) ran past its time limit: no line for 300 s"),
+        ("refused", "refused", "NODE1 (rank 0, host host1) was refused: no line for 300 s"),
     ],
 )
 def test_what_run_node_stopped_says_why(tmp_path, status, ended, sentence):
@@ -192,7 +192,8 @@ def test_out_of_memory_is_told_from_other_failures(tmp_path):
     record = run(tmp_path, node_log(text=text, exits={"rc": 1}), gang={**GANG, "rc": 1})
     assert verdict(record) == (
         "oom",
-        'NODE1 (host1) ran out of memory: its log says "OOM when allocating"; it ended with exit code 1',
+        'NODE1 (rank 0, host host1) ran out of memory: its log says "OOM when allocating"; '
+        "it ended with exit code 1",
     )
 
 
@@ -213,13 +214,13 @@ def test_a_missing_log_is_a_failure(tmp_path):
 
 
 def test_a_gang_that_never_started_says_what_mpirun_said(tmp_path):
-    gang = {**GANG, "rc": 213, "stderr": "----\nmpirun was unable to launch\n"}
+    gang = {**GANG, "rc": 213, "stderr": "----\nmpirun was unable to launch\n----\n"}
     record = run(tmp_path, None, gang=gang)
     assert verdict(record) == (
         "failed",
         "NODE1.log is missing; mpirun ended with exit code 213: mpirun was unable to launch",
     )
-    assert record["last_lines"] == ["----", "mpirun was unable to launch"]
+    assert record["last_lines"] == ["mpirun was unable to launch"]
 
 
 def test_a_gang_that_failed_without_a_culprit_is_a_failure(tmp_path):
@@ -242,7 +243,113 @@ def test_a_log_without_run_nodes_closing_line_is_a_failure(tmp_path):
 
 def test_a_node_that_vanished_is_named_beside_the_one_that_failed(tmp_path):
     record = run(tmp_path, node_log(0, 2, exits={"rc": 1}), node_log(1, 2, exits=False))
-    assert verdict(record) == ("failed", "NODE1 (host1) ended with exit code 1; NODE2 left no closing line")
+    assert verdict(record) == (
+        "failed",
+        "NODE1 (rank 0, host host1) ended with exit code 1; NODE2 left no closing line",
+    )
+
+
+def test_a_host_called_as_its_node_is_named_once(tmp_path):
+    record = run(tmp_path, node_log(exits={"rc": 1, "host": "NODE1", "rank": 0}), gang={**GANG, "rc": 1})
+    assert record["reason"] == "NODE1 (rank 0) ended with exit code 1"
+
+
+def test_a_signal_that_a_shell_passes_on_is_named(tmp_path):
+    record = run(tmp_path, node_log(exits={"rc": 137}), gang={**GANG, "rc": 137})
+    assert record["reason"] == "NODE1 (rank 0, host host1) was ended by signal 9 (SIGKILL)"
+
+
+def test_a_rank_that_was_killed_comes_before_one_that_failed_a_moment_earlier(tmp_path):
+    earlier = {"rc": 1, "ended": 1795219400.0}
+    killed = {"rc": 0, "signal": 9, "status": "signaled", "ended": 1795219400.1}
+    record = run(
+        tmp_path, node_log(0, 2, exits=earlier), node_log(1, 2, exits=killed), gang={**GANG, "rc": 1}
+    )
+    assert record["reason"] == "NODE2 (rank 1, host host2) was ended by signal 9 (SIGKILL)"
+
+
+def test_a_killed_run_node_is_named_by_mpirun(tmp_path):
+    said = (
+        "mpirun noticed that process rank 1 with PID 0 on node 10.11.0.3 exited on signal 9 (Killed).\n"
+        "-----\n"
+    )
+    gang = {**GANG, "rc": 137, "stderr": said}
+    record = run(tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=False), gang=gang)
+    assert record["reason"] == "NODE2: run_node of rank 1 on 10.11.0.3 was ended by signal 9 (SIGKILL)"
+
+
+def test_a_lost_node_comes_before_what_it_did_to_the_others(tmp_path):
+    gang = {**GANG, "rc": 1, "lost": {"NODE2": "No route to host"}}
+    record = run(tmp_path, node_log(0, 2, exits={"rc": 1}), None, gang=gang)
+    assert verdict(record) == ("failed", "NODE2 was lost: No route to host")
+
+
+def test_a_job_that_could_not_be_written_is_the_reason(tmp_path):
+    gang = {**GANG, "rc": 1, "unwritten": {"NODE2": "cannot write the job: No space left on device"}}
+    record = run(tmp_path, node_log(0, 2, exits=VICTIM), None, gang=gang)
+    assert record["reason"].startswith("NODE2 could not be given its job: cannot write")
+
+
+LATE = {"status": "rendezvous", "rc": 0, "reason": "no step within 60 s", "said": 7, "stepped": False}
+
+
+def test_who_missed_the_rendezvous_is_named(tmp_path):
+    logs = [node_log(index, 3, exits={**LATE, "said": 0 if index == 1 else 7}) for index in range(3)]
+    assert verdict(run(tmp_path, *logs, gang={**GANG, "rc": 1})) == (
+        "failed",
+        "rendezvous timeout: NODE2 never began; no step within 60 s",
+    )
+
+
+def test_a_rendezvous_that_all_came_to_and_nobody_left_names_nobody(tmp_path):
+    logs = [node_log(index, 2, exits=LATE) for index in range(2)]
+    assert run(tmp_path, *logs, gang={**GANG, "rc": 1})["reason"] == (
+        "rendezvous timeout: all nodes began; no step within 60 s"
+    )
+
+
+def test_a_host_that_no_login_came_through_to_missed_the_rendezvous(tmp_path):
+    record = run(tmp_path, None, None, gang={**GANG, "rc": 143, "unstarted": ["10.11.0.3"]})
+    assert record["reason"] == "rendezvous timeout: no login to 10.11.0.3"
+
+
+def test_of_nodes_that_fell_silent_the_one_that_was_stopped_hung(tmp_path):
+    silent = {"status": "hung", "rc": 0, "reason": "no output for 15 s", "ended": 1795219400.0}
+    stopped = {**VICTIM, "stopped": 1, "ended": 1795219401.0}
+    logs = node_log(0, 2, exits=silent), node_log(1, 2, exits=stopped)
+    assert verdict(run(tmp_path, *logs, gang={**GANG, "rc": 1})) == (
+        "hung",
+        "NODE2 (rank 1, host host2) hung: no output for 15 s; 1 of its processes stopped (SIGSTOP)",
+    )
+
+
+def test_what_the_kernel_killed_for_memory_ran_out_of_memory(tmp_path):
+    killed = {"rc": 0, "signal": 9, "status": "signaled", "oom_kills": 1}
+    record = run(tmp_path, node_log(exits=killed), gang={**GANG, "rc": 137})
+    assert verdict(record) == (
+        "oom",
+        "NODE1 (rank 0, host host1) ran out of memory: the kernel killed a process of its; "
+        "it was ended by signal 9 (SIGKILL)",
+    )
+
+
+def test_a_full_disk_that_the_workload_met_is_named(tmp_path):
+    text = log_text(step_times(0.5, count=30), last=120) + "OSError: [Errno 28] No space left on device\n"
+    record = run(tmp_path, node_log(text=text, exits={"rc": 1}), gang={**GANG, "rc": 1})
+    assert record["status"] == "failed"
+    assert 'ran out of disk: its log says "No space left on device"' in record["reason"]
+
+
+def test_a_full_disk_that_run_node_met_is_named(tmp_path):
+    gang = {**GANG, "rc": 1, "stderr": "scalebook: failed: NODE1: /w/NODE1.log: No space left on device\n"}
+    assert run(tmp_path, None, gang=gang)["reason"] == "NODE1: /w/NODE1.log: No space left on device"
+
+
+def test_a_run_that_was_not_made_is_a_record_with_its_reason():
+    record = skip_record(case(), 2, WORKLOAD, "NODE3 lost: 4 nodes are wanted, 3 are left")
+    check_record(record)
+    assert (record["status"], record["repeat"], record["nodes"]) == ("skipped", 2, [])
+    assert digest(record, measure)["reason"].startswith("NODE3 lost")
 
 
 def test_a_terminated_node_is_a_failure_whatever_mpirun_says(tmp_path):

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 RUN_NODE = Path(__file__).parents[2] / "roles/campaign/files/run_node.py"
-ENV = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0", "STALL_SECONDS": "0"}
+ENV = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
+STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
 
 
 def alive(pid):
@@ -24,9 +25,11 @@ def alive(pid):
         return False
 
 
-def job(directory, script, **env):
+def job(directory, script, limits=None, **env):
     directory.mkdir(parents=True, exist_ok=True)
-    (directory / "job.env").write_text("".join(f"{k}={v}\n" for k, v in {**ENV, **env}.items()))
+    (directory / "watch.json").write_text(json.dumps(limits or {}))
+    given = {**ENV, "JOB_DIR": directory, **env}
+    (directory / "job.env").write_text("".join(f"{k}={v}\n" for k, v in given.items()))
     (directory / "run.sh").write_text(script)
     return f"{env.get('NODE', 'NODE1')}={directory}"
 
@@ -44,6 +47,26 @@ def finish(*jobs, **options):
     process = start(*jobs, **options)
     said = process.communicate(timeout=30)[1]
     return process.returncode, said
+
+
+def read_when_there(path, patience=20):
+    """Return the text of a file that somebody else writes."""
+    deadline = time.monotonic() + patience
+    while not (path.exists() and path.read_text().strip()):
+        assert time.monotonic() < deadline, f"{path} is not written"
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def read_pid(path):
+    return int(read_when_there(path))
+
+
+def await_end(pid, patience=20):
+    deadline = time.monotonic() + patience
+    while alive(pid):
+        assert time.monotonic() < deadline, f"{pid} lives on"
+        time.sleep(0.02)
 
 
 def ended(directory):
@@ -82,9 +105,45 @@ def test_a_signal_is_named(tmp_path):
 
 def test_silence_beyond_the_limit_is_a_hang(tmp_path):
     began = time.monotonic()
-    finish(job(tmp_path, "echo one; sleep 60", STALL_SECONDS="1"))
+    finish(job(tmp_path, "echo one; sleep 60", {"stall": 1}))
     assert ended(tmp_path)["status"] == "hung"
     assert time.monotonic() - began < 10
+
+
+def test_a_workload_that_shows_no_step_in_time_has_missed_the_rendezvous(tmp_path):
+    began = time.monotonic()
+    finish(job(tmp_path, "while :; do echo waiting; sleep 0.2; done", {**STEPS, "rendezvous": 1}))
+    said = ended(tmp_path)
+    assert (said["status"], said["reason"], said["stepped"]) == ("rendezvous", "no step within 1 s", False)
+    assert time.monotonic() - began < 10
+
+
+def test_a_workload_that_never_says_anything_is_told_from_one_that_waits(tmp_path):
+    finish(job(tmp_path, "sleep 60", {**STEPS, "rendezvous": 1}))
+    assert ended(tmp_path)["reason"] == "no step within 1 s, and nothing was said"
+    assert ended(tmp_path)["said"] == 0
+
+
+def test_silence_before_the_first_step_is_no_hang(tmp_path):
+    finish(job(tmp_path, "sleep 2; echo step=1; exit 0", {**STEPS, "rendezvous": 60, "stall": 1}))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
+
+
+def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
+    finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 1}))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)
+
+
+def test_the_work_of_the_window_is_measured_without_the_framework(tmp_path):
+    burn = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    script = f"""
+        echo step=1; echo step=2
+        {sys.executable} -c '{burn}'
+        sleep 0.5; echo step=4"""
+    finish(job(tmp_path, script, STEPS))
+    busy = ended(tmp_path)["busy"]
+    assert busy["work"] >= 0.45
+    assert busy["seconds"] >= 0.95
 
 
 def test_a_child_that_outlives_the_workload_is_ended(tmp_path):
@@ -93,15 +152,38 @@ def test_a_child_that_outlives_the_workload_is_ended(tmp_path):
     assert not alive(child)
 
 
+def test_a_child_that_left_the_group_is_ended_all_the_same(tmp_path):
+    left = "setsid sh -c 'echo $$ > child; exec sleep 300' &"
+    finish(job(tmp_path, f"{left} while [ ! -s child ]; do sleep 0.05; done"))
+    assert not alive(int((tmp_path / "child").read_text()))
+
+
+def test_the_workload_ends_when_run_node_is_killed_without_a_word(tmp_path):
+    process = start(job(tmp_path, "echo $$ > pid; setsid sleep 300 & exec sleep 300"))
+    pid = read_pid(tmp_path / "pid")
+    process.kill()
+    process.communicate(timeout=10)
+    await_end(pid)
+
+
+def test_the_workload_ends_when_what_started_run_node_dies(tmp_path):
+    word = job(tmp_path, "echo $$ > pid; exec sleep 300")
+    command = f"OMPI_COMM_WORLD_RANK=0 {sys.executable} {RUN_NODE} '{word}' & wait"
+    orted = subprocess.Popen(["/bin/sh", "-c", command])
+    pid = read_pid(tmp_path / "pid")
+    orted.kill()
+    orted.wait()
+    await_end(pid)
+    assert "died" in read_when_there(tmp_path / "exit.json")
+
+
 def test_the_end_of_the_gang_ends_the_workload(tmp_path):
     process = start(job(tmp_path, "echo $$ > pid; exec sleep 300"))
-    pid = tmp_path / "pid"
-    while not (pid.exists() and pid.read_text().strip()):
-        time.sleep(0.02)
+    pid = read_pid(tmp_path / "pid")
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=10)
     assert ended(tmp_path)["status"] == "terminated"
-    assert not alive(int(pid.read_text()))
+    assert not alive(pid)
 
 
 def test_a_rank_whose_job_is_another_s_is_refused(tmp_path):
@@ -150,6 +232,9 @@ def test_a_full_disk_is_a_failed_run(tmp_path):
     try:
         status, said = finish(job(tmp_path, "head -c 200000 /dev/zero | tr '\\0' x | fold -w 100"))
         assert status != 0
-        assert "No space left on device" in said or "No space" in (tmp_path / "NODE1.log").read_text()
+        assert ended(tmp_path)["status"] == "failed"
+        # The closing line has its place even then, and a line of its own.
+        last = (tmp_path / "NODE1.log").read_text().splitlines()[-1]
+        assert "No space left on device" in json.loads(last.split(" SCALEBOOK ")[1])["reason"]
     finally:
         subprocess.run(["umount", tmp_path], check=True)

@@ -7,16 +7,19 @@ usage: run_node.py --processes P NODE=DIR [NODE=DIR ...]
 
 The directories are the nodes' job directories in task_index order; this node's is the one of
 its own mpirun rank. It checks that rank and job agree, starts DIR/run.sh in a process group of
-its own with the environment of DIR/job.env, stamps every line of its output with the time it
-was received (monotonic and wall clock, a reading that needs no framework), ends the group when
-it says nothing for STALL_SECONDS or when mpirun ends the gang, and leaves no process behind.
+its own with the environment of DIR/job.env, and stamps every line of its output with the time it
+was received (monotonic and wall clock, a reading that needs no framework). It ends the workload when
+no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is full and
+when mpirun ends the gang or dies, and leaves no process behind, even if it is itself killed.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
 
 import argparse
+import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,10 +27,14 @@ import sys
 import threading
 import time
 
-KILL_AFTER = 3.0
-"""Seconds between asking a process group to end and making it."""
+import kernel
+import leftovers
 
-LAST_LINES = 20
+KILL_AFTER = 0.5
+"""Seconds between asking the workload to end and making it; mpirun gives run_node itself one."""
+
+RESERVE = 16384
+"""Bytes kept free so that a full disk cannot keep the closing line from being written."""
 
 
 class RefusedError(Exception):
@@ -38,6 +45,15 @@ def read_env(path):
     """Return the variables of a job.env file (KEY=VALUE lines) as a dict."""
     with open(path, encoding="utf-8") as file:
         return dict(line.rstrip("\n").split("=", 1) for line in file if "=" in line)
+
+
+def read_limits(directory):
+    """Return the content of the directory's watch.json, see Watch; without one there is no limit."""
+    path = os.path.join(directory, "watch.json")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def find_job(rank, processes, jobs):
@@ -79,96 +95,195 @@ def check_port(port):
 
 
 class Log:
-    """The node's log file: every line behind two time stamps, the last lines kept in memory."""
+    """The node's log file: every line behind two time stamps."""
 
     def __init__(self, path):
-        self.file = open(path, "wb")  # noqa: SIM115 - open for the life of the run
+        self.reserve = path + ".reserve"
+        with open(self.reserve, "wb") as file:
+            file.write(b"\0" * RESERVE)
+        self.file = open(path, "wb", buffering=0)  # noqa: SIM115 - open for the life of the run
         self.lines = 0
+        self.torn = False
         self.heard = time.monotonic()
 
     def write(self, line):
         """Append one line of bytes (its end may be missing) with the stamps of now."""
         self.heard = time.monotonic()
-        self.file.write(b"%.6f %.6f " % (self.heard, time.time()))
-        self.file.write(line if line.endswith(b"\n") else line + b"\n")
-        self.file.flush()
+        line = line if line.endswith(b"\n") else line + b"\n"
+        line = b"%b%.6f %.6f %b" % (b"\n" if self.torn else b"", self.heard, time.time(), line)
+        written = self.file.write(line)
+        self.torn = 0 < written < len(line)
+        if written != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.file.name)
         self.lines += 1
 
     def event(self, **values):
         """Append a line of our own: SCALEBOOK and a JSON object."""
         self.write(b"SCALEBOOK " + json.dumps(values, sort_keys=True).encode() + b"\n")
 
+    def free_reserve(self):
+        """Give back the space that was kept for the last lines."""
+        if os.path.exists(self.reserve):
+            os.remove(self.reserve)
 
-def end_group(process):
-    """End the process group of `process`: asked first, made after KILL_AFTER seconds."""
-    # What was killed and only waits for an init that is slow to reap is no reason to wait long.
-    for number, patience in ((signal.SIGTERM, KILL_AFTER), (signal.SIGKILL, 0.5)):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
-            return
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            process.poll()
+
+class Watch:
+    """What the workload has said so far, held against the limits of watch.json.
+
+    `literal` and `pattern` tell a step line (group `step`), `warmup` and `last` the steps between which
+    the workload `pid` is measured. `rendezvous` are the seconds in which the first step must come,
+    `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 is no limit.
+    """
+
+    def __init__(self, limits, pid):
+        self.pid = pid
+        self.began = time.monotonic()
+        self.said = 0
+        self.stepped = False
+        self.stall = float(limits.get("stall") or 0)
+        self.rendezvous = float(limits.get("rendezvous") or 0)
+        self.literal = (limits.get("literal") or "").encode()
+        self.pattern = re.compile((limits.get("pattern") or "(?P<step>$^)").encode())
+        self.marks = [int(limits.get(name) or 0) for name in ("warmup", "last")] if self.literal else []
+        self.readings = []
+
+    def hear(self, line):
+        """Take note of one line of output."""
+        self.said += 1
+        if self.literal and self.literal in line:
+            self.stepped = True
+            if self.marks:
+                found = self.pattern.search(line)
+                if found and int(found.group("step")) >= self.marks[0]:
+                    self.marks.pop(0)
+                    self.readings.append((time.monotonic(), kernel.work(self.pid)))
+
+    def overdue(self, heard):
+        """Return (status, reason) when a limit has passed since `heard`, else None."""
+        now = time.monotonic()
+        if self.literal and not self.stepped:
+            if self.rendezvous and now - self.began > self.rendezvous:
+                silent = "" if self.said else ", and nothing was said"
+                return "rendezvous", "no step within %g s%s" % (self.rendezvous, silent)
+        elif self.stall and now - heard > self.stall:
+            return "hung", "no output for %g s" % self.stall
+        return None
+
+    def busy(self):
+        """Return {"seconds", "work"} between the steps `warmup` and `last`, None if not both were seen."""
+        if len(self.readings) < 2:
+            return None
+        (begin, before), (end, after) = self.readings
+        return {"seconds": round(end - begin, 3), "work": round(after - before, 3)}
+
+
+class Guard:
+    """A process that ends the workload should this one be killed without a word.
+
+    It waits for the end of a pipe, which the kernel closes however run_node ends.
+    """
+
+    def __init__(self, end):
+        there, self.here = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
             try:
-                os.killpg(process.pid, 0)
-            except ProcessLookupError:
-                return
-            time.sleep(0.05)
+                os.setsid()  # whoever ends run_node by its process group does not end this
+                null = os.open(os.devnull, os.O_RDWR)
+                for number in (0, 1, 2):
+                    os.dup2(null, number)
+                os.closerange(3, there)
+                os.closerange(there + 1, 1024)
+                if os.read(there, 1) == b"":
+                    end()
+            finally:
+                os._exit(0)
+        os.close(there)
+
+    def dismiss(self):
+        """Let it go: the workload has been ended."""
+        os.write(self.here, b".")
+        os.close(self.here)
+        os.waitpid(self.pid, 0)
 
 
-def copy_output(process, log, failures):
+def copy_output(process, log, watch, failures):
     """Copy the output of `process` into `log` line by line until it ends; keep what goes wrong."""
     try:
         for line in iter(lambda: process.stdout.readline(1 << 20), b""):
             log.write(line)
+            watch.hear(line)
     except OSError as error:  # a full disk: the run must not be counted
         failures.append("%s: %s" % (log.file.name, error.strerror))
         process.stdout.close()
 
 
-def run(directory, env, log):
-    """Run DIR/run.sh and return how it ended: {"rc", "signal", "status", "reason"}."""
-    ended_by = []
+def run(directory, env, limits, log):
+    """Run DIR/run.sh and return how it ended, for the exit record."""
+    ended_by, parent = [], os.getppid()
 
     def on_signal(number, _frame):
         ended_by.append(number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, on_signal)
-    stall, failures = float(env.get("STALL_SECONDS") or 0), []
+    env = dict(os.environ, **dict(env, JOB_DIR=directory))
+    mine = [("%s=%s" % (name, env[name])).encode() for name in ("JOB_DIR", "OMPI_COMM_WORLD_RANK")]
+    kills, failures = kernel.oom_kills(), []
     process = subprocess.Popen(
         ["/bin/sh", os.path.join(directory, "run.sh")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         cwd=directory,
-        env=dict(os.environ, **env),
+        env=env,
         start_new_session=True,
     )
-    reader = threading.Thread(target=copy_output, args=(process, log, failures), daemon=True)
+
+    def find():
+        """Return the pids of the workload: its process group, and those who left it."""
+        return leftovers.with_group(process.pid, *mine)
+
+    guard = Guard(lambda: leftovers.end(find, 0))
+    watch = Watch(limits, process.pid)
+    reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
     status, reason = "exited", None
     while process.poll() is None:
+        overdue = watch.overdue(log.heard)
         if ended_by:
             status, reason = "terminated", "ended by the gang (signal %d)" % ended_by[0]
+        elif os.getppid() != parent:
+            status, reason = "terminated", "the mpirun process that started it died"
         elif failures:
             status, reason = "failed", failures[0]
-        elif stall and time.monotonic() - log.heard > stall:
-            status, reason = "hung", "no output for %g s" % stall
+        elif overdue:
+            status, reason = overdue
         if status != "exited":
             break
         reader.join(0.1)
         if not reader.is_alive():
             time.sleep(0.02)
-    end_group(process)  # also what the workload left behind after it ended
+    stopped = kernel.stopped(find()) if status != "exited" else []
+    leftovers.end(find, KILL_AFTER)  # also what the workload left behind after it ended
+    guard.dismiss()
     code = process.wait()
-    reader.join(KILL_AFTER)
+    reader.join(3)
     if status == "exited" and failures:
         status, reason = "failed", failures[0]
     if status == "exited" and code < 0:
         status = "signaled"
-    return {"rc": max(code, 0), "signal": -code if code < 0 else None, "status": status, "reason": reason}
+    return {
+        "rc": max(code, 0),
+        "signal": -code if code < 0 else None,
+        "status": status,
+        "reason": reason,
+        "said": watch.said,
+        "stepped": watch.stepped if watch.literal else None,
+        "stopped": len(stopped),
+        "oom_kills": None if kills is None else (kernel.oom_kills() or kills) - kills,
+        "busy": watch.busy(),
+    }
 
 
 def write_whole(path, text):
@@ -192,26 +307,31 @@ def main():
         sys.exit("scalebook: refused: %s" % error)
     local = rank % args.processes
     name = node if local == 0 else "%s.%d" % (node, local)
-    log = Log(os.path.join(directory, name + ".log"))
-    about = {"node": node, "task_index": int(env["TASK_INDEX"]), "host": socket.gethostname()}
-    log.event(event="start", run=env["SCALEBOOK_RUN"], pid=os.getpid(), **about)
+    about = {"node": node, "task_index": int(env["TASK_INDEX"]), "rank": rank, "host": socket.gethostname()}
+    try:
+        limits = read_limits(directory)
+        log = Log(os.path.join(directory, name + ".log"))
+        log.event(event="start", run=env["SCALEBOOK_RUN"], pid=os.getpid(), **about)
+    except OSError as error:
+        sys.exit("scalebook: failed: %s: %s: %s" % (node, error.filename or directory, error.strerror))
     try:
         if local == 0:
             check_port(int(env["PORT"]))
-        ended = run(directory, env, log)
+        ended = run(directory, env, limits, log)
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
         sys.stderr.write("scalebook: refused: %s\n" % error)
     record = dict(about, event="exit", started=started, ended=time.time(), lines=log.lines, **ended)
     record["seconds"] = round(time.monotonic() - clock, 3)
     try:
+        log.free_reserve()
         log.event(**record)
         write_whole(
             os.path.join(directory, "exit.json" if local == 0 else name + ".exit.json"),
             json.dumps(record, sort_keys=True) + "\n",
         )
     except OSError as error:
-        sys.exit("scalebook: failed: %s: %s" % (error.filename or directory, error.strerror))
+        sys.exit("scalebook: failed: %s: %s: %s" % (node, error.filename or directory, error.strerror))
     sys.exit(0 if ended["status"] == "exited" and ended["rc"] == 0 else ended["rc"] or 1)
 
 

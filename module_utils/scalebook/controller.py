@@ -1,0 +1,73 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs a campaign, so that a second controller can tell whether the first is still there."""
+
+from __future__ import annotations
+
+import getpass
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def identity() -> dict[str, Any]:
+    """Return this ansible-playbook: host, process, and what tells it from a later process of the same number.
+
+    `id` is all of that as one word.  Ansible runs tasks in children; the process is their parent.
+    """
+    parent = multiprocessing.parent_process()
+    pid = os.getpid() if parent is None or parent.pid is None else parent.pid
+    about: dict[str, Any] = {
+        "host": socket.gethostname(),
+        "machine": _text("/etc/machine-id"),
+        "boot": _text("/proc/sys/kernel/random/boot_id"),
+        "namespace": _link("/proc/self/ns/pid"),
+        "pid": pid,
+        "started": _start_of(pid),
+    }
+    return {
+        **about,
+        "id": ":".join(str(value) for value in about.values()),
+        "user": getpass.getuser(),
+        "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+    }
+
+
+def gone(holder: Mapping[str, Any]) -> bool:
+    """Tell whether the controller `holder` (an identity) has certainly ended.
+
+    Of another host, or another container on this one, nothing can be known: not gone.
+    """
+    here = identity()
+
+    def same(*keys: str) -> bool:
+        return all(here[key] and holder.get(key) == here[key] for key in keys)
+
+    if same("boot", "namespace"):
+        return _start_of(int(holder.get("pid") or 0)) != holder.get("started")
+    # The same machine was booted since.
+    return same("host", "machine") and bool(here["boot"]) and holder.get("boot") != here["boot"]
+
+
+def _start_of(pid: int) -> str | None:
+    """Return when a process was started, in ticks since boot; None when it is not there or a zombie."""
+    fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
+    return fields[19] if len(fields) > 19 and fields[0] not in ("Z", "X") else None
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:  # no Linux, or no such process
+        return ""
+
+
+def _link(path: str) -> str:
+    try:
+        return str(Path(path).readlink())
+    except OSError:  # no Linux
+        return ""

@@ -1,0 +1,51 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Results of a run's Ansible tasks -> what the record needs of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Result = Mapping[str, Any]
+
+
+def gang_end(result: Result) -> dict[str, Any]:
+    """Return run_gang's answer; where there is none, the same shape from what became of the task.
+
+    `unreachable` says that the controller lost the first node while the gang ran.
+    """
+    if result.get("rc") == 0:
+        try:
+            return dict(json.loads(result.get("stdout") or ""))
+        except ValueError:  # cut short: the first node's machine went down
+            pass
+    said = str(result.get("stderr") or "") + str(result.get("msg") or "")
+    rc = int(result.get("rc") or 0) or 255
+    return {"rc": rc, "seconds": 0, "stderr": said, "unreachable": bool(result.get("unreachable"))}
+
+
+def trouble(
+    hosts: Sequence[str], written: Sequence[Result], cleared: Sequence[Result]
+) -> dict[str, dict[str, str]]:
+    """Return `{"lost": {host: why}, "unwritten": {host: why}}` from two tasks' results on `hosts`.
+
+    A host that cannot be reached after the gang has ended is lost.  One that answers but could not
+    write its jobs is not: its disk is full, say.
+    """
+    lost = {
+        name: _last_line(result)
+        for name, result in zip(hosts, cleared, strict=True)
+        if result.get("unreachable")
+    }
+    unwritten = {
+        name: _last_line(result)
+        for name, result in zip(hosts, written, strict=True)
+        if name not in lost and "made" not in result and not result.get("unreachable")
+    }
+    return {"lost": lost, "unwritten": unwritten}
+
+
+def _last_line(result: Result) -> str:
+    return (str(result.get("msg") or "").strip().splitlines() or [""])[-1].strip()

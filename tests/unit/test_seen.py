@@ -1,0 +1,40 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What Ansible's own results say of a run, where run_gang and run_node could say nothing."""
+
+from ansible.module_utils.scalebook.seen import gang_end, trouble
+
+
+def test_the_answer_of_run_gang_is_taken_as_it_is():
+    assert gang_end({"rc": 0, "stdout": '{"rc": 3, "seconds": 1.5}'}) == {"rc": 3, "seconds": 1.5}
+
+
+def test_a_first_node_that_was_lost_is_told_from_one_that_failed():
+    gang = gang_end({"unreachable": True, "msg": "Failed to connect: Connection timed out"})
+    assert (gang["rc"], gang["unreachable"]) == (255, True)
+    assert "timed out" in gang["stderr"]
+
+
+def test_a_run_gang_that_failed_says_why():
+    gang = gang_end({"rc": 1, "stderr": "scalebook: the lock is another's"})
+    assert (gang["rc"], gang["unreachable"], gang["stderr"]) == (1, False, "scalebook: the lock is another's")
+
+
+def test_half_an_answer_is_no_success():
+    assert gang_end({"rc": 0, "stdout": '{"rc": 0, "sec'})["rc"] == 255
+
+
+def test_a_node_that_no_longer_answers_is_lost():
+    cleared = [{"rc": 0}, {"unreachable": True, "msg": "Failed:\nssh: No route to host"}]
+    assert trouble(["NODE1", "NODE2"], [{"made": ["/a"]}, {"made": ["/b"]}], cleared) == {
+        "lost": {"NODE2": "ssh: No route to host"},
+        "unwritten": {},
+    }
+
+
+def test_a_node_that_could_not_write_its_job_is_not_lost():
+    written = [{"msg": "cannot write the job of /w: No space left on device"}]
+    assert trouble(["NODE1"], written, [{"rc": 0}]) == {
+        "lost": {},
+        "unwritten": {"NODE1": "cannot write the job of /w: No space left on device"},
+    }
