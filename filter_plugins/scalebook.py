@@ -15,7 +15,16 @@ from ansible.utils.vars import load_extra_vars
 # Ansible packs module_utils for modules only; a filter has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook import controller, jobs, pythons, seen, turns  # noqa: E402
+from ansible.module_utils.scalebook import (  # noqa: E402
+    controller,
+    inputs,
+    jobs,
+    knobs,
+    preflight,
+    pythons,
+    seen,
+    turns,
+)
 
 
 def nodes(hosts, device):
@@ -34,13 +43,19 @@ def nodes(hosts, device):
         actor = hosts[acts[index]]
         address = "127.0.0.1" if local[index] else str(host.get("ansible_host", names[index]))
         gpus = int(actor.get("__campaign_found", 0)) if device == "gpu" else 0
+        try:
+            machine = inputs.check_address(address, names[index])
+            listens = inputs.check_address(str(host.get("node_address", address)), names[index])
+            slots = inputs.check_slots(host)
+        except ValueError as error:
+            raise AnsibleFilterError(str(error)) from error
         found.append(
             {
                 "name": names[index],
                 "host": names[acts[index]],
-                "address": str(host.get("node_address", address)),
-                "slots": gpus or int(host.get("slots", 1)),
-                "machine": "localhost" if local[index] else address,
+                "address": listens,
+                "slots": gpus or slots,
+                "machine": "localhost" if local[index] else machine,
                 "work": actor.get("__campaign_place"),
             }
         )
@@ -53,6 +68,18 @@ def extra_variables(loader):
     from ansible.parsing.dataloader import DataLoader
 
     return sorted(load_extra_vars(DataLoader())) if context.CLIARGS.get("extra_vars") else []
+
+
+def knob_problem(raw, workload, given, roles, readers):
+    """Return what is wrong with the knobs as they came, "" when nothing is; see knobs.read_knobs."""
+    try:
+        knobs.check_names(given, roles, readers)
+        # What depends on the device or the nodes is for the plan, which knows them.
+        knobs.read_knobs(raw, workload, next(iter(workload["models"])))
+        knobs.safe_name("campaign", raw.get("campaign") or "unnamed")
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def role_directories(paths, having="tasks/main.yml"):
@@ -118,6 +145,7 @@ class FilterModule:
             "scalebook_nodes": nodes,
             "scalebook_roles": role_directories,
             "scalebook_extra_variables": extra_variables,
+            "scalebook_knob_problem": knob_problem,
             "scalebook_jobs": make_jobs,
             "scalebook_job_dirs": job_dirs,
             "scalebook_local_logs": local_logs,
@@ -134,4 +162,7 @@ class FilterModule:
             "scalebook_python_choice": python_choice,
             "scalebook_python_missing": lambda output: not pythons.found(output),
             "scalebook_python_apt": pythons.has_apt,
+            "scalebook_finding": preflight.sentence,
+            "scalebook_machines": preflight.machines,
+            "scalebook_preflight_ask": preflight.ask,
         }

@@ -13,6 +13,7 @@ from typing import Any
 from ansible.module_utils.scalebook.knobs import KnobError, read_knobs, safe_name
 
 SCHEMA = 1
+MOST_RUNS = 100_000  # at a minute each that is two months
 IDENTITY = (
     *("framework", "model", "dtype", "xla", "bsz", "nodes", "gpus"),
     *("accumulation", "device", "warmup", "window", "settings"),
@@ -86,6 +87,16 @@ def plan(
         )
     if knobs["gpus"] and min(knobs["gpus"]) > slots:
         raise KnobError(f"gpus={_text(knobs['gpus'])}: allowed are 1 to {slots}, what each node has")
+
+    size = knobs["repeats"]
+    for axis in (
+        *(knobs[name] for name in ("dtype", "xla", "bsz")),
+        knobs["nodes"] or [1],
+        knobs["gpus"] or [1],
+    ):
+        size *= len(axis)
+    if size > MOST_RUNS:
+        raise KnobError(f"these values make {size} runs or more; allowed are {MOST_RUNS}")
 
     cases: list[dict[str, Any]] = []
     skipped: list[dict[str, Any]] = []

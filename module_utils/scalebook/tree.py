@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,6 +28,9 @@ from ansible.module_utils.scalebook.workload import Workload, compile_workload
 
 CHECKSUM_LIMIT = 4 << 20
 """Imported logs up to this size always get a sha256; larger ones on demand, since it reads them whole."""
+
+MOST_FILES = 20_000
+"""Files of one tree: a campaign has some hundreds, and a million would fill the memory."""
 
 OVERRIDES = ("xla", "accumulation", "warmup", "window", "device")
 """What the names of a DLPerf tree do not tell."""
@@ -125,9 +129,10 @@ def find_logs(
     """Return the logs below `root` in the order of their cases, and what else lies there and why not."""
     try:
         real = root.resolve(strict=True)
-        folders = sorted(os.scandir(real), key=lambda entry: entry.name)
+        folders = _entries(real, 0)
     except OSError as exc:
         raise TreeError(f"{root}: {exc.strerror}") from None
+    count = len(folders)
     found: list[tuple[tuple[Any, ...], Found]] = []
     unread: list[dict[str, str]] = []
     taken: dict[tuple[str, int], str] = {}
@@ -147,10 +152,11 @@ def find_logs(
             continue
         nodes, gpus = int(match[1]), int(match[2])
         try:
-            files = sorted(os.scandir(folder.path), key=lambda entry: entry.name)
+            files = _entries(folder.path, count)
         except OSError as exc:
             skip(place, f"cannot be read: {exc.strerror}")
             continue
+        count += len(files)
         for file in files:
             source = f"{place}/{file.name}"
             named = _FILE.fullmatch(file.name)
@@ -190,6 +196,15 @@ def find_logs(
             order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
             found.append((order, Found(file.path, source, case, repeat, status.st_size)))
     return [item for _, item in sorted(found, key=lambda pair: pair[0])], unread
+
+
+def _entries(path: str | os.PathLike[str], before: int) -> list[os.DirEntry[str]]:
+    """Return what is in a directory by name; raises TreeError when there is too much, with `before`."""
+    with os.scandir(path) as scan:
+        entries = list(islice(scan, MOST_FILES + 1))
+    if before + len(entries) > MOST_FILES:
+        raise TreeError(f"{path}: more than {MOST_FILES} files up to here; import a part of them at a time")
+    return sorted(entries, key=lambda entry: entry.name)
 
 
 def _leads_out(entry: os.DirEntry[str], root: Path) -> bool:

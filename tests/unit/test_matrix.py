@@ -166,3 +166,8 @@ def test_the_plan_as_text_says_what_is_measured_already():
 
 def test_the_plan_as_text_warns_when_there_will_be_no_speedup():
     assert "speedups will be n/a" in describe(plan({"nodes": 2, "gpus": 8}, WORKLOAD, cluster(2), "f", "gpu"))
+
+
+def test_more_runs_than_anybody_waits_for_are_refused():
+    with pytest.raises(KnobError, match="make 200000 runs or more; allowed are 100000"):
+        plan({"bsz": list(range(1, 201)), "repeats": 1000}, WORKLOAD, cluster(2), "tf2_bert", "cpu")
