@@ -3,12 +3,14 @@
 """bench.yml from the command to the records, with real gangs of a scripted trainer on local nodes."""
 
 import json
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 import ansible_runner
 import pytest
+from ansible.module_utils.scalebook import proof
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {
@@ -154,7 +156,11 @@ def test_the_two_readings_of_the_clock_agree(resumed):
 def test_the_record_says_where_it_was_measured(resumed):
     provenance = json.loads((resumed[0] / "results/test/provenance.json").read_text())
     assert set(provenance["nodes"]) == {"NODE1", "NODE2", "NODE3", "NODE4"}
-    assert provenance["nodes"]["NODE1"]["cores"] > 0
+    about = provenance["nodes"]["NODE1"]
+    assert about["cores"] > 0
+    assert about["mpi"].startswith("Open MPI 4.")
+    assert re.fullmatch("[0-9a-f]{64}", about["script"])
+    assert [key for key in proof.KEYS if key not in about] == []
 
 
 def test_the_report_is_there(resumed):
