@@ -17,6 +17,7 @@ ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent 
 
 from ansible.module_utils.scalebook import (  # noqa: E402
     controller,
+    horovod,
     inputs,
     jobs,
     knobs,
@@ -136,6 +137,22 @@ def python_choice(output, core):
     return pythons.choice(core, pythons.found(output))
 
 
+def horovod_environment(version, framework, operations):
+    """See horovod.build_environment."""
+    try:
+        return horovod.build_environment(version, framework, operations)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def horovod_lacking(text, wanted):
+    """Return what a build lacks of `wanted`, from the output of `horovodrun --check-build`."""
+    try:
+        return horovod.lacking(horovod.read_check_build(text), wanted)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
 class FilterModule:
     """The filters of the playbooks and roles."""
 
@@ -165,4 +182,6 @@ class FilterModule:
             "scalebook_finding": preflight.sentence,
             "scalebook_machines": preflight.machines,
             "scalebook_preflight_ask": preflight.ask,
+            "scalebook_horovod_environment": horovod_environment,
+            "scalebook_horovod_lacking": horovod_lacking,
         }

@@ -11,6 +11,7 @@ from pathlib import Path
 import ansible_runner
 import pytest
 from ansible.module_utils.scalebook import proof
+from local_nodes import turn
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {
@@ -58,7 +59,8 @@ def mpirun(tmp_path_factory):
     """Install Open MPI on the local nodes; the scripted trainer needs nothing else."""
     for node in (ROOT / ".scalebook/work").glob("NODE?"):
         shutil.rmtree(node / "test", ignore_errors=True)
-    played = play("provision.yml", tmp_path_factory.mktemp("provision"), "framework=scripted")
+    with turn():
+        played = play("provision.yml", tmp_path_factory.mktemp("provision"), "framework=scripted")
     assert played.rc == 0, played.failures
 
 
