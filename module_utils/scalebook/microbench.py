@@ -201,6 +201,10 @@ _BENCHMARKS = {
 }
 
 
+def _label(key: Key) -> str:
+    return f"{_BENCHMARKS[key[0]]}, {_NAMES[key[1]]}"
+
+
 def chart(columns: Sequence[Column]) -> str:
     """Return «theory and measured» as SVG: a bar per operation and device, its end at the share of theory.
 
@@ -219,7 +223,7 @@ def chart(columns: Sequence[Column]) -> str:
         ]
         if not bars:
             continue
-        label = f"{_BENCHMARKS[key[0]]}, {_NAMES[key[1]]}"
+        label = _label(key)
         middle = y + len(bars) * (BAR + 2) / 2 + 3
         body.append(
             f'<text class="legend" x="{LABEL - 10}" y="{middle:.0f}" text-anchor="end">{label}</text>'
@@ -280,6 +284,14 @@ def page(
         parts.append(
             f"\nShapes: {result['size']}, made to see that all of it runs; not those of the others.\n"
         )
+    theory = columns[0]["theory"]
+    for key, value in columns[0]["figures"].items():
+        if value > theory.get(key, value):
+            cause = "the peak in data/gpus.csv may be another device's"
+            if key[0] == "vector":
+                cause = "the longest vector of the published table fits into this device's cache"
+            figures = f"{figure(value)} of {figure(theory[key])} TFLOP/s"
+            parts.append(f"\nMore than the theory: {_label(key)}, {figures}; {cause}.\n")
     lost = [row for row in result["measurements"] if row["tflops"] is None]
     for row in lost:
         shape = ", ".join(f"{name} {value}" for name, value in row["shape"].items())

@@ -160,6 +160,12 @@ def test_the_page_names_what_was_not_measured(measured):
     assert "Not measured: bert forward, batch 128, seq 512, hidden 1024: out of memory." in page
 
 
+def test_more_than_the_theory_is_told_with_the_likely_cause():
+    fast = compute("NVIDIA H200", [row("vector", "fp32", 0.642, n=1 << 22)])
+    page = microbench.page(fast, [microbench.measured(fast, gpus())], None, True)
+    assert "More than the theory: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in page
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

@@ -69,9 +69,9 @@ class Norm(nn.Module):
 
     def forward(self, x):
         """[..., hidden] -> same."""
-        return functional.layer_norm(x.float(), self.weight.shape, self.weight, self.bias, NORM_EPSILON).to(
-            x.dtype
-        )
+        # The weights are fp32 already, unless a library like DeepSpeed has cast the model.
+        weight, bias = self.weight.float(), self.bias.float()
+        return functional.layer_norm(x.float(), weight.shape, weight, bias, NORM_EPSILON).to(x.dtype)
 
 
 class Embedding(nn.Module):

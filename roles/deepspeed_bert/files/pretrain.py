@@ -1,0 +1,185 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Pretrain role torch_bert's BERT with DeepSpeed: one process per device, under DeepSpeed's launcher.
+
+DeepSpeed itself prints the steps, its engine's throughput timer at every optimizer step from the third on.
+Lines of ours begin with DEEPSPEED_BERT; rank 0 says what is to be believed before the figures: world size,
+nodes, backend, batch, dtype, and at the end that the losses were numbers and the ranks hold the same weights.
+Model, data and optimizer are torch_bert's, whose files lie beside this one.
+"""
+
+import argparse
+import ctypes
+import gc
+import math
+import os
+import signal
+import socket
+import sys
+
+# A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import about  # noqa: E402
+import attention  # noqa: E402
+import deepspeed  # noqa: E402
+import optim  # noqa: E402
+import sizes  # noqa: E402
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+from model import Bert  # noqa: E402
+
+from data import Loader  # noqa: E402
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def say(**values):
+    """One line of ours on standard output."""
+    print("DEEPSPEED_BERT " + " ".join("%s=%s" % pair for pair in values.items()), flush=True)
+
+
+def arguments():
+    """The command line; every value that decides a measurement is named here."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--local_rank", type=int, default=0, help="given by DeepSpeed's launcher")
+    parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
+    parser.add_argument("--model", choices=sorted(sizes.MODELS), required=True)
+    parser.add_argument("--dtype", choices=sorted(DTYPES), required=True)
+    parser.add_argument("--data", required=True, help="directory of the arrays, one per vocabulary below it")
+    parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
+    parser.add_argument("--accumulation", type=int, required=True)
+    parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--zero-stage", type=int, choices=[0, 1, 2], default=0)
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
+    parser.add_argument("--rate-warmup", type=int, default=100, help="steps until the full learning rate")
+    parser.add_argument("--decay", type=float, default=0.01)
+    parser.add_argument("--clip", type=float, default=1.0)
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--seed", type=int, default=2020)
+    return parser.parse_args()
+
+
+def settings(args):
+    """DeepSpeed's configuration. Its default level of logging would hide the throughput."""
+    return {
+        "train_micro_batch_size_per_gpu": args.batch,
+        "gradient_accumulation_steps": args.accumulation,
+        "steps_per_print": 1,
+        "log_level": "info",
+        "gradient_clipping": args.clip,
+        "zero_optimization": {"stage": args.zero_stage},
+        "fp16": {"enabled": args.dtype == "fp16", "loss_scale": 0},
+        "bf16": {"enabled": args.dtype == "bf16"},
+        "scheduler": {
+            "type": "WarmupLR",
+            "params": {
+                "warmup_min_lr": 0.0,
+                "warmup_max_lr": args.learning_rate,
+                "warmup_num_steps": args.rate_warmup,
+                "warmup_type": "linear",
+            },
+        },
+    }
+
+
+def join(args):
+    """Form the group; returns this process' device."""
+    # What torch_bert's `about` reads is torchrun's; this launcher calls it otherwise.
+    os.environ.setdefault("GROUP_RANK", os.environ.get("CROSS_RANK", "0"))
+    if args.device == "gpu":
+        device = torch.device("cuda", args.local_rank)
+        torch.cuda.set_device(device)
+        torch.set_float32_matmul_precision("high")
+        deepspeed.init_distributed("nccl")
+        return device
+    # Else DeepSpeed compiles a library of its own for minutes, and hangs where a compilation was interrupted.
+    deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
+    deepspeed.init_distributed("gloo")
+    return torch.device("cpu")
+
+
+def introduce(args, device):
+    """Lines on what takes part: of rank 0 what must be believed, of each node's first process its place."""
+    nodes = about.nodes()
+    if dist.get_rank() == 0:
+        world = dist.get_world_size()
+        say(world_size=world, nodes=nodes, backend=dist.get_backend(), zero_stage=args.zero_stage)
+        say(
+            batch=args.batch,
+            accumulation=args.accumulation,
+            global_batch=args.batch * args.accumulation * world,
+        )
+        say(dtype=args.dtype, model=args.model)
+        say(deepspeed=deepspeed.__version__)
+    if args.local_rank == 0:
+        say(node_rank=os.environ["GROUP_RANK"], host=socket.gethostname())
+        for line in about.software(device):
+            say(**line)
+
+
+def agree(model, device):
+    """Whether all ranks hold the same weights: gradients were really summed."""
+    total = torch.stack([p.detach().double().sum() for p in model.parameters()]).sum().to(device)
+    low, high = total.clone(), total.clone()
+    dist.all_reduce(low, dist.ReduceOp.MIN)
+    dist.all_reduce(high, dist.ReduceOp.MAX)
+    return low.item() == high.item()
+
+
+def train(args, engine, loader):
+    """All optimizer steps; returns the losses of the first and the last micro-step."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    first = loss = None
+    for _ in range(args.steps * args.accumulation):
+        batch, keys = next(loader)
+        loss = engine(batch, keys)
+        if first is None:
+            first = loss.item()
+        engine.backward(loss)
+        engine.step()
+    return first, loss.item()
+
+
+def main():
+    """Form the group, train, and say what came of it."""
+    args = arguments()
+    device = join(args)
+    introduce(args, device)
+    rank, world = dist.get_rank(), dist.get_world_size()
+    size = sizes.MODELS[args.model]
+    dtype = DTYPES[args.dtype]
+    directory = os.path.join(args.data, str(size["vocabulary"]))
+    seq, _ = about.shape(directory)
+    attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
+    torch.manual_seed(args.seed)  # the same weights everywhere
+    model = Bert(size, dtype, attend, args.dropout)
+    torch.manual_seed(args.seed + rank)  # dropout differs
+    sites = model.sites
+    model = model.to(device)
+    engine, *_ = deepspeed.initialize(
+        model=model,
+        optimizer=optim.make("adamw", model, args.learning_rate, args.decay, True),
+        config=settings(args),
+    )
+    loader = Loader(directory, args.batch, sites, rank, world, args.seed, device)
+    first, last = train(args, engine, loader)
+    if not (math.isfinite(first) and math.isfinite(last)):
+        sys.exit("the loss on rank %d went from %s to %s" % (rank, first, last))
+    if not agree(engine.module, device):
+        sys.exit("the ranks hold different weights: the gradients were not summed")
+    if rank == 0:
+        if args.device == "gpu":
+            say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
+        say(loss_first="%.4f" % first, loss_last="%.4f" % last, loss="finite")
+        say(steps_done=engine.global_steps, skipped=engine.skipped_steps)
+        say(weights="agree", end="true")
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
