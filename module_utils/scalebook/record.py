@@ -277,7 +277,7 @@ def _gaps(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[str]:
         stride = min(strides)
         lost = sorted(set(range(steps[0], end, stride)) - set(steps))
         notes.append(f"{node['log']}: {len(lost)} steps of the window are not logged, the first is {lost[0]}")
-    if node["rates"]:
+    if any(rate is not None for rate in node["rates"] or ()):
         rates = len(throughput.window_rates(node, case))
         logged = sum(begin < step <= end for step in node["steps"])
         if logged % rates if rates else logged:

@@ -90,6 +90,11 @@ def test_a_log_of_2020_is_read_by_its_stamps_since_its_figure_is_a_running_mean(
     assert measured["second"] is None
 
 
+def test_a_form_of_the_line_without_a_rate_of_the_step_is_no_gap(tmp_path):
+    path = written(tmp_path, [timer(step, 100 * step, "SamplesPerSec=147.8") for step in range(3, 13)])
+    assert record(path)["notes"] == []
+
+
 @pytest.mark.parametrize(
     "rest",
     [
