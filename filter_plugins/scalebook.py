@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook import (  # noqa: E402
     pythons,
     seen,
     turns,
+    urls,
 )
 
 
@@ -174,6 +175,8 @@ class FilterModule:
             "scalebook_remark": turns.remark,
             "scalebook_controller": identity,
             "scalebook_gone": controller.gone,
+            "scalebook_redact": urls.redact,
+            "scalebook_secret": urls.has_secret,
             "scalebook_python_script": pythons.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -60,34 +60,74 @@ def found(pattern, *endings, flags=re.IGNORECASE):
     return [f"{place}: {line.strip()}" for place, line, _ in lines_of(*endings) if search(line)]
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"StrictHostKeyChecking[\s=:'\"]+(no|off|accept-new)\b",
-        r"UserKnownHostsFile[\s=:'\"]+/dev/null",
-        r"host_key_checking[\s=:'\"]+(false|no|off|0)\b",
-        r"(ssh|paramiko)_host_key_(auto_add|checking)[\s=:'\"]+(true|false|no)\b",
+# What would take a host for the right one unseen, each with lines that do.
+WEAK_HOST_KEYS = {
+    r"StrictHostKeyChecking[\s=:'\"]+(no|off|accept-new)\b": [
+        "ssh -o StrictHostKeyChecking=no NODE1",
+        "  StrictHostKeyChecking accept-new",
+        "options = {'StrictHostKeyChecking': 'off'}",
     ],
-)
+    r"UserKnownHostsFile[\s=:'\"]+(/dev/null|none)\b": ["ansible_ssh_args: -o UserKnownHostsFile=/dev/null"],
+    r"host_key_checking[\s=:'\"]+(false|no|off|0)\b": [
+        "host_key_checking = False",
+        "ANSIBLE_HOST_KEY_CHECKING=False ansible-playbook provision.yml",
+        "ANSIBLE_HOST_KEY_CHECKING: '0'",
+    ],
+    r"(ssh|paramiko)_host_key_(auto_add|checking)[\s=:'\"]+(true|false|no)\b": [
+        "ansible_ssh_host_key_checking: no"
+    ],
+    r"ssh-keyscan\b.*(>|\btee\b)": [
+        "ssh-keyscan NODE1 >> ~/.ssh/known_hosts",
+        "key: \"{{ lookup('pipe', 'ssh-keyscan ' ~ host ~ ' | tee known_hosts') }}\"",
+    ],
+    r"(AutoAddPolicy|WarningPolicy)\b": ["client.set_missing_host_key_policy(paramiko.AutoAddPolicy())"],
+    r"VerifyHostKeyDNS[\s=:'\"]+yes\b": ["VerifyHostKeyDNS yes"],
+}
+# What would install what nobody signed, or from nobody knows whom.
+UNSIGNED = {
+    r"\btrusted[=:]\s*yes": ["deb [trusted=yes] http://mirror/ubuntu bionic main", "Trusted: yes"],
+    r"--?allow-(unauthenticated|insecure|weak)": ["apt-get install --allow-unauthenticated libnccl2"],
+    r"Allow(Unauthenticated|Insecure\w*|Weak\w*)[\s=:'\"]+(true|yes|1)\b": [
+        'APT::Get::AllowUnauthenticated "true";',
+        "-oAcquire::AllowInsecureRepositories=1",
+    ],
+    r"allow_unauthenticated[\s=:]+(true|yes)": ["    allow_unauthenticated: true"],
+    r"(^|[^\w.])(ansible\.builtin\.)?apt_key\s*:|\bapt-key\s+(add|adv)": [
+        "  ansible.builtin.apt_key:",
+        "wget -qO- https://example.org/key | apt-key add -",
+        "apt-key adv --fetch-keys 7fa2af80.pub",
+    ],
+    r"disable_gpg_check[\s=:]+(true|yes)": ["disable_gpg_check: yes"],
+    r"validate_certs[\s=:]+(false|no)\b": ["    validate_certs: false"],
+    r"(curl|wget)\b.*(\s-k\b|--insecure|--no-check-certificate)": ["curl -k https://example.org"],
+    r"--trusted-host|trusted-host\s*=|PIP_TRUSTED_HOST=": ["pip install --trusted-host mirror torch"],
+    r"http\.sslVerify[\s=]+false|GIT_SSL_NO_VERIFY": [
+        "git -c http.sslVerify=false clone",
+        "GIT_SSL_NO_VERIFY=1",
+    ],
+    r"verify\s*=\s*False|_create_unverified_context|CERT_NONE": ["requests.get(url, verify=False)"],
+}
+
+
+def planted(patterns):
+    return [(pattern, line) for pattern, lines in patterns.items() for line in lines]
+
+
+@pytest.mark.parametrize("pattern", WEAK_HOST_KEYS)
 def test_no_file_weakens_host_key_checking(pattern):
     assert found(pattern) == []
 
 
-@pytest.mark.parametrize(
-    "pattern",
-    [
-        r"\btrusted=yes",
-        r"--?allow-(unauthenticated|insecure)",
-        r"allow_unauthenticated:\s*(true|yes)",
-        r"disable_gpg_check:\s*(true|yes)",
-        r"validate_certs:\s*(false|no)\b",
-        r"(curl|wget)\b.*(\s-k\b|--insecure|--no-check-certificate)",
-        r"--trusted-host",
-        r"http\.sslVerify[\s=]+false",
-    ],
-)
+@pytest.mark.parametrize("pattern", UNSIGNED)
 def test_no_file_takes_what_nobody_signed(pattern):
     assert found(pattern) == []
+
+
+@pytest.mark.parametrize(("pattern", "line"), planted(WEAK_HOST_KEYS) + planted(UNSIGNED))
+def test_a_planted_line_would_be_found(pattern, line, monkeypatch):
+    files = [*our_lines(), ("roles/node/tasks/planted.yml", ["---", line])]
+    monkeypatch.setattr(f"{__name__}.our_lines", lambda: files)
+    assert found(pattern) == [f"roles/node/tasks/planted.yml:2: {line.strip()}"]
 
 
 def test_no_task_ignores_errors():

@@ -97,3 +97,25 @@ def test_the_default_model_and_dtypes_of_a_workload_are_among_its_own(role):
 def test_a_workload_can_be_installed_and_prepared(role):
     assert (role / "tasks/main.yml").exists()
     assert (role / "tasks/prepare.yml").exists()
+
+
+FETCHING = {f"ansible.builtin.{module}" for module in ("get_url", "git", "uri", "apt_repository")}
+
+
+def tasks_of(listed):
+    """Yield every task of a list of tasks, those in blocks included."""
+    for task in listed or []:
+        yield task
+        for part in ("block", "rescue", "always"):
+            yield from tasks_of(task.get(part))
+
+
+@each(ROLES)
+def test_a_task_that_fetches_says_nothing_where_its_url_holds_a_secret(role):
+    talking = [
+        f"{path.name}: {task['name']}"
+        for path in (role / "tasks").glob("*.yml")
+        for task in tasks_of(load(path))
+        if FETCHING & task.keys() and "scalebook_secret" not in str(task.get("no_log"))
+    ]
+    assert talking == []
