@@ -119,7 +119,7 @@ def stand_in(tmp_path_factory):
 # -- order matters up to here: the nodes are bare ------------------------------------------------------
 
 
-@pytest.mark.parametrize("role", ["node", "proof", "nccl", "cuda"])
+@pytest.mark.parametrize("role", ["node", "proof", "python", "nccl", "cuda"])
 def test_the_role_passes_its_scenario_on_bare_nodes(role):
     run("molecule", "reset", "-s", role)  # or it believes nodes that are gone to be prepared
     done = run("molecule", "test", "-s", role)

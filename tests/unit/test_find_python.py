@@ -5,6 +5,7 @@
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,8 @@ def test_places_are_asked_in_the_order_given(machine):
         "home/.pyenv/versions/3.8.2/bin/python3.8",
         "home/miniconda3/bin/python3.8",
         "home/miniforge3/envs/tf/bin/python3.8",
+        "home/micromamba/envs/tf/bin/python3.8",
+        "home/.conda/envs/tf/bin/python3.8",
         "uv/cpython-3.8.20-linux-x86_64-gnu/bin/python3.8",
         "home/.local/share/uv/python/cpython-3.8.20-linux-x86_64-gnu/bin/python3.8",
     ],
@@ -74,6 +77,42 @@ def test_places_are_asked_in_the_order_given(machine):
 def test_an_interpreter_is_found_in_each_place(machine, path):
     path = machine.put(path)
     assert machine.find(["3.8"])["found"]["executable"] == path
+
+
+def test_an_environment_that_conda_noted_is_found_wherever_it_is(machine, tmp_path):
+    path = machine.put("projects/bert/env/bin/python3.8")
+    note = tmp_path / "home/.conda/environments.txt"
+    note.parent.mkdir(parents=True)
+    note.write_text(f"{tmp_path / 'gone'}\n{tmp_path / 'projects/bert/env'}\n")
+    found = machine.find(["3.8"])["found"]
+    assert (found["executable"], found["source"]) == (path, "conda")
+
+
+def test_an_interpreter_in_a_prefix_of_condas_shape_makes_environments_of_its_own(tmp_path):
+    """A real interpreter, moved as conda moves one: its prefix is where it lies, not where it was built."""
+    version = "%d.%d" % sys.version_info[:2]
+    base, prefix = Path(sys.base_prefix), tmp_path / "miniconda3/envs/tf"
+    (prefix / "bin").mkdir(parents=True)
+    shutil.copy2((base / "bin" / f"python{version}").resolve(), prefix / f"bin/python{version}")
+    (prefix / "lib").symlink_to(base / "lib")
+    environ = {"HOME": str(tmp_path), "LD_LIBRARY_PATH": str(base / "lib")}
+    question = json.dumps({"versions": [version], "search": ["conda"]})
+    asked = subprocess.run(
+        [sys.executable, SCRIPT, question], env=environ, capture_output=True, text=True, check=True
+    )
+    found = json.loads(asked.stdout)["found"]
+    assert (found["executable"], found["source"]) == (str(prefix / f"bin/python{version}"), "conda")
+    make = [found["executable"], "-I", "-m", "venv", "--without-pip", str(tmp_path / "venv")]
+    subprocess.run(make, env=environ, check=True)
+    tell = "import sys; print(sys.base_prefix)"
+    told = subprocess.run(
+        [tmp_path / "venv/bin/python", "-I", "-c", tell],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == str(prefix)
 
 
 def test_the_newest_patch_release_is_taken(machine):

@@ -66,18 +66,24 @@ def pyenv_candidates(version, environ):
 
 
 def conda_candidates(version, environ):
-    """The base and the environments of the conda installations in the usual places."""
+    """Bases and environments of conda: in the usual places, and where its own notes say."""
     home = environ.get("HOME", "/")
-    roots = []
+    roots = [environ.get("MAMBA_ROOT_PREFIX", "")]
     if environ.get("CONDA_EXE"):
         roots.append(os.path.dirname(os.path.dirname(environ["CONDA_EXE"])))
-    for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "conda"):
+    for name in ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba", "conda"):
         roots += [os.path.join(home, name), os.path.join("/opt", name)]
-    found = []
-    for root in roots:
-        found.append(os.path.join(root, "bin", "python" + version))
-        found += sorted(glob.glob(os.path.join(root, "envs", "*", "bin", "python" + version)))
-    return found + sorted(glob.glob(os.path.join(home, ".conda", "envs", "*", "bin", "python" + version)))
+    prefixes = []
+    for root in filter(None, roots):
+        prefixes += [root] + sorted(glob.glob(os.path.join(root, "envs", "*")))
+    prefixes += sorted(glob.glob(os.path.join(home, ".conda", "envs", "*")))
+    try:
+        # Every environment that conda made for this user, wherever it is.
+        with open(os.path.join(home, ".conda", "environments.txt"), encoding="utf-8") as stream:
+            prefixes += [line.strip() for line in stream if line.strip()]
+    except OSError:
+        pass  # no conda here, or one that has made none
+    return [os.path.join(prefix, "bin", "python" + version) for prefix in prefixes]
 
 
 def uv_candidates(version, environ, uv_dir):
