@@ -32,6 +32,8 @@ USUAL, PRIOR = 0.01, 8
 OTHERS = 12  # how much the scatter of the other rows counts, in degrees of freedom
 
 IDENTITY = (*GROUP_FIELDS, "nodes", "gpus")
+# Reports of before there were windows of an epoch do not say so.
+REQUIRED = (*(field for field in IDENTITY if field != "epoch_samples"), "label", "runs")
 # Variance of the median of n normal values, over that of one (n from 1); pi / 2n from there on.
 _MEDIAN = (1.0, 0.5, 0.449, 0.298, 0.287, 0.215, 0.210)
 
@@ -47,7 +49,7 @@ def check(document: Any) -> list[Mapping[str, Any]]:
     if document.get("schema") != 1:
         raise BaselineError(f"has schema {document.get('schema')!r}, this report reads 1")
     for row in document["rows"]:
-        if not isinstance(row, Mapping) or any(field not in row for field in (*IDENTITY, "label", "runs")):
+        if not isinstance(row, Mapping) or any(field not in row for field in REQUIRED):
             raise BaselineError("is no results.json of scalebook: a row lacks its case")
         try:
             rates = [run["rate"] for run in row["runs"]]

@@ -109,7 +109,7 @@ def read_knobs(raw: Mapping[str, Any], workload: Mapping[str, Any], device: str)
         "dtype": "fp32",
         "xla": False,
         "repeats": 3,
-        "accumulation": 1,
+        "accumulation": workload.get("accumulation", 1),
         "model": workload["models"][device],
         "force": False,
     }

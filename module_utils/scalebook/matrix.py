@@ -165,22 +165,36 @@ def _cases(
         for count in knobs["nodes"] or powers_of_two(node_count):
             # DLPerf's own table: one node is scaled over its GPUs, several nodes use all of theirs.
             for gpus in knobs["gpus"] or (powers_of_two(slots) if count == 1 else [slots]):
+                values = {"bsz": bsz, "nodes": count, "gpus": gpus, "accumulation": knobs["accumulation"]}
                 yield make_case(
                     {
                         "framework": framework,
                         "model": knobs["model"],
                         "dtype": dtype,
                         "xla": xla,
-                        "bsz": bsz,
-                        "nodes": count,
-                        "gpus": gpus,
-                        "accumulation": knobs["accumulation"],
+                        **values,
                         "device": device,
-                        "warmup": int(workload["warmup"]),
-                        "window": int(workload["window"]),
+                        **_steps(workload, values),
                         "settings": dict(workload.get("settings", {})),
                     }
                 )
+
+
+def _steps(workload: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, int]:
+    """Return the `warmup` and `window` of a case.
+
+    They are the workload's own, or where it declares `epoch_samples` the steps of its `epochs`: the last
+    one is the window, and the case says so.
+    """
+    if "epoch_samples" not in workload:
+        return {"warmup": int(workload["warmup"]), "window": int(workload["window"])}
+    samples = int(workload["epoch_samples"])
+    window = samples // (values["bsz"] * values["nodes"] * values["gpus"] * values["accumulation"])
+    return {
+        "warmup": (int(workload["epochs"]) - 1) * window,
+        "window": window,
+        "epoch_samples": samples,
+    }
 
 
 def _why_not(
@@ -199,6 +213,9 @@ def _why_not(
             wanted, there = case["gpus"] * len(sharing), int(sharing[0]["slots"])
             if wanted > there:
                 return f"needs {wanted} GPUs of one machine for {_many(len(sharing), 'node')}, it has {there}"
+    step = case["global_batch"] * case["accumulation"]
+    if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
+        return f"an epoch of {case['epoch_samples']} samples is no whole number of steps of {step}"
     if case["dtype"] not in workload["dtypes"][case["device"]] and not force:
         hint = workload.get("dtype_hints", {}).get(case["device"], {}).get(case["dtype"])
         return str(

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook import sanity, throughput
+from ansible.module_utils.scalebook import figures, sanity, throughput
 from ansible.module_utils.scalebook.clock import SECOND
 from ansible.module_utils.scalebook.ending import Node, Verdict, judge_ending, last_lines, one_line
 from ansible.module_utils.scalebook.logs import Log, LogError, open_log, read_log
@@ -53,6 +53,8 @@ def run_record(
     record["gang"] = {key: gang.get(key) for key in ("rc", "seconds", "started", "ended")} if gang else None
     record = _judged(record, verdict, read)
     record["notes"] += notes
+    if workload.get("figures") and read[0].log:
+        record["figures"] = figures.read(read[0].path, workload["figures"]["literal"])
     return record
 
 

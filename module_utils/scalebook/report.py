@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import baseline, dlperf, plot, published, scaling, stats, strong
+from ansible.module_utils.scalebook import baseline, dlperf, figures, plot, published, scaling, stats, strong
 
 SCHEMA = 1
 SHOWN = 10  # lines of one kind in the terminal; the page has them all
@@ -83,6 +83,7 @@ def build(
         "started": min((run["started"] for run in runs if run["started"]), default=None),
         **tables,
         "strong": strong.tabulate(tables["rows"]),
+        "figures": figures.tabulate(tables["rows"]),
         "baseline": {
             "name": before["name"],
             **baseline.compare(tables["rows"], before["rows"], before["limit"]),
@@ -238,6 +239,7 @@ def page(document: Document) -> dict[str, Any]:
         "started": document["started"],
         "groups": groups,
         "strong": [_strong(table) for table in document["strong"]],
+        "figures": [_figures(table) for table in document["figures"]],
         "baseline": _against(document),
         "compare": [_compared(entry) for entry in document["compare"]],
         "uncounted": _uncounted(document),
@@ -246,6 +248,22 @@ def page(document: Document) -> dict[str, Any]:
         "provenance": provenance_rows(document["provenance"] or {}),
         "resamples": stats.RESAMPLES,
         "enough": scaling.ENOUGH,
+    }
+
+
+def _figures(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the printed cells of what a framework says itself."""
+    return {
+        "framework": clean(table["framework"]),
+        "columns": [clean(name) for name in table["columns"]],
+        "rows": [
+            [
+                row["label"],
+                *(clean(row["values"].get(name, "")) for name in table["columns"]),
+                str(row["runs"]),
+            ]
+            for row in table["rows"]
+        ],
     }
 
 
@@ -319,6 +337,9 @@ def _place(entry: Mapping[str, Any]) -> str:
 
 def rule(group: Mapping[str, Any]) -> str:
     """Return how the throughput of `group` is measured, with its own step numbers."""
+    if group.get("epoch_samples"):
+        samples = group["epoch_samples"]
+        return f"{group['unit']}/s = {samples} / seconds of the last epoch, without the evaluation after it"
     first, last = group["warmup"], group["warmup"] + group["window"]
     accumulation = f" × {group['accumulation']} accumulation steps" if group["accumulation"] != 1 else ""
     return (

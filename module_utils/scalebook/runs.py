@@ -91,6 +91,7 @@ def digest(record: Mapping[str, Any], measure: Measure) -> dict[str, Any]:
         "source": record.get("source"),
         "last_lines": [str(line) for line in record.get("last_lines") or []],
         "started": (record.get("gang") or {}).get("started"),
+        "figures": {str(name): str(value) for name, value in dict(record.get("figures") or {}).items()},
         "steps": [],
     }
     if run["status"] != "ok":

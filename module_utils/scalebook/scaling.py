@@ -27,6 +27,7 @@ GROUP_FIELDS = (
     "accumulation",
     "warmup",
     "window",
+    "epoch_samples",
     "settings",
 )
 
@@ -68,7 +69,7 @@ def tabulate(
         groups.append(
             {
                 "id": f"g{index}",
-                **{field: own[0].get(field) for field in GROUP_FIELDS},
+                **{field: work(own[0], field) for field in GROUP_FIELDS},
                 "unit": table[0]["unit"],
                 "rows": [row["case"] for row in table],
             }
@@ -116,15 +117,20 @@ def word(group: Mapping[str, Any], field: str, plain: bool = True) -> str:
         return "" if plain and value == 1 else f"accumulation {value}"
     if field == "device":
         return "on CPU" if value == "cpu" else ("" if plain else f"on {str(value or 'unknown').upper()}")
-    if field in ("warmup", "window"):
-        return f"{field} {value}"
+    if field in ("warmup", "window", "epoch_samples"):
+        return f"{field.replace('_', ' ')} {value}" if value is not None else ""
     if field == "settings":
         return " ".join(f"{name}={each}" for name, each in sorted((value or {}).items()))
     return str(value)
 
 
 def _key(case: Mapping[str, Any]) -> str:
-    return json.dumps([case.get(field) for field in GROUP_FIELDS], sort_keys=True, default=str)
+    return json.dumps([work(case, field) for field in GROUP_FIELDS], sort_keys=True, default=str)
+
+
+def work(case: Mapping[str, Any], field: str) -> Any:
+    """Return `field` of a case as its group has it: the steps of an epoch follow from the batch."""
+    return None if field in ("warmup", "window") and case.get("epoch_samples") else case.get(field)
 
 
 def _order(case: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -148,7 +154,7 @@ def _row(case: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], expected: s
     planned = len(expected | {run["repeat"] for run in runs})
     row: Row = {
         "case": case["name"],
-        **{field: case.get(field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
+        **{field: work(case, field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
         "unit": next((run["unit"] for run in runs), "samples"),
         "status": "ok" if len(good) >= ENOUGH else ("provisional" if good else "incomplete"),
         "good": len(good),
@@ -168,6 +174,7 @@ def _row(case: Mapping[str, Any], runs: Sequence[Mapping[str, Any]], expected: s
                     "notes",
                 )
             }
+            | ({"figures": run["figures"]} if run.get("figures") else {})
             for run in good
         ],
         "outliers": [],

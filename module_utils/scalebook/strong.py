@@ -15,7 +15,7 @@ from typing import Any
 from ansible.module_utils.scalebook import dlperf, scaling, stats
 
 # What has to agree, beside the global batch.
-FIELDS = ("framework", "model", "device", "dtype", "xla", "warmup", "window", "settings")
+FIELDS = ("framework", "model", "device", "dtype", "xla", "warmup", "window", "epoch_samples", "settings")
 KEPT = ("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned")
 
 

@@ -18,6 +18,7 @@ EXPECTED = CASE_KEYS | {"task_index", "steps"}
 """What a sanity value can be compared with: a key of the case, the node's index, warmup + window."""
 
 _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
+_FIGURES_KEYS = {"literal"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 
@@ -90,6 +91,10 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         raise WorkloadError("log.time: give the format if and only if log.step has a group `time`")
     rate, scope = _rate(log, groups)
     first_node = _first_node(log, "log", False)
+    if "figures" in workload:
+        figures = _mapping(workload, "figures")
+        _known(figures, _FIGURES_KEYS, "figures")
+        _literal(figures, "figures")
     names = []
     sanity = []
     for index, rule in enumerate(workload.get("sanity") or ()):

@@ -20,8 +20,6 @@ REQUIRED = {
     "model_names",
     "dtypes",
     "xla",
-    "warmup",
-    "window",
 }
 REQUIRED |= {"log", "sanity", "oom"}
 
@@ -83,6 +81,7 @@ def test_what_a_role_exposes_bears_its_name(role):
 def test_a_workload_declares_what_the_contract_asks(role):
     workload = load(role / "vars/main.yml").get(f"{role.name}_workload", {})
     assert REQUIRED - set(workload) == set()
+    assert {"warmup", "window"} <= set(workload) or {"epochs", "epoch_samples"} <= set(workload)
     assert {"literal", "step"} <= set(workload["log"])
 
 
