@@ -29,6 +29,7 @@ _CONTACT = re.compile(
     r"|daemon on the following node|connection to .* (was closed|timed out)|No route to host",
     re.IGNORECASE,
 )
+_LOST_DAEMON = re.compile(r"Remote daemon: \S+ on node (\S+)")
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+)")
 
 
@@ -184,9 +185,12 @@ def _gang(
     rc = None if rc is None else int(rc)
     ours = [line for line in stderr if line.startswith("scalebook: ")]
     ended = ""
-    if rc:
+    lost = _LOST_DAEMON.search(" ".join(stderr))
+    if rc and lost:
+        ended = f"mpirun lost contact with {lost.group(1)}"
+    elif rc:
         said = (ours or stderr)[-1:]
-        ended = f"mpirun ended with exit code {rc}" + (f": {said[0]}" if said else "")
+        ended = f"mpirun {_exit({'status': 'exited', 'rc': rc})}" + (f": {said[0]}" if said else "")
     if silent and killed:
         rank, host, number = killed.groups()
         reason = f"run_node of rank {rank} on {host} {_exit({'signal': int(number)})}"

@@ -4,26 +4,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 Result = Mapping[str, Any]
 
 
-def gang_end(result: Result) -> dict[str, Any]:
+def gang_end(result: Result, members: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
     """Return run_gang's answer; where there is none, the same shape from what became of the task.
 
-    `unreachable` says that the controller lost the first node while the gang ran.
+    `unreachable` says that the controller lost the first node while the gang ran.  mpirun knows hosts by
+    the addresses it was given; here they get the names of `members`, the run's nodes.
     """
+    ended: dict[str, Any] = {}
     if result.get("rc") == 0:
-        try:
-            return dict(json.loads(result.get("stdout") or ""))
-        except ValueError:  # cut short: the first node's machine went down
-            pass
-    said = str(result.get("stderr") or "") + str(result.get("msg") or "")
-    rc = int(result.get("rc") or 0) or 255
-    return {"rc": rc, "seconds": 0, "stderr": said, "unreachable": bool(result.get("unreachable"))}
+        with contextlib.suppress(ValueError):  # cut short: the first node's machine went down
+            ended = dict(json.loads(result.get("stdout") or ""))
+    if not ended:
+        said = str(result.get("stderr") or "") + str(result.get("msg") or "")
+        rc = int(result.get("rc") or 0) or 255
+        ended = {"rc": rc, "seconds": 0, "stderr": said, "unreachable": bool(result.get("unreachable"))}
+    names = {node["address"]: node["name"] for node in members}
+    if len(names) < len(members):  # nodes of one machine share its address
+        return ended
+    stderr = str(ended.get("stderr") or "")
+    for address, name in names.items():
+        stderr = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\.?\w)", name, stderr)
+    unstarted = [names.get(address, address) for address in ended.get("unstarted") or ()]
+    return {**ended, "stderr": stderr, "unstarted": unstarted}
 
 
 def trouble(

@@ -82,9 +82,11 @@ FAULTS = {
     "short:NODE2:60": ("incomplete", "60"),
     "hang:NODE2:40": ("hung", "no output for 2 s"),
     "exit:NODE2:40": ("failed", "3"),
-    "oom:NODE2:40": ("oom", "memory"),  # the last: after it the case is skipped
+    "oom:NODE2:40": ("oom", "memory"),
 }
 """What NODE2 does in the first repeat, the second and so on, and what the record says of it."""
+
+REPEATS = len(FAULTS) + 1  # after the last NODE2 would be well
 
 
 @pytest.fixture(scope="module")
@@ -92,15 +94,15 @@ def interrupted(mpirun, tmp_path_factory):
     """A campaign in which NODE2 goes wrong in every run it takes part in."""
     root = tmp_path_factory.mktemp("interrupted")
     faults = ",".join(FAULTS)
-    played = bench(root, f"nodes=1,2 repeats={len(FAULTS)} campaign_stall=2 scripted_fault={faults}")
-    return played, {repeat: records(root, repeat) for repeat in range(1, len(FAULTS) + 1)}, root
+    played = bench(root, f"nodes=1,2 repeats={REPEATS} campaign_stall=2 scripted_fault={faults}")
+    return played, {repeat: records(root, repeat) for repeat in range(1, REPEATS + 1)}, root
 
 
 @pytest.fixture(scope="module")
 def resumed(interrupted):
     """The same campaign started again, NODE2 well; what ran out of memory is tried again by force alone."""
     root = interrupted[2]
-    return root, bench(root, f"nodes=1,2 repeats={len(FAULTS)} force=true")
+    return root, bench(root, f"nodes=1,2 repeats={REPEATS} force=true")
 
 
 @pytest.mark.parametrize(("repeat", "fault"), list(enumerate(FAULTS, start=1)))
@@ -112,6 +114,11 @@ def test_a_run_that_proves_nothing_is_not_counted(interrupted, repeat, fault):
     assert "NODE2" in record["reason"]
 
 
+def test_what_ran_out_of_memory_is_not_tried_again(interrupted):
+    record = interrupted[1][REPEATS]["2n1g"]
+    assert (record["status"], record["reason"]) == ("skipped", "batch 16 ran out of memory")
+
+
 def test_a_failed_run_costs_the_others_nothing(interrupted):
     assert {labels["1n1g"]["status"] for labels in interrupted[1].values()} == {"ok"}
     assert "1n1g" in interrupted[0].shown
@@ -119,12 +126,12 @@ def test_a_failed_run_costs_the_others_nothing(interrupted):
 
 def test_a_campaign_with_a_failed_run_fails_in_the_end(interrupted):
     assert interrupted[0].rc != 0
-    assert "7 runs of the campaign do not count" in interrupted[0].failures[-1]
+    assert "8 runs of the campaign do not count" in interrupted[0].failures[-1]
 
 
 def test_a_second_start_measures_only_what_is_missing(resumed):
-    assert "14 runs, 7 already measured" in resumed[1].shown
-    assert [res["status"] for res in resumed[1].of("bench_result")] == ["ok"] * 7
+    assert "16 runs, 8 already measured" in resumed[1].shown
+    assert [res["status"] for res in resumed[1].of("bench_result")] == ["ok"] * 8
     assert resumed[1].rc == 0
 
 
@@ -135,10 +142,10 @@ def test_what_a_failed_run_left_is_kept_aside(resumed):
 
 
 def test_a_finished_campaign_launches_nothing(resumed):
-    played = bench(resumed[0], f"nodes=1,2 repeats={len(FAULTS)}")
+    played = bench(resumed[0], f"nodes=1,2 repeats={REPEATS}")
     assert played.rc == 0
     assert played.of("bench_result") == []
-    assert "14 already measured" in played.shown
+    assert "16 already measured" in played.shown
 
 
 def test_every_node_had_its_own_task_index_and_port(resumed):

@@ -228,6 +228,17 @@ def test_a_gang_that_failed_without_a_culprit_is_a_failure(tmp_path):
     assert verdict(record) == ("failed", "mpirun ended with exit code 1: ORTE lost a daemon")
 
 
+def test_a_daemon_that_mpirun_lost_is_named(tmp_path):
+    stderr = "ORTE has lost communication with a remote daemon.\n  Remote daemon: [[617,0],2] on node NODE2\n"
+    record = run(tmp_path, node_log(), gang={**GANG, "rc": 205, "stderr": stderr})
+    assert verdict(record) == ("failed", "mpirun lost contact with NODE2")
+
+
+def test_a_killed_mpirun_is_named(tmp_path):
+    record = run(tmp_path, node_log(exits=VICTIM), gang={**GANG, "rc": 137, "stderr": ""})
+    assert verdict(record) == ("failed", "mpirun was ended by signal 9 (SIGKILL)")
+
+
 def test_a_gang_at_its_time_limit_hung(tmp_path):
     record = run(tmp_path, node_log(exits=VICTIM), gang={**GANG, "rc": 124})
     assert verdict(record) == ("hung", "mpirun ran past its time limit after 61.2 s")

@@ -2,11 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """What Ansible's own results say of a run, where run_gang and run_node could say nothing."""
 
+import json
+
 from ansible.module_utils.scalebook.seen import gang_end, trouble
 
+NODES = [{"name": "NODE1", "address": "10.11.0.2"}, {"name": "NODE2", "address": "10.11.0.20"}]
 
-def test_the_answer_of_run_gang_is_taken_as_it_is():
-    assert gang_end({"rc": 0, "stdout": '{"rc": 3, "seconds": 1.5}'}) == {"rc": 3, "seconds": 1.5}
+
+def answer(**said):
+    return {"rc": 0, "stdout": json.dumps(said)}
+
+
+def test_the_answer_of_run_gang_is_taken():
+    gang = gang_end(answer(rc=3, seconds=1.5))
+    assert (gang["rc"], gang["seconds"]) == (3, 1.5)
+
+
+def test_hosts_are_called_by_the_names_of_their_nodes():
+    gang = gang_end(
+        answer(rc=1, stderr="on node 10.11.0.20\n10.11.0.2: gone.", unstarted=["10.11.0.2"]), NODES
+    )
+    assert (gang["stderr"], gang["unstarted"]) == ("on node NODE2\nNODE1: gone.", ["NODE1"])
+
+
+def test_an_address_that_nodes_share_names_none_of_them():
+    shared = [{**node, "address": "127.0.0.1"} for node in NODES]
+    assert gang_end(answer(rc=1, stderr="127.0.0.1: gone"), shared)["stderr"] == "127.0.0.1: gone"
 
 
 def test_a_first_node_that_was_lost_is_told_from_one_that_failed():

@@ -1,0 +1,164 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The faults a campaign has to survive: how each is injected, what must be said of it, and when."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import link
+from .base import run as command
+from .campaign import WORK, Campaign
+from .processes import NodeView
+
+STALL = 8
+RENDEZVOUS = 30
+"""Seconds that the campaign of these faults allows for silence, and for the first step."""
+
+VARIABLES = {
+    "scripted_sync": True,
+    "scripted_step": 0.05,
+    "campaign_stall": STALL,
+    "campaign_rendezvous": RENDEZVOUS,
+    "campaign_timeout": 120,
+}
+
+Inject = Callable[[Campaign, NodeView], Any]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault that hits a run: what it does to a node, and the record that has to follow.
+
+    `limit` are the seconds from the fault to the record, `status` what the record may say ("ok": the
+    run survives it), `words` what its reason must name ({node} is the node's name), `nodes` which
+    numbers it may hit. After `lost`, the node is out of the campaign.
+    """
+
+    name: str
+    limit: float
+    status: tuple[str, ...]
+    words: tuple[str, ...]
+    inject: Inject
+    undo: Inject | None = None
+    nodes: tuple[int, ...] = (1, 2, 3)
+    lost: bool = False
+
+
+def _send(what: str, number: int = signal.SIGKILL) -> Inject:
+    def inject(_: Campaign, node: NodeView) -> None:
+        node.send(what, number)
+
+    return inject
+
+
+def _engine(verb: str) -> Inject:
+    def inject(campaign: Campaign, node: NodeView) -> None:
+        campaign.cluster.engine(verb, campaign.cluster.name(node.number))
+
+    return inject
+
+
+def _link(state: str) -> Inject:
+    def inject(campaign: Campaign, node: NodeView) -> None:
+        link.switch(campaign.cluster, node.number, state)
+
+    return inject
+
+
+def _flap(campaign: Campaign, node: NodeView) -> None:
+    link.switch(campaign.cluster, node.number, "down")
+    time.sleep(5)
+    link.switch(campaign.cluster, node.number, "up")
+
+
+def _fill(_: Campaign, node: NodeView) -> None:
+    fill(node.path(f"{WORK}/{node.name}/filler"))
+
+
+def _free(_: Campaign, node: NodeView) -> None:
+    node.path(f"{WORK}/{node.name}/filler").unlink(missing_ok=True)
+
+
+def fill(path: Path) -> None:
+    """Fill the file system of `path` to the last block."""
+    with contextlib.suppress(OSError), path.open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1 << 8, 1):
+            with contextlib.suppress(OSError):
+                while file.write(b"\0" * size):
+                    pass
+
+
+NODE_DIES = Fault("node dies", 15, ("failed",), ("{node} was lost",), _engine("kill"), lost=True)
+
+DURING_A_RUN = (
+    Fault("rank killed", 5, ("failed",), ("{node}", "SIGKILL"), _send("trainer")),
+    Fault("run_node killed", 5, ("failed",), ("{node}", "SIGKILL"), _send("run_node")),
+    Fault("mpirun killed", 5, ("failed",), ("mpirun", "SIGKILL"), _send("mpirun"), nodes=(1,)),
+    Fault("orted killed", 10, ("failed",), ("lost contact with {node}",), _send("orted"), nodes=(2, 3)),
+    Fault("rank hangs", STALL + 5, ("hung",), ("{node}", "SIGSTOP"), _send("trainer", signal.SIGSTOP)),
+    NODE_DIES,
+    Fault("link down", 20, ("failed",), ("{node} was lost",), _link("down"), _link("up"), lost=True),
+    Fault("link back after 5 s", 25, ("ok", "failed"), (), _flap, nodes=(1, 2, 3)),
+    Fault(
+        "node freezes",
+        STALL + 20,
+        ("failed",),
+        ("{node} was lost",),
+        _engine("pause"),
+        _engine("unpause"),
+        lost=True,
+    ),
+    Fault("disk full on a node", 5, ("failed",), ("{node}", "No space left on device"), _fill, _free),
+)
+
+
+def small_disks(campaign: Campaign, size: str = "4m") -> None:
+    """Give each node's job directories a file system so small that it can be filled in an instant."""
+    for node in campaign.nodes:
+        place = f"{WORK}/{node.name}"
+        node.path(place).mkdir(parents=True, exist_ok=True)
+        here = ["nsenter", "-t", str(node.pid), "-m"]
+        if command([*here, "mountpoint", "-q", place], check=False).returncode:
+            command([*here, "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place])
+
+
+def stub(node: NodeView, text: str) -> Callable[[], None]:
+    """Put `text` in the place of the node's trainer; return what puts it back."""
+    path = node.path(f"{WORK}/scripted_trainer.py")
+    before = path.read_bytes()
+    path.write_text(text)
+
+    def back() -> None:
+        path.write_bytes(before)
+
+    return back
+
+
+def refused_second(campaign: Campaign, log: Path, limit: float) -> tuple[float, int, str]:
+    """Start a second controller beside the first; return (seconds, exit status, what it said).
+
+    It is killed after `limit` seconds.
+    """
+    began = time.monotonic()
+    process = campaign.popen(log, campaign="second")
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(limit)
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGKILL)
+    return time.monotonic() - began, process.wait(), log.read_text(errors="replace")
+
+
+def problem_with(fault: Fault, node: NodeView, record: dict[str, Any]) -> str:
+    """Return what is wrong with the record of a run that `fault` hit on `node`, "" when nothing is."""
+    reason = str(record.get("reason"))
+    if record["status"] not in fault.status:
+        return f"{fault.name} on {node.name}: {record['status']}, {reason}"
+    missing = [word for word in fault.words if word.format(node=node.name) not in reason]
+    return f"{fault.name} on {node.name}: the reason does not name {missing[0]}: {reason}" if missing else ""

@@ -1,0 +1,90 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of a node, as the machine sees them: found by what they carry, never by name."""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+
+from .nodes import Cluster
+
+
+class NodeView:
+    """One node from outside: its processes and its files, while it lives."""
+
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        self.cluster = cluster
+        self.number = number
+        self.name = f"NODE{number}"
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look up the node's first process again: it is another one after a restart."""
+        data = self.cluster.engine.inspect("container", self.cluster.name(self.number)) or {}
+        self.pid = data.get("State", {}).get("Pid", 0)
+        self.namespace = _link(f"/proc/{self.pid}/ns/pid")
+
+    def path(self, inside: str) -> Path:
+        """Return where the node's file `inside` (absolute there) is on this machine."""
+        return Path(f"/proc/{self.pid}/root") / inside.lstrip("/")
+
+    def processes(self) -> dict[int, dict[str, str]]:
+        """Return {pid on this machine: environment} of the node's processes that are no zombies."""
+        return scan([self])[self.name]
+
+    def find(self, what: str) -> int | None:
+        """Return the pid of the node's `trainer`, `run_node`, `mpirun` or `orted`."""
+        for pid, env in self.processes().items():
+            words = _words(pid)
+            if what == "trainer" and env.get("JOB_DIR") and any("trainer.py" in word for word in words):
+                return pid
+            if what == "run_node" and any(word.endswith("/run_node.py") for word in words[:2]):
+                return pid
+            if what in ("mpirun", "orted") and words[:1] and words[0].rpartition("/")[2] == what:
+                return pid
+        return None
+
+    def send(self, what: str, number: int = signal.SIGKILL) -> bool:
+        """Send a signal to what `find` finds; tell whether there was such a process."""
+        pid = self.find(what)
+        if pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+        return True
+
+
+def scan(nodes: list[NodeView], mark: str = "") -> dict[str, dict[int, dict[str, str]]]:
+    """Return {node: {pid on this machine: environment}} of processes that are no zombies.
+
+    With `mark`, only those in whose environment that variable is.
+    """
+    found: dict[str, dict[int, dict[str, str]]] = {node.name: {} for node in nodes}
+    names = {node.namespace: node.name for node in nodes if node.namespace}
+    for entry in Path("/proc").iterdir():
+        name = names.get(_link(f"{entry}/ns/pid")) if entry.name.isdigit() else None
+        if name:
+            with contextlib.suppress(OSError):
+                env = _environment(entry)
+                zombie = (entry / "stat").read_bytes().rpartition(b")")[2].split()[0] == b"Z"
+                if not zombie and (not mark or env.get(mark)):
+                    found[name][int(entry.name)] = env
+    return found
+
+
+def _environment(entry: Path) -> dict[str, str]:
+    words = (entry / "environ").read_bytes().decode(errors="replace").split("\0")
+    return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def _words(pid: int) -> list[str]:
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    return []
+
+
+def _link(path: str) -> str:
+    with contextlib.suppress(OSError):
+        return str(Path(path).readlink())
+    return ""
