@@ -38,9 +38,9 @@ class Nodes:
             assert done.returncode == 0, f"{argv}: {done.stdout[-4000:]}{done.stderr[-2000:]}"
         return done
 
-    def up(self):
+    def up(self, *options):
         """Make all nodes bare."""
-        self.run(TOOLS / "up", "--net", self.net, "--nodes", self.count, "--fresh")
+        self.run(TOOLS / "up", "--net", self.net, "--nodes", self.count, "--fresh", *options)
 
     def down(self):
         self.run(TOOLS / "down", "--net", self.net)
