@@ -130,6 +130,17 @@ def test_a_planted_line_would_be_found(pattern, line, monkeypatch):
     assert found(pattern) == [f"roles/node/tasks/planted.yml:2: {line.strip()}"]
 
 
+def test_what_is_fetched_from_outside_is_a_variable():
+    """Whoever has a mirror, or no outside at all, changes defaults or a stack file, never a task."""
+    fixed = [
+        f"{place}: {line.strip()}"
+        for place, line, _ in lines_of(".yml", ".j2", ".sh")
+        if re.match(r"(roles/\w+/(tasks|templates|files|vars)|playbooks/(?!vars/stack_))", place)
+        and re.search(r"^(?!\s*#).*\b(https?|ftp|git|ssh)://\w", line)
+    ]
+    assert fixed == []
+
+
 def test_no_task_ignores_errors():
     assert found(r"ignore_errors\s*:", ".yml", ".yaml", ".j2") == []
 
