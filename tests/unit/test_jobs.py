@@ -19,7 +19,7 @@ def case(nodes, gpus, device="gpu"):
     return make_case({**values, "device": device, "warmup": 20, "window": 100})
 
 
-def members(case, nodes, work="/work"):
+def members(case, nodes, work="/srv/jobs"):
     return [{**node, "host": node["name"], "work": work} for node in nodes[: case["nodes"]]]
 
 
@@ -81,7 +81,7 @@ def test_a_cluster_is_started_in_the_order_of_its_nodes():
     nodes = cluster(2)
     command = gang_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["python3", "run_node.py"])
     assert command[1:7] == ["--host", "10.11.0.2:1,10.11.0.3:1", "-np", "2", "--map-by", "ppr:1:node"]
-    assert command[-2:] == ["NODE1=/work/NODE1/" + jobs_of(case(2, 8), nodes)[0]["run"], command[-1]]
+    assert command[-2:] == ["NODE1=/srv/jobs/NODE1/" + jobs_of(case(2, 8), nodes)[0]["run"], command[-1]]
 
 
 def test_nodes_of_this_machine_are_ranks_on_localhost():
