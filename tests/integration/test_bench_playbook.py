@@ -157,9 +157,13 @@ def test_every_node_had_its_own_task_index_and_port(resumed):
     assert jobs[0]["WORKER_HOSTS"] == jobs[1]["WORKER_HOSTS"] == "127.0.0.1:24100,127.0.0.1:24101"
 
 
-def test_the_two_readings_of_the_clock_agree(resumed):
-    both = [record["nodes"][0]["received"] and record["notes"] for record in records(resumed[0]).values()]
-    assert both == [[], []]
+def test_the_two_readings_of_the_clock_agree(mpirun, tmp_path):
+    """In a window of three seconds: in a shorter one a busy machine's hiccup is more than 2 %."""
+    bench(tmp_path, "nodes=1 repeats=1 scripted_step=0.03")
+    (record,) = records(tmp_path).values()
+    assert record["status"] == "ok", record["reason"]
+    assert len(record["nodes"][0]["received"]) > 100
+    assert record["notes"] == []
 
 
 def test_the_record_says_where_it_was_measured(resumed):

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from said import failure
 
 ROOT = Path(__file__).resolve().parents[2]
 ENV = {
@@ -42,14 +43,14 @@ def mirror(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mirror") / "mirror"
     home = tmp_path_factory.mktemp("home")
     done = play("playbooks/mirror.yml", folder, home)
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.returncode == 0, failure(done)
     assert list(home.iterdir()) == [], "gathering left something"
     return folder
 
 
 def test_what_is_gathered_is_enough_where_there_is_no_outside(mirror, tmp_path):
     done = play("provision.yml", mirror, tmp_path / "home", before=CUT_OFF)
-    assert done.returncode == 0, done.stdout[-3000:]
+    assert done.returncode == 0, failure(done)
     assert (tmp_path / "home/openmpi/bin/mpirun").exists()
 
 

@@ -1,0 +1,9 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What ansible-playbook said of a failure."""
+
+
+def failure(done):
+    """Return the lines that name the failed tasks of a finished ansible-playbook, its last words if none does."""
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("fatal:", "failed:"))]
+    return "\n".join(lines)[:2000] or f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
