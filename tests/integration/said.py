@@ -4,6 +4,6 @@
 
 
 def failure(done):
-    """Return the lines that name the failed tasks of a finished ansible-playbook, its last words if none does."""
+    """Return the lines of a finished ansible-playbook that name the failed tasks, or else its last words."""
     lines = [line for line in done.stdout.splitlines() if line.startswith(("fatal:", "failed:"))]
     return "\n".join(lines)[:2000] or f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
