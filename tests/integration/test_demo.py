@@ -71,4 +71,5 @@ def test_a_second_start_says_so_and_runs_nothing_again(first):
     second = demo()
     assert second.returncode == 0, (second.stdout + second.stderr)[-4000:]
     assert "Resuming" in second.stdout
+    assert "are installed, by the same files as these" in second.stdout
     assert {path: path.stat().st_mtime_ns for path in records()} == before
