@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from said import failure
 
 ROOT = Path(__file__).resolve().parents[2]
 ENV = {
@@ -36,6 +35,12 @@ def play(playbook, mirror, home, *more, before=()):
         [str(word) for word in argv],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900, cwd=ROOT, env=ENV,
     )  # fmt: skip
+
+
+def failure(done):
+    """Return the lines that name the failed tasks of a finished ansible-playbook, or else its last words."""
+    lines = [line for line in done.stdout.splitlines() if line.startswith(("fatal:", "failed:"))]
+    return "\n".join(lines)[:2000] or f"{done.stdout[-1500:]}{done.stderr[-1500:]}"
 
 
 @pytest.fixture(scope="module")
