@@ -67,7 +67,8 @@ def judge_ending(nodes: Sequence[Node], gang: Mapping[str, Any]) -> Verdict | No
     node to go wrong is the culprit; those that the gang then terminated are its victims.
     """
     stderr = plain_lines(str(gang.get("stderr") or "").encode())
-    stderr = [line for line in stderr if line.strip("-")]  # mpirun rules its messages off
+    # mpirun rules its messages off, and warns of a race of its own that it then ignores.
+    stderr = [line for line in stderr if line.strip("-") and "plm:rsh: Warning: setpgid" not in line]
     for key, text in (("lost", "was lost"), ("unwritten", "could not be given its job")):
         for name, why in (gang.get(key) or {}).items():
             return Verdict("failed", one_line(f"{name} {text}" + (f": {why}" if why else "")), stderr)

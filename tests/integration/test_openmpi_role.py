@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import tarfile
+import time
 
 import pytest
 from container_nodes import Nodes, changes, said
@@ -62,10 +63,10 @@ def test_a_node_that_lets_nobody_in_is_named_with_the_cure():
         heard = verify()
     finally:
         NODES.ssh("NODE3", "mv ~/.ssh/authorized_keys.aside ~/.ssh/authorized_keys")
-    assert f"mpirun on NODE1 cannot start a process on NODE3 ({NODES.net}.4): " in heard
-    assert "Permission denied" in heard
-    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard
-    assert "process on NODE2" not in heard
+    assert f"mpirun on NODE1 cannot start a process on NODE3 ({NODES.net}.4): " in heard, heard
+    assert "Permission denied" in heard, heard
+    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard, heard
+    assert "process on NODE2" not in heard, heard
 
 
 def test_a_node_with_another_host_key_is_named_with_the_cure():
@@ -75,33 +76,50 @@ def test_a_node_with_another_host_key_is_named_with_the_cure():
         heard = verify()
     finally:
         NODES.ssh("NODE1", f"mv {known}.aside {known}")
-    assert f"cannot start a process on NODE2 ({NODES.net}.3): " in heard
-    assert "Host key verification failed" in heard
-    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard
+    assert f"cannot start a process on NODE2 ({NODES.net}.3): " in heard, heard
+    assert "Host key verification failed" in heard, heard
+    assert "Cure: run ansible-playbook provision.yml --tags node_configure" in heard, heard
 
 
-def test_a_node_behind_a_firewall_is_named_in_bounded_time():
-    inside = ["nsenter", "-t", str(NODES.pid("NODE2")), "-n", "iptables"]
-    rule = ["INPUT", "-s", f"{NODES.net}.2", "-j", "DROP"]
-    NODES.run(*inside, "-A", *rule)
+@contextlib.contextmanager
+def firewall(node, *rule):
+    """Drop in silence what the iptables rule matches on a node."""
+    inside = ["nsenter", "-t", str(NODES.pid(node)), "-n", "iptables"]
+    NODES.run(*inside, "-A", *rule, "-j", "DROP")
     try:
-        heard = verify(openmpi_start_seconds=8)
+        yield
     finally:
-        NODES.run(*inside, "-D", *rule)
-    assert f"cannot start a process on NODE2 ({NODES.net}.3): no answer in time" in heard
-    assert "TCP must be open between the nodes" in heard
+        NODES.run(*inside, "-D", *rule, "-j", "DROP")
+
+
+def test_a_node_behind_a_firewall_is_named_with_the_cure():
+    with firewall("NODE2", "INPUT", "-s", f"{NODES.net}.2"):
+        heard = verify()
+    assert f"cannot start a process on NODE2 ({NODES.net}.3): " in heard, heard
+    assert "Connection timed out" in heard, heard
+    assert "see that sshd runs there" in heard, heard
+
+
+def test_a_node_that_cannot_call_back_is_named_in_bounded_time():
+    with firewall("NODE2", "OUTPUT", "-p", "tcp", "--syn", "-d", f"{NODES.net}.2"):
+        started = time.monotonic()
+        heard = verify(openmpi_start_seconds=8)
+        seconds = time.monotonic() - started
+    assert f"cannot start a process on NODE2 ({NODES.net}.3): no answer in time" in heard, heard
+    assert "TCP must be open between the nodes" in heard, heard
+    assert seconds < 60
 
 
 def test_different_versions_are_named_with_their_hosts():
     with mpirun_says("NODE2", "4.0.0"):
         heard = verify()
-    assert "NODE1 has 4.1.4, NODE2 has 4.0.0, NODE3 has 4.1.4" in heard
+    assert "NODE1 has 4.1.4, NODE2 has 4.0.0, NODE3 has 4.1.4" in heard, heard
 
 
 def test_the_version_that_hangs_is_refused_wherever_it_comes_from():
     with mpirun_says("NODE1", "3.1.3"):
         heard = verify(openmpi_source="system")
-    assert "Open MPI 3.1.3, which is refused: it hangs at the first broadcast" in heard
+    assert "Open MPI 3.1.3, which is refused: it hangs at the first broadcast" in heard, heard
     assert "it hangs at the first broadcast" in verify(openmpi_source="build", openmpi_version="3.1.3")
 
 

@@ -22,6 +22,9 @@ NODES = Nodes(free_net("10.11.15", "10.12.15", "10.13.15", "10.14.15"))
 NAMES = ["NODE1", "NODE2", "NODE3", "NODE4"]
 CAMPAIGN = f"test-cluster-{NODES.net}"
 RESULTS = ROOT / "results"
+# Not the local nodes' own: this machine sees the containers' processes, and a local campaign beside this test
+# would end what is left below it.
+WORK = "/opt/scalebook/work"
 
 pytestmark = [
     pytest.mark.cluster,
@@ -45,7 +48,7 @@ def shown():
 
 
 def play(playbook, inventory=None, **variables):
-    extra = json.dumps({"scalebook_home": str(HOME), **variables})
+    extra = json.dumps({"scalebook_home": str(HOME), "campaign_work": WORK, **variables})
     return NODES.run(
         "ansible-playbook", "-i", inventory or NODES.files / "inventory", playbook, "-e", extra, ok=False
     )

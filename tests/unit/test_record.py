@@ -228,6 +228,13 @@ def test_a_gang_that_failed_without_a_culprit_is_a_failure(tmp_path):
     assert verdict(record) == ("failed", "mpirun ended with exit code 1: ORTE lost a daemon")
 
 
+def test_mpiruns_warning_of_its_own_race_is_no_reason(tmp_path):
+    warning = "[NODE1:9] plm:rsh: Warning: setpgid(12,12) failed in parent with errno=Permission denied(13)"
+    gang = {**GANG, "rc": 1, "stderr": f"ssh: connect to host NODE2 port 22: refused\n{warning}\n"}
+    record = run(tmp_path, None, gang=gang)
+    assert record["reason"].endswith("exit code 1: ssh: connect to host NODE2 port 22: refused")
+
+
 def test_a_daemon_that_mpirun_lost_is_named(tmp_path):
     stderr = "ORTE has lost communication with a remote daemon.\n  Remote daemon: [[617,0],2] on node NODE2\n"
     record = run(tmp_path, node_log(), gang={**GANG, "rc": 205, "stderr": stderr})
