@@ -158,6 +158,13 @@ def test_a_child_that_left_the_group_is_ended_all_the_same(tmp_path):
     assert not alive(int((tmp_path / "child").read_text()))
 
 
+def test_the_workload_ends_though_run_node_is_killed_as_soon_as_it_begins(tmp_path):
+    process = start(job(tmp_path, "kill -9 $PPID; echo $$ > pid; exec sleep 300"))
+    pid = read_pid(tmp_path / "pid")
+    process.communicate(timeout=10)
+    await_end(pid)
+
+
 def test_the_workload_ends_when_run_node_is_killed_without_a_word(tmp_path):
     process = start(job(tmp_path, "echo $$ > pid; setsid sleep 300 & exec sleep 300"))
     pid = read_pid(tmp_path / "pid")

@@ -180,7 +180,8 @@ class Watch:
 class Guard:
     """A process that ends the workload should this one be killed without a word.
 
-    It waits for the end of a pipe, which the kernel closes however run_node ends.
+    It waits for the end of a pipe, which the kernel closes however run_node ends. It is there before the
+    workload is, and is then told whom to look after: `end` gets the pid, 0 where none was told.
     """
 
     def __init__(self, end):
@@ -194,11 +195,21 @@ class Guard:
                     os.dup2(null, number)
                 os.closerange(3, there)
                 os.closerange(there + 1, 1024)
-                if os.read(there, 1) == b"":
-                    end()
+                heard = os.read(there, 64)
+                while heard[-1:] != b".":
+                    more = os.read(there, 64)
+                    if not more:
+                        time.sleep(0 if heard else 0.2)  # it may have been started just now
+                        end(int(heard or 0))
+                        break
+                    heard += more
             finally:
                 os._exit(0)
         os.close(there)
+
+    def watch(self, pid):
+        """Tell it of the workload."""
+        os.write(self.here, b"%d " % pid)
 
     def dismiss(self):
         """Let it go: the workload has been ended."""
@@ -230,6 +241,12 @@ def run(directory, env, limits, log):
     env = dict(os.environ, **dict(env, JOB_DIR=directory))
     mine = [("%s=%s" % (name, env[name])).encode() for name in ("JOB_DIR", "OMPI_COMM_WORLD_RANK")]
     kills, failures = kernel.oom_kills(), []
+
+    def end_group(pid, patience=0):
+        """End the workload: its process group, and those who left it."""
+        leftovers.end(lambda: leftovers.with_group(pid, *mine), patience)
+
+    guard = Guard(end_group)
     process = subprocess.Popen(
         ["/bin/sh", os.path.join(directory, "run.sh")],
         stdin=subprocess.DEVNULL,
@@ -239,12 +256,7 @@ def run(directory, env, limits, log):
         env=env,
         start_new_session=True,
     )
-
-    def find():
-        """Return the pids of the workload: its process group, and those who left it."""
-        return leftovers.with_group(process.pid, *mine)
-
-    guard = Guard(lambda: leftovers.end(find, 0))
+    guard.watch(process.pid)
     watch = Watch(limits, process.pid)
     reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
@@ -264,8 +276,8 @@ def run(directory, env, limits, log):
         reader.join(0.1)
         if not reader.is_alive():
             time.sleep(0.02)
-    stopped = kernel.stopped(find()) if status != "exited" else []
-    leftovers.end(find, KILL_AFTER)  # also what the workload left behind after it ended
+    stopped = kernel.stopped(leftovers.with_group(process.pid, *mine)) if status != "exited" else []
+    end_group(process.pid, KILL_AFTER)  # also what the workload left behind after it ended
     guard.dismiss()
     code = process.wait()
     reader.join(3)
