@@ -34,7 +34,7 @@ import leftovers
 GRACE = 10.0
 """Seconds that mpirun gets to end its ranks before it is killed itself."""
 
-LINGER = 15.0
+LINGER = 12.0
 """Seconds that mpirun may take to end the others when the first node's part has gone wrong."""
 
 

@@ -52,6 +52,7 @@ class Campaign:
         }
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
+        self.orphaned: set[int] = set()
 
     # -- the controller ----------------------------------------------------------------------------
 
@@ -83,6 +84,8 @@ class Campaign:
     def start(self, **more: Any) -> None:
         """Start the controller."""
         self.starts += 1
+        # What an earlier controller left runs on for a while, under the same names as what this one starts.
+        self.orphaned = {pid for processes in self.marked().values() for pid in processes}
         self.results.parent.mkdir(parents=True, exist_ok=True)
         self.log = self.results.parent / f"{self.directory.name}-{self.starts}.log"
         self.process = self.popen(self.log, **more)
@@ -116,9 +119,16 @@ class Campaign:
                     return "/".join(env["JOB_DIR"].split("/")[-2:])
         return None
 
-    def gangs(self) -> dict[str, dict[int, dict[str, str]]]:
+    def marked(self) -> dict[str, dict[int, dict[str, str]]]:
         """Return {node: {pid: environment}} of the processes that carry a gang's mark."""
         return scan(self.nodes, "SCALEBOOK_GANG")
+
+    def gangs(self) -> dict[str, dict[int, dict[str, str]]]:
+        """Return {node: {pid: environment}} of the processes of gangs that the present controller started."""
+        return {
+            name: {pid: env for pid, env in processes.items() if pid not in self.orphaned}
+            for name, processes in self.marked().items()
+        }
 
     def members(self, run: str) -> list[str]:
         """Return the names of the nodes on which a trainer of `<case>/<repeat>` is going on."""
@@ -196,7 +206,7 @@ class Campaign:
         """Return the processes on the nodes that belong to a gang other than that of the run `but`."""
         return [
             f"{name}: {pid} of {env['SCALEBOOK_GANG']}"
-            for name, processes in self.gangs().items()
+            for name, processes in self.marked().items()
             for pid, env in processes.items()
-            if but is None or not env["SCALEBOOK_GANG"].endswith(f"/{but}")
+            if pid in self.orphaned or but is None or not env["SCALEBOOK_GANG"].endswith(f"/{but}")
         ]
