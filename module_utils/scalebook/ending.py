@@ -79,7 +79,7 @@ def judge_ending(nodes: Sequence[Node], gang: Mapping[str, Any]) -> Verdict | No
         return verdict
     wrong = [(node, said) for node, said in exits if not _ended_well(said) and said["status"] != "terminated"]
     killed = _KILLED.search(" ".join(stderr))
-    # mpirun ends as the first rank did; where it was ended in another way, SIGTERM is what the ranks then got.
+    # mpirun ends as the first rank did; where it was ended otherwise, SIGTERM is what the ranks then got.
     if _signal({"status": "exited", "rc": int(gang.get("rc") or 0)}) not in (0, signal.SIGTERM):
         wrong = [(node, said) for node, said in wrong if _signal(said) != signal.SIGTERM]
     if wrong:

@@ -230,17 +230,13 @@ def test_a_gang_that_failed_without_a_culprit_is_a_failure(tmp_path):
 
 def test_the_word_to_end_that_ranks_get_when_mpirun_is_killed_is_no_cause(tmp_path):
     told = {"status": "signaled", "rc": 0, "signal": 15}
-    record = run(
-        tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=told), gang={**GANG, "rc": 137}
-    )
+    record = run(tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=told), gang={**GANG, "rc": 137})
     assert verdict(record) == ("failed", "mpirun was ended by signal 9 (SIGKILL)")
 
 
 def test_a_rank_that_somebody_told_to_end_is_the_cause(tmp_path):
     told = {"status": "signaled", "rc": 0, "signal": 15}
-    record = run(
-        tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=told), gang={**GANG, "rc": 143}
-    )
+    record = run(tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=told), gang={**GANG, "rc": 143})
     assert "was ended by signal 15 (SIGTERM)" in record["reason"]
 
 

@@ -16,6 +16,7 @@ import os
 import signal
 import socket
 import sys
+import time
 
 # A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -23,6 +24,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import about  # noqa: E402
 import attention  # noqa: E402
+import closing  # noqa: E402
 import deepspeed  # noqa: E402
 import optim  # noqa: E402
 import sizes  # noqa: E402
@@ -51,6 +53,7 @@ def arguments():
     parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
     parser.add_argument("--accumulation", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--warmup", type=int, required=True, help="steps that do not count")
     parser.add_argument("--zero-stage", type=int, choices=[0, 1, 2], default=0)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--rate-warmup", type=int, default=100, help="steps until the full learning rate")
@@ -119,29 +122,33 @@ def introduce(args, device):
             say(**line)
 
 
-def agree(model, device):
-    """Whether all ranks hold the same weights: gradients were really summed."""
-    total = torch.stack([p.detach().double().sum() for p in model.parameters()]).sum().to(device)
-    low, high = total.clone(), total.clone()
-    dist.all_reduce(low, dist.ReduceOp.MIN)
-    dist.all_reduce(high, dist.ReduceOp.MAX)
-    return low.item() == high.item()
-
-
 def train(args, engine, loader):
-    """All optimizer steps; returns the losses of the first and the last micro-step."""
+    """All optimizer steps; returns the losses of the first and the last micro-step, and each step's end."""
     gc.collect()
     gc.freeze()
     gc.disable()
     first = loss = None
-    for _ in range(args.steps * args.accumulation):
-        batch, keys = next(loader)
-        loss = engine(batch, keys)
-        if first is None:
-            first = loss.item()
-        engine.backward(loss)
-        engine.step()
-    return first, loss.item()
+    stamps = []
+    for _ in range(args.steps):
+        for _ in range(args.accumulation):
+            batch, keys = next(loader)
+            loss = engine(batch, keys)
+            if first is None:
+                first = loss.item()
+            engine.backward(loss)
+            engine.step()
+        stamps.append(time.monotonic())  # the engine's own timer has waited for the device
+    return first, loss.item(), stamps
+
+
+def summary(args, stamps, seq, predictions):
+    """The rate over the steps after the warm-up, and what share of the device's peak that is."""
+    first = min(args.warmup, len(stamps) - 1)
+    samples = args.batch * args.accumulation * dist.get_world_size() * (len(stamps) - first)
+    rate = samples / (stamps[-1] - stamps[first - 1])
+    flops = sizes.flops_per_sample(sizes.MODELS[args.model], seq, predictions)
+    kind = "tf32" if args.dtype == "fp32" and args.device == "gpu" else args.dtype
+    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, kind))
 
 
 def main():
@@ -153,7 +160,7 @@ def main():
     size = sizes.MODELS[args.model]
     dtype = DTYPES[args.dtype]
     directory = os.path.join(args.data, str(size["vocabulary"]))
-    seq, _ = about.shape(directory)
+    seq, predictions = about.shape(directory)
     attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
     torch.manual_seed(args.seed)  # the same weights everywhere
     model = Bert(size, dtype, attend, args.dropout)
@@ -166,14 +173,15 @@ def main():
         config=settings(args),
     )
     loader = Loader(directory, args.batch, sites, rank, world, args.seed, device)
-    first, last = train(args, engine, loader)
+    first, last, stamps = train(args, engine, loader)
     if not (math.isfinite(first) and math.isfinite(last)):
         sys.exit("the loss on rank %d went from %s to %s" % (rank, first, last))
-    if not agree(engine.module, device):
+    if not closing.agree(engine.module, device):
         sys.exit("the ranks hold different weights: the gradients were not summed")
     if rank == 0:
         if args.device == "gpu":
             say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
+        summary(args, stamps, seq, predictions)
         say(loss_first="%.4f" % first, loss_last="%.4f" % last, loss="finite")
         say(steps_done=engine.global_steps, skipped=engine.skipped_steps)
         say(weights="agree", end="true")

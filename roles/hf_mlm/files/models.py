@@ -48,6 +48,21 @@ def count(model):
     return sum(parameter.numel() for parameter in model.parameters())
 
 
+def flops_per_sample(name, length):
+    """Floating point operations of a sample of `length` words, forward and backward: 3 x the forward ones.
+
+    A product of [m, k] and [k, n] counts 2mkn. Per layer and word 8h^2 (query, key, value, output) and 4hi
+    (feed-forward); attention 4 s^2 h, and with relative positions 4 s r h more (words with the r rows of the
+    position table, both ways; He et al. 2021, DeBERTa). The head is given every word: 2h^2 + 2hv. The table's
+    own projections are done once for a batch and count nothing, nor do norms, biases, softmax and optimizer.
+    """
+    shape = config(name)
+    h, i, v = shape.hidden_size, shape.intermediate_size, shape.vocab_size
+    rows = 2 * shape.position_buckets if getattr(shape, "relative_attention", False) else 0
+    layer = length * (8 * h * h + 4 * h * i) + 4 * length * (length + rows) * h
+    return 3 * (shape.num_hidden_layers * layer + length * (2 * h * h + 2 * h * v))
+
+
 def make(name, device="cpu"):
     """Return a new model; raises RuntimeError where transformers builds another one than was meant."""
     kind, configuration, wanted = MODELS[name]

@@ -20,6 +20,7 @@ import time
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import closing  # noqa: E402
 import models  # noqa: E402
 import row  # noqa: E402
 import torch  # noqa: E402
@@ -76,6 +77,7 @@ class Watch(transformers.TrainerCallback):
         self.trainer = None
         self.waiting = None
         self.evaluated = {}
+        self.stamps = []
 
     def on_epoch_begin(self, args, state, control, **kwargs):
         """Say the last step of the epoch before: its evaluation is over."""
@@ -100,11 +102,12 @@ class Watch(transformers.TrainerCallback):
     def say(self, state, loss):
         """A step's line."""
         self.waiting = None
+        self.stamps.append(time.time())
         if state.is_world_process_zero:
             say(
                 step="%d/%d" % (state.global_step, state.max_steps),
                 loss="%.4f" % loss,
-                time="%.6f" % time.time(),
+                time="%.6f" % self.stamps[-1],
             )
 
 
@@ -115,13 +118,13 @@ def nodes():
     return len(set(seen))
 
 
-def agree(model, device):
-    """Whether all ranks hold the same weights: gradients were really summed."""
-    total = torch.stack([p.detach().double().sum() for p in model.parameters()]).sum().to(device)
-    low, high = total.clone(), total.clone()
-    dist.all_reduce(low, dist.ReduceOp.MIN)
-    dist.all_reduce(high, dist.ReduceOp.MAX)
-    return low.item() == high.item()
+def reached(args, watch, steps, length):
+    """The rate over the last epoch, which is training alone, and what share of the device's peak that is."""
+    count = steps // args.epochs if args.epochs > 1 else steps - 1
+    rate = args.batch * args.accumulation * dist.get_world_size() * count
+    rate /= watch.stamps[-1] - watch.stamps[-1 - count]
+    kind = "tf32" if args.dtype == "fp32" and args.tf32 == "true" and args.device == "gpu" else args.dtype
+    return closing.arithmetic(rate, models.flops_per_sample(args.model, length), kind)
 
 
 def trainer_of(args, watch):
@@ -189,12 +192,13 @@ def main():
         say(model=args.model, parameters=models.count(trainer.model))
         say(torch=torch.__version__, transformers=transformers.__version__, python=platform.python_version())
     trained = trainer.train().metrics
-    same, steps = agree(trainer.model, device), trainer.state.global_step
+    same, steps = closing.agree(trainer.model, device), trainer.state.global_step
     if dist.get_rank() == 0:
         name = torch.cuda.get_device_name() if args.device == "gpu" else None
         figures = row.figures(
             args.dtype, args.batch, world, args.accumulation, steps, trained, watch.evaluated
         )
+        figures.update(reached(args, watch, steps, trainer.train_dataset.words.shape[1]))
         say(row=row.name(name, there, world // there, args.batch), **figures)
     if not same:
         sys.exit("the ranks hold different weights: the gradients were not summed")

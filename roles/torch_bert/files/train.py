@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import about  # noqa: E402
 import attention  # noqa: E402
+import closing  # noqa: E402
 import optim  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
@@ -157,15 +158,6 @@ class Trainer:
         return loss.detach()
 
 
-def agree(model, device):
-    """Whether all ranks hold the same weights: gradients were really summed."""
-    total = torch.stack([p.detach().double().sum() for p in model.parameters()]).sum().to(device)
-    low, high = total.clone(), total.clone()
-    dist.all_reduce(low, dist.ReduceOp.MIN)
-    dist.all_reduce(high, dist.ReduceOp.MAX)
-    return low.item() == high.item()
-
-
 def summary(args, stamps, device, world):
     """The last figures: rate over the steps after the warm-up, and what share of the peak that is."""
     first = min(args.warmup, len(stamps) - 1)
@@ -176,16 +168,7 @@ def summary(args, stamps, device, world):
     size = sizes.MODELS[args.model]
     flops = sizes.flops_per_sample(size, args.seq, args.predictions)
     kind = "tf32" if args.dtype == "fp32" and args.tf32 and device.type == "cuda" else args.dtype
-    name = torch.cuda.get_device_name() if device.type == "cuda" else "cpu"
-    top = sizes.peak(name, kind)
-    say(
-        samples_per_second="%.2f" % rate,
-        gflop_per_sample="%.2f" % (flops / 1e9),
-        tflops_per_device="%.2f" % (rate * flops / world / 1e12),
-        peak_tflops=top,
-        peak_of="'dense %s of %s'" % (kind, name),
-        mfu="%.4f" % (rate * flops / world / 1e12 / top) if top else None,
-    )
+    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, kind))
     say(
         step_ms_median="%.3f" % (1000 * statistics.median(steps)),
         step_ms_low="%.3f" % (1000 * steps[0]),
@@ -277,7 +260,7 @@ def main():
         for line in about.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)
-    same = agree(trainer.model, device)
+    same = closing.agree(trainer.model, device)
     if args.device == "gpu" and first:
         say(
             peak_memory_mib=torch.cuda.max_memory_allocated() >> 20,

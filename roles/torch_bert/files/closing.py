@@ -1,0 +1,31 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What the end of a run shows: the ranks trained one model, and what share of its peak a device reached."""
+
+import sizes
+import torch
+import torch.distributed as dist
+
+
+def agree(model, device):
+    """Whether all ranks hold the same weights: gradients were really summed."""
+    total = torch.stack([p.detach().double().sum() for p in model.parameters()]).sum().to(device)
+    low, high = total.clone(), total.clone()
+    dist.all_reduce(low, dist.ReduceOp.MIN)
+    dist.all_reduce(high, dist.ReduceOp.MAX)
+    return low.item() == high.item()
+
+
+def arithmetic(rate, flops, kind):
+    """Words for the report: what `rate` samples/s of all ranks, at `flops` operations each, are on a device.
+
+    `kind` is the arithmetic that was used, a key of sizes.PEAKS. Without a known peak it has no share.
+    """
+    name = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    reached, peak = rate * flops / dist.get_world_size() / 1e12, sizes.peak(name, kind)
+    words = {"gflop_per_sample": "%.2f" % (flops / 1e9), "tflops_per_device": "%.2f" % reached}
+    if peak:
+        words["peak_tflops"] = peak
+        words["peak_of"] = "dense-%s-%s" % (kind, name.replace(" ", "-"))
+        words["mfu"] = "%.4f" % (reached / peak)
+    return words
