@@ -28,11 +28,10 @@ class Nodes:
             **environment,
         }
 
-    def run(self, *argv, ok=True, timeout=1200):
+    def run(self, *argv, ok=True, timeout=1200, stdin=""):
         done = subprocess.run(
             [str(word) for word in argv],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=timeout, cwd=ROOT, env=self.env,
+            capture_output=True, text=True, input=stdin, timeout=timeout, cwd=ROOT, env=self.env,
         )  # fmt: skip
         if ok:
             assert done.returncode == 0, f"{argv}: {done.stdout[-4000:]}{done.stderr[-2000:]}"
@@ -45,8 +44,9 @@ class Nodes:
     def down(self):
         self.run(TOOLS / "down", "--net", self.net)
 
-    def ssh(self, node, command, ok=True):
-        return self.run("ssh", "-F", self.files / "ssh_config", "-o", "BatchMode=yes", node, command, ok=ok)
+    def ssh(self, node, command, **options):
+        login = ["ssh", "-F", self.files / "ssh_config", "-o", "BatchMode=yes", node]
+        return self.run(*login, command, **options)
 
     def pid(self, node):
         """Return the first process of a node as the machine sees it."""

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a role exposes is what its argument_specs say, under the role's own name."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,15 @@ def test_a_task_that_fetches_says_nothing_where_its_url_holds_a_secret(role):
         if FETCHING & task.keys() and "scalebook_secret" not in str(task.get("no_log"))
     ]
     assert talking == []
+
+
+@each(ROLES)
+def test_a_file_that_may_hold_a_secret_is_for_its_owner_alone(role):
+    readable = [
+        f"{path.name}: {task['name']}"
+        for path in (role / "tasks").glob("*.yml")
+        for task in tasks_of(load(path))
+        if "ansible.builtin.copy" in task and "scalebook_secret" in str(task.get("no_log"))
+        if not re.search("0600|scalebook_secret", task["ansible.builtin.copy"].get("mode", ""))
+    ]
+    assert readable == []
