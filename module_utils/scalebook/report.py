@@ -65,6 +65,10 @@ def build(
     for (case, repeat), sentences in (damage or {}).items():
         for sentence in sentences if case in rows else ():
             rows[case]["marks"].append(scaling.mark("changed-file", f"repeat {repeat}: {sentence}"))
+    for row in tables["rows"]:
+        hint = workloads.get(row["framework"], {}).get("slower")
+        if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
+            row["marks"].append(scaling.mark("slower-than-one", f"slower than one device: {hint}"))
     for group in tables["groups"]:
         group["workload"] = str(workloads.get(group["framework"], {}).get("title") or "")
     compared = []

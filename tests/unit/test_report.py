@@ -208,3 +208,28 @@ def test_a_comparison_says_what_stands_beside_what():
         "DLPerf@master:x.md, lines 334",
     )
     assert entry["rows"][0]["ratio"] == "1.11"
+
+
+# What a workload says of several devices that are slower than one
+
+
+SLOWER = {"tf2_bert": {"slower": "Horovod without NCCL? horovodrun --check-build must show [X] NCCL"}}
+
+
+def marks_of(document, label):
+    [row] = [row for row in document["rows"] if row["label"] == label]
+    return [mark["text"] for mark in row["marks"] if mark["code"] == "slower-than-one"]
+
+
+def test_two_devices_slower_than_one_are_told_what_the_workload_knows_of_it():
+    """Seen on two GPUs whose gradients went through the host: half an hour on one, an hour on both."""
+    made = build([record(case(1, 1), rate=111.0), record(case(1, 2), rate=55.5)], workloads=SLOWER)
+    [said] = marks_of(made, "1n2g")
+    assert said == f"slower than one device: {SLOWER['tf2_bert']['slower']}"
+    assert "1n2g: slower than one device: Horovod without NCCL?" in report.display(made, "report.html")
+
+
+@pytest.mark.parametrize(("rate", "workloads"), [(112.0, SLOWER), (55.5, {})])
+def test_nothing_is_said_of_devices_that_are_faster_or_of_a_workload_that_knows_nothing(rate, workloads):
+    made = build([record(case(1, 1), rate=111.0), record(case(1, 2), rate=rate)], workloads=workloads)
+    assert marks_of(made, "1n1g") + marks_of(made, "1n2g") == []
