@@ -227,6 +227,26 @@ def test_ranks_of_one_node_log_apart(tmp_path):
     assert {path.name for path in tmp_path.glob("*.log")} == {"NODE1.log", "NODE1.1.log"}
 
 
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("echo RuntimeError: no memory; exit 3", "ended with exit code 3: RuntimeError: no memory"),
+        ("exit 3", "ended with exit code 3"),
+        ("kill -9 $$", "was ended by signal 9"),
+        ("echo step=1; exec sleep 60", "was ended: no output for 1 s"),
+    ],
+)
+def test_a_further_process_of_a_node_says_through_mpirun_why_it_ended(tmp_path, script, how):
+    """Its log stays on the node, and the node's own process was only ended with it."""
+    said = finish(job(tmp_path, script, limits={"stall": 1}), rank=1, processes=2)[1]
+    assert said == f"scalebook: failed: NODE1.1 (rank 1, host {socket.gethostname()}) {how}\n"
+
+
+@pytest.mark.parametrize(("script", "rank"), [("exit 0", 1), ("exit 3", 0)])
+def test_nothing_is_said_of_one_that_ended_well_or_whose_log_is_the_nodes(tmp_path, script, rank):
+    assert finish(job(tmp_path, script), rank=rank, processes=2)[1] == ""
+
+
 def test_a_line_without_an_end_is_logged(tmp_path):
     finish(job(tmp_path, "printf tail"))
     assert " tail\n" in (tmp_path / "NODE1.log").read_text()

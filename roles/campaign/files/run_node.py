@@ -105,6 +105,7 @@ class Log:
         self.lines = 0
         self.torn = False
         self.heard = time.monotonic()
+        self.said = b""
 
     def write(self, line):
         """Append one line of bytes (its end may be missing) with the stamps of now."""
@@ -223,6 +224,7 @@ def copy_output(process, log, watch, failures):
     try:
         for line in iter(lambda: process.stdout.readline(1 << 20), b""):
             log.write(line)
+            log.said = line
             watch.hear(line)
     except OSError as error:  # a full disk: the run must not be counted
         failures.append("%s: %s" % (log.file.name, error.strerror))
@@ -298,6 +300,16 @@ def run(directory, env, limits, log):
     }
 
 
+def how(ended, said):
+    """Return in words how a workload ended that did not end well; `said` is the last line of its output."""
+    if ended["status"] == "signaled":
+        return "was ended by signal %d" % ended["signal"]
+    if ended["status"] != "exited":
+        return "was ended: %s" % ended["reason"]
+    line = said.decode("utf-8", "replace").strip()[:300]
+    return "ended with exit code %d%s" % (ended["rc"], line and ": " + line)
+
+
 def write_whole(path, text):
     """Write `text` to `path` whole or not at all."""
     with open(path + ".new", "w", encoding="utf-8") as file:
@@ -333,6 +345,11 @@ def main():
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
         sys.stderr.write("scalebook: refused: %s\n" % error)
+    well = ended["status"] == "exited" and ended["rc"] == 0
+    if local and not well and ended["status"] != "terminated":
+        # Its log stays here, and the node's own process only knows that the gang ended it.
+        words = (name, rank, about["host"], how(ended, log.said))
+        sys.stderr.write("scalebook: failed: %s (rank %d, host %s) %s\n" % words)
     record = dict(about, event="exit", started=started, ended=time.time(), lines=log.lines, **ended)
     record["seconds"] = round(time.monotonic() - clock, 3)
     try:
@@ -344,7 +361,7 @@ def main():
         )
     except OSError as error:
         sys.exit("scalebook: failed: %s: %s: %s" % (node, error.filename or directory, error.strerror))
-    sys.exit(0 if ended["status"] == "exited" and ended["rc"] == 0 else ended["rc"] or 1)
+    sys.exit(0 if well else ended["rc"] or 1)
 
 
 if __name__ == "__main__":
