@@ -169,7 +169,7 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
     steps = row["steps"]
     return {
         "case": row["case"],
-        "label": row["label"],
+        "label": clean(row["label"]),
         "node_num": str(row["nodes"]),
         "gpu_num": str(row["devices"]),
         "rate": dlperf.number(entry["median_speed"]) if entry else "INCOMPLETE",
@@ -247,7 +247,10 @@ def page(document: Document) -> dict[str, Any]:
         "baseline": _against(document),
         "compare": [_compared(entry) for entry in document["compare"]],
         "uncounted": _uncounted(document),
-        "skipped": [{**entry, "reason": clean(entry["reason"])} for entry in document["skipped"]],
+        "skipped": [
+            {**entry, "label": clean(entry["label"]), "reason": clean(entry["reason"])}
+            for entry in document["skipped"]
+        ],
         "notes": [clean(note) for note in document["notes"]],
         "provenance": provenance_rows(document["provenance"] or {}),
         "resamples": stats.RESAMPLES,
@@ -262,7 +265,7 @@ def _figures(table: Mapping[str, Any]) -> dict[str, Any]:
         "columns": [clean(name) for name in table["columns"]],
         "rows": [
             [
-                row["label"],
+                clean(row["label"]),
                 *(clean(row["values"].get(name, "")) for name in table["columns"]),
                 str(row["runs"]),
             ]
@@ -279,7 +282,7 @@ def _strong(table: Mapping[str, Any]) -> dict[str, Any]:
         "unit": clean(table["unit"]),
         "rows": [
             {
-                "label": row["label"],
+                "label": clean(row["label"]),
                 "node_num": str(row["nodes"]),
                 "gpu_num": str(row["devices"]),
                 "bsz": str(row["bsz"]) + (f" × {row['accumulation']}" if row["accumulation"] != 1 else ""),
@@ -314,7 +317,7 @@ def _against(document: Document) -> dict[str, Any] | None:
         "regressions": made["regressions"],
         "rows": [
             {
-                "label": entry["label"],
+                "label": clean(entry["label"]),
                 "group": short[entry["case"]] if several else "",
                 "now": dlperf.number(entry["now"]),
                 "before": dlperf.number(entry["before"]),
@@ -364,7 +367,7 @@ def _uncounted(document: Document) -> list[dict[str, Any]]:
         # With one group its name is in the heading already.
         group = short[entry["case"]] if len(document["groups"]) > 1 else ""
         said = clean(entry["reason"]), clean(entry["source"] or "")
-        key = (entry["case"], entry["label"], group, entry["status"], *said)
+        key = (entry["case"], clean(entry["label"]), group, entry["status"], *said)
         repeats.setdefault(key, []).append(str(entry["repeat"]))
         lines.setdefault(key, [clean(line) for line in entry["last_lines"]])
     names = ("case", "label", "group", "status", "reason", "source")
@@ -380,7 +383,7 @@ def _compared(entry: Mapping[str, Any]) -> dict[str, Any]:
         ratio = pair["rate"] / pair["published_rate"] if pair["rate"] and pair["published_rate"] else None
         pairs.append(
             {
-                "label": pair["label"],
+                "label": clean(pair["label"]),
                 "devices": str(pair["devices"]),
                 "rate": dlperf.number(pair["rate"]),
                 "published_rate": dlperf.number(pair["published_rate"], "–"),

@@ -210,6 +210,13 @@ def test_a_comparison_says_what_stands_beside_what():
     assert entry["rows"][0]["ratio"] == "1.11"
 
 
+def test_a_label_that_is_no_label_writes_nothing_else_to_the_terminal():
+    """Found by tests/fuzz: a record that somebody changed may say anything."""
+    records = [record(case(label="\x1b[2J"), repeat, rate) for repeat, rate in ((1, 100.0), (2, None))]
+    shown = report.display(build(records), "/r")
+    assert "\x1b" not in shown and "[2J: 1/2 repeats good" in shown
+
+
 # What a workload says of several devices that are slower than one
 
 
