@@ -1,0 +1,80 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A package repository that refuses its token: apt names the token in its complaint, the roles do not."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from guarded import Guarded
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKEN = "canary-of-a-repository"
+SOURCES = "Types: deb\nURIs: http://me:{token}@127.0.0.1:{port}\nSuites: ./\n"
+# To the roles, nothing is installed here and apt knows one repository; what this machine has is left alone.
+APART = """
+cd "$1"; shift
+mkdir -p etc/apt.conf.d etc/preferences.d etc/trusted.gpg.d lists/partial cache/archives/partial
+mkdir -p dpkg/info dpkg/updates; : >dpkg/status
+mount --bind etc /etc/apt; mount --bind lists /var/lib/apt/lists; mount --bind cache /var/cache/apt
+mount --bind dpkg /var/lib/dpkg
+exec "$@"
+"""
+ROLES = {
+    "node": {"node_packages": ["scalebook-nothing"]},
+    "mirror": {
+        "mirror_packages": ["scalebook-nothing"],
+        "mirror_source": "/etc/apt/sources.list.d/scalebook.sources",
+    },
+}
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars: {{ansible_python_interpreter: /usr/bin/python3, mirror_scratch: {{path: {scratch}}}}}
+  tasks:
+    - ansible.builtin.include_role: {{name: {role}, tasks_from: packages}}
+      vars: {variables}
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounts of its own need root"),
+]
+
+
+@pytest.fixture
+def port():
+    """Serve to nobody."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Guarded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_port
+        server.shutdown()
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_repository_that_refuses_its_token_is_named_without_it(port, tmp_path, role):
+    for folder in ("etc/sources.list.d", "scratch/gathered"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "etc/sources.list.d/scalebook.sources").write_text(SOURCES.format(token=TOKEN, port=port))
+    playbook = tmp_path / "play.yml"
+    playbook.write_text(
+        PLAY.format(role=role, variables=json.dumps(ROLES[role]), scratch=tmp_path / "scratch")
+    )
+    argv = ["unshare", "--mount", "sh", "-euc", APART, "sh", tmp_path]
+    argv += [Path(sys.executable).parent / "ansible-playbook", "-vvvv", "-i", "localhost,", playbook]
+    done = subprocess.run(
+        [str(word) for word in argv],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+    )  # fmt: skip
+    output = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == 2, output[-3000:]
+    assert "localhost could not read the lists of its package repositories" in output
+    assert f"http://***@127.0.0.1:{port}/./InRelease 401 Unauthorized" in output
+    assert TOKEN not in output
