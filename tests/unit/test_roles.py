@@ -131,3 +131,14 @@ def test_a_file_that_may_hold_a_secret_is_for_its_owner_alone(role):
         if not re.search("0600|scalebook_secret", task["ansible.builtin.copy"].get("mode", ""))
     ]
     assert readable == []
+
+
+@each(ROLES)
+def test_package_lists_are_not_read_by_ansibles_own_module_which_warns_of_urls_with_their_tokens(role):
+    reading = [
+        f"{path.name}: {task['name']}"
+        for path in (role / "tasks").glob("*.yml")
+        for task in tasks_of(load(path))
+        if "update_cache" in str(task.get("ansible.builtin.apt"))
+    ]
+    assert reading == []
