@@ -1,9 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What the checkout's own local nodes have installed: tests that run beside each other install it once."""
+"""Plays on logical nodes of this machine, and what the checkout's own have installed for all tests."""
 
 import contextlib
 import fcntl
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -35,3 +36,24 @@ def provision(framework):
             capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, env=env, timeout=1500,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def play(playbook, **variables):
+    """Run a playbook on inventory/local with these variables; return what it printed."""
+    done = subprocess.run(
+        ["ansible-playbook", "-i", "inventory/local", playbook, "-e", json.dumps(variables)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=1800,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def changed(shown):
+    """Return the lines of a play's recap whose host was changed."""
+    return [line for line in shown.splitlines() if "unreachable=" in line and "changed=0 " not in line]
+
+
+def provision_twice(provision):
+    """Have `provision()` install what is not there yet; return what it prints once all is in place."""
+    shown = provision()
+    return provision() if changed(shown) else shown

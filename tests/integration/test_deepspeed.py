@@ -6,44 +6,28 @@ They share an installation that stays below .scalebook.
 """
 
 import json
-import subprocess
-from pathlib import Path
+from functools import partial
 
+import local_nodes
 import pytest
+from local_nodes import ROOT, changed, provision_twice
 
-ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook/test-deepspeed"
 
 pytestmark = pytest.mark.slow
 
 
-def play(playbook, **variables):
-    """Run a playbook on inventory/local; return what it printed."""
-    given = {"stack_name": "modern", "scalebook_home": str(HOME), **variables}
-    done = subprocess.run(
-        ["ansible-playbook", "-i", "inventory/local", playbook, "-e", json.dumps(given)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    return done.stdout
+play = partial(local_nodes.play, stack_name="modern", scalebook_home=str(HOME))
 
 
 def provision():
     return play("provision.yml", framework="deepspeed_bert", deepspeed_bert_device="cpu")
 
 
-def changed(shown):
-    return [line for line in shown.splitlines() if "unreachable=" in line and "changed=0 " not in line]
-
-
 @pytest.fixture(scope="module")
 def installed():
     """Install what is not there yet; what provisioning says that finds all in place."""
-    shown = provision()
-    return provision() if changed(shown) else shown
+    return provision_twice(provision)
 
 
 def test_provisioning_again_changes_nothing(installed):

@@ -9,34 +9,19 @@ optimization and with MPI alone; its wheel is kept, and built anew only where wh
 import json
 import os
 import subprocess
-from pathlib import Path
+from functools import partial
 
+import local_nodes
 import pytest
+from local_nodes import ROOT, changed, provision_twice
 
-ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook/test-horovod_bert"
 BUILD = {"horovod_operations": ["MPI"], "horovod_environment": {"HOROVOD_DEBUG": "1"}}
 
 pytestmark = pytest.mark.slow
 
 
-def play(playbook, **variables):
-    """Run a playbook on inventory/local; return what it printed."""
-    given = {"scalebook_home": str(HOME), "framework": "horovod_bert", "device": "cpu", **variables}
-    done = subprocess.run(
-        ["ansible-playbook", "-i", "inventory/local", playbook, "-e", json.dumps(given)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=1500,
-    )
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    return done.stdout
-
-
-def changed(shown):
-    return [line for line in shown.splitlines() if "unreachable=" in line and "changed=0 " not in line]
+play = partial(local_nodes.play, scalebook_home=str(HOME), framework="horovod_bert", device="cpu")
 
 
 # -- current -------------------------------------------------------------------------------------------------
@@ -49,8 +34,7 @@ def provision():
 @pytest.fixture(scope="module")
 def installed():
     """Install what is not there yet; what provisioning says that finds all in place."""
-    shown = provision()
-    return provision() if changed(shown) else shown
+    return provision_twice(provision)
 
 
 def test_provisioning_again_changes_nothing(installed):

@@ -2,24 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster in good health, as look.py would have seen it; each test spoils what it is about."""
 
-import importlib.util
 from pathlib import Path
 
 import yaml
 from ansible.module_utils.scalebook import preflight
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "preflight"
 
 
-def load_look():
-    spec = importlib.util.spec_from_file_location("look", ROOT / "roles/preflight/files/look.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-look = load_look()
+look = load("preflight", "look")
 
 _DEFAULTS = yaml.safe_load((ROOT / "roles/preflight/defaults/main.yml").read_text())
 LIMITS = {

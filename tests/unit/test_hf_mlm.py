@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """hf_mlm: what its logs mean, on genuine ones, and its rows of the published table. Needs no transformers."""
 
-import importlib.util
 import shutil
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import yaml
 from ansible.module_utils.scalebook import figures, matrix, scaling
 from ansible.module_utils.scalebook.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLE = ROOT / "roles/hf_mlm"
@@ -18,9 +18,7 @@ LOGS = ROOT / "tests/data/hf_mlm"
 WORKLOAD = yaml.safe_load((ROLE / "vars/main.yml").read_text())["hf_mlm_workload"]
 WORKLOAD = {**WORKLOAD, "epochs": 2, "epoch_samples": 2048, "settings": {}}
 
-_spec = importlib.util.spec_from_file_location("hf_mlm_row", ROLE / "files/row.py")
-row = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(row)
+row = load("hf_mlm", "row")
 
 
 def case(nodes=1, **other):

@@ -2,29 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Horovod: what a build is told, what it says of itself, and how its sources are changed."""
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.horovod import HorovodError, build_environment, lacking, read_check_build
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "horovod"
 CPU = {"frameworks": ["PyTorch"], "controllers": ["MPI", "Gloo"], "operations": ["MPI", "Gloo"]}
 
-
-def load(name):
-    """Return a file of the role's as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "roles/horovod/files" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-raise_standard = load("raise_standard")
-about = load("about")
+raise_standard = load("horovod", "raise_standard")
+about = load("horovod", "about")
 
 
 def said(name):

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """horovod_bert: what its logs mean, on genuine ones, and how steps and rate are dealt. Needs no Horovod."""
 
-import importlib.util
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from ansible.module_utils.scalebook import jobs, matrix
 from ansible.module_utils.scalebook.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workload import compile_workload
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLE = ROOT / "roles/horovod_bert"
@@ -22,15 +22,7 @@ WORKLOAD = yaml.safe_load((ROLE / "vars/main.yml").read_text())["horovod_bert_wo
 WORKLOAD = {**WORKLOAD, "settings": {}}
 
 
-def load(name):
-    """Return a file of the role's as a module."""
-    spec = importlib.util.spec_from_file_location(f"horovod_bert_{name}", ROLE / "files" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-schedule = load("schedule")
+schedule = load("horovod_bert", "schedule")
 
 
 def case(nodes=1, **other):
@@ -109,7 +101,7 @@ def about(monkeypatch):
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
     sys.modules["horovod"].__version__ = "0.28.1"
     sys.modules["horovod"].torch = sys.modules["horovod.torch"]
-    return load("about")
+    return load("horovod_bert", "about")
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """microbench: what is counted, what stands beside what, and that the published table is the published one."""
 
-import importlib.util
 import json
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import microbench_report
 import pytest
 from ansible.module_utils.scalebook import microbench
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 GPUS = ROOT / "data/gpus.csv"
@@ -122,9 +122,7 @@ def test_an_unknown_device_has_no_theory():
 
 
 def test_the_peaks_are_those_that_the_trainer_knows():
-    spec = importlib.util.spec_from_file_location("sizes", ROOT / "roles/torch_bert/files/sizes.py")
-    sizes = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sizes)
+    sizes = load("torch_bert", "sizes")
     ours = {each["name"]: each for each in gpus()}
     for name, peaks in sizes.PEAKS:
         assert {kind: ours[name][kind] for kind in ("fp16", "bf16") if kind in peaks} == {

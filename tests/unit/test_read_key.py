@@ -6,15 +6,13 @@ Both keys were made by gpg 2.2.40 for this test; the second one with a faked dat
 """
 
 import base64
-import importlib.util
 from pathlib import Path
 
 import pytest
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
-spec = importlib.util.spec_from_file_location("read_key", ROOT / "roles/cuda/files/read_key.py")
-read_key = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(read_key)
+read_key = load("cuda", "read_key")
 
 GOOD = b"""-----BEGIN PGP PUBLIC KEY BLOCK-----
 

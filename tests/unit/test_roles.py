@@ -110,35 +110,33 @@ def tasks_of(listed):
             yield from tasks_of(task.get(part))
 
 
-@each(ROLES)
-def test_a_task_that_fetches_says_nothing_where_its_url_holds_a_secret(role):
-    talking = [
+def where(role, wrong):
+    """Return the role's tasks, `<file>: <name>`, of which `wrong` is true."""
+    return [
         f"{path.name}: {task['name']}"
         for path in (role / "tasks").glob("*.yml")
         for task in tasks_of(load(path))
-        if FETCHING & task.keys() and "scalebook_secret" not in str(task.get("no_log"))
+        if wrong(task)
     ]
-    assert talking == []
+
+
+@each(ROLES)
+def test_a_task_that_fetches_says_nothing_where_its_url_holds_a_secret(role):
+    def talks(task):
+        return FETCHING & task.keys() and "scalebook_secret" not in str(task.get("no_log"))
+
+    assert where(role, talks) == []
 
 
 @each(ROLES)
 def test_a_file_that_may_hold_a_secret_is_for_its_owner_alone(role):
-    readable = [
-        f"{path.name}: {task['name']}"
-        for path in (role / "tasks").glob("*.yml")
-        for task in tasks_of(load(path))
-        if "ansible.builtin.copy" in task and "scalebook_secret" in str(task.get("no_log"))
-        if not re.search("0600|scalebook_secret", task["ansible.builtin.copy"].get("mode", ""))
-    ]
-    assert readable == []
+    def is_readable(task):
+        secret = "ansible.builtin.copy" in task and "scalebook_secret" in str(task.get("no_log"))
+        return secret and not re.search("0600|scalebook_secret", task["ansible.builtin.copy"].get("mode", ""))
+
+    assert where(role, is_readable) == []
 
 
 @each(ROLES)
 def test_package_lists_are_not_read_by_ansibles_own_module_which_warns_of_urls_with_their_tokens(role):
-    reading = [
-        f"{path.name}: {task['name']}"
-        for path in (role / "tasks").glob("*.yml")
-        for task in tasks_of(load(path))
-        if "update_cache" in str(task.get("ansible.builtin.apt"))
-    ]
-    assert reading == []
+    assert where(role, lambda task: "update_cache" in str(task.get("ansible.builtin.apt"))) == []

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_bert: what its logs mean, on genuine ones, and what its models cost. Needs no torch."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import yaml
 from ansible.module_utils.scalebook.record import log_record
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workload import compile_workload
+from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 ROLE = ROOT / "roles/torch_bert"
@@ -20,14 +20,7 @@ LOGS = ROOT / "tests/data/torch_bert"
 WORKLOAD = yaml.safe_load((ROLE / "vars/main.yml").read_text())["torch_bert_workload"]
 
 
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"torch_bert_{name}", ROLE / "files" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-sizes = load("sizes")
+sizes = load("torch_bert", "sizes")
 
 
 def case(**other):
