@@ -141,14 +141,13 @@ def train(args, engine, loader):
     return first, loss.item(), stamps
 
 
-def summary(args, stamps, seq, predictions):
+def summary(args, device, stamps, seq, predictions):
     """The rate over the steps after the warm-up, and what share of the device's peak that is."""
     first = min(args.warmup, len(stamps) - 1)
     samples = args.batch * args.accumulation * dist.get_world_size() * (len(stamps) - first)
     rate = samples / (stamps[-1] - stamps[first - 1])
     flops = sizes.flops_per_sample(sizes.MODELS[args.model], seq, predictions)
-    kind = "tf32" if args.dtype == "fp32" and args.device == "gpu" else args.dtype
-    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, kind))
+    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, device, args.dtype, True))
 
 
 def main():
@@ -181,7 +180,7 @@ def main():
     if rank == 0:
         if args.device == "gpu":
             say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
-        summary(args, stamps, seq, predictions)
+        summary(args, device, stamps, seq, predictions)
         say(loss_first="%.4f" % first, loss_last="%.4f" % last, loss="finite")
         say(steps_done=engine.global_steps, skipped=engine.skipped_steps)
         say(weights="agree", end="true")

@@ -123,8 +123,8 @@ def reached(args, watch, steps, length):
     count = steps // args.epochs if args.epochs > 1 else steps - 1
     rate = args.batch * args.accumulation * dist.get_world_size() * count
     rate /= watch.stamps[-1] - watch.stamps[-1 - count]
-    kind = "tf32" if args.dtype == "fp32" and args.tf32 == "true" and args.device == "gpu" else args.dtype
-    return closing.arithmetic(rate, models.flops_per_sample(args.model, length), kind)
+    flops = models.flops_per_sample(args.model, length)
+    return closing.arithmetic(rate, flops, watch.trainer.args.device, args.dtype, args.tf32 == "true")
 
 
 def trainer_of(args, watch):

@@ -167,8 +167,7 @@ def summary(args, stamps, device, world):
     steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:], strict=False))
     size = sizes.MODELS[args.model]
     flops = sizes.flops_per_sample(size, args.seq, args.predictions)
-    kind = "tf32" if args.dtype == "fp32" and args.tf32 and device.type == "cuda" else args.dtype
-    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, kind))
+    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, device, args.dtype, args.tf32))
     say(
         step_ms_median="%.3f" % (1000 * statistics.median(steps)),
         step_ms_low="%.3f" % (1000 * steps[0]),
