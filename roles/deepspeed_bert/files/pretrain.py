@@ -144,10 +144,11 @@ def train(args, engine, loader):
 def summary(args, device, stamps, seq, predictions):
     """The rate over the steps after the warm-up, and what share of the device's peak that is."""
     first = min(args.warmup, len(stamps) - 1)
-    samples = args.batch * args.accumulation * dist.get_world_size() * (len(stamps) - first)
+    samples = args.batch * args.accumulation * (len(stamps) - first)
     rate = samples / (stamps[-1] - stamps[first - 1])
     flops = sizes.flops_per_sample(sizes.MODELS[args.model], seq, predictions)
-    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, device, args.dtype, True))
+    figures = closing.arithmetic(rate, flops, device, args.dtype, True)
+    say(samples_per_second="%.2f" % (rate * dist.get_world_size()), **figures)
 
 
 def main():

@@ -121,8 +121,7 @@ def nodes():
 def reached(args, watch, steps, length):
     """The rate over the last epoch, which is training alone, and what share of the device's peak that is."""
     count = steps // args.epochs if args.epochs > 1 else steps - 1
-    rate = args.batch * args.accumulation * dist.get_world_size() * count
-    rate /= watch.stamps[-1] - watch.stamps[-1 - count]
+    rate = args.batch * args.accumulation * count / (watch.stamps[-1] - watch.stamps[-1 - count])
     flops = models.flops_per_sample(args.model, length)
     return closing.arithmetic(rate, flops, watch.trainer.args.device, args.dtype, args.tf32 == "true")
 

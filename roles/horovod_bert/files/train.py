@@ -22,9 +22,11 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import about  # noqa: E402
+import closing  # noqa: E402
 import horovod.torch as hvd  # noqa: E402
 import model as bert  # noqa: E402
 import schedule  # noqa: E402
+import sizes  # noqa: E402
 import torch  # noqa: E402
 from samples import Samples  # noqa: E402
 
@@ -47,6 +49,7 @@ def arguments():
     parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
     parser.add_argument("--accumulation", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True, help="what one device would have to do")
+    parser.add_argument("--warmup", type=int, required=True, help="steps that the last figures leave out")
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--length", type=int, required=True, help="words of a sample")
     parser.add_argument("--learning-rate", type=float, required=True, help="that of one device")
@@ -88,7 +91,8 @@ class Trainer:
         # Other weights everywhere, so that those of rank 0 have to arrive; dropout differs from then on.
         torch.manual_seed(args.seed + hvd.rank())
         self.model = bert.Classifier(dropout=args.dropout, **shape).to(device)
-        optimizer = torch.optim.AdamW(bert.groups(self.model, args.decay), lr=self.rate, eps=1e-6)
+        groups = bert.groups(self.model, args.decay)
+        optimizer = torch.optim.AdamW(groups, lr=self.rate, eps=1e-6, fused=args.device == "gpu")
         self.compression = "fp16" if args.dtype == "fp16" else "none"
         self.optimizer = hvd.DistributedOptimizer(
             optimizer,
@@ -155,16 +159,29 @@ def introduce(trainer, backend):
 
 
 def train(trainer):
-    """All steps. Ends with status 1 when the loss is no number."""
+    """All steps; return when each was done. Ends with status 1 when the loss is no number."""
     # A collection of garbage in the middle of a step would be measured with it.
     gc.collect()
     gc.freeze()
     gc.disable()
+    stamps = []
     for done in range(trainer.steps):
         loss = trainer.step(done)
-        say(step="%d/%d" % (done + 1, trainer.steps), loss="%.4f" % loss, time="%.6f" % time.time())
+        stamps.append(time.time())
+        say(step="%d/%d" % (done + 1, trainer.steps), loss="%.4f" % loss, time="%.6f" % stamps[-1])
         if not math.isfinite(loss):
             sys.exit("the loss of step %d on rank %d is %s" % (done + 1, hvd.rank(), loss))
+    return stamps
+
+
+def summary(trainer, stamps):
+    """The rate over the steps after the warm-up, and what share of the device's peak that is."""
+    args = trainer.args
+    first = min(args.warmup, len(stamps) - 1)
+    rate = args.batch * args.accumulation * (len(stamps) - first) / (stamps[-1] - stamps[first - 1])
+    flops = sizes.flops_per_sample(bert.MODELS[args.model], args.length, 0)
+    figures = closing.arithmetic(rate, flops, trainer.device, args.dtype, args.tf32 == "true")
+    say(samples_per_second="%.2f" % (rate * hvd.size()), **figures)
 
 
 def main():
@@ -176,11 +193,12 @@ def main():
         sys.exit(str(error))
     trainer = Trainer(args, device)
     introduce(trainer, backend)
-    train(trainer)
+    stamps = train(trainer)
     if not trainer.agree():
         sys.exit("the processes hold different weights: gradients were not summed")
     if args.device == "gpu":
         say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
+    summary(trainer, stamps)
     say(steps_done=trainer.steps, loss="finite")
     say(weights="agree", end="true")
     hvd.shutdown()

@@ -17,14 +17,14 @@ def agree(model, device):
 
 
 def arithmetic(rate, flops, device, dtype, tf32):
-    """Words for the report: what `rate` samples/s of all ranks, at `flops` operations each, are on a device.
+    """Words for the report: what `rate` samples/s of one device, at `flops` operations each, are on it.
 
     `tf32` says whether fp32 may use the tensor cores of a GPU. Without a known peak there is no share of it.
     """
     on_gpu = device.type == "cuda"
     name = torch.cuda.get_device_name(device) if on_gpu else "cpu"
     kind = "tf32" if dtype == "fp32" and tf32 and on_gpu else dtype
-    reached, peak = rate * flops / dist.get_world_size() / 1e12, sizes.peak(name, kind)
+    reached, peak = rate * flops / 1e12, sizes.peak(name, kind)
     words = {"gflop_per_sample": "%.2f" % (flops / 1e9), "tflops_per_device": "%.2f" % reached}
     if peak:
         words["peak_tflops"] = peak

@@ -167,7 +167,8 @@ def summary(args, stamps, device, world):
     steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:], strict=False))
     size = sizes.MODELS[args.model]
     flops = sizes.flops_per_sample(size, args.seq, args.predictions)
-    say(samples_per_second="%.2f" % rate, **closing.arithmetic(rate, flops, device, args.dtype, args.tf32))
+    figures = closing.arithmetic(rate / world, flops, device, args.dtype, args.tf32)
+    say(samples_per_second="%.2f" % rate, **figures)
     say(
         step_ms_median="%.3f" % (1000 * statistics.median(steps)),
         step_ms_low="%.3f" % (1000 * steps[0]),
