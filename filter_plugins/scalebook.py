@@ -175,6 +175,8 @@ class FilterModule:
             "scalebook_remark": turns.remark,
             "scalebook_controller": identity,
             "scalebook_gone": controller.gone,
+            "scalebook_holders": controller.holders,
+            "scalebook_taken_by": controller.taken_by,
             "scalebook_redact": urls.redact,
             "scalebook_secret": urls.has_secret,
             "scalebook_python_script": pythons.script,

@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import json
 import multiprocessing
 import os
 import socket
@@ -51,6 +53,36 @@ def gone(holder: Mapping[str, Any]) -> bool:
         return _start_of(int(holder.get("pid") or 0)) != holder.get("started")
     # The same machine was booted since.
     return same("host", "machine") and bool(here["boot"]) and holder.get("boot") != here["boot"]
+
+
+def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return {node: holder} of the nodes that are held; `locks` are their lock files as `cat` shows them.
+
+    A controller that has certainly ended holds nothing.
+    """
+    found = {}
+    for node, text in locks.items():
+        with contextlib.suppress(ValueError):  # none, or not written whole
+            holder = json.loads(text[text.index("{") : text.rindex("}") + 1])
+            if not gone(holder):
+                found[node] = holder
+    return found
+
+
+def taken_by(held: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return in words who holds which nodes, and the cure."""
+    nodes: dict[str, list[str]] = {}
+    for node, holder in held.items():
+        nodes.setdefault(str(holder.get("id")), []).append(node)
+    sentences = []
+    for names in nodes.values():
+        user, host, pid, since = (held[names[0]].get(key, "?") for key in ("user", "host", "pid", "since"))
+        verb = "is" if len(names) == 1 else "are"
+        sentences.append(
+            f"{', '.join(names)} {verb} measured on by {user}@{host}, process {pid}, since {since}."
+        )
+    cure = "if that host is gone for good, -e campaign_takeover=true takes its nodes over"
+    return f"{' '.join(sentences)} Wait for it or end it; {cure}."
 
 
 def _start_of(pid: int) -> str | None:

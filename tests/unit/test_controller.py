@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who runs a campaign, and how another controller knows that it has ended."""
 
+import json
 import multiprocessing
 import subprocess
 
-from ansible.module_utils.scalebook.controller import gone, identity
+from ansible.module_utils.scalebook.controller import gone, holders, identity, taken_by
 
 
 def test_a_controller_that_runs_is_not_gone():
@@ -46,3 +47,25 @@ def test_of_a_controller_in_another_container_nothing_is_known():
 
 def test_a_holder_that_says_nothing_is_not_gone():
     assert not gone({})
+
+
+def test_a_node_is_held_by_who_is_there():
+    here = identity()
+    ended = {**here, "started": "1"}
+    locks = {
+        "NODE1": json.dumps(here) + "\r\n",
+        "NODE2": json.dumps(ended),
+        "NODE3": "cat: lock.json: No such file or directory\n",
+        "NODE4": '{"host": "torn',
+    }
+    assert holders(locks) == {"NODE1": here}
+
+
+def test_nodes_of_one_holder_are_named_together():
+    first = {"id": "1", "user": "ann", "host": "desk", "pid": 7, "since": "noon"}
+    other = {"id": "2", "user": "bob", "host": "lap", "pid": 8, "since": "one"}
+    said = taken_by({"NODE1": first, "NODE2": other, "NODE3": {**first, "since": "noon and a second"}})
+    assert said.startswith(
+        "NODE1, NODE3 are measured on by ann@desk, process 7, since noon. "
+        "NODE2 is measured on by bob@lap, process 8, since one. Wait for it or end it"
+    )
