@@ -79,14 +79,14 @@ def watch(
 ) -> dict[str, Any]:
     """Return the limits that run_node holds a node's output against, and how it tells a step line.
 
-    Without `literal`, for a node that shows no steps, only silence counts.
+    A node that shows no steps has none: it says nothing from its first lines to its last, and when the gang
+    hangs, the first node falls silent.
     """
     log = workload["log"]
-    limits: dict[str, Any] = {"stall": int(stall)}
     if task_index and log.get("nodes") == "first":
-        return limits
+        return {}
     return {
-        **limits,
+        "stall": int(stall),
         "rendezvous": int(rendezvous),
         "literal": log["literal"],
         "pattern": log["step"],

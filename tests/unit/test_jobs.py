@@ -1,7 +1,7 @@
 """Jobs: what each node is told, and the command that starts them together."""
 
 import pytest
-from ansible.module_utils.scalebook.jobs import env_file, gang_command, make_jobs
+from ansible.module_utils.scalebook.jobs import env_file, gang_command, make_jobs, watch
 from ansible.module_utils.scalebook.matrix import make_case
 from test_matrix import cluster, machine
 
@@ -94,3 +94,17 @@ def test_ranks_of_a_workload_without_a_launcher_are_mpirun_s():
     nodes = cluster(2)
     command = gang_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["run_node.py"], processes=8)
     assert command[1:7] == ["--host", "10.11.0.2:8,10.11.0.3:8", "-np", "16", "--map-by", "ppr:8:node"]
+
+
+LOG = {"literal": "step=", "step": r"step=(?P<step>\d+)"}
+
+
+def test_a_node_that_shows_steps_is_held_against_the_limits():
+    limits = watch({"log": LOG}, case(2, 1), 1, stall=60, rendezvous=30)
+    assert (limits["stall"], limits["rendezvous"], limits["literal"]) == (60, 30, "step=")
+
+
+def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
+    log = {**LOG, "nodes": "first"}
+    assert watch({"log": log}, case(2, 1), 1, stall=60, rendezvous=30) == {}
+    assert watch({"log": log}, case(2, 1), 0, stall=60, rendezvous=30)["stall"] == 60
