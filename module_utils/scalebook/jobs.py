@@ -135,6 +135,10 @@ def gang_command(
     return [
         mpirun,
         *placing,
+        # Otherwise one node after the other is given a second to end; run_node needs none.
+        "--mca",
+        "odls_base_sigkill_timeout",
+        "0",
         "--bind-to",
         "none",
         "-x",

@@ -165,12 +165,13 @@ def test_the_workload_ends_though_run_node_is_killed_as_soon_as_it_begins(tmp_pa
     await_end(pid)
 
 
-def test_the_workload_ends_when_run_node_is_killed_without_a_word(tmp_path):
+def test_the_last_lines_are_written_though_mpirun_kills_what_it_started(tmp_path):
     process = start(job(tmp_path, "echo $$ > pid; setsid sleep 300 & exec sleep 300"))
     pid = read_pid(tmp_path / "pid")
     process.kill()
     process.communicate(timeout=10)
     await_end(pid)
+    assert json.loads(read_when_there(tmp_path / "exit.json"))["status"] == "terminated"
 
 
 def test_the_workload_ends_when_what_started_run_node_dies(tmp_path):

@@ -219,6 +219,31 @@ class Guard:
         os.waitpid(self.pid, 0)
 
 
+def stand_in_front():
+    """Go on in a child with a session of its own; return the pid of this process, which stays in front of it.
+
+    mpirun kills what it started, with its process group, as soon as it has told it to end: the second that it
+    would wait otherwise it waits for one node after the other. The one behind sees that the one in front is
+    gone, ends the workload and writes its last lines.
+    """
+    mpirun, front = os.getppid(), os.getpid()
+    behind = os.fork()
+    if behind == 0:
+        os.setsid()
+        return front
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: os.kill(behind, number))
+    while True:
+        ended, status = os.waitpid(behind, os.WNOHANG)
+        if ended and os.WIFSIGNALED(status):
+            if os.WTERMSIG(status) != signal.SIGKILL:
+                signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+            os.kill(front, os.WTERMSIG(status))
+        if ended or os.getppid() != mpirun:
+            os._exit(os.WEXITSTATUS(status) if ended else 1)
+        time.sleep(0.05)
+
+
 def copy_output(process, log, watch, failures):
     """Copy the output of `process` into `log` line by line until it ends; keep what goes wrong."""
     try:
@@ -231,9 +256,9 @@ def copy_output(process, log, watch, failures):
         process.stdout.close()
 
 
-def run(directory, env, limits, log):
+def run(directory, env, limits, log, front):
     """Run DIR/run.sh and return how it ended, for the exit record."""
-    ended_by, parent = [], os.getppid()
+    ended_by = []
 
     def on_signal(number, _frame):
         ended_by.append(number)
@@ -267,8 +292,8 @@ def run(directory, env, limits, log):
         overdue = watch.overdue(log.heard)
         if ended_by:
             status, reason = "terminated", "ended by the gang (signal %d)" % ended_by[0]
-        elif os.getppid() != parent:
-            status, reason = "terminated", "the mpirun process that started it died"
+        elif os.getppid() != front:
+            status, reason = "terminated", "ended by the gang, or the mpirun process that started it died"
         elif failures:
             status, reason = "failed", failures[0]
         elif overdue:
@@ -323,6 +348,7 @@ def main():
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("jobs", nargs="+")
     args = parser.parse_args()
+    front = stand_in_front()
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     started, clock = time.time(), time.monotonic()
     try:
@@ -341,7 +367,7 @@ def main():
     try:
         if local == 0:
             check_port(int(env["PORT"]))
-        ended = run(directory, env, limits, log)
+        ended = run(directory, env, limits, log, front)
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
         sys.stderr.write("scalebook: refused: %s\n" % error)
