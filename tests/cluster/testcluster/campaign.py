@@ -154,8 +154,11 @@ class Campaign:
             if not self.running():
                 raise ClusterError(f"the controller has ended: {self.said()[-1500:]}")
             run = self.current()
-            if run and run != but and any(step <= self.step(node, run) < 110 for node in self.nodes):
-                return run
+            if run and run != but:
+                # Where its trainer is not there yet, the log is still that of an earlier attempt.
+                begun = [node for node in self.nodes if node.name in self.members(run)]
+                if any(step <= self.step(node, run) < 110 for node in begun):
+                    return run
             return None
 
         return str(wait_for(f"step {step} of a run", there, limit))

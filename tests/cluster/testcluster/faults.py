@@ -18,7 +18,7 @@ from .campaign import WORK, Campaign
 from .processes import NodeView
 
 STALL = 8
-RENDEZVOUS = 30
+RENDEZVOUS = 20
 """Seconds that the campaign of these faults allows for silence, and for the first step."""
 
 VARIABLES = {
@@ -115,7 +115,7 @@ DURING_A_RUN = (
         _engine("unpause"),
         lost=True,
     ),
-    Fault("disk full on a node", 5, ("failed",), ("{node}", "No space left on device"), _fill, _free),
+    Fault("disk full on a node", 10, ("failed",), ("{node}", "No space left on device"), _fill, _free),
 )
 
 
@@ -139,6 +139,20 @@ def stub(node: NodeView, text: str) -> Callable[[], None]:
         path.write_bytes(before)
 
     return back
+
+
+EAT = "kept = []\nwhile True:\n    kept.append(b'x' * (1 << 24))\n"
+"""A trainer that takes memory until it is killed."""
+
+
+def little_memory(campaign: Campaign, node: NodeView) -> Callable[[], None]:
+    """Leave the node little memory; return what gives it the rest back."""
+
+    def limit(size: str) -> None:
+        campaign.cluster.engine("update", "--memory", size, campaign.cluster.name(node.number))
+
+    limit("400m")
+    return lambda: limit("1000g")
 
 
 def refused_second(campaign: Campaign, log: Path, limit: float) -> tuple[float, int, str]:
