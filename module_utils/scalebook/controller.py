@@ -64,7 +64,7 @@ def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     for node, text in locks.items():
         with contextlib.suppress(ValueError):  # none, or not written whole
             holder = json.loads(text[text.index("{") : text.rindex("}") + 1])
-            if not gone(holder):
+            if holder and not gone(holder):
                 found[node] = holder
     return found
 

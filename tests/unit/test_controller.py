@@ -57,6 +57,7 @@ def test_a_node_is_held_by_who_is_there():
         "NODE2": json.dumps(ended),
         "NODE3": "cat: lock.json: No such file or directory\n",
         "NODE4": '{"host": "torn',
+        "NODE5": "{}",
     }
     assert holders(locks) == {"NODE1": here}
 
