@@ -20,11 +20,13 @@ SOURCES = "Types: deb\nURIs: http://me:{token}@127.0.0.1:{port}\nSuites: ./\n"
 APART = """
 cd "$1"; shift
 mkdir -p etc/apt.conf.d etc/preferences.d etc/trusted.gpg.d lists/partial cache/archives/partial
-mkdir -p dpkg/info dpkg/updates; : >dpkg/status
+mkdir -p dpkg/info dpkg/updates; : >>dpkg/status
 mount --bind etc /etc/apt; mount --bind lists /var/lib/apt/lists; mount --bind cache /var/cache/apt
 mount --bind dpkg /var/lib/dpkg
 exec "$@"
 """
+# What a dpkg that was killed leaves: the package has to be fetched again.
+HALF = "Package: half\nStatus: install reinstreq half-installed\nArchitecture: all\nVersion: 1\n"
 ROLES = {
     "node": {"node_packages": ["scalebook-nothing"]},
     "mirror": {
@@ -57,8 +59,8 @@ def port():
         server.shutdown()
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_a_repository_that_refuses_its_token_is_named_without_it(port, tmp_path, role):
+def play(tmp_path, port, role):
+    """Include a role's packages.yml with a repository that refuses TOKEN; return what was printed."""
     for folder in ("etc/sources.list.d", "scratch/gathered"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "etc/sources.list.d/scalebook.sources").write_text(SOURCES.format(token=TOKEN, port=port))
@@ -75,6 +77,21 @@ def test_a_repository_that_refuses_its_token_is_named_without_it(port, tmp_path,
     )  # fmt: skip
     output = " ".join((done.stdout + done.stderr).split())
     assert done.returncode == 2, output[-3000:]
+    return output
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_repository_that_refuses_its_token_is_named_without_it(port, tmp_path, role):
+    output = play(tmp_path, port, role)
     assert "localhost could not read the lists of its package repositories" in output
+    assert f"http://***@127.0.0.1:{port}/./InRelease 401 Unauthorized" in output
+    assert TOKEN not in output
+
+
+def test_what_cannot_be_mended_is_told_without_the_token(port, tmp_path):
+    (tmp_path / "dpkg").mkdir()
+    (tmp_path / "dpkg/status").write_text(HALF)
+    output = play(tmp_path, port, "node")
+    assert "A package manager was interrupted on localhost, and what it left cannot be finished" in output
     assert f"http://***@127.0.0.1:{port}/./InRelease 401 Unauthorized" in output
     assert TOKEN not in output
