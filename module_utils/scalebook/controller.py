@@ -50,7 +50,8 @@ def gone(holder: Mapping[str, Any]) -> bool:
         return all(here[key] and holder.get(key) == here[key] for key in keys)
 
     if same("boot", "namespace"):
-        return _start_of(int(holder.get("pid") or 0)) != holder.get("started")
+        started = _start_of(int(holder.get("pid") or 0))
+        return started is None or started != holder.get("started")
     # The same machine was booted since.
     return same("host", "machine") and bool(here["boot"]) and holder.get("boot") != here["boot"]
 

@@ -28,6 +28,13 @@ def test_a_controller_whose_process_ended_is_gone():
     assert gone({**identity(), "pid": ended.pid})
 
 
+def test_a_controller_that_had_ended_when_its_child_took_the_lock_is_gone():
+    """Killed between the start of a task and its work, it leaves a child that no longer finds it."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert gone({**identity(), "pid": ended.pid, "started": None})
+
+
 def test_a_later_process_with_the_same_number_is_not_the_controller():
     assert gone({**identity(), "started": "1"})
 
