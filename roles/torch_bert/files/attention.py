@@ -8,7 +8,7 @@ int32 keys, the number of heads and the dropout probability, and give back [batc
 
 import torch
 import torch.nn.functional as functional
-from model import split_heads
+from model import Layer, split_heads
 
 
 def sdpa(qkv, lengths, keys, heads, probability):
@@ -38,3 +38,22 @@ def choose(name, device, dtype, seq, head):
     from short_attention import attend  # needs Triton, which a CPU's torch lacks
 
     return attend
+
+
+# Tokens of a micro-step from which on a fused layer's time is the device's, not that of the processor which
+# starts its kernels (H200: 32,768 are faster fused, 8,192 are faster compiled).
+FUSED_FROM = 24576
+
+
+def layer(name, attend, tokens):
+    """The kind of layer for a name: plain, fused, or auto (fused where it runs and has enough to do)."""
+    fits = attend is not sdpa
+    if name == "plain" or (name == "auto" and not (fits and tokens >= FUSED_FROM)):
+        return Layer
+    if not fits:
+        raise ValueError(
+            "layer=fused brings its attention: it runs where attention=short does, not with sdpa"
+        )
+    from fused import FusedLayer
+
+    return FusedLayer

@@ -149,12 +149,12 @@ class Heads(nn.Module):
 
 
 class Bert(nn.Module):
-    """Batch -> loss. `attention` is one of attention.py's functions, `dtype` that of the computation."""
+    """Batch -> loss, computed in `dtype`; `attention` and the kind of `layer` are attention.py's choice."""
 
-    def __init__(self, model, dtype, attention, probability=0.1):
+    def __init__(self, model, dtype, attention, probability=0.1, layer=Layer):
         super().__init__()
         self.embedding = Embedding(model, probability, dtype)
-        self.layers = nn.ModuleList(Layer(model, probability, attention) for _ in range(model["layers"]))
+        self.layers = nn.ModuleList(layer(model, probability, attention) for _ in range(model["layers"]))
         self.heads = Heads(model, self.embedding.word)
         self.sites = 1 + 3 * model["layers"]  # of dropout
         for parameter in self.parameters():

@@ -110,14 +110,26 @@ def _launch(kernel, qkv, lengths, keys, heads, probability, *tensors):
     )  # fmt: skip
 
 
-@torch.library.custom_op("scalebook::short_attention", mutates_args=())
-def short_attention(
-    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
-) -> torch.Tensor:
+def forward(qkv, lengths, keys, heads, probability):
     """See attention.py; contiguous qkv."""
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
     _launch(_forward, qkv, lengths, keys, heads, probability, out)
     return out
+
+
+def backward(grad, qkv, lengths, keys, heads, probability):
+    """Gradient with respect to qkv; contiguous grad."""
+    out = torch.empty_like(qkv)
+    _launch(_backward, qkv, lengths, keys, heads, probability, grad, out)
+    return out
+
+
+@torch.library.custom_op("scalebook::short_attention", mutates_args=())
+def short_attention(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
+    """`forward`, as an operator that a compiler leaves as it is."""
+    return forward(qkv, lengths, keys, heads, probability)
 
 
 @short_attention.register_fake
@@ -134,10 +146,8 @@ def short_attention_backward(
     heads: int,
     probability: float,
 ) -> torch.Tensor:
-    """Gradient of short_attention with respect to qkv."""
-    out = torch.empty_like(qkv)
-    _launch(_backward, qkv, lengths, keys, heads, probability, grad.contiguous(), out)
-    return out
+    """`backward`, likewise."""
+    return backward(grad.contiguous(), qkv, lengths, keys, heads, probability)
 
 
 @short_attention_backward.register_fake

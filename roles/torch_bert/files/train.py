@@ -60,6 +60,7 @@ def arguments():
     parser.add_argument("--compile", type=boolean, default=False)
     parser.add_argument("--compile-mode", default="default")
     parser.add_argument("--attention", choices=["auto", "sdpa", "short"], default="auto")
+    parser.add_argument("--layer", choices=["auto", "plain", "fused"], default="auto")
     parser.add_argument("--tf32", type=boolean, default=True, help="for fp32 on GPUs")
     parser.add_argument("--optimizer", choices=["adamw", "lamb"], default="adamw")
     parser.add_argument("--fused", type=boolean, default=True)
@@ -121,10 +122,11 @@ class Trainer:
         dtype = DTYPES[args.dtype]
         head = size["hidden"] // size["heads"]
         attend = attention.choose(args.attention, args.device, dtype, args.seq, head)
+        layer = attention.layer(args.layer, attend, args.batch * args.seq)
         torch.manual_seed(args.seed)  # the same weights everywhere
-        self.model = Bert(size, dtype, attend, args.dropout).to(device)
+        self.model = Bert(size, dtype, attend, args.dropout, layer).to(device)
         self.sites = self.model.sites
-        self.attention = attend.__name__
+        self.attention, self.layer = attend.__name__, layer.__name__
         if args.compile:
             self.model.compile_parts(mode=args.compile_mode, dynamic=False)
         torch.manual_seed(args.seed + dist.get_rank())  # dropout differs
@@ -204,6 +206,7 @@ def train(args, device):
         say(
             parameters=sizes.parameters(size),
             attention=trainer.attention,
+            layer=trainer.layer,
             padded=str(not loader.full).lower(),
         )
     clock, stamps = Clock(device), []
