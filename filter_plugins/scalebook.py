@@ -27,6 +27,7 @@ from ansible.module_utils.scalebook import (  # noqa: E402
     turns,
     urls,
 )
+from ansible.module_utils.scalebook.wanted import wanted as wanted_of  # noqa: E402
 
 
 def nodes(hosts, device):
@@ -128,6 +129,14 @@ def identity(_):
     return controller.identity()
 
 
+def wanted(variables, hosts, roles):
+    """See wanted.wanted; `variables` and `hosts` are hostvars, `roles` where Ansible looks for roles."""
+    top = Path(__file__).resolve().parent.parent
+    folders = [top / name for name in ("playbooks", "library", "module_utils", "filter_plugins")]
+    nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in hosts]
+    return wanted_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
+
+
 def python_refusal(output, host, core, interpreter=""):
     """See pythons.refusal; `output` is what the host said to pythons.script."""
     return pythons.refusal(host, core, pythons.found(output), interpreter)
@@ -177,6 +186,7 @@ class FilterModule:
             "scalebook_gone": controller.gone,
             "scalebook_holders": controller.holders,
             "scalebook_taken_by": controller.taken_by,
+            "scalebook_wanted": wanted,
             "scalebook_redact": urls.redact,
             "scalebook_secret": urls.has_secret,
             "scalebook_python_script": pythons.script,
