@@ -114,3 +114,16 @@ def test_hosts_are_provisioned_with_the_outside_cut_off(mirror):
 def test_a_second_run_brings_again_what_a_host_lost_and_changes_nothing_else(mirror):
     NODES.ssh("NODE2", "echo broken >/opt/scalebook/mirror/apt/fingerprint")
     assert changes(play("provision.yml", mirror)) == {"NODE1": 0, "NODE2": 1}
+
+
+def test_a_run_that_finds_nothing_changed_passes_over_the_roles_and_proves_the_stack(mirror):
+    done = play("provision.yml", mirror)
+    assert changes(done) == {"NODE1": 0, "NODE2": 0}
+    assert "TASK [node :" not in done.stdout
+    assert "The stack of NODE1, NODE2" in said(done), done.stdout[-3000:]
+
+
+def test_roles_run_again_on_demand(mirror):
+    done = play("provision.yml", mirror, "-e", "provisioned_anew=true")
+    assert changes(done) == {"NODE1": 0, "NODE2": 0}
+    assert "TASK [node :" in done.stdout
