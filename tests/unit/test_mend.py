@@ -19,12 +19,12 @@ def mend(tmp_path):
     programs.mkdir()
     calls = tmp_path / "calls"
     left = tmp_path / "left"
-    apt = f'''
+    apt = f"""
 echo "$1 $2" >>{calls}
 [ "$1" = update ] && exit
 n=$(cat {left})
 echo $((n - 1)) >{left}
-[ "$n" -le 0 ]'''
+[ "$n" -le 0 ]"""
     for name, text in {"dpkg": "exit 2", "apt-get": apt}.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
