@@ -16,7 +16,7 @@ from typing import Any
 KEPT = ("ansible_host", "ansible_port", "ansible_user", "ansible_connection", "ansible_become_user")
 MAGIC = {
     "environment", "groups", "hostvars", "inventory_dir", "inventory_file", "omit", "play_hosts",
-    "playbook_dir", "role_name", "role_names", "role_path", "vars",
+    "playbook_dir", "provisioned_anew", "role_name", "role_names", "role_path", "vars",
 }  # fmt: skip
 IGNORED = {"__pycache__", ".git"}
 

@@ -118,9 +118,18 @@ def test_something_else_wanted_is_another_word(other):
 
 
 @pytest.mark.parametrize(
-    "name", ["ansible_facts", "ansible_date_time", "__node_before", "omit", "hostvars", "inventory_file"]
+    "name",
+    [
+        "ansible_facts",
+        "ansible_date_time",
+        "__node_before",
+        "omit",
+        "hostvars",
+        "inventory_file",
+        "provisioned_anew",
+    ],
 )
-def test_what_ansible_and_roles_set_by_themselves_does_not_count(name):
+def test_what_says_nothing_of_the_host_does_not_count(name):
     assert word(**{name: "1"}) == word()
 
 
