@@ -121,9 +121,3 @@ def test_a_run_that_finds_nothing_changed_passes_over_the_roles_and_proves_the_s
     assert changes(done) == {"NODE1": 0, "NODE2": 0}
     assert "TASK [node :" not in done.stdout
     assert "The stack of NODE1, NODE2" in said(done), done.stdout[-3000:]
-
-
-def test_roles_run_again_on_demand(mirror):
-    done = play("provision.yml", mirror, "-e", "provisioned_anew=true")
-    assert changes(done) == {"NODE1": 0, "NODE2": 0}
-    assert "TASK [node :" in done.stdout

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Finishes what a package manager that was killed left on this host. Ends with its status.
 # usage: mend.sh ETC    the directory of passwd and group
+set -u
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C
 
 # useradd and its kin refuse to go on where one of them was killed before it wrote its process number into the lock,
