@@ -20,6 +20,8 @@ from .processes import NodeView, scan
 
 WORK = "/opt/scalebook/work"
 _STEP = re.compile(rb"SCRIPTED step=(\d+)/")
+_LAUNCHES = re.compile(r": started, .* elapsed")
+"""What a controller says before it launches a run (callback_plugins/scalebook.py)."""
 
 
 def wait_for(what: str, true: Callable[[], Any], limit: float, every: float = 0.2) -> Any:
@@ -53,6 +55,7 @@ class Campaign:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
         self.orphaned: set[int] = set()
+        self.launches = False
 
     # -- the controller ----------------------------------------------------------------------------
 
@@ -84,11 +87,11 @@ class Campaign:
     def start(self, **more: Any) -> None:
         """Start the controller."""
         self.starts += 1
-        # What an earlier controller left runs on for a while, under the same names as what this one starts.
-        self.orphaned = {pid for processes in self.marked().values() for pid in processes}
+        self.orphaned, self.launches = set(), False
         self.results.parent.mkdir(parents=True, exist_ok=True)
         self.log = self.results.parent / f"{self.directory.name}-{self.starts}.log"
         self.process = self.popen(self.log, **more)
+        self.gangs()  # what is there now is an earlier one's
 
     def running(self) -> bool:
         """Tell whether the controller runs."""
@@ -124,10 +127,18 @@ class Campaign:
         return scan(self.nodes, "SCALEBOOK_GANG")
 
     def gangs(self) -> dict[str, dict[int, dict[str, str]]]:
-        """Return {node: {pid: environment}} of the processes of gangs that the present controller started."""
+        """Return {node: {pid: environment}} of the processes of gangs that the present controller started.
+
+        What an earlier one left runs on for a while, and what it was launching may come up as late as this,
+        under the same names: what is seen before the present controller launches a run is not its own.
+        """
+        marked = self.marked()
+        self.launches = self.launches or bool(_LAUNCHES.search(self.said()))
+        if not self.launches:
+            self.orphaned |= {pid for processes in marked.values() for pid in processes}
         return {
             name: {pid: env for pid, env in processes.items() if pid not in self.orphaned}
-            for name, processes in self.marked().items()
+            for name, processes in marked.items()
         }
 
     def members(self, run: str) -> list[str]:
