@@ -7,10 +7,13 @@ import os
 import re
 import subprocess
 import sys
+import threading
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
+from guarded import Guarded
 from legacy import environment, find_python
 from nets import free_net
 
@@ -161,13 +164,34 @@ def test_a_second_run_of_legacy_ansible_changes_nothing(legacy, old):
     assert re.search(r"^NODE1 .*changed=0 .*failed=0", done.stdout, re.M)
 
 
+@pytest.fixture(scope="module")
+def bare(nodes):
+    """Take NODE2's Python away; return what a play of that host is started with."""
+    ssh("NODE2", "apt-get purge -q -y 'python3*' 'libpython3*'; ! command -v python3")
+    return ["-i", nodes, "--limit", "NODE2", "provision.yml", "--tags", "none_of_them"]
+
+
 @ROOT_ONLY
 @pytest.mark.cluster
-def test_a_host_without_python_gets_one_but_for_a_check(nodes):
-    ssh("NODE2", "apt-get purge -q -y 'python3*' 'libpython3*'; ! command -v python3")
-    only = ["-i", nodes, "--limit", "NODE2", "provision.yml", "--tags", "none_of_them"]
-    done = play(CURRENT, *only, "--check", "--diff")
+def test_where_apt_cannot_get_python_it_is_quoted_without_its_tokens(bare):
+    with ThreadingHTTPServer((f"{NET}.1", 0), Guarded) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        source = "/etc/apt/sources.list.d/guarded.list"
+        url = f"{NET}.1:{server.server_port}"
+        ssh("NODE2", f"echo 'deb http://me:canary-of-apt@{url} ./' >{source}")
+        done = play(CURRENT, *bare, "-vvvv", ok=False)
+        ssh("NODE2", f"rm {source}")
+        server.shutdown()
+    assert "NODE2 has no Python, and apt could not install it. apt says: " in said(done)
+    assert f"http://***@{url}" in said(done)
+    assert "canary-of-apt" not in done.stdout + done.stderr
+
+
+@ROOT_ONLY
+@pytest.mark.cluster
+def test_a_host_without_python_gets_one_but_for_a_check(bare):
+    done = play(CURRENT, *bare, "--check", "--diff")
     assert "NODE2 has no Python: apt would install python3" in said(done)
     ssh("NODE2", "! command -v python3")
-    play(CURRENT, *only)
+    play(CURRENT, *bare)
     ssh("NODE2", "python3 --version")
