@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test's own container nodes: start them, log in, run plays and Molecule's scenarios on them."""
 
+import configparser
 import json
 import os
 import re
@@ -10,6 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tests" / "cluster"
+# Not the local nodes' own: this machine sees the containers' processes, and a local campaign beside a test
+# would end what is left below it.
+WORK = "/opt/scalebook/work"
 
 
 class Nodes:
@@ -63,6 +67,12 @@ class Nodes:
             "-e", json.dumps(variables), *options, ok=ok,
         )  # fmt: skip
 
+    def playbook(self, playbook, home, inventory=None, ok=True, **variables):
+        """Run a playbook of the project on the nodes, with what is installed below `home` (see `shown`)."""
+        extra = {"scalebook_home": str(home), "campaign_work": WORK, **variables}
+        inventory = inventory or self.files / "inventory"
+        return self.run("ansible-playbook", "-i", inventory, playbook, "-e", json.dumps(extra), ok=ok)
+
     def molecule(self, role):
         """Run a role's scenario; fail unless every step passed."""
         self.run("molecule", "reset", "-s", role)  # or it believes nodes that are gone to be prepared
@@ -70,6 +80,23 @@ class Nodes:
         output = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
         for step in ("check", "converge", "idempotence", "verify"):
             assert re.search(rf"{role} (➜|>) {step}: Executed: Successful", output), output[-3000:]
+
+
+def shown(*homes):
+    """Return options of `up` that show the nodes these installations, and the interpreters they run on.
+
+    Each node may write to its own view of them: four nodes would else install the same gigabyte each.
+    """
+    folders = {}
+    for home in homes:
+        folders[str(home)] = ":O"
+        config = configparser.ConfigParser()
+        (settings,) = (path for path in (home / "pyvenv.cfg", home / "venv/pyvenv.cfg") if path.exists())
+        config.read_string("[venv]\n" + settings.read_text())
+        interpreter = Path(config["venv"]["home"]).parent
+        if not interpreter.is_relative_to("/usr"):
+            folders[str(interpreter)] = ""
+    return [word for folder, mode in folders.items() for word in ("--mount", f"{folder}:{folder}{mode}")]
 
 
 def changes(done):

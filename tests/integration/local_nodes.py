@@ -22,7 +22,7 @@ def turn():
         yield
 
 
-def provision(framework):
+def provision(framework, **variables):
     """Run provision.yml on inventory/local: minutes the first time, seconds when all is there."""
     argv = [ROOT / ".venv/bin/ansible-playbook", "-i", ROOT / "inventory/local", "provision.yml"]
     env = {
@@ -32,7 +32,7 @@ def provision(framework):
     }
     with turn():
         done = subprocess.run(
-            [*argv, "-e", f"framework={framework}"],
+            [*argv, "-e", json.dumps({"framework": framework, **variables})],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, env=env, timeout=1500,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr

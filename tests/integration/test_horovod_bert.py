@@ -13,15 +13,19 @@ from functools import partial
 
 import local_nodes
 import pytest
+from container_nodes import Nodes, shown
 from local_nodes import ROOT, changed, provision_twice
+from nets import free_net
 
 HOME = ROOT / ".scalebook/test-horovod_bert"
+NODES = Nodes(free_net("10.11.20", "10.12.20", "10.13.20", "10.14.20"))
 BUILD = {"horovod_operations": ["MPI"], "horovod_environment": {"HOROVOD_DEBUG": "1"}}
 
 pytestmark = pytest.mark.slow
 
 
 play = partial(local_nodes.play, scalebook_home=str(HOME), framework="horovod_bert", device="cpu")
+on_nodes = partial(NODES.playbook, home=HOME, framework="horovod_bert", device="cpu")
 
 
 # -- current -------------------------------------------------------------------------------------------------
@@ -55,6 +59,25 @@ def test_nodes_and_the_devices_of_a_node_train_together(installed, tmp_path):
     }
     steps = [node["steps"] for record in records for node in record["nodes"]]
     assert steps == [list(range(1, 121))] * 4
+
+
+@pytest.fixture(scope="module")
+def hosts(installed):
+    """Four hosts that have what is installed here."""
+    if os.geteuid():
+        pytest.skip("containers with networks of their own need root")
+    NODES.up(*shown(HOME / "openmpi", HOME / "torch_bert", HOME / "horovod/pytorch"))
+    on_nodes("provision.yml", horovod_bert_device="cpu", **BUILD)
+    yield
+    NODES.down()
+
+
+@pytest.mark.cluster
+def test_four_hosts_train_together(hosts, tmp_path):
+    """Takes two minutes."""
+    on_nodes("bench.yml", campaign="hosts", campaign_results=str(tmp_path), nodes=4, gpus=1, bsz=4, repeats=1)
+    (record,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/runs/*/1/result.json")]
+    assert (record["status"], record["reason"]) == ("ok", None)
 
 
 # -- upstream: a repository of this test's, and a horovodrun that says what it is given ----------------------

