@@ -46,6 +46,7 @@ def arguments():
     """The command line; every value that decides a measurement is named here."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--local_rank", type=int, default=0, help="given by DeepSpeed's launcher")
+    parser.add_argument("--port", type=int, required=True, help="of the first node, where ranks meet")
     parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
     parser.add_argument("--model", choices=sorted(sizes.MODELS), required=True)
     parser.add_argument("--dtype", choices=sorted(DTYPES), required=True)
@@ -87,19 +88,33 @@ def settings(args):
     }
 
 
+def place(args):
+    """Give this process' place the names that torchrun has for it, which torch_bert's `about` reads.
+
+    DeepSpeed's launcher says CROSS_RANK and gives the local rank as an argument; under mpirun only Open MPI's
+    variables tell, until the group has been formed.
+    """
+    mpi = {name: os.environ.get("OMPI_COMM_WORLD_" + name) for name in ("RANK", "LOCAL_RANK", "LOCAL_SIZE")}
+    if "CROSS_RANK" in os.environ:
+        os.environ["GROUP_RANK"] = os.environ["CROSS_RANK"]
+    elif mpi["RANK"] is not None:
+        args.local_rank = int(mpi["LOCAL_RANK"])
+        os.environ["GROUP_RANK"] = str(int(mpi["RANK"]) // int(mpi["LOCAL_SIZE"]))
+    os.environ.setdefault("GROUP_RANK", "0")
+
+
 def join(args):
     """Form the group; returns this process' device."""
-    # What torch_bert's `about` reads is torchrun's; this launcher calls it otherwise.
-    os.environ.setdefault("GROUP_RANK", os.environ.get("CROSS_RANK", "0"))
+    place(args)
     if args.device == "gpu":
         device = torch.device("cuda", args.local_rank)
         torch.cuda.set_device(device)
         torch.set_float32_matmul_precision("high")
-        deepspeed.init_distributed("nccl")
+        deepspeed.init_distributed("nccl", distributed_port=args.port)
         return device
     # Else DeepSpeed compiles a library of its own for minutes, and hangs where a compilation was interrupted.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
-    deepspeed.init_distributed("gloo")
+    deepspeed.init_distributed("gloo", distributed_port=args.port)
     return torch.device("cpu")
 
 
