@@ -75,7 +75,9 @@ def test_the_figures_of_trainer_are_kept(tmp_path):
     assert (found["row"], found["train_runtime"], found["global_step"]) == ("CPU_2x1cpu_16", "32.8431", "32")
 
 
-@pytest.mark.parametrize("wrong", [{"nodes": 2}, {"dtype": "bf16"}, {"bsz": 32}, {"accumulation": 2}])
+@pytest.mark.parametrize(
+    "wrong", [{"nodes": 2}, {"gpus": 2}, {"dtype": "bf16"}, {"bsz": 32}, {"accumulation": 2}]
+)
 def test_a_log_of_another_run_is_refused(tmp_path, wrong):
     """A launcher that starts one process where two were asked for leaves such a log."""
     shutil.copy(LOGS / "1n1g-NODE1.log", tmp_path / "NODE2.log")
