@@ -4,8 +4,10 @@
 
 In a synchronised gang everybody waits for the slowest, so step times say nothing.  What run_node
 measures without the framework does: the seconds that a node's processes computed, or queued for a
-processor, in the window.  Who waits for a peer does neither.  Where waiting is done by spinning
-(some MPI and NCCL settings) and on GPUs all nodes are busy all the time, and nothing is said.
+processor, in the window.  Who waits for a peer does neither.  Looked at are the computing alone, which
+shows a node with more to do also where all nodes queue, and both together, which shows one whose
+processors something else takes.  Where waiting is done by spinning (some MPI and NCCL settings) and on
+GPUs all nodes are busy all the time, and nothing is said.
 """
 
 from __future__ import annotations
@@ -20,20 +22,23 @@ MORE, SHARE = 1.5, 0.1
 
 def straggler(record: Mapping[str, Any]) -> str | None:
     """Return a sentence that names the node that works far more than the others, None when none does."""
-    work = {}
+    told = {}
     for node in record["nodes"]:
         busy = (node.get("exit") or {}).get("busy")
         if not isinstance(busy, Mapping):
             return None
-        work[node["node"]] = (float(busy["work"]), float(busy["seconds"]))
-    if len(work) < 2:
+        told[node["node"]] = (float(busy["work"]), float(busy.get("queued", 0)), float(busy["seconds"]))
+    if len(told) < 2:
         return None
-    name = max(work, key=lambda node: work[node][0])
-    mine, seconds = work.pop(name)
-    others = statistics.median(each for each, _ in work.values())
-    if mine < MORE * others or mine - others < SHARE * seconds:
-        return None
-    return (
-        f"{name} may hold the others up: it computed {mine:.1f} s in the window of {seconds:.1f} s, "
-        f"the others {others:.1f} s"
-    )
+    computed = {name: work - queued for name, (work, queued, _) in told.items()}
+    both = {name: work for name, (work, _, _) in told.items()}
+    for said, seconds in (("computed", computed), ("computed or queued for a processor", both)):
+        name = max(seconds, key=lambda node: seconds[node])
+        mine, window = seconds[name], told[name][2]
+        others = statistics.median(each for node, each in seconds.items() if node != name)
+        if mine >= MORE * others and mine - others >= SHARE * window:
+            return (
+                f"{name} may hold the others up: it {said} {mine:.1f} s in the window of {window:.1f} s, "
+                f"the others {others:.1f} s"
+            )
+    return None

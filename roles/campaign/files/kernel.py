@@ -65,22 +65,22 @@ def family(pid):
 
 
 def work(pid):
-    """Return the seconds that `pid` and its descendants computed, or queued for a processor to.
+    """Return the seconds that `pid` and its descendants (computed, queued for a processor).
 
     A rank that waits for its peers in a collective does neither, so the slow rank of a
     synchronised gang stands out by more of them, though all ranks' steps take equally long.
     """
     ticks = os.sysconf("SC_CLK_TCK")
-    seconds = 0.0
+    computed = queued = 0.0
     for member in family(pid):
         fields = _read("/proc/%d/stat" % member).rpartition(")")[2].split()
         if len(fields) > 14:
-            seconds += sum(map(int, fields[11:15])) / ticks  # user, system, and of children that ended
+            computed += sum(map(int, fields[11:15])) / ticks  # user, system, and of children that ended
         try:
             threads = os.listdir("/proc/%d/task" % member)
         except OSError:
             continue  # it ended meanwhile
         for thread in threads:
             waited = _read("/proc/%d/task/%s/schedstat" % (member, thread)).split()
-            seconds += int(waited[1]) / 1e9 if len(waited) > 1 else 0.0
-    return seconds
+            queued += int(waited[1]) / 1e9 if len(waited) > 1 else 0.0
+    return computed, queued

@@ -171,11 +171,19 @@ class Watch:
         return None
 
     def busy(self):
-        """Return {"seconds", "work"} between the steps `warmup` and `last`, None if not both were seen."""
+        """Return {"seconds", "work", "queued"} between the steps `warmup` and `last`.
+
+        `work` is the time that the workload computed or queued for a processor, `queued` the latter alone.
+        None if not both steps were seen.
+        """
         if len(self.readings) < 2:
             return None
         (begin, before), (end, after) = self.readings
-        return {"seconds": round(end - begin, 3), "work": round(after - before, 3)}
+        return {
+            "seconds": round(end - begin, 3),
+            "work": round(sum(after) - sum(before), 3),
+            "queued": round(after[1] - before[1], 3),
+        }
 
 
 class Guard:
