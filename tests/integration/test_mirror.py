@@ -53,6 +53,13 @@ def mirror(tmp_path_factory):
     return folder
 
 
+def test_a_framework_that_cannot_be_gathered_is_refused(tmp_path):
+    done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "framework=horovod_bert")
+    assert done.returncode == 2
+    said = "horovod_bert cannot be gathered: its role has no tasks/mirror.yml. Can be: deepspeed_bert, hf_mlm"
+    assert said in done.stdout
+
+
 def test_what_is_gathered_is_enough_where_there_is_no_outside(mirror, tmp_path):
     done = play("provision.yml", mirror, tmp_path / "home", before=CUT_OFF)
     assert done.returncode == 0, failure(done)
