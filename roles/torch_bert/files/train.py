@@ -24,6 +24,7 @@ import about  # noqa: E402
 import attention  # noqa: E402
 import closing  # noqa: E402
 import optim  # noqa: E402
+import sharding  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -69,6 +70,7 @@ def arguments():
     parser.add_argument("--decay", type=float, default=0.01)
     parser.add_argument("--clip", type=float, default=1.0, help="norm of the gradients; 0: as they are")
     parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--parallel", choices=["ddp", "fsdp"], default="ddp")
     parser.add_argument("--bucket-mb", type=int, default=25)
     parser.add_argument("--seed", type=int, default=2020)
     parser.add_argument(
@@ -130,10 +132,13 @@ class Trainer:
         if args.compile:
             self.model.compile_parts(mode=args.compile_mode, dynamic=False)
         torch.manual_seed(args.seed + dist.get_rank())  # dropout differs
+        self.sharded = world > 1 and args.parallel == "fsdp"
+        if self.sharded:
+            sharding.shard(self.model, dtype, args.bucket_mb)
         self.optimizer = optim.make(args.optimizer, self.model, args.learning_rate, args.decay, args.fused)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
         self.runner = self.model
-        if world > 1:
+        if world > 1 and not self.sharded:
             self.runner = torch.nn.parallel.DistributedDataParallel(
                 self.model,
                 gradient_as_bucket_view=True,
@@ -147,8 +152,11 @@ class Trainer:
             group["lr"] = self.args.learning_rate * min(1.0, number / self.args.rate_warmup)
         for micro in range(self.args.accumulation):
             batch, keys = next(loader)
-            if self.world > 1:
-                self.runner.require_backward_grad_sync = micro + 1 == self.args.accumulation
+            last = micro + 1 == self.args.accumulation
+            if self.sharded:
+                self.model.set_requires_gradient_sync(last)
+            elif self.world > 1:
+                self.runner.require_backward_grad_sync = last
             loss = self.runner(batch, keys)
             self.scaler.scale(loss / self.args.accumulation).backward()
         if self.args.clip:
@@ -158,6 +166,11 @@ class Trainer:
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
         return loss.detach()
+
+    def agree(self, device):
+        """Whether this was one training: all ranks hold the same weights, or each its share of them."""
+        check = sharding.once if self.sharded else closing.agree
+        return check(self.model, device)
 
 
 def summary(args, stamps, device, world):
@@ -259,11 +272,12 @@ def main():
             compile=str(args.compile).lower(),
             tf32=str(args.tf32).lower(),
             optimizer=args.optimizer,
+            parallel=args.parallel if dist.get_world_size() > 1 else "none",
         )
         for line in about.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)
-    same = closing.agree(trainer.model, device)
+    same = trainer.agree(device)
     if args.device == "gpu" and first:
         say(
             peak_memory_mib=torch.cuda.max_memory_allocated() >> 20,
