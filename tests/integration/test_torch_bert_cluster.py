@@ -4,6 +4,8 @@
 
 import json
 import os
+import subprocess
+from pathlib import Path
 
 import pytest
 from container_nodes import Nodes, shown
@@ -22,7 +24,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    """Measure one and four hosts; return {nodes: record}. Takes four minutes."""
+    """Measure one and four hosts, and two with split weights; return {nodes: record}. Takes five minutes."""
     results = tmp_path_factory.mktemp("torch_bert")
     provision(**GIVEN)
     NODES.up(*shown(HOME / "openmpi", HOME / "torch_bert"))
@@ -30,16 +32,44 @@ def records(tmp_path_factory):
         NODES.playbook("provision.yml", HOME, **GIVEN)
         place = {"campaign": "hosts", "campaign_results": str(results)}
         NODES.playbook("bench.yml", HOME, nodes="1,4", gpus=1, bsz=4, repeats=1, **place, **GIVEN)
+        place["campaign"] = "split"
+        split = {"torch_bert_parallel": "fsdp", "slots": 2}
+        NODES.playbook("bench.yml", HOME, nodes=2, gpus=2, bsz=4, repeats=1, **place, **split, **GIVEN)
     finally:
         NODES.down()
-    found = (json.loads(path.read_text()) for path in results.glob("hosts/runs/*/1/result.json"))
+    found = (json.loads(path.read_text()) for path in results.glob("*/runs/*/1/result.json"))
     return {record["case"]["nodes"]: record for record in found}
 
 
-@pytest.mark.parametrize("nodes", [1, 4])
+@pytest.mark.parametrize("nodes", [1, 2, 4])
 def test_the_hosts_train_together(records, nodes):
     assert (records[nodes]["status"], records[nodes]["reason"]) == ("ok", None)
 
 
 def test_four_hosts_see_each_step_of_four_ranks(records):
     assert records[4]["nodes"][0]["steps"] == list(range(1, 121))
+
+
+@pytest.mark.usefixtures("records")
+@pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
+@pytest.mark.parametrize("accumulation", ["1", "2"])
+def test_split_weights_are_trained_as_whole_ones_are(optimizer, accumulation):
+    place = HOME / "torch_bert"
+    words = [
+        place / "venv/bin/python",
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+    ]
+    words += [
+        Path(__file__).with_name("train_twice.py"),
+        place / "code",
+        place / "data",
+        optimizer,
+        accumulation,
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 1e-5
