@@ -16,8 +16,8 @@ import statistics
 from collections.abc import Mapping
 from typing import Any
 
-MORE, SHARE = 1.5, 0.1
-"""How many times the others' work, and what part of the window more, is worth a word."""
+MORE, SHARE, LEAST = 1.5, 0.1, 1.0
+"""How many times the others' work, what part of the window more, and how many seconds, are worth a word."""
 
 
 def straggler(record: Mapping[str, Any]) -> str | None:
@@ -36,7 +36,7 @@ def straggler(record: Mapping[str, Any]) -> str | None:
         name = max(seconds, key=lambda node: seconds[node])
         mine, window = seconds[name], told[name][2]
         others = statistics.median(each for node, each in seconds.items() if node != name)
-        if mine >= MORE * others and mine - others >= SHARE * window:
+        if mine >= MORE * others and mine - others >= max(LEAST, SHARE * window):
             return (
                 f"{name} may hold the others up: it {said} {mine:.1f} s in the window of {window:.1f} s, "
                 f"the others {others:.1f} s"

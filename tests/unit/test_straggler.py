@@ -44,6 +44,11 @@ def test_nodes_that_hardly_compute_are_not_compared():
     assert straggler(record(0.3, 0.1)) is None
 
 
+def test_what_a_window_is_too_short_to_tell_is_not_said():
+    """Two nodes alike, 0.1 and 0.0 s in a window of 0.3 s: the kernel counts in hundredths."""
+    assert straggler(record(0.1, 0.0, seconds=0.3)) is None
+
+
 def test_a_single_node_holds_nobody_up():
     assert straggler(record(8.0)) is None
 
