@@ -73,3 +73,20 @@ def test_split_weights_are_trained_as_whole_ones_are(optimizer, accumulation):
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < 1e-5
+
+
+@pytest.mark.usefixtures("records")
+def test_a_trainer_leaves_though_a_thread_of_a_library_is_still_there(tmp_path):
+    """Gloo's threads made the interpreter's own end an abort, once in thirty runs on a loaded machine."""
+    program = f"""
+import atexit, sys, threading, time
+sys.path.insert(0, {str(HOME / "torch_bert/code")!r})
+import closing
+closing.dist.init_process_group("gloo", init_method="file://{tmp_path}/store", rank=0, world_size=1)
+threading.Thread(target=time.sleep, args=(600,)).start()
+atexit.register(print, "done at the end")
+closing.leave()
+"""
+    words = [HOME / "torch_bert/venv/bin/python", "-c", program]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "done at the end\n")

@@ -12,6 +12,7 @@ CODE, DATA, OPTIMIZER, ACCUMULATION = sys.argv[1:]
 sys.path.insert(0, CODE)
 
 import about  # noqa: E402
+import closing  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -61,4 +62,4 @@ pairs = zip(weights("ddp"), weights("fsdp"), strict=True)
 distance = max((whole - split).abs().max().item() for whole, split in pairs)
 if dist.get_rank() == 0:
     print(distance)
-dist.destroy_process_group()
+closing.leave()

@@ -1,6 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What the end of a run shows: the ranks trained one model, and what share of its peak a device reached."""
+"""The end of a run: the ranks trained one model, what share of its peak a device reached, and leaving."""
+
+import atexit
+import os
+import sys
 
 import sizes
 import torch
@@ -31,3 +35,18 @@ def arithmetic(rate, flops, device, dtype, tf32):
         words["peak_of"] = "dense-%s-%s" % (kind, name.replace(" ", "-"))
         words["mfu"] = "%.4f" % (reached / peak)
     return words
+
+
+def leave():
+    """End this process with status 0 once all ranks are here; what is registered for the end is done.
+
+    Not by way of the interpreter's own end: a thread of gloo may hold a tensor until then, and freeing it in
+    the middle of that aborts the process (pytorch/pytorch#190489). The run has done everything, and would
+    count as failed.
+    """
+    dist.barrier()
+    dist.destroy_process_group()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -292,8 +292,7 @@ def main():
     if first:
         say(steps_done=len(stamps))
         say(weights="agree", end="true")
-    dist.barrier()
-    dist.destroy_process_group()
+    closing.leave()
 
 
 if __name__ == "__main__":
