@@ -24,7 +24,6 @@ import about  # noqa: E402
 import attention  # noqa: E402
 import closing  # noqa: E402
 import optim  # noqa: E402
-import sharding  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -132,9 +131,12 @@ class Trainer:
         if args.compile:
             self.model.compile_parts(mode=args.compile_mode, dynamic=False)
         torch.manual_seed(args.seed + dist.get_rank())  # dropout differs
-        self.sharded = world > 1 and args.parallel == "fsdp"
+        self.sharded, self.check = world > 1 and args.parallel == "fsdp", closing.agree
         if self.sharded:
+            import sharding  # wants a newer torch than the rest does
+
             sharding.shard(self.model, dtype, args.bucket_mb)
+            self.check = sharding.once
         self.optimizer = optim.make(args.optimizer, self.model, args.learning_rate, args.decay, args.fused)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
         self.runner = self.model
@@ -169,8 +171,7 @@ class Trainer:
 
     def agree(self, device):
         """Whether this was one training: all ranks hold the same weights, or each its share of them."""
-        check = sharding.once if self.sharded else closing.agree
-        return check(self.model, device)
+        return self.check(self.model, device)
 
 
 def summary(args, stamps, device, world):
