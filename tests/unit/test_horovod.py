@@ -15,6 +15,7 @@ DATA = ROOT / "tests" / "data" / "horovod"
 CPU = {"frameworks": ["PyTorch"], "controllers": ["MPI", "Gloo"], "operations": ["MPI", "Gloo"]}
 
 raise_standard = load("horovod", "raise_standard")
+mend_gloo = load("horovod", "mend_gloo")
 about = load("horovod", "about")
 
 
@@ -219,3 +220,14 @@ def test_about_answers_in_one_line_of_json(tmp_path, monkeypatch, capsys):
     header.touch()
     about.main()
     assert json.loads(capsys.readouterr().out)["nccl"] == str(package.parent / "nvidia/nccl")
+
+
+def test_the_gloo_of_2020_is_mended_for_kernel_headers_of_today():
+    text = mend_gloo.mended("before\n" + mend_gloo.OLD + "after\n")
+    assert text == "before\n" + mend_gloo.NEW + "after\n"
+    assert mend_gloo.mended(text) == text
+
+
+def test_an_unknown_gloo_is_refused():
+    with pytest.raises(mend_gloo.UnknownSourceError):
+        mend_gloo.mended("static int speed;\n")
