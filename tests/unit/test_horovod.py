@@ -14,8 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "horovod"
 CPU = {"frameworks": ["PyTorch"], "controllers": ["MPI", "Gloo"], "operations": ["MPI", "Gloo"]}
 
-raise_standard = load("horovod", "raise_standard")
-mend_gloo = load("horovod", "mend_gloo")
+mend_sources = load("horovod", "mend_sources")
 about = load("horovod", "about")
 
 
@@ -150,27 +149,27 @@ endif()
 @pytest.mark.parametrize("text", [CMAKE, TORCH])
 def test_the_standard_is_raised_and_nothing_else(text, standard):
     wanted = text.replace("CMAKE_CXX_STANDARD 14)", f"CMAKE_CXX_STANDARD {standard})")
-    assert raise_standard.raised(text, standard) == wanted
+    assert mend_sources.raised(text, standard) == wanted
 
 
 def test_raising_it_again_changes_nothing():
-    once = raise_standard.raised(CMAKE, "20")
-    assert raise_standard.raised(once, "20") == once
+    once = mend_sources.raised(CMAKE, "20")
+    assert mend_sources.raised(once, "20") == once
 
 
 @pytest.mark.parametrize("text", ["", CMAKE.replace(" 14)", " 11)"), TORCH + TORCH])
 def test_a_source_that_is_not_the_known_one_is_refused(text):
-    with pytest.raises(raise_standard.UnknownSourceError, match="expected is once"):
-        raise_standard.raised(text, "20")
+    with pytest.raises(mend_sources.UnknownSourceError, match="expected is once"):
+        mend_sources.raised(text, "20")
 
 
 def test_both_files_are_changed_or_neither(tmp_path, monkeypatch):
     (tmp_path / "horovod/torch").mkdir(parents=True)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)
     (tmp_path / "horovod/torch/CMakeLists.txt").write_text("endif()\n")
-    monkeypatch.setattr(sys, "argv", ["raise_standard.py", str(tmp_path), "20"])
-    with pytest.raises(raise_standard.UnknownSourceError, match=r"horovod/torch/CMakeLists\.txt"):
-        raise_standard.main()
+    monkeypatch.setattr(sys, "argv", ["mend_sources.py", str(tmp_path), "c++20"])
+    with pytest.raises(mend_sources.UnknownSourceError, match=r"horovod/torch/CMakeLists\.txt"):
+        mend_sources.main()
     assert (tmp_path / "CMakeLists.txt").read_text() == CMAKE
 
 
@@ -223,11 +222,15 @@ def test_about_answers_in_one_line_of_json(tmp_path, monkeypatch, capsys):
 
 
 def test_the_gloo_of_2020_is_mended_for_kernel_headers_of_today():
-    text = mend_gloo.mended("before\n" + mend_gloo.OLD + "after\n")
-    assert text == "before\n" + mend_gloo.NEW + "after\n"
-    assert mend_gloo.mended(text) == text
+    text = mend_sources.without_behind("before\n" + mend_sources.BEHIND + "after\n")
+    assert text == "before\n" + mend_sources.UNION + "after\n"
 
 
-def test_an_unknown_gloo_is_refused():
-    with pytest.raises(mend_gloo.UnknownSourceError):
-        mend_gloo.mended("static int speed;\n")
+def test_mending_gloo_again_changes_nothing():
+    assert mend_sources.without_behind(mend_sources.UNION) == mend_sources.UNION
+
+
+@pytest.mark.parametrize("text", ["static int speed;\n", mend_sources.BEHIND * 2])
+def test_an_unknown_gloo_is_refused(text):
+    with pytest.raises(mend_sources.UnknownSourceError, match="expected is once"):
+        mend_sources.without_behind(text)
