@@ -40,7 +40,7 @@ class UnknownSourceError(ValueError):
 
 
 def replaced(text, old, new, after, what):
-    """Return `text` with pattern `old`, which has to be there once, as `after`; `new` says it is so already."""
+    """Return `text` with pattern `old`, which has to be there once, as `after`; `new`: it is so already."""
     counts = len(re.findall(old, text)), len(re.findall(new, text))
     if counts == (0, 1):
         return text
