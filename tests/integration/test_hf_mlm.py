@@ -1,40 +1,21 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""hf_mlm for real: installed from its lock, two nodes under torchrun, a small epoch, and the report on it.
-
-Then four hosts of their own, which see what is installed here.
-"""
+"""hf_mlm for real: two nodes under torchrun, a small epoch, and the report on it; then four hosts."""
 
 import json
-import os
-import subprocess
 
 import pytest
-from container_nodes import Nodes, shown
-from local_nodes import HOME, ROOT, provision
-from nets import free_net
+from frameworks import record_of
 
-NODES = Nodes(free_net("10.11.21", "10.12.21", "10.13.21", "10.14.21"))
-FEW = "hf_mlm_train_samples=256 hf_mlm_eval_samples=64"
-
-pytestmark = pytest.mark.slow
-
-
-def play(playbook, extra):
-    words = ["ansible-playbook", playbook, "-e", f"stack_name=modern framework=hf_mlm {extra}"]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
 
 
 @pytest.fixture(scope="module")
-def campaign(tmp_path_factory):
+def campaign(hf_mlm, tmp_path_factory):
     results = tmp_path_factory.mktemp("hf_mlm")
-    provision("hf_mlm", stack_name="modern")
-    play(
-        "bench.yml",
-        f"{FEW} nodes=2 repeats=1 campaign=real campaign_results={results} campaign_port=24740",
-    )
+    few = {"hf_mlm_train_samples": 256, "hf_mlm_eval_samples": 64, "repeats": 1}
+    place = {"campaign": "real", "campaign_results": str(results), "campaign_port": 24740}
+    hf_mlm.play("bench.yml", nodes=2, **few, **place)
     return results / "real"
 
 
@@ -52,23 +33,10 @@ def test_the_report_has_the_row_of_the_published_table(campaign):
 
 
 @pytest.mark.cluster
-@pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root")
-def test_four_hosts_train_together(campaign, tmp_path):
+def test_four_hosts_train_together(four_hosts, hf_mlm, tmp_path):
     """Takes three minutes."""
-    given = {
-        "stack_name": "modern",
-        "framework": "hf_mlm",
-        "hf_mlm_train_samples": 512,
-        "hf_mlm_eval_samples": 64,
-    }
-    NODES.up(*shown(HOME / "openmpi", HOME / "hf_mlm"))
-    try:
-        NODES.playbook("provision.yml", HOME, **given)
-        NODES.playbook(
-            "bench.yml", HOME, nodes=4, repeats=1, campaign="hosts", campaign_results=str(tmp_path), **given
-        )
-    finally:
-        NODES.down()
-    [path] = (tmp_path / "hosts/runs").glob("*/1/result.json")
-    record = json.loads(path.read_text())
+    hf_mlm.provision_hosts()
+    few = {"hf_mlm_train_samples": 512, "hf_mlm_eval_samples": 64, "repeats": 1}
+    hf_mlm.on_hosts("bench.yml", nodes=4, campaign="hosts", campaign_results=str(tmp_path), **few)
+    record, _ = record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)

@@ -1,56 +1,30 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""horovod_bert for real: Horovod's release is built against torch from its lock, and nodes train together.
-
-They share an installation that stays below .scalebook. The build, by far the longest part, is without
-optimization and with MPI alone; its wheel is kept, and built anew only where what it is made from changed.
-"""
+"""horovod_bert for real: Horovod's release is built against torch from its lock, and nodes train together."""
 
 import json
 import os
 import subprocess
-from functools import partial
 
-import local_nodes
 import pytest
-from container_nodes import Nodes, shown
-from local_nodes import ROOT, changed, provision_twice
-from nets import free_net
+from frameworks import record_of
+from local_nodes import changed
 
-HOME = ROOT / ".scalebook/test-horovod_bert"
-NODES = Nodes(free_net("10.11.20", "10.12.20", "10.13.20", "10.14.20"))
-BUILD = {"horovod_operations": ["MPI"], "horovod_environment": {"HOROVOD_DEBUG": "1"}}
-
-pytestmark = pytest.mark.slow
-
-
-play = partial(local_nodes.play, scalebook_home=str(HOME), framework="horovod_bert", device="cpu")
-on_nodes = partial(NODES.playbook, home=HOME, framework="horovod_bert", device="cpu")
-
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
 
 # -- current -------------------------------------------------------------------------------------------------
 
 
-def provision():
-    return play("provision.yml", horovod_bert_device="cpu", **BUILD)
-
-
-@pytest.fixture(scope="module")
-def installed():
-    """Install what is not there yet; what provisioning says that finds all in place."""
-    return provision_twice(provision)
-
-
-def test_provisioning_again_changes_nothing(installed):
+def test_provisioning_again_changes_nothing(horovod_bert):
     """Takes half a minute, minutes more the first time."""
-    assert changed(installed) == []
+    assert changed(horovod_bert.said) == []
 
 
-def test_nodes_and_the_devices_of_a_node_train_together(installed, tmp_path):
+def test_nodes_and_the_devices_of_a_node_train_together(horovod_bert, tmp_path):
     """Takes a minute: one process, two on two nodes, two on one node."""
     place = {"campaign_results": str(tmp_path), "campaign_port": 24760, "bsz": 4, "repeats": 1}
-    play("bench.yml", campaign="nodes", nodes="1,2", gpus=1, **place)
-    play("bench.yml", campaign="devices", nodes=1, gpus=2, slots=2, dtype="fp16", **place)
+    horovod_bert.play("bench.yml", campaign="nodes", nodes="1,2", gpus=1, **place)
+    horovod_bert.play("bench.yml", campaign="devices", nodes=1, gpus=2, slots=2, dtype="fp16", **place)
     records = [json.loads(path.read_text()) for path in tmp_path.glob("*/runs/*/1/result.json")]
     assert {(record["case"]["label"], record["status"], record["reason"]) for record in records} == {
         ("1n1g", "ok", None),
@@ -61,22 +35,13 @@ def test_nodes_and_the_devices_of_a_node_train_together(installed, tmp_path):
     assert steps == [list(range(1, 121))] * 4
 
 
-@pytest.fixture(scope="module")
-def hosts(installed):
-    """Four hosts that have what is installed here."""
-    if os.geteuid():
-        pytest.skip("containers with networks of their own need root")
-    NODES.up(*shown(HOME / "openmpi", HOME / "torch_bert", HOME / "horovod/pytorch"))
-    on_nodes("provision.yml", horovod_bert_device="cpu", **BUILD)
-    yield
-    NODES.down()
-
-
 @pytest.mark.cluster
-def test_four_hosts_train_together(hosts, tmp_path):
+def test_four_hosts_train_together(four_hosts, horovod_bert, tmp_path):
     """Takes two minutes."""
-    on_nodes("bench.yml", campaign="hosts", campaign_results=str(tmp_path), nodes=4, gpus=1, bsz=4, repeats=1)
-    (record,) = [json.loads(path.read_text()) for path in tmp_path.glob("*/runs/*/1/result.json")]
+    horovod_bert.provision_hosts()
+    place = {"campaign": "hosts", "campaign_results": str(tmp_path)}
+    horovod_bert.on_hosts("bench.yml", nodes=4, gpus=1, bsz=4, repeats=1, **place)
+    record, _ = record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)
 
 
@@ -92,7 +57,7 @@ esac
 
 
 @pytest.fixture(scope="module")
-def fork(tmp_path_factory):
+def fork(horovod_bert, tmp_path_factory):
     """Have the sources of a repository got; return their directory."""
     top = tmp_path_factory.mktemp("fork")
     git = ["git", "-C", str(top / "origin"), "-c", "user.name=x", "-c", "user.email=x@localhost"]
@@ -101,7 +66,7 @@ def fork(tmp_path_factory):
     for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
         subprocess.run([*git, *words], check=True)
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    play(
+    horovod_bert.play(
         "provision.yml",
         horovod_bert_source="upstream",
         horovod_bert_home=str(top / "home"),

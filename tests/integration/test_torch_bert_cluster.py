@@ -3,58 +3,42 @@
 """torch_bert for real: installed from its lock, then four hosts under torchrun, which see the same."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
-from container_nodes import Nodes, shown
-from local_nodes import HOME, provision
-from nets import free_net
 
-NODES = Nodes(free_net("10.11.22", "10.12.22", "10.13.22", "10.14.22"))
-GIVEN = {"stack_name": "modern", "framework": "torch_bert"}
-
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
 
 
 @pytest.fixture(scope="module")
-def records(tmp_path_factory):
-    """Measure one and four hosts, and two with split weights; return {nodes: record}. Takes five minutes."""
+def records(four_hosts, torch_bert, tmp_path_factory):
+    """Measure one and four hosts, and two with split weights; return {nodes: record}. Takes four minutes."""
     results = tmp_path_factory.mktemp("torch_bert")
-    provision(**GIVEN)
-    NODES.up(*shown(HOME / "openmpi", HOME / "torch_bert"))
-    try:
-        NODES.playbook("provision.yml", HOME, **GIVEN)
-        place = {"campaign": "hosts", "campaign_results": str(results)}
-        NODES.playbook("bench.yml", HOME, nodes="1,4", gpus=1, bsz=4, repeats=1, **place, **GIVEN)
-        place["campaign"] = "split"
-        split = {"torch_bert_parallel": "fsdp", "slots": 2}
-        NODES.playbook("bench.yml", HOME, nodes=2, gpus=2, bsz=4, repeats=1, **place, **split, **GIVEN)
-    finally:
-        NODES.down()
+    torch_bert.provision_hosts()
+    place = {"campaign_results": str(results), "bsz": 4, "repeats": 1}
+    torch_bert.on_hosts("bench.yml", nodes="1,4", gpus=1, campaign="hosts", **place)
+    split = {"torch_bert_parallel": "fsdp", "slots": 2, "campaign": "split"}
+    torch_bert.on_hosts("bench.yml", nodes=2, gpus=2, **place, **split)
     found = (json.loads(path.read_text()) for path in results.glob("*/runs/*/1/result.json"))
     return {record["case"]["nodes"]: record for record in found}
 
 
+@pytest.mark.cluster
 @pytest.mark.parametrize("nodes", [1, 2, 4])
 def test_the_hosts_train_together(records, nodes):
     assert (records[nodes]["status"], records[nodes]["reason"]) == ("ok", None)
 
 
+@pytest.mark.cluster
 def test_four_hosts_see_each_step_of_four_ranks(records):
     assert records[4]["nodes"][0]["steps"] == list(range(1, 121))
 
 
-@pytest.mark.usefixtures("records")
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
 @pytest.mark.parametrize("accumulation", ["1", "2"])
-def test_split_weights_are_trained_as_whole_ones_are(optimizer, accumulation):
-    place = HOME / "torch_bert"
+def test_split_weights_are_trained_as_whole_ones_are(torch_bert, optimizer, accumulation):
+    place = torch_bert.home / "torch_bert"
     words = [
         place / "venv/bin/python",
         "-m",
@@ -75,18 +59,17 @@ def test_split_weights_are_trained_as_whole_ones_are(optimizer, accumulation):
     assert float(done.stdout) < 1e-5
 
 
-@pytest.mark.usefixtures("records")
-def test_a_trainer_leaves_though_a_thread_of_a_library_is_still_there(tmp_path):
+def test_a_trainer_leaves_though_a_thread_of_a_library_is_still_there(torch_bert, tmp_path):
     """Gloo's threads made the interpreter's own end an abort, once in thirty runs on a loaded machine."""
     program = f"""
 import atexit, sys, threading, time
-sys.path.insert(0, {str(HOME / "torch_bert/code")!r})
+sys.path.insert(0, {str(torch_bert.home / "torch_bert/code")!r})
 import closing
 closing.dist.init_process_group("gloo", init_method="file://{tmp_path}/store", rank=0, world_size=1)
 threading.Thread(target=time.sleep, args=(600,)).start()
 atexit.register(print, "done at the end")
 closing.leave()
 """
-    words = [HOME / "torch_bert/venv/bin/python", "-c", program]
+    words = [torch_bert.home / "torch_bert/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done at the end\n")
