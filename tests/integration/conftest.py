@@ -1,20 +1,27 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What several files of tests share: installations of frameworks, and four hosts that see them.
-
-Tests of a file run one after the other, and so do those of all files marked with one xdist_group.
-"""
+"""What several files of tests share: installations of frameworks, and four hosts that see them."""
 
 import os
 
 import frameworks
 import pytest
+from xdist.scheduler import LoadFileScheduling
+
+# xdist's own groups need a name of the test that pytest 9.2 does not let it change.
+SHARING = ("test_deepspeed.py", "test_hf_mlm.py", "test_horovod_bert.py", "test_torch_bert_cluster.py")
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+class ByFile(LoadFileScheduling):
+    """Tests of a file go to one worker, and those of all files that share something to the same one."""
+
+    def _split_scope(self, nodeid):
+        scope = super()._split_scope(nodeid)
+        return "sharing" if scope.endswith(SHARING) else scope
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return ByFile(config, log)
 
 
 def installed(framework):

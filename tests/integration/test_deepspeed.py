@@ -12,7 +12,7 @@ from container_nodes import said
 from frameworks import NODES, record_of
 from local_nodes import changed, play
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
+pytestmark = pytest.mark.slow
 
 
 def test_provisioning_again_changes_nothing(deepspeed_bert):

@@ -7,7 +7,7 @@ import json
 import pytest
 from frameworks import record_of
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

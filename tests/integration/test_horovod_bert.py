@@ -10,7 +10,7 @@ import pytest
 from frameworks import record_of
 from local_nodes import changed
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
+pytestmark = pytest.mark.slow
 
 # -- current -------------------------------------------------------------------------------------------------
 

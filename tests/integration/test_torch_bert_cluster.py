@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("four_hosts")]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
