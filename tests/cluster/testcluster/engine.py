@@ -113,17 +113,22 @@ def _docker_answers() -> bool:
 def prepare() -> Engine:
     """Return an engine that works, installing the Debian packages that are missing.
 
-    Podman wherever it can be had, else Docker if its engine answers.
+    Podman wherever it can be had, else Docker if its engine answers; SCALEBOOK_CLUSTER_ENGINE names one.
     """
+    asked = os.environ.get("SCALEBOOK_CLUSTER_ENGINE", "")
+    if asked not in ("", "podman", "docker"):
+        raise ClusterError(f"SCALEBOOK_CLUSTER_ENGINE={asked}: wanted podman or docker")
+    if asked == "docker" and not _docker_answers():
+        raise ClusterError("SCALEBOOK_CLUSTER_ENGINE=docker, but none answers: `docker info` says why")
     can_install = bool(shutil.which("apt-get"))
-    absent = _missing({**PODMAN_PACKAGES, **COMMON_PACKAGES})
+    absent = _missing(COMMON_PACKAGES if asked == "docker" else {**PODMAN_PACKAGES, **COMMON_PACKAGES})
     if absent and can_install:
         try:
             _install(absent)
         except ClusterError:
             if _missing(COMMON_PACKAGES) or not _docker_answers():
                 raise
-    if not _missing(PODMAN_PACKAGES):
+    if asked != "docker" and not _missing(PODMAN_PACKAGES):
         name = "podman"
     elif _docker_answers():
         name = "docker"
