@@ -24,3 +24,12 @@ def test_docker_is_not_replaced_by_podman_where_it_is_asked_for(monkeypatch, tmp
     monkeypatch.setenv("PATH", str(tmp_path))  # nothing to run, so nothing that answers
     with pytest.raises(ClusterError, match="=docker, but none answers"):
         engine.prepare()
+
+
+def test_a_mount_that_only_podman_knows_is_refused_with_docker():
+    with pytest.raises(ClusterError, match="--mount /a:/b:O: only Podman knows :O"):
+        engine.Engine("docker").refuse_mounts(["/c:/c:ro", "/a:/b:O"])
+
+
+def test_podman_takes_every_mount():
+    engine.Engine("podman").refuse_mounts(["/c:/c:ro", "/a:/b:O"])

@@ -54,6 +54,12 @@ class Engine:
         """Start `podman|docker args…`."""
         return subprocess.Popen([self.name, *args], env={**os.environ, **self.env}, **kwargs)
 
+    def refuse_mounts(self, mounts: list) -> None:
+        """Refuse `source:target:O` with Docker: a mount that each node writes for itself is Podman's."""
+        overlaid = [mount for mount in mounts if mount.endswith(":O")]
+        if self.name == "docker" and overlaid:
+            raise ClusterError(f"--mount {overlaid[0]}: only Podman knows :O; without it the nodes may read")
+
     def inspect(self, kind: str, name: str) -> dict | None:
         """Return what the engine knows of a container, network or image; None if there is none."""
         done = self(kind, "inspect", name, check=False)
