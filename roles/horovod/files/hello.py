@@ -35,6 +35,7 @@ def with_tensorflow(device):
     import horovod.tensorflow as hvd
     import tensorflow as tf
 
+    tf.compat.v1.enable_eager_execution()  # TensorFlow 1 does not by itself
     hvd.init()
     gpus = tf.config.experimental.list_physical_devices("GPU") if device == "gpu" else []
     if gpus:

@@ -1,0 +1,30 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of the fork's run_classifier.py for a run of ours. Python 3.6 or newer."""
+
+
+def epochs(steps, devices, batch, samples):
+    """Return the --num_train_epochs that make the fork take `steps` steps on each device.
+
+    It takes int(samples / batch * epochs) // devices. Half a step more outlives the rounding of floats.
+    """
+    return (steps * devices + 0.5) * batch / samples
+
+
+def flags(args, output):
+    """Return run_classifier.py's own command line: seed 003's, with our data and sizes."""
+    words = [
+        "--data_dir=" + args.data,
+        "--task_name=mrpc",
+        "--vocab_file=%s/vocab_%s.txt" % (args.data, args.model),
+        "--bert_config_file=%s/bert_config_%s.json" % (args.data, args.model),
+        "--output_dir=" + output,
+        "--do_train=true",
+        "--do_eval=true",
+        "--max_seq_length=%d" % args.length,
+        "--train_batch_size=%d" % args.batch,
+        "--learning_rate=%r" % args.learning_rate,
+        "--num_train_epochs=%r" % epochs(args.steps, args.devices, args.batch, args.samples),
+        "--use_multi_gpu=true",
+    ]
+    return words + (["--init_checkpoint=" + args.checkpoint] if args.checkpoint else [])
