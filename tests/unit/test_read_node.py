@@ -172,6 +172,15 @@ def test_a_horovod_that_does_not_start_has_no_operations(says, texts):
     )
 
 
+def test_what_a_program_says_before_it_leaves_at_once_is_heard(tmp_path, monkeypatch):
+    """As horovodrun 0.19 leaves: by os._exit, without a flush."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    program = tmp_path / "horovodrun"
+    program.write_text(f"#!{sys.executable}\nimport os\nprint('[X] MPI')\nos._exit(0)\n")
+    program.chmod(0o755)
+    assert NODE["run"](str(program)) == (0, "[X] MPI\n", "")
+
+
 # -- commit and patch ----------------------------------------------------------------------------------
 
 

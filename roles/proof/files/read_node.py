@@ -41,11 +41,13 @@ print(json.dumps({"version": platform.python_version(), "packages": found}, defa
 
 
 def run(*command):
-    """Return (status, stdout, stderr) of a command; status is None where it cannot be started or hangs."""
+    """Return (status, stdout, stderr) of a command; status is None where it cannot be started or hangs.
+
+    horovodrun 0.19 leaves by os._exit: what it said would be lost in a buffer.
+    """
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True}
     try:
-        done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=300
-        )
+        done = subprocess.run(command, env=dict(os.environ, PYTHONUNBUFFERED="1"), timeout=300, **pipes)
         return done.returncode, done.stdout, done.stderr
     except (OSError, subprocess.TimeoutExpired) as error:
         return None, "", str(error)
