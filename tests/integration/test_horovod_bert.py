@@ -113,6 +113,7 @@ def installed(horovod_bert, tmp_path_factory):
         "operations": ["MPI", "Gloo"],
         "device": "cpu",
         "versions": "Horovod 0.19.5 with MPI, Gloo; TensorFlow 1.15.5; the fork at 98cde8bd6f95",
+        "data": {"samples": 512, "length": 64, "seed": 2020},
     }
     (home / "upstream/install.json").write_text(json.dumps(record))
     return {
@@ -120,6 +121,7 @@ def installed(horovod_bert, tmp_path_factory):
         "horovod_bert_source": "upstream",
         "horovod_bert_home": str(home),
         "scalebook_home": str(horovod_bert.home),
+        "horovod_bert_samples": 512,
         "campaign_port": 24790,
         "repeats": 1,
     }
@@ -128,7 +130,7 @@ def installed(horovod_bert, tmp_path_factory):
 def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
     """Takes half a minute."""
     given = {"campaign": "fork", "campaign_results": str(tmp_path), "nodes": 1, "gpus": 1, "bsz": 8}
-    play("bench.yml", horovod_bert_samples=512, **given, **installed)
+    play("bench.yml", **given, **installed)
     (path,) = tmp_path.glob("fork/runs/*/1/result.json")
     record = json.loads(path.read_text())
     assert (record["status"], record["reason"]) == ("ok", None)
@@ -148,6 +150,10 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
         ({"dtype": "fp16"}, "dtype=fp16: allowed are fp32, in which the fork of 2019 computes"),
         ({"horovod_bert_dropout": 0}, "horovod_bert_dropout=0: allowed are 0.1, that of the fork"),
         ({"horovod_bert_clip": 2}, "horovod_bert_clip=2: allowed are 1, that of the fork"),
+        (
+            {"horovod_bert_length": 32},
+            "was made with .*64.*wanted is .*32.*provision.yml with the same values",
+        ),
     ],
 )
 def test_what_the_fork_does_not_do_is_refused_before_anything_runs(installed, tmp_path, given, refusal):
@@ -156,8 +162,8 @@ def test_what_the_fork_does_not_do_is_refused_before_anything_runs(installed, tm
         "campaign_results": str(tmp_path),
         "nodes": 1,
         "gpus": 1,
-        **given,
         **installed,
+        **given,
     }
     with pytest.raises(AssertionError, match=refusal):
         play("bench.yml", **words)

@@ -9,7 +9,7 @@ import json
 import os
 import platform
 
-# What Python and absl would say of an old TensorFlow is said once in every run.
+# The one object on standard output is all that is wanted.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import horovod  # noqa: E402
