@@ -34,10 +34,10 @@ def case(nodes=1, **other):
     return matrix.plan(knobs, WORKLOAD, hosts, "horovod_bert", "cpu")["cases"][0]
 
 
-def record(tmp_path, nodes, made=None, change=("", "")):
+def record(tmp_path, nodes, made=None, change=("", ""), logs=""):
     names = [f"NODE{i}" for i in range(1, nodes + 1)]
     for name in names:
-        shutil.copy(LOGS / f"{nodes}n1g-{name}.log", tmp_path / f"{name}.log")
+        shutil.copy(LOGS / f"{logs}{nodes}n1g-{name}.log", tmp_path / f"{name}.log")
     text = (tmp_path / "NODE1.log").read_text()
     assert change[0] in text
     (tmp_path / "NODE1.log").write_text(text.replace(*change))
@@ -88,6 +88,36 @@ def test_what_is_not_as_it_was_asked_for_is_refused(tmp_path, name, change):
     assert (read["status"], f" {name}" in read["reason"]) == ("refused", True)
 
 
+# -- genuine logs of the fork of 2019 --------------------------------------------------------------------
+
+
+def of_the_fork(tmp_path, nodes, change=("", "")):
+    return record(tmp_path, nodes, case(nodes, bsz=16), change, "fork-")
+
+
+@pytest.mark.parametrize(("nodes", "rate"), [(1, 548.05), (2, 1289.91)])
+def test_a_genuine_log_of_the_fork_gives_the_rate_of_the_window(tmp_path, nodes, rate):
+    read = of_the_fork(tmp_path, nodes)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(rate, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("devices", ("world_size=2 ", "world_size=1 ")),
+        ("nodes", (" nodes=2 ", " nodes=1 ")),
+        ("backend", (" backend=mpi ", " backend=none ")),
+        ("global_batch", ("global_batch=32 ", "global_batch=16 ")),
+        ("steps", ("steps_done=120 loss=finite", "steps_done=119 loss=finite")),
+        ("weights", ("HOROVOD_BERT weights=agree end=true", "")),
+    ],
+)
+def test_a_run_of_the_fork_that_is_not_as_asked_for_is_refused(tmp_path, name, change):
+    read = of_the_fork(tmp_path, 2, change)
+    assert (read["status"], f" {name}" in read["reason"]) == ("refused", True)
+
+
 def test_the_declaration_can_be_used():
     assert compile_workload(WORKLOAD).need == 120
 
@@ -96,20 +126,18 @@ def test_the_declaration_can_be_used():
 
 
 @pytest.fixture
-def about(monkeypatch):
-    for name in ("torch", "horovod", "horovod.torch"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+def carrier(monkeypatch):
+    monkeypatch.setitem(sys.modules, "horovod", ModuleType("horovod"))
     sys.modules["horovod"].__version__ = "0.28.1"
-    sys.modules["horovod"].torch = sys.modules["horovod.torch"]
-    return load("horovod_bert", "about")
+    return load("horovod_bert", "carrier")
 
 
 @pytest.mark.parametrize(
     ("device", "built", "backend"),
     [("gpu", ["NCCL", "MPI", "Gloo"], "nccl"), ("cpu", ["MPI", "Gloo"], "mpi"), ("cpu", ["Gloo"], "gloo")],
 )
-def test_gradients_are_carried_by_what_is_made_for_the_device(about, device, built, backend):
-    assert about.backend(device, built) == backend
+def test_gradients_are_carried_by_what_is_made_for_the_device(carrier, device, built, backend):
+    assert carrier.backend(device, built) == backend
 
 
 @pytest.mark.parametrize(
@@ -123,9 +151,9 @@ def test_gradients_are_carried_by_what_is_made_for_the_device(about, device, bui
         ("cpu", ["NCCL"], "built with NCCL, a run on a cpu needs MPI or Gloo"),
     ],
 )
-def test_a_horovod_without_it_does_not_start(about, device, built, said):
-    with pytest.raises(about.LackingError, match=said):
-        about.backend(device, built)
+def test_a_horovod_without_it_does_not_start(carrier, device, built, said):
+    with pytest.raises(carrier.LackingError, match=said):
+        carrier.backend(device, built)
 
 
 # -- one process per device, mpirun's own ------------------------------------------------------------------

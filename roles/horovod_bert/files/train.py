@@ -22,6 +22,7 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import about  # noqa: E402
+import carrier  # noqa: E402
 import closing  # noqa: E402
 import horovod.torch as hvd  # noqa: E402
 import model as bert  # noqa: E402
@@ -63,7 +64,7 @@ def arguments():
 
 def join(args):
     """Form the group; return (device, what carries the gradients)."""
-    backend = about.backend(args.device, about.operations())
+    backend = carrier.backend(args.device, carrier.operations(hvd))
     hvd.init()
     if hvd.size() != args.devices:
         sys.exit(
@@ -138,7 +139,7 @@ def introduce(trainer, backend):
     """Lines on what takes part, and on what it does."""
     args, size = trainer.args, hvd.size()
     say(world_size=size, backend=backend, nodes=about.nodes(), **about.place())
-    say(horovod=about.horovod.__version__, built="+".join(about.operations()), torch=torch.__version__)
+    say(horovod=about.horovod.__version__, built="+".join(carrier.operations(hvd)), torch=torch.__version__)
     say(
         batch=args.batch,
         accumulation=args.accumulation,
@@ -189,7 +190,7 @@ def main():
     args = arguments()
     try:
         device, backend = join(args)
-    except about.LackingError as error:
+    except carrier.LackingError as error:
         sys.exit(str(error))
     trainer = Trainer(args, device)
     introduce(trainer, backend)

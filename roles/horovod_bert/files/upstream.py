@@ -25,10 +25,10 @@ ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import carrier  # noqa: E402
 import horovod  # noqa: E402
 import horovod.tensorflow as hvd  # noqa: E402
 import tensorflow as tf  # noqa: E402
-import upstream_about  # noqa: E402
 import upstream_flags  # noqa: E402
 
 # How far the processes' weights may be apart at the end, as a share of their norm. Those of the fork drift
@@ -60,24 +60,11 @@ def arguments():
     return parser.parse_args()
 
 
-def backend(device, built):
-    """Return what carries the gradients; ends with a sentence where Horovod lacks it."""
-    wanted = ["NCCL"] if device == "gpu" else ["MPI", "Gloo"]
-    found = [name for name in wanted if name in built]
-    if not found:
-        sys.exit(
-            "Horovod %s was built with %s, a run on a %s needs %s: see `horovodrun --check-build`, "
-            "and build it anew with ansible-playbook provision.yml"
-            % (horovod.__version__, ", ".join(built) or "nothing", device, " or ".join(wanted))
-        )
-    return found[0].lower()
-
-
 class Watch(tf.train.SessionRunHook):
     """Says what takes part, every step, and whether all processes trained one model."""
 
-    def __init__(self, args, carrier):
-        self.args, self.carrier, self.done = args, carrier, 0
+    def __init__(self, args, backend):
+        self.args, self.backend, self.done = args, backend, 0
 
     def begin(self):
         """Add what is asked of all processes to the graph, before it is closed."""
@@ -94,8 +81,8 @@ class Watch(tf.train.SessionRunHook):
         args, size = self.args, hvd.size()
         nodes = len(set(session.run(self.nodes).tolist()))
         place = [("node_rank", os.environ["TASK_INDEX"]), ("host", socket.gethostname())]
-        say(("world_size", size), ("backend", self.carrier), ("nodes", nodes), *place, ("rank", hvd.rank()))
-        built = "+".join(upstream_about.operations())
+        say(("world_size", size), ("backend", self.backend), ("nodes", nodes), *place, ("rank", hvd.rank()))
+        built = "+".join(carrier.operations(hvd))
         say(("horovod", horovod.__version__), ("built", built), ("tensorflow", tf.__version__))
         batch = [("batch", args.batch), ("accumulation", 1), ("global_batch", args.batch * size)]
         say(*batch, ("length", args.length))
@@ -124,13 +111,13 @@ class Watch(tf.train.SessionRunHook):
         say(("steps_done", self.done), ("loss", "finite"), ("apart", "%.2g" % apart))
 
 
-def watched(args, carrier):
+def watched(args, backend):
     """Have every estimator of the fork carry the hook."""
     estimator = tf.contrib.tpu.TPUEstimator
     train = estimator.train
 
     def with_hook(self, *positional, **named):
-        named["hooks"] = list(named.get("hooks") or []) + [Watch(args, carrier)]
+        named["hooks"] = list(named.get("hooks") or []) + [Watch(args, backend)]
         return train(self, *positional, **named)
 
     estimator.train = with_hook
@@ -139,14 +126,17 @@ def watched(args, carrier):
 def main():
     """Form the group, and let the fork train."""
     args = arguments()
-    carrier = backend(args.device, upstream_about.operations())
+    try:
+        backend = carrier.backend(args.device, carrier.operations(hvd))
+    except carrier.LackingError as error:
+        sys.exit(str(error))
     hvd.init()
     if hvd.size() != args.devices:
         sys.exit(
             "Horovod sees %d processes, the run has %d: start it with the mpirun that Horovod was built with"
             % (hvd.size(), args.devices)
         )
-    watched(args, carrier)
+    watched(args, backend)
     # What is ended removes its checkpoints too: those of BERT base are above 1 GB.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     output = tempfile.mkdtemp(prefix="output-", dir=args.scratch)

@@ -12,22 +12,17 @@ import platform
 # The one object on standard output is all that is wanted.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
+import carrier  # noqa: E402
 import horovod  # noqa: E402
 import horovod.tensorflow as hvd  # noqa: E402
 import tensorflow as tf  # noqa: E402
-
-
-def operations():
-    """Return what Horovod was built with, in the words of `horovodrun --check-build`."""
-    built = (("NCCL", hvd.nccl_built()), ("MPI", hvd.mpi_built()), ("Gloo", hvd.gloo_built()))
-    return [name for name, there in built if there]
 
 
 def main():
     """Print what is installed."""
     found = {
         "horovod": horovod.__version__,
-        "operations": operations(),
+        "operations": carrier.operations(hvd),
         "tensorflow": tf.__version__,
         "python": platform.python_version(),
     }
