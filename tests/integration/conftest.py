@@ -9,7 +9,13 @@ import pytest
 from xdist.scheduler import LoadFileScheduling
 
 # xdist's own groups need a name of the test that pytest 9.2 does not let it change.
-SHARING = ("test_deepspeed.py", "test_hf_mlm.py", "test_horovod_bert.py", "test_torch_bert_cluster.py")
+SHARING = (
+    "test_deepspeed.py",
+    "test_deepspeed_2020.py",
+    "test_hf_mlm.py",
+    "test_horovod_bert.py",
+    "test_torch_bert_cluster.py",
+)
 
 
 class ByFile(LoadFileScheduling):

@@ -6,13 +6,11 @@ On the hosts DeepSpeed logs in by itself from the first to the others.
 """
 
 import json
-import runpy
-import subprocess
 
 import pytest
 from container_nodes import said
 from frameworks import NODES, record_of
-from local_nodes import ROOT, changed, play
+from local_nodes import changed, play
 
 pytestmark = pytest.mark.slow
 
@@ -101,46 +99,3 @@ def test_mpirun_starts_two_ranks_on_each_of_two_hosts(hosts, deepspeed_bert, tmp
     assert "DEEPSPEED_BERT world_size=4 nodes=2 backend=gloo" in log
     assert "host=NODE1" in log
     assert "host=NODE2" in log
-
-
-# -- upstream: repositories of this test's, with the lines that are changed ------------------------------
-
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars: {stack: {deepspeed_bert: {}}}
-  tasks:
-    - ansible.builtin.include_role: {name: deepspeed_bert, tasks_from: "{{ part }}"}
-      loop: [upstream, prepare]
-      loop_control: {loop_var: part}
-"""
-
-
-def repository(folder, files):
-    """Make a repository of these files; return what plays are told of it: its URL and its commit."""
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode())
-    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@localhost"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    return f"file://{folder}", commit.strip()
-
-
-def test_sources_of_2020_that_are_there_are_left_as_they_are(tmp_path):
-    lines = runpy.run_path(str(ROOT / "tests/unit/test_deepspeed_bert_patch.py"))
-    patch, inner = lines["PATCH"], "DeepSpeedExamples/"
-    examples = {patch["TRAINER"]: lines["TRAINER"], patch["TOKENIZATION"]: lines["TOKENIZATION"]}
-    told = {}
-    for name, files in {
-        "upstream": {"install.sh": lines["INSTALL"], "requirements/requirements.txt": lines["REQUIREMENTS"]},
-        "examples": {path.removeprefix(inner): text for path, text in examples.items()},
-    }.items():
-        url, commit = repository(tmp_path / name, files)
-        told |= {f"deepspeed_bert_{name}_repo": url, f"deepspeed_bert_{name}_commit": commit}
-    told |= {"deepspeed_bert_source": "upstream", "deepspeed_bert_home": str(tmp_path / "home")}
-    (tmp_path / "play.yml").write_text(PLAY)
-    assert changed(play(str(tmp_path / "play.yml"), **told)) != []
-    assert changed(play(str(tmp_path / "play.yml"), **told)) == []

@@ -1,0 +1,1 @@
+../../torch_bert/files/closing.py

@@ -1,0 +1,122 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Make what bing_bert reads with --use_nvidia_dataset: HDF5 files of samples, and vocabularies.
+
+    python upstream_data.py DATA VOCABULARY FILES SAMPLES LENGTH PREDICTIONS SEED
+
+DATA gets a directory per size of vocabulary, with FILES files of SAMPLES samples each: a rank reads one,
+ranks beyond FILES read those of others. VOCABULARY gets a NAME-vocab.txt per model where there is none; words
+that stand there already stay. Prints ``made``, or ``there`` where it had made the same before.
+
+The layout is that of NVIDIA's DeepLearningExamples, which bing_bert's provider reads: input_ids, input_mask,
+segment_ids [samples, LENGTH], masked_lm_positions, masked_lm_ids [samples, PREDICTIONS], next_sentence_labels
+[samples]. Words are drawn as in a language: few are frequent. The same for the same arguments. Needs h5py and
+numpy, Python 3.6 or newer.
+"""
+
+import json
+import os
+import sys
+
+import h5py
+import numpy as np
+import sizes
+import upstream_flags
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # [PAD] is word 0, as the provider pads
+PAD, _, CLS, SEP, MASK = range(len(SPECIAL))
+VERSION = 1  # of what this file makes
+MADE = "made.json"  # what it was made of, written last
+
+
+def words(dice, shape, vocabulary):
+    """Return numbers of words [*shape], the n-th as frequent as 1/n."""
+    ranks = np.exp(dice.random_sample(shape) * np.log(vocabulary - len(SPECIAL)))
+    return (ranks.astype(np.int32) - 1 + len(SPECIAL)).clip(len(SPECIAL), vocabulary - 1)
+
+
+def samples(dice, count, length, predictions, vocabulary):
+    """Return the arrays of one file by their names; every sample is full."""
+    text = words(dice, (count, length), vocabulary)
+    middle = length // 2
+    text[:, 0], text[:, middle], text[:, -1] = CLS, SEP, SEP
+    free = np.array([at for at in range(1, length - 1) if at != middle], np.int32)
+    order = np.argsort(dice.random_sample((count, len(free))), axis=1)[:, :predictions]
+    places = np.sort(free[order], axis=1)
+    rows = np.arange(count)[:, None]
+    masked = text[rows, places].copy()
+    text[rows, places] = MASK
+    segments = np.zeros((count, length), np.int8)
+    segments[:, middle + 1 :] = 1
+    return {
+        "input_ids": text,
+        "input_mask": np.ones((count, length), np.int8),
+        "segment_ids": segments,
+        "masked_lm_positions": places.astype(np.int32),
+        "masked_lm_ids": masked,
+        "next_sentence_labels": dice.randint(0, 2, count).astype(np.int8),
+    }
+
+
+def write(path, arrays):
+    """Write one file of samples, whole."""
+    with h5py.File(path + ".part", "w") as file:
+        for name, array in arrays.items():
+            file.create_dataset(name, data=array, compression="gzip", compression_opts=1)
+    os.replace(path + ".part", path)
+
+
+def vocabulary(folder, model, size):
+    """Write a model's vocabulary where there is none."""
+    name = upstream_flags.NAMES.get(model, "bert-" + model)
+    path = os.path.join(folder, name + "-vocab.txt")
+    if os.path.exists(path):
+        return
+    letters = ["w" + "".join("abcdefghijklmnop"[n >> at & 15] for at in (12, 8, 4, 0)) for n in range(size)]
+    with open(path + ".part", "w", encoding="utf-8", newline="\n") as file:
+        file.write("".join(word + "\n" for word in SPECIAL + letters[: size - len(SPECIAL)]))
+    os.replace(path + ".part", path)
+
+
+def made_of(folder):
+    """Return what the folder's files were made of, None where they were not finished."""
+    try:
+        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def main():
+    """Write the files."""
+    data, vocabularies = sys.argv[1:3]
+    files, count, length, predictions, seed = (int(argument) for argument in sys.argv[3:])
+    wanted = {"version": VERSION, "files": files, "samples": count}
+    wanted.update({"length": length, "predictions": predictions, "seed": seed})
+    for folder in (data, vocabularies):
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+    for name, model in sorted(sizes.MODELS.items()):
+        vocabulary(vocabularies, name, model["vocabulary"])
+    if made_of(data) == wanted:
+        print("there")
+        return
+    for size in sorted({model["vocabulary"] for model in sizes.MODELS.values()}):
+        folder = os.path.join(data, str(size))
+        if not os.path.isdir(folder):
+            os.makedirs(folder)
+        for name in os.listdir(folder):  # of other arguments: every file there is read
+            os.unlink(os.path.join(folder, name))
+        for number in range(files):
+            dice = np.random.RandomState([seed, number])
+            write(
+                os.path.join(folder, "training_%03d.hdf5" % number),
+                samples(dice, count, length, predictions, size),
+            )
+    with open(os.path.join(data, MADE), "w", encoding="utf-8") as file:
+        json.dump(wanted, file, sort_keys=True)
+    print("made")
+
+
+if __name__ == "__main__":
+    main()

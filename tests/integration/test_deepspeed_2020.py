@@ -1,0 +1,220 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""deepspeed_bert_source=upstream: how its sources are got, and how bench.yml runs them.
+
+What is run is a stand-in in the shape of DeepSpeed 1afca8f on today's torch: the sources of 2020 come from
+GitHub only. The lines of the genuine ones are read in tests/unit/test_deepspeed_bert.py.
+"""
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+
+import pytest
+from local_nodes import ROOT, changed, play
+
+pytestmark = pytest.mark.slow
+
+FILES = ROOT / "roles/deepspeed_bert/files"
+STAND_IN = ROOT / "tests/stand_ins/deepspeed_2020"
+BESIDE = ("closing", "sitecustomize", "sizes")
+
+# -- sources: repositories of this test's, with the lines that are changed -----------------------------------
+
+PLAY = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  vars: {stack: {deepspeed_bert: {}}}
+  tasks:
+    - ansible.builtin.include_role: {name: deepspeed_bert, tasks_from: sources}
+"""
+
+
+def repository(folder, files):
+    """Make a repository of these files; return what plays are told of it: its URL and its commit."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(text.encode())
+    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@localhost"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    return f"file://{folder}", commit.strip()
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """Return a function that gets the sources, and the home that it gets them into."""
+    lines = runpy.run_path(str(ROOT / "tests/unit/test_deepspeed_bert_patch.py"))
+    patch, inner = lines["PATCH"], "DeepSpeedExamples/"
+    examples = {patch["TRAINER"]: lines["TRAINER"], patch["TOKENIZATION"]: lines["TOKENIZATION"]}
+    told = {"deepspeed_bert_source": "upstream", "deepspeed_bert_home": str(tmp_path / "home")}
+    for name, files in {
+        "upstream": {"install.sh": lines["INSTALL"], "requirements/requirements.txt": lines["REQUIREMENTS"]},
+        "examples": {path.removeprefix(inner): text for path, text in examples.items()},
+    }.items():
+        url, commit = repository(tmp_path / name, files)
+        told |= {f"deepspeed_bert_{name}_repo": url, f"deepspeed_bert_{name}_commit": commit}
+    (tmp_path / "play.yml").write_text(PLAY)
+    return lambda **more: changed(play(str(tmp_path / "play.yml"), **told, **more)), tmp_path / "home"
+
+
+def test_sources_that_are_there_are_left_as_they_are(sources):
+    get, _ = sources
+    assert get() != []
+    assert get() == []
+
+
+def test_a_vocabulary_stays_where_the_sources_are_got_anew(sources):
+    get, home = sources
+    own = home / "upstream/vocabulary/bert-base-uncased-vocab.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("[PAD]\n")
+    get()
+    assert own.read_text() == "[PAD]\n"
+
+
+# -- runs --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def installed(deepspeed_bert, tmp_path_factory):
+    """Return the home of an installation of the stand-in, and what plays are told."""
+    home = tmp_path_factory.mktemp("home")
+    code = home / "upstream/code"
+    shutil.copytree(STAND_IN, home / "upstream/DeepSpeed")
+    code.mkdir()
+    for path in [*FILES.glob("upstream*.py"), *(FILES / f"{name}.py" for name in BESIDE)]:
+        shutil.copy(path, code)
+    for name in ("data/30522/training_000.hdf5", "vocabulary/bert-base-uncased-vocab.txt"):
+        (home / "upstream" / name).parent.mkdir(parents=True)
+        (home / "upstream" / name).touch()
+    data = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}
+    record = {"schema": 1, "python": str(deepspeed_bert.home / "deepspeed_bert/venv/bin/python"), "cuda": ""}
+    record |= {"device": "cpu", "versions": "DeepSpeed 0.3.0+stand-in", "data": data}
+    (home / "upstream/install.json").write_text(json.dumps(record))
+    return home, {
+        "framework": "deepspeed_bert",
+        "deepspeed_bert_source": "upstream",
+        "deepspeed_bert_home": str(home),
+        "deepspeed_bert_samples": 4096,
+        "scalebook_home": str(deepspeed_bert.home),
+        "device": "cpu",
+        "campaign": "ds2020",
+        "campaign_port": 24590,
+        "slots": 2,
+        "repeats": 1,
+    }
+
+
+def measured(results, told, ok=True, **case):
+    """Run bench.yml; return the one run's record and the first node's log."""
+    if ok:
+        play("bench.yml", campaign_results=str(results), **told, **case)
+    else:
+        with pytest.raises(AssertionError):
+            play("bench.yml", campaign_results=str(results), **told, **case)
+    (path,) = results.glob("ds2020/runs/*/1/result.json")
+    return json.loads(path.read_text()), (path.parent / "NODE1.log").read_text()
+
+
+def test_two_ranks_on_each_of_two_nodes_train_one_model(installed, tmp_path):
+    """Takes half a minute."""
+    _, told = installed
+    record, log = measured(tmp_path, told, nodes=2, gpus=2, bsz=4)
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert record["nodes"][0]["steps"] == list(range(3, 121))
+    assert "DEEPSPEED_BERT world_size=4 nodes=2 backend=gloo" in log
+
+
+@pytest.fixture
+def changing(installed):
+    """Return a function that changes a file of the stand-in for one test."""
+    home, _ = installed
+    kept = {}
+
+    def change(name, before, after):
+        path = home / "upstream/DeepSpeed" / name
+        kept[path] = text = path.read_text()
+        assert before in text
+        path.write_text(text.replace(before, after))
+
+    yield change
+    for path, text in kept.items():
+        path.write_text(text)
+
+
+def test_a_run_whose_gradients_were_not_summed_is_refused(installed, changing, tmp_path):
+    """Takes half a minute."""
+    changing("deepspeed/runtime/engine.py", "dist.all_reduce(tensor)", "pass")
+    record, log = measured(tmp_path, installed[1], ok=False, nodes=2, gpus=1, bsz=4)
+    assert record["status"] != "ok"
+    assert "the ranks hold different weights: the gradients were not summed" in log
+
+
+def test_a_loss_that_is_no_number_is_refused(installed, changing, tmp_path):
+    """Takes half a minute."""
+    trainer = "DeepSpeedExamples/bing_bert/deepspeed_train.py"
+    changing(trainer, "torch.rand(batch, 4)", "torch.rand(batch, 4) / 0")
+    record, log = measured(tmp_path, installed[1], ok=False, nodes=1, gpus=1, bsz=4)
+    assert record["status"] != "ok"
+    assert "rank 0 had losses that are no numbers" in log
+
+
+def test_a_run_that_outlasts_its_file_of_samples_says_so(installed, tmp_path):
+    """Takes half a minute."""
+    record, log = measured(tmp_path, installed[1], ok=False, nodes=1, gpus=1, bsz=64)
+    assert record["status"] != "ok"
+    assert "with deepspeed_bert_samples=7680 or more" in log
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"dtype": "bf16"}, "dtype=bf16: allowed are fp32 and on GPUs fp16"),
+        ({"accumulation": 4}, "accumulation=4: allowed are 1; what DLPerf measured in 2020"),
+        ({"deepspeed_bert_launcher": "openmpi"}, "launcher=openmpi: allowed are gang and pdsh"),
+        ({"deepspeed_bert_zero_stage": 1}, "deepspeed_bert_zero_stage=1: allowed are 0, as DLPerf measured"),
+        ({"deepspeed_bert_summed": "never"}, "deepspeed_bert_summed=never: allowed are each and dlperf"),
+        (
+            {"deepspeed_bert_seq_length": 64},
+            "was made with .*128.*wanted is .*64.*provision.yml with the\\s+same values",
+        ),
+    ],
+)
+def test_what_2020_did_not_do_is_refused_before_anything_runs(installed, tmp_path, given, refusal):
+    words = {"campaign_results": str(tmp_path), "nodes": 1, "gpus": 1, **installed[1], **given}
+    with pytest.raises(AssertionError, match=refusal):
+        play("bench.yml", **words)
+    assert not list(tmp_path.glob("ds2020/runs"))
+
+
+# -- what an environment of today lacks --------------------------------------------------------------
+
+
+def supplied(deepspeed_bert, code, *before):
+    env = {**os.environ, "PYTHONPATH": ":".join([*map(str, before), str(FILES)])}
+    argv = [deepspeed_bert.home / "deepspeed_bert/venv/bin/python", "-c", code]
+    return subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def test_torch_of_today_is_given_the_module_that_it_lost(deepspeed_bert):
+    assert supplied(deepspeed_bert, "from torch._six import inf; print(inf)") == "inf"
+
+
+def test_adamw_stands_in_for_apex(deepspeed_bert):
+    code = (
+        "import apex, torch; p = torch.nn.Parameter(torch.ones(1)); p.grad = torch.ones(1);"
+        "o = apex.optimizers.FusedAdam([{'params': [p]}], lr=0.5, bias_correction=False, weight_decay=0);"
+        "o.step(); print(isinstance(o, torch.optim.AdamW), round(p.item(), 6))"
+    )
+    assert supplied(deepspeed_bert, code) == "True 0.5"
+
+
+def test_apex_itself_is_taken_where_it_is_installed(deepspeed_bert, tmp_path):
+    (tmp_path / "apex").mkdir()
+    (tmp_path / "apex/__init__.py").write_text("word = 'its own'\n")
+    assert supplied(deepspeed_bert, "import apex; print(apex.word)", tmp_path) == "its own"
