@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """deepspeed_bert: what DeepSpeed's logs mean, today's genuine ones and the line as it was before."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.record import log_record
+from ansible.module_utils.scalebook.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workload import compile_workload
 
@@ -128,6 +129,8 @@ def ours(name, **other):
 
 
 TWO = {"nodes": 2, "devices": 2, "global_batch": 8}
+H200 = {"model": "base", "dtype": "fp16", "device": "gpu", "bsz": 64}
+H200 |= {"gpus": 2, "devices": 2, "global_batch": 128}
 
 
 def test_our_own_log_gives_the_rate_of_its_stamps():
@@ -156,3 +159,40 @@ def test_the_run_script_is_sh_and_tells_deepspeed_nothing_of_the_gangs_mpirun():
 def test_the_published_table_is_known_by_its_name():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
     assert any(row.startswith(f"{WORKLOAD['dlperf']['framework']},bert-base,") for row in rows)
+
+
+# -- DeepSpeed of 2020 itself, the genuine one ---------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "rate"),
+    [
+        ("upstream_2n_pdsh.log", TWO, 231.15),
+        ("upstream_1n2g_h200_fp16.log", H200, 1889.02),
+    ],
+)
+def test_a_log_of_deepspeed_of_2020_gives_the_rate_of_its_stamps(name, made, rate):
+    read = ours(name, **made)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
+
+
+def test_the_share_of_the_peak_is_read(tmp_path):
+    shutil.copy(LOGS / "upstream_1n2g_h200_fp16.log", tmp_path / "NODE1.log")
+    made = case(**{**H200, "warmup": 20, "window": 100})
+    figures = run_record(tmp_path, made, 1, WORKLOAD, ["NODE1"], {"rc": 0})["figures"]
+    assert (figures["peak_of"], figures["gflop_per_sample"]) == ("dense-fp16-NVIDIA-H200", "69.93")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("devices", {"devices": 4}),
+        ("nodes", {"nodes": 2}),
+        ("dtype", {"dtype": "fp32"}),
+        ("global_batch", {"global_batch": 64}),
+    ],
+)
+def test_a_log_of_deepspeed_of_2020_that_contradicts_its_case_is_refused(name, wrong):
+    read = ours("upstream_1n2g_h200_fp16.log", **{**H200, **wrong})
+    assert (read["status"], name in read["reason"]) == ("refused", True)
