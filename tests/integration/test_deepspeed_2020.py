@@ -11,6 +11,7 @@ import os
 import runpy
 import shutil
 import subprocess
+import sys
 
 import pytest
 from local_nodes import ROOT, changed, play
@@ -29,7 +30,7 @@ PLAY = """
   gather_facts: false
   vars: {stack: {deepspeed_bert: {}}}
   tasks:
-    - ansible.builtin.include_role: {name: deepspeed_bert, tasks_from: sources}
+    - ansible.builtin.include_role: {name: deepspeed_bert, tasks_from: "{{ part }}"}
 """
 
 
@@ -59,7 +60,7 @@ def sources(tmp_path):
         url, commit = repository(tmp_path / name, files)
         told |= {f"deepspeed_bert_{name}_repo": url, f"deepspeed_bert_{name}_commit": commit}
     (tmp_path / "play.yml").write_text(PLAY)
-    return lambda **more: changed(play(str(tmp_path / "play.yml"), **told, **more)), tmp_path / "home"
+    return lambda: changed(play(str(tmp_path / "play.yml"), part="sources", **told)), tmp_path / "home"
 
 
 def test_sources_that_are_there_are_left_as_they_are(sources):
@@ -75,6 +76,51 @@ def test_a_vocabulary_stays_where_the_sources_are_got_anew(sources):
     own.write_text("[PAD]\n")
     get()
     assert own.read_text() == "[PAD]\n"
+
+
+# -- apex: a stand-in's setup.py, which makes its wheel without a compiler ------------------------------
+
+SETUP = """\
+import os, sys, zipfile
+assert sys.argv[1:] == ["--cpp_ext", "--cuda_ext", "bdist_wheel"], sys.argv
+if not os.path.isdir(os.environ["CUDA_HOME"]):
+    sys.exit("nvcc: not found below " + os.environ["CUDA_HOME"])
+os.mkdir("dist")
+with zipfile.ZipFile("dist/apex-0.1-py3-none-any.whl", "w") as wheel:
+    wheel.writestr("apex/__init__.py", "word = 'built'\\n")
+    wheel.writestr("apex-0.1.dist-info/METADATA", "Metadata-Version: 2.1\\nName: apex\\nVersion: 0.1\\n")
+    about = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+    wheel.writestr("apex-0.1.dist-info/WHEEL", about)
+    wheel.writestr("apex-0.1.dist-info/RECORD", "")
+"""
+
+
+@pytest.fixture
+def apex(tmp_path):
+    """Return a function that builds apex for an environment, and the environment's Python."""
+    url, commit = repository(tmp_path / "apex", {"setup.py": SETUP})
+    venv = tmp_path / "home/upstream/venv"
+    subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    told = {"part": "apex", "deepspeed_bert_home": str(tmp_path / "home")}
+    told |= {"deepspeed_bert_apex_repo": url, "deepspeed_bert_apex_commit": commit}
+    (tmp_path / "play.yml").write_text(PLAY)
+    return lambda cuda: play(str(tmp_path / "play.yml"), cuda_home=str(cuda), **told), venv / "bin/python"
+
+
+def test_apex_is_built_with_its_extensions_and_installed_once(apex, tmp_path):
+    build, python = apex
+    assert changed(build(tmp_path)) != []
+    found = subprocess.run([python, "-c", "import apex; print(apex.word)"], capture_output=True, text=True)
+    assert found.stdout == "built\n"
+    assert changed(build(tmp_path)) == []
+
+
+def test_apex_that_cannot_be_built_is_told_with_the_cure(apex, tmp_path):
+    build, _ = apex
+    with pytest.raises(
+        AssertionError, match="could not build apex.*nvcc: not found.*deepspeed_bert_apex=false"
+    ):
+        build(tmp_path / "none")
 
 
 # -- runs --------------------------------------------------------------------------------------------
