@@ -14,11 +14,11 @@ segment_ids [samples, LENGTH], masked_lm_positions, masked_lm_ids [samples, PRED
 numpy, Python 3.6 or newer.
 """
 
-import json
 import os
 import sys
 
 import h5py
+import made
 import numpy as np
 import sizes
 import upstream_flags
@@ -26,7 +26,6 @@ import upstream_flags
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # [PAD] is word 0, as the provider pads
 PAD, _, CLS, SEP, MASK = range(len(SPECIAL))
 VERSION = 1  # of what this file makes
-MADE = "made.json"  # what it was made of, written last
 
 
 def words(dice, shape, vocabulary):
@@ -78,15 +77,6 @@ def vocabulary(folder, model, size):
     os.replace(path + ".part", path)
 
 
-def made_of(folder):
-    """Return what the folder's files were made of, None where they were not finished."""
-    try:
-        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return None
-
-
 def main():
     """Write the files."""
     data, vocabularies = sys.argv[1:3]
@@ -98,7 +88,7 @@ def main():
             os.makedirs(folder)
     for name, model in sorted(sizes.MODELS.items()):
         vocabulary(vocabularies, name, model["vocabulary"])
-    if made_of(data) == wanted:
+    if made.of(data) == wanted:
         print("there")
         return
     for size in sorted({model["vocabulary"] for model in sizes.MODELS.values()}):
@@ -113,8 +103,7 @@ def main():
                 os.path.join(folder, "training_%03d.hdf5" % number),
                 samples(dice, count, length, predictions, size),
             )
-    with open(os.path.join(data, MADE), "w", encoding="utf-8") as file:
-        json.dump(wanted, file, sort_keys=True)
+    made.note(data, wanted)
     print("made")
 
 

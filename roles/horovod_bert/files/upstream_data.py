@@ -16,12 +16,12 @@ import os
 import random
 import sys
 
+import made
 import sizes
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # [PAD] is word 0, as the fork pads
 DEV = 64  # pairs to evaluate with
 VERSION = 1  # of what this file makes
-MADE = "made.json"  # what it was made of, written last
 
 
 def config(model):
@@ -56,15 +56,6 @@ def pairs(count, length, words, dice):
     return lines
 
 
-def made_of(folder):
-    """Return what the folder's files were made of, None where they were not finished."""
-    try:
-        with open(os.path.join(folder, MADE), encoding="utf-8") as file:
-            return json.load(file)
-    except (OSError, ValueError):
-        return None
-
-
 def write(folder, name, lines):
     """Write a text file whole, with the same bytes on every system."""
     with open(os.path.join(folder, name), "w", encoding="utf-8", newline="\n") as file:
@@ -76,7 +67,7 @@ def main():
     folder = sys.argv[1]
     count, length, seed = (int(argument) for argument in sys.argv[2:])
     wanted = {"version": VERSION, "samples": count, "length": length, "seed": seed}
-    if made_of(folder) == wanted:
+    if made.of(folder) == wanted:
         print("there")
         return
     if not os.path.isdir(folder):
@@ -91,7 +82,7 @@ def main():
     dice = random.Random(seed)
     write(folder, "train.tsv", pairs(count, length, words, dice))
     write(folder, "dev.tsv", pairs(DEV, length, words, dice))
-    write(folder, MADE, [json.dumps(wanted, sort_keys=True)])
+    made.note(folder, wanted)
     print("made")
 
 

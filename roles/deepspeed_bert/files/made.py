@@ -1,0 +1,1 @@
+../../horovod_bert/files/made.py
