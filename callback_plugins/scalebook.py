@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The terminal: Ansible's own output, and the progress of a campaign in place of its many tasks."""
+"""The terminal: one line per phase, messages as they are, every error once."""
 
 from __future__ import annotations
 
@@ -8,113 +8,132 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
+from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
 
 DOCUMENTATION = r"""
 name: scalebook
 type: stdout
-short_description: Ansible's default output with the progress of a campaign
+short_description: One line per phase instead of one per task
 description:
-  - Shows what C(ansible.builtin.default) shows, and prints the text a task returns as C(display) as it is.
-  - The tasks that every run of a campaign repeats become one line a run, with its number, its repeat, what it
-    measured, the time since the start and an estimate of what is left. With C(-v) the tasks are shown too.
-  - On a terminal the line of the run that is going on counts the seconds.
+  - A phase is what a playbook includes (C(include_role), C(include_tasks)), or a play that includes nothing.
+    Each phase is one line with its duration and the number of changes, unless it took less than a second and
+    changed nothing.
+  - The messages of M(ansible.builtin.debug) are printed as they are, once if several hosts have the same one.
+  - An error is one line with the host, the task and the message. A failure that a C(rescue) section handles
+    is not printed.
+  - In check mode each task that would change a host is a line. With C(--diff) differences are printed.
+  - With C(-v) the output is that of C(ansible.builtin.default).
+  - On a terminal the last line counts the seconds of the current phase and names the current task.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
 """
 
-QUIET = "/roles/campaign/tasks/run_one.yml"
+DEBUG = ("ansible.builtin.debug", "debug")
+# Above this number of hosts the closing lines are those of the hosts that failed, and one for all others.
+MAX_HOSTS = 8
+# Seconds: a phase that is shorter and changes nothing, such as a check of parameters, is not a line.
+SHORTEST = 1.0
 
 
-def clock(seconds):
-    """Return `seconds` as people write a duration: 0:42, 12:05, 1:02:03."""
-    minutes, seconds = divmod(round(max(0, seconds)), 60)
+def duration(seconds: float) -> str:
+    """Return `seconds` as people write a duration: 0.3 s, 42 s, 12 min 5 s, 1 h 2 min."""
+    if seconds < 10:
+        return f"{max(0, seconds):.1f} s"
+    minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
 
 
-class Progress:
-    """Where a campaign stands, from what its tasks return."""
+def phase_of(task: Any) -> Any:
+    """Return the outermost include that `task` belongs to, None for a task of the play itself."""
+    phase, parent = None, task
+    while parent is not None:
+        if isinstance(parent, TaskInclude) and parent is not task:
+            phase = parent
+        parent = getattr(parent, "_parent", None)
+    return phase
 
-    def __init__(self, now):
-        self.began = now
-        self.run = None
-        self.run_began = None
-        self.ended = None
-        self.pending = []
-        self.seconds = {}
-        self.overheads = []
 
-    def plan(self, pending, now):
-        """Take over the runs that are still to be measured."""
-        self.pending, self.began, self.ended = list(pending), now, None
+def can_be_rescued(task: Any) -> bool:
+    """Return whether a failure of `task` leads to a rescue section."""
+    child, parent = task, getattr(task, "_parent", None)
+    while parent is not None:
+        rescue = getattr(parent, "rescue", None)
+        if rescue and any(child._uuid == entry._uuid for entry in parent.block):
+            return True
+        child, parent = parent, getattr(parent, "_parent", None)
+    return False
 
-    def start(self, run, now):
-        """A run begins: `run` is {"case", "repeat", "number", "total"}."""
-        self.run, self.run_began = run, now
 
-    def end(self, gang_seconds, now):
-        """The run has its record; `gang_seconds` is how long mpirun ran."""
-        if self.ended is not None:
-            self.overheads.append(now - self.ended - gang_seconds)
-        self.seconds.setdefault(self.run["case"]["name"], []).append(now - self.run_began)
-        self.pending = [entry for entry in self.pending if entry["number"] != self.run["number"]]
-        self.ended = now
+def message_of(values: Mapping[str, Any]) -> str:
+    """Return the message of a failed result in one line, unless it is a text of several lines."""
+    message = str(values.get("msg") or values.get("reason") or "").strip()
+    if "rc" in values and message in ("", "non-zero return code"):
+        output = str(values.get("stderr") or values.get("stdout") or "").strip().splitlines()
+        message = f"rc {values['rc']}" + (f": {output[-1].strip()}" if output else "")
+    elif values.get("module_stderr"):
+        message += f": {str(values['module_stderr']).strip().splitlines()[-1]}"
+    return message or "failed without a message; -v shows the result"
 
-    def left(self):
-        """Return the seconds that the runs still pending will take: as long as those of their case."""
-        measured = [value for values in self.seconds.values() for value in values]
-        if not measured:
-            return None
-        usual = sum(measured) / len(measured)
-        known = {name: sum(values) / len(values) for name, values in self.seconds.items()}
-        return sum(known.get(entry["case"]["name"], usual) for entry in self.pending)
 
-    def title(self):
-        """Return the words that name the run going on."""
-        case = self.run["case"]
-        return "[{}/{}] {} b{} {}{} repeat {}".format(
-            self.run["number"],
-            self.run["total"],
-            case["label"],
-            case["bsz"],
-            case["dtype"],
-            " xla" if case["xla"] else "",
-            self.run["repeat"],
-        )
+class Phase:
+    """One line of the terminal: what it is called, since when it runs, what it did."""
+
+    def __init__(self, key: str | None, name: str, now: float, closing: bool) -> None:
+        self.key, self.name, self.began = key, name, now
+        self.closing = closing  # whether it is printed at all
+        self.changes = 0
+        self.failed: list[str] = []
+
+    def matters(self, now: float) -> bool:
+        """Return whether the phase is worth a line."""
+        return bool(self.changes or self.failed or now - self.began >= SHORTEST)
+
+    def line(self, now: float) -> str:
+        """Return the line that closes the phase."""
+        parts = [duration(now - self.began)]
+        if self.changes:
+            parts.append(f"{self.changes} changed")
+        if self.failed:
+            parts.append(f"failed on {', '.join(self.failed)}")
+        return f"{self.name}: {', '.join(parts)}"
 
 
 class Ticker:
-    """Counts the seconds in the last line of a terminal while a run goes on.
+    """Counts the seconds in the last line of a terminal.
 
     Writes to the descriptor alone and takes no lock, so that Ansible can fork at any time.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.on = sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
-        self.text = None
-        self.thread = None
+        self.text: Callable[[], str] | None = None
+        self.thread: threading.Thread | None = None
 
-    def start(self, text):
+    def start(self, text: Callable[[], str]) -> None:
         """Show `text()` each second until stop."""
         if not self.on:
             return
-        self.stop()
         self.text = text
         if self.thread is None:
             self.thread = threading.Thread(target=self._tick, daemon=True)
             self.thread.start()
 
-    def stop(self):
-        """Leave the line to others."""
+    def stop(self) -> None:
+        """Clear the line for other output."""
         if self.text is not None:
             self.text = None
             os.write(1, b"\r\033[K")
 
-    def _tick(self):
+    def _tick(self) -> None:
         while True:
             text = self.text
             if text is not None:
@@ -124,110 +143,210 @@ class Ticker:
 
 
 class CallbackModule(Default):
-    """Ansible's default output with the progress of a campaign."""
+    """One line per phase; Ansible's default output with -v."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "stdout"
     CALLBACK_NAME = "scalebook"
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self._progress = Progress(time.monotonic())
         self._ticker = Ticker()
-        self._quiet = False
-        self._banner = None
-        self._attempt = None
+        self._phase: Phase | None = None
+        self._play_name = ""
+        self._own_tasks: Phase | None = None
+        self._play_has_phases = False
+        self._task: str | None = None
+        self._shown: dict[str, list[str] | None] = {}
 
-    def _say(self, text, color=None):
-        self._ticker.stop()
-        self._display.display(text, color=color)
+    # The order of a run: play, task, results, statistics.
 
-    def v2_playbook_on_play_start(self, play):
-        self._ticker.stop()
-        self._quiet = False
-        super().v2_playbook_on_play_start(play)
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        if self._verbose():
+            super().v2_playbook_on_play_start(play)
+            return
+        self._close_play()
+        self._play, self._play_name = play, play.get_name().strip()
 
-    def v2_playbook_on_include(self, included_file):
-        if not self._is_quiet(str(included_file._filename)):
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        if self._verbose():
+            super().v2_playbook_on_task_start(task, is_conditional)
+        else:
+            self._start(task)
+
+    def v2_playbook_on_handler_task_start(self, task: Any) -> None:
+        if self._verbose():
+            super().v2_playbook_on_handler_task_start(task)
+        else:
+            self._start(task)
+
+    def v2_playbook_on_include(self, included_file: Any) -> None:
+        if self._verbose():
             super().v2_playbook_on_include(included_file)
 
-    def v2_playbook_on_task_start(self, task, is_conditional):
-        self._quiet = self._is_quiet(task.get_path() or "")
-        if not self._quiet:
-            self._ticker.stop()
-            super().v2_playbook_on_task_start(task, is_conditional)
-            return
-        self._banner = (task, is_conditional)
-        given = task.get_vars()
-        run = given.get("__campaign_run")
-        attempt = run and (run["number"], given.get("__campaign_try"))
-        if run and attempt != self._attempt:
-            self._attempt = attempt
-            self._progress.start(run, time.monotonic())
-            began = self._progress.run_began
-            title = self._progress.title()
-            self._say(f"{title}: started, {clock(began - self._progress.began)} elapsed{self._left()}")
-            self._ticker.start(lambda: f"{title}: {clock(time.monotonic() - began)}")
-
-    def v2_runner_on_ok(self, result):
-        values = result._result
-        if values.get("display") and result._task.action == "campaign_plan":
-            self._progress.plan(values.get("pending", []), time.monotonic())
-        if self._quiet:
-            if result._task.action == "bench_result" and "status" in values:
-                self._measured(values)
-        else:
-            self._ticker.stop()
+    def v2_runner_on_ok(self, result: Any) -> None:
+        if self._verbose():
             super().v2_runner_on_ok(result)
-        if values.get("display"):
-            self._say(values["display"])
+            return
+        task, values = result._task, result._result
+        if isinstance(task, TaskInclude):
+            return
+        if self._phase:
+            self._phase.closing = True
+            self._phase.changes += bool(values.get("changed"))
+        self._warn(values)
+        if values.get("changed") and task.check_mode and task.action not in DEBUG:
+            self._say(f"would change: [{result._host.get_name()}] {self._task}", C.COLOR_CHANGED)
+        if task.action in DEBUG and "results" not in values:
+            self._message(result)
 
-    def v2_runner_on_skipped(self, result):
-        if not self._quiet:
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        if self._verbose():
+            super().v2_runner_item_on_ok(result)
+        elif result._task.action in DEBUG:
+            self._message(result)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        if self._verbose():
             super().v2_runner_on_skipped(result)
 
-    def v2_runner_on_failed(self, result, ignore_errors=False):
-        self._loud()
-        super().v2_runner_on_failed(result, ignore_errors)
+    def v2_runner_item_on_skipped(self, result: Any) -> None:
+        if self._verbose():
+            super().v2_runner_item_on_skipped(result)
 
-    def v2_runner_on_unreachable(self, result):
-        # Where the campaign goes on without the node, the run's record says so.
-        if not (self._quiet and result._task.ignore_unreachable):
-            self._loud()
+    def v2_runner_retry(self, result: Any) -> None:
+        if self._verbose():
+            super().v2_runner_retry(result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        if self._verbose():
+            super().v2_runner_on_failed(result, ignore_errors)
+        # Of a loop, the items that failed are printed.
+        elif not (ignore_errors or can_be_rescued(result._task) or result._result.get("results")):
+            self._error(result, "")
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        if self._verbose():
+            super().v2_runner_item_on_failed(result)
+        elif not (result._task.ignore_errors or can_be_rescued(result._task)):
+            self._error(result, "")
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        if self._verbose():
             super().v2_runner_on_unreachable(result)
+        # Where the play goes on without the host, what it writes says so.
+        elif not result._task.ignore_unreachable:
+            self._error(result, "unreachable: ")
 
-    def v2_playbook_on_stats(self, stats):
+    def v2_on_file_diff(self, result: Any) -> None:
         self._ticker.stop()
-        overheads = sorted(self._progress.overheads)
-        if overheads:
-            self._say(
-                f"Overhead of a run, its time without mpirun: median {overheads[len(overheads) // 2]:.1f} s, "
-                f"at most {overheads[-1]:.1f} s, over {len(overheads)} runs after the first"
-            )
-        super().v2_playbook_on_stats(stats)
+        super().v2_on_file_diff(result)
 
-    def _is_quiet(self, path):
-        return QUIET in path and self._display.verbosity == 0
+    def v2_playbook_on_no_hosts_remaining(self) -> None:
+        if self._verbose():
+            super().v2_playbook_on_no_hosts_remaining()
 
-    def _loud(self):
-        """A task of the quiet part went wrong: show which one it was."""
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        if self._verbose():
+            super().v2_playbook_on_stats(stats)
+            return
+        self._close_play()
+        counts = {host: stats.summarize(host) for host in sorted(stats.processed)}
+        # localhost does what is done once for all hosts; a host that did nothing has nothing to say.
+        hosts = [host for host in counts if host != "localhost" and any(counts[host].values())]
+        wrong = [host for host in hosts if counts[host]["failures"] or counts[host]["unreachable"]]
+        for host in hosts if len(hosts) <= MAX_HOSTS else wrong:
+            self._say(self._closing(host, counts[host]))
+        if len(hosts) > MAX_HOSTS:
+            changed = sum(counts[host]["changed"] > 0 for host in hosts)
+            self._say(f"{len(hosts)} hosts: {changed} changed, {len(wrong)} failed or unreachable")
+
+    # What these have in common.
+
+    def _verbose(self) -> bool:
+        return bool(self._display.verbosity > 0)
+
+    def _say(self, text: str, color: str | None = None, stderr: bool = False) -> None:
         self._ticker.stop()
-        if self._quiet and self._banner:
-            super().v2_playbook_on_task_start(*self._banner)
-            self._banner = None
+        self._display.display(text, color=color, stderr=stderr)
 
-    def _measured(self, values):
-        progress = self._progress
-        gang = (values.get("record") or {}).get("gang") or {}
-        progress.end(gang.get("seconds") or 0, time.monotonic())
-        if values["status"] == "ok":
-            said, color = f"{values['rate']:.2f} samples/s", C.COLOR_OK
+    def _start(self, task: Any) -> None:
+        self._repeat_hosts()
+        self._last_task_name = task.get_name().strip()
+        self._task = (task.name or self._last_task_name).strip()
+        # An include that is skipped runs no task and is not printed.
+        if not isinstance(task, TaskInclude):
+            phase = phase_of(task)
+            key = phase._uuid if phase is not None else None
+            if self._phase is None or key != self._phase.key:
+                self._close_phase()
+                name = phase.get_name().strip() if phase is not None else self._play_name
+                self._phase = Phase(key, name, time.monotonic(), closing=False)
+        phase, name = self._phase, self._task
+        if phase is not None:
+            self._ticker.start(lambda: f"{phase.name}: {duration(time.monotonic() - phase.began)}, {name}")
+
+    def _close_phase(self) -> None:
+        self._repeat_hosts()
+        self._ticker.stop()
+        phase, self._phase = self._phase, None
+        if phase is None or not phase.closing:
+            return
+        if phase.key is None and not phase.failed:
+            self._own_tasks = self._own_tasks or phase
+            return
+        self._play_has_phases = True
+        if not phase.matters(time.monotonic()):
+            return
+        self._say(phase.line(time.monotonic()), C.COLOR_ERROR if phase.failed else None)
+
+    def _close_play(self) -> None:
+        """A play's own tasks are a phase only if it includes nothing."""
+        self._close_phase()
+        if self._own_tasks and not self._play_has_phases and self._own_tasks.matters(time.monotonic()):
+            self._say(self._own_tasks.line(time.monotonic()))
+        self._own_tasks, self._play_has_phases = None, False
+
+    def _message(self, result: Any) -> None:
+        values = result._result
+        if "msg" not in values:
+            value = {key: values[key] for key in values if not key.startswith("_") and key != "changed"}
+            text = self._dump_results(value)
         else:
-            said, color = f"{values['status']}: {values.get('reason')}", C.COLOR_ERROR
-            said += "; once more in the end" if values.get("again") else ""
-        elapsed = clock(time.monotonic() - progress.began)
-        self._say(f"{progress.title()}: {said}, {elapsed} elapsed{self._left()}", color)
+            text = values["msg"]
+            if isinstance(text, (list, tuple)):
+                text = "\n".join(str(line) for line in text)
+        if str(text) not in self._shown:
+            self._shown[str(text)] = None
+            self._say(str(text))
 
-    def _left(self):
-        left = self._progress.left()
-        return "" if not left else f", about {clock(left)} left"
+    def _error(self, result: Any, kind: str) -> None:
+        values, host = result._result, result._host.get_name()
+        self._warn(values)
+        if self._phase:
+            self._phase.closing = True
+            self._phase.failed += [host] if host not in self._phase.failed else []
+        text = f"{self._task}: {kind}{message_of(values)}"
+        others = self._shown.get(text)
+        if isinstance(others, list):
+            others.append(host)
+            return
+        self._shown[text] = []
+        self._say(f"fatal: [{host}]: {text}", C.COLOR_ERROR, stderr=self.get_option("display_failed_stderr"))
+
+    def _repeat_hosts(self) -> None:
+        """Name the other hosts that failed with the error that was printed."""
+        for hosts in self._shown.values():
+            if hosts:
+                self._say(f"fatal: the same on {', '.join(hosts)}", C.COLOR_ERROR)
+        self._shown = {}
+
+    def _warn(self, values: Mapping[str, Any]) -> None:
+        if values.get("warnings") or values.get("deprecations"):
+            self._ticker.stop()
+            self._handle_warnings(values)
+
+    def _closing(self, host: str, counts: Mapping[str, int]) -> str:
+        words = {"failures": "failed"}
+        kinds = ("ok", "changed", "unreachable", "failures")
+        return f"{host} : " + " ".join(f"{words.get(kind, kind)}={counts[kind]}" for kind in kinds)

@@ -5,102 +5,101 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import ansible.module_utils
-from ansible import context
 from ansible.errors import AnsibleFilterError
-from ansible.utils.vars import load_extra_vars
 
 # Ansible packs module_utils for modules only; a filter has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook import (  # noqa: E402
-    controller,
-    horovod,
-    inputs,
-    jobs,
-    knobs,
-    preflight,
-    pythons,
-    seen,
-    turns,
-    urls,
-)
-from ansible.module_utils.scalebook.wanted import wanted as wanted_of  # noqa: E402
+from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
+from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
+from ansible.module_utils.scalebook.plan import hosts, placement  # noqa: E402
+from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
+from ansible.module_utils.scalebook.provision import interpreters, urls  # noqa: E402
+from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
+from ansible.module_utils.scalebook.workloads import resolve  # noqa: E402
 
 
-def nodes(hosts, device):
-    """Return what planning and launching need to know of the nodes, from their hostvars.
-
-    Nodes with a local connection are one machine, whatever they are called; `host` is the one of the
-    inventory's that acts for a node, of a machine's nodes the first. What it found goes for all of
-    them, its GPUs before the `slots` of the inventory.
-    """
-    hosts = list(hosts)
-    names = [str(host["inventory_hostname"]) for host in hosts]
-    local = [host.get("ansible_connection", "ssh") == "local" for host in hosts]
-    acts = [local.index(True) if here else index for index, here in enumerate(local)]
-    found = []
-    for index, host in enumerate(hosts):
-        actor = hosts[acts[index]]
-        address = "127.0.0.1" if local[index] else str(host.get("ansible_host", names[index]))
-        gpus = int(actor.get("__campaign_found", 0)) if device == "gpu" else 0
-        try:
-            machine = inputs.check_address(address, names[index])
-            listens = inputs.check_address(str(host.get("node_address", address)), names[index])
-            slots = inputs.check_slots(host)
-        except ValueError as error:
-            raise AnsibleFilterError(str(error)) from error
-        found.append(
-            {
-                "name": names[index],
-                "host": names[acts[index]],
-                "address": listens,
-                "slots": gpus or slots,
-                "machine": "localhost" if local[index] else machine,
-                "work": actor.get("__campaign_place"),
-            }
-        )
-    return found
-
-
-def extra_variables(loader):
-    """Return the names given with -e; the argument is not used, a filter must have one."""
-    del loader
-    from ansible.parsing.dataloader import DataLoader
-
-    return sorted(load_extra_vars(DataLoader())) if context.CLIARGS.get("extra_vars") else []
-
-
-def knob_problem(raw, workload, given, roles, readers):
-    """Return what is wrong with the knobs as they came, "" when nothing is; see knobs.read_knobs."""
+def nodes(all_hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
+    """See hosts.nodes; `all_hosts` are hostvars."""
     try:
-        knobs.check_names(given, roles, readers)
-        # What depends on the device or the nodes is for the plan, which knows them.
-        knobs.read_knobs(raw, workload, next(iter(workload["models"])))
-        knobs.safe_name("campaign", raw.get("campaign") or "unnamed")
+        return hosts.nodes(all_hosts, device)
     except ValueError as error:
-        return str(error)
-    return ""
+        raise AnsibleFilterError(str(error)) from error
 
 
-def role_directories(paths, having="tasks/main.yml"):
+def role_directories(paths: Iterable[str], having: str = "tasks/main.yml") -> dict[str, str]:
     """Return {name: directory} of the roles below `paths` that have the file `having`."""
     found = (found for path in paths for found in sorted(Path(path).glob(f"*/{having}")))
     directories = (path.parents[having.count("/")] for path in found)
     return {directory.name: str(directory) for directory in directories}
 
 
-def make_jobs(run, campaign, members, port):
-    """See jobs.make_jobs; `run` is {"case", "repeat"}, `members` are its nodes as `nodes` returns them."""
+def resolve_workload(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """See workloads.resolve."""
     try:
-        return jobs.make_jobs(run["case"], run["repeat"], campaign, members, port)
+        return resolve(declaration, values)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
-def job_dirs(mine, workload, case, limits, script):
+def run_layout(
+    run: Mapping[str, Any],
+    campaign: str,
+    all_nodes: Sequence[Node],
+    lost: Sequence[str],
+    oom: Iterable[Case],
+    port: int,
+) -> dict[str, Any]:
+    """Return where a run goes: {skipped, note, members, names, hosts, jobs, jobs_of, local_logs}.
+
+    `run` is {"case", "repeat"}.  `skipped` is the reason why it is skipped, "" when it may start; `hosts`
+    are the hosts that act for its nodes `members`, and `jobs_of` their node jobs by host.
+    """
+    case = run["case"]
+    skipped = placement.why_not(case, all_nodes, lost, oom)
+    members = placement.members(case, all_nodes, lost)
+    try:
+        node_jobs = [] if skipped else jobs.make_jobs(case, run["repeat"], campaign, members, port)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+    acting = list(dict.fromkeys(node["host"] for node in members))
+    return {
+        "skipped": skipped,
+        "note": placement.remark(case, all_nodes, lost),
+        "members": members,
+        "names": [node["name"] for node in members],
+        "hosts": acting,
+        "jobs": node_jobs,
+        "jobs_of": {host: [job for job in node_jobs if job["host"] == host] for host in acting},
+        "local_logs": {
+            job["node"]: f"{job['dir']}/{job['node']}.log"
+            for job, node in zip(node_jobs, members, strict=False)
+            if node["machine"] == "localhost"
+        },
+    }
+
+
+def launch_command(
+    layout: Mapping[str, Any],
+    run: Mapping[str, Any],
+    workload: Mapping[str, Any],
+    mpirun: str,
+    run_node: Sequence[str],
+    options: Sequence[str],
+) -> list[str]:
+    """See jobs.job_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
+    processes = jobs.processes_of(run["case"], workload)
+    return jobs.job_command(layout["jobs"], layout["members"], mpirun, run_node, processes, options)
+
+
+def job_dirs(
+    mine: Iterable[NodeJob], workload: Mapping[str, Any], case: Case, limits: Mapping[str, int], script: str
+) -> dict[str, dict[str, str]]:
     """Return {directory: {file: content}} of the jobs `mine`; `script` is the text of run.sh."""
     try:
         return {
@@ -115,88 +114,73 @@ def job_dirs(mine, workload, case, limits, script):
         raise AnsibleFilterError(str(error)) from error
 
 
-def local_logs(all_jobs, members):
-    """Return {node: path} of the logs that lie on this machine, those of nodes with a local connection."""
-    return {
-        job["node"]: f"{job['dir']}/{job['node']}.log"
-        for job, node in zip(all_jobs, members, strict=True)
-        if node["machine"] == "localhost"
+def provenance(
+    all_nodes: Iterable[Node],
+    versions: Sequence[Mapping[str, Mapping[str, str]]],
+    preflight: Any,
+    earlier: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return provenance.json: what each workload ran on, by workload and node, and the preflight's result.
+
+    `versions` are {workload: {key: text}} of each node, `earlier` is the campaign's file of an earlier start:
+    it keeps the workloads that this one does not prepare.  `nodes` are those of the first workload.
+    """
+    names = [node["name"] for node in all_nodes]
+    prepared = {
+        workload: dict(zip(names, [version[workload] for version in versions], strict=True))
+        for workload in versions[0]
     }
+    workloads = {**earlier.get("workloads", {}), **prepared}
+    return {"preflight": preflight, "nodes": next(iter(workloads.values())), "workloads": workloads}
 
 
-def identity(_):
-    """See controller.identity; the argument is not used, a filter must have one."""
-    return controller.identity()
-
-
-def wanted(variables, hosts, roles):
-    """See wanted.wanted; `variables` and `hosts` are hostvars, `roles` where Ansible looks for roles."""
+def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
+    """See wanted.wanted; `variables` and `all_hosts` are hostvars, `roles` where Ansible looks for roles."""
     top = Path(__file__).resolve().parent.parent
-    folders = [top / name for name in ("playbooks", "library", "module_utils", "filter_plugins")]
-    nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in hosts]
+    names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
+    folders = [top / name for name in names]
+    nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
     return wanted_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
 
 
-def python_refusal(output, host, core, interpreter=""):
+def python_refusal(output: str, host: str, core: str, interpreter: str = "") -> str:
     """See pythons.refusal; `output` is what the host said to pythons.script."""
-    return pythons.refusal(host, core, pythons.found(output), interpreter)
+    return interpreters.refusal(host, core, interpreters.found(output), interpreter)
 
 
-def python_choice(output, core):
+def python_choice(output: str, core: str) -> str:
     """See pythons.choice; `output` as in python_refusal."""
-    return pythons.choice(core, pythons.found(output))
-
-
-def horovod_environment(version, framework, operations):
-    """See horovod.build_environment."""
-    try:
-        return horovod.build_environment(version, framework, operations)
-    except ValueError as error:
-        raise AnsibleFilterError(str(error)) from error
-
-
-def horovod_lacking(text, wanted):
-    """Return what a build lacks of `wanted`, from the output of `horovodrun --check-build`."""
-    try:
-        return horovod.lacking(horovod.read_check_build(text), wanted)
-    except ValueError as error:
-        raise AnsibleFilterError(str(error)) from error
+    return interpreters.choice(core, interpreters.found(output))
 
 
 class FilterModule:
     """The filters of the playbooks and roles."""
 
-    def filters(self):
+    def filters(self) -> dict[str, Callable[..., Any]]:
         """Name -> function."""
         return {
             "scalebook_nodes": nodes,
             "scalebook_roles": role_directories,
-            "scalebook_extra_variables": extra_variables,
-            "scalebook_knob_problem": knob_problem,
-            "scalebook_jobs": make_jobs,
+            "scalebook_resolve": resolve_workload,
             "scalebook_job_dirs": job_dirs,
-            "scalebook_local_logs": local_logs,
-            "scalebook_gang": jobs.gang_command,
-            "scalebook_gang_end": seen.gang_end,
-            "scalebook_trouble": seen.trouble,
-            "scalebook_members": turns.members,
-            "scalebook_why_not": turns.why_not,
-            "scalebook_remark": turns.remark,
-            "scalebook_controller": identity,
-            "scalebook_gone": controller.gone,
-            "scalebook_holders": controller.holders,
-            "scalebook_taken_by": controller.taken_by,
+            "scalebook_run_layout": run_layout,
+            "scalebook_launch_command": launch_command,
+            "scalebook_job_command": jobs.job_command,
+            "scalebook_job_end": outcome.job_end,
+            "scalebook_provenance": provenance,
+            "scalebook_trouble": outcome.trouble,
+            "scalebook_gone": lock_holder.gone,
+            "scalebook_holders": lock_holder.holders,
+            "scalebook_taken_by": lock_holder.taken_by,
             "scalebook_wanted": wanted,
             "scalebook_redact": urls.redact,
             "scalebook_secret": urls.has_secret,
-            "scalebook_python_script": pythons.script,
+            "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,
-            "scalebook_python_missing": lambda output: not pythons.found(output),
-            "scalebook_python_apt": pythons.has_apt,
-            "scalebook_finding": preflight.sentence,
-            "scalebook_machines": preflight.machines,
-            "scalebook_preflight_ask": preflight.ask,
-            "scalebook_horovod_environment": horovod_environment,
-            "scalebook_horovod_lacking": horovod_lacking,
+            "scalebook_python_missing": lambda output: not interpreters.found(output),
+            "scalebook_python_apt": interpreters.has_apt,
+            "scalebook_finding": judge.sentence,
+            "scalebook_machines": judge.machines,
+            "scalebook_preflight_ask": judge.ask,
         }

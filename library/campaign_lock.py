@@ -5,11 +5,11 @@
 
 DOCUMENTATION = r"""
 module: campaign_lock
-short_description: Let one controller at a time measure on a node
+short_description: Let one control node at a time use a node
 description:
   - Takes or gives back the lock of a node, a file that says who holds it.
-  - A lock that another one holds is left alone and returned. Whether its holder is still there is for the
-    controller to find out, which then names it in O(over).
+  - A lock of another holder is left alone and returned. The control node finds out whether that holder still
+    runs, and if not, names it in O(over).
 options:
   path:
     description: The lock file. Its directory is made.
@@ -36,7 +36,7 @@ EXAMPLES = r"""
 - name: Take the node
   campaign_lock:
     path: /opt/scalebook/work/lock.json
-    holder: {id: "controller:4711:12345", host: controller, pid: 4711}
+    holder: {id: "bench1:4711:12345", host: bench1, pid: 4711}
 """
 
 RETURN = r"""
@@ -54,11 +54,12 @@ import fcntl
 import json
 import os
 from pathlib import Path
+from typing import Any, Dict, Mapping, Optional, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
 
-def argument_spec():
+def argument_spec() -> Dict[str, Any]:
     return {
         "path": {"type": "path", "required": True},
         "holder": {"type": "dict", "required": True},
@@ -67,8 +68,8 @@ def argument_spec():
     }
 
 
-def read(path):
-    """Return the holder that the lock file names; {} without one. An unreadable one is nobody's."""
+def read(path: Path) -> Dict[str, Any]:
+    """Return the holder that the lock file names; {} without one. An unreadable lock counts as free."""
     try:
         held = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -76,7 +77,9 @@ def read(path):
     return held if isinstance(held, dict) and held.get("id") else {}
 
 
-def turn(path, holder, over, state, write):
+def turn(
+    path: Path, holder: Mapping[str, Any], over: Optional[str], state: str, write: bool
+) -> Tuple[bool, bool, Dict[str, Any]]:
     """Return (changed, held, other holder) after taking or giving back the lock."""
     there = read(path)
     if there and there["id"] not in (holder["id"], over):
@@ -93,7 +96,7 @@ def turn(path, holder, over, state, write):
     return changed, True, {}
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
     path = Path(given["path"])
@@ -104,7 +107,7 @@ def main():
             if given["state"] == "absent" or module.check_mode:
                 module.exit_json(changed=given["state"] == "present", held=False, taken={})
             path.parent.mkdir(parents=True, exist_ok=True)
-        # Two controllers that come at the same moment look and write one after the other.
+        # Two control nodes that come at the same moment read and write one after the other.
         directory = os.open(str(path.parent), os.O_RDONLY)
         fcntl.flock(directory, fcntl.LOCK_EX)
         changed, held, taken = turn(

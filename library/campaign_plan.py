@@ -5,38 +5,21 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: campaign_plan
-short_description: Expand the knobs of a campaign into its plan
+short_description: Expand the parameters of a campaign into its plan
 description:
-  - Checks every knob, expands the matrix into cases, tells what cannot run, and what is measured already.
+  - Expands the matrix into cases, lists those that cannot run with the reason, and finds the runs that are
+    measured already.
   - Writes C(plan.json) below O(results) unless O(write) is false or in check mode.
-  - Runs on the controller.
+  - Refuses a campaign that an earlier version planned, and one with nothing to run.
+  - Runs on the control node.
 options:
-  knobs:
-    description: The public variables of a campaign as they came; text and typed values both do.
+  parameters:
+    description: The parameters of the campaign as the lookup P(scalebook_parameters#lookup) returns them.
     type: dict
     required: true
-  given:
-    description: Names of the extra variables that were given. A name that nothing reads is refused.
-    type: list
-    elements: str
-    default: []
-  roles:
-    description: Names of the roles; variables that begin with one of them are theirs.
-    type: list
-    elements: str
-    default: []
-  readers:
-    description: Further variables that the playbooks read.
-    type: list
-    elements: str
-    default: []
-  workload:
-    description: The workload's declaration, C(<framework>_workload) of its role.
+  workloads:
+    description: The declarations of the campaign's workloads by name, their settings resolved.
     type: dict
-    required: true
-  framework:
-    description: Name of the workload's role.
-    type: str
     required: true
   device:
     description: What the nodes compute with.
@@ -61,9 +44,15 @@ options:
     type: int
     default: 0
   write:
-    description: Write the plan.
+    description: Write the plan. False only shows it, and also one with nothing to run.
     type: bool
     default: true
+  launch:
+    description:
+      - What the launch command of the first case is shown with when O(write) is false, keys C(mpirun),
+        C(run_node) (a list), C(port) and C(options). Empty shows none.
+    type: dict
+    default: {}
 attributes:
   check_mode: {support: full}
 author: [Contributors to the scalebook project]
@@ -72,9 +61,8 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Plan two batch sizes on one and two nodes
   campaign_plan:
-    knobs: {bsz: "32,64", nodes: "1,2", repeats: 5}
-    workload: "{{ tf2_bert_workload }}"
-    framework: tf2_bert
+    parameters: "{{ lookup('scalebook_parameters', 'bench')['values'] }}"
+    workloads: "{{ {'tf2_bert': lookup('scalebook_workloads').tf2_bert | scalebook_resolve({})} }}"
     device: cpu
     nodes:
       - {name: NODE1, address: 10.11.0.2, slots: 1, machine: 10.11.0.2}
@@ -85,7 +73,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 campaign:
-  description: Name of the campaign; it follows from the matrix unless the knob C(campaign) names it.
+  description: Name of the campaign; it follows from the matrix unless the parameter C(campaign) names it.
   returned: success
   type: str
 path:
@@ -98,7 +86,7 @@ pending:
   type: list
   elements: dict
 oom:
-  description: Cases of which a run ran out of memory. It is made again only if the knob C(force) is true.
+  description: Cases of which a run ran out of memory. Such a run is repeated only if C(force) is true.
   returned: success
   type: list
   elements: dict
@@ -117,79 +105,106 @@ display:
 """
 
 import os
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.attempts import set_aside, statuses
+from ansible.module_utils.scalebook.contracts import Case, Node, Plan
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.knobs import KnobError, check_names
-from ansible.module_utils.scalebook.matrix import describe, plan
+from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
+from ansible.module_utils.scalebook.plan.matrix import describe, plan, why_nothing_runs
+from ansible.module_utils.scalebook.plan.placement import members
+from ansible.module_utils.scalebook.plan.resume import check_plan, earlier_seconds, set_aside, statuses
 
 
-def argument_spec():
+def argument_spec() -> dict[str, Any]:
     return {
-        "knobs": {"type": "dict", "required": True},
-        "given": {"type": "list", "elements": "str", "default": []},
-        "roles": {"type": "list", "elements": "str", "default": []},
-        "readers": {"type": "list", "elements": "str", "default": []},
-        "workload": {"type": "dict", "required": True},
-        "framework": {"type": "str", "required": True},
+        "parameters": {"type": "dict", "required": True},
+        "workloads": {"type": "dict", "required": True},
         "device": {"type": "str", "choices": ["cpu", "gpu"], "required": True},
         "nodes": {"type": "list", "elements": "dict", "required": True},
         "inventory": {"type": "str", "default": ""},
         "results": {"type": "path", "required": True},
         "space": {"type": "int", "default": 0},
         "write": {"type": "bool", "default": True},
+        "launch": {"type": "dict", "default": {}},
     }
 
 
-def refuse_small(results, megabytes):
+def refuse_small(results: Path, megabytes: int) -> None:
     """Raise OSError when less than `megabytes` MB are free where the directory `results` is or will be."""
-    there = next(path for path in (results, *results.absolute().parents) if path.exists())
-    free = os.statvfs(there)
+    place = next(path for path in (results, *results.absolute().parents) if path.exists())
+    free = os.statvfs(place)
     if free.f_bavail * free.f_frsize < megabytes * 10**6:
         left = free.f_bavail * free.f_frsize // 10**6
         raise OSError(
-            f"{there} has {left} MB free, {megabytes} are wanted (campaign_space): free some, or choose "
+            f"{place} has {left} MB free, {megabytes} are required (campaign_space): free some, or choose "
             "another campaign_results"
         )
 
 
-def main():
+def launch_command(
+    planned: Plan,
+    case: Case,
+    workload: Mapping[str, Any],
+    nodes: Sequence[Node],
+    launch: Mapping[str, Any],
+) -> str:
+    """Return the command that starts the first run of `case`, as text."""
+    used = members(case, nodes)
+    jobs = make_jobs(case, 1, planned["campaign"], used, int(launch["port"]))
+    command = job_command(
+        jobs, used, launch["mpirun"], launch["run_node"], processes_of(case, workload), launch["options"]
+    )
+    return shlex.join(command)
+
+
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
+    params = module.params
+    results, force = Path(params["results"]), params["parameters"]["force"]
     try:
-        check_names(given["given"], given["roles"], given["readers"])
         planned = plan(
-            given["knobs"],
-            given["workload"],
-            given["nodes"],
-            given["framework"],
-            given["device"],
-            given["inventory"],
+            params["parameters"], params["workloads"], params["nodes"], params["device"], params["inventory"]
         )
-    except KnobError as error:
+        directory = results / planned["campaign"]
+        check_plan(directory)
+    except ValueError as error:
         module.fail_json(msg=str(error))
-    directory = Path(given["results"]) / planned["campaign"]
+    if params["write"] and not planned["cases"]:
+        module.fail_json(msg=why_nothing_runs(planned))
     cases = {case["name"]: case for case in planned["cases"]}
-    there = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
-    done = {run for run, status in there.items() if status == "ok"}
-    # What ran out of memory would again: it is tried again only by force.
-    oom = {run for run, status in there.items() if status == "oom" and not planned["knobs"]["force"]}
-    pending = [
+    known = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
+    done = {run for run, status in known.items() if status == "ok"}
+    # What ran out of memory would do so again: it is repeated only by force.
+    oom = {run for run, status in known.items() if status == "oom" and not force}
+    pending: list[dict[str, Any]] = [
         {"case": cases[run["case"]], "repeat": run["repeat"], "number": number, "total": len(planned["runs"])}
         for number, run in enumerate(planned["runs"], start=1)
         if (run["case"], run["repeat"]) not in done | oom
     ]
     changed = False
-    if given["write"]:
+    display = describe(planned, done)
+    if params["write"]:
         try:
-            refuse_small(Path(given["results"]), given["space"] if pending else 0)
+            refuse_small(results, params["space"] if pending else 0)
             changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
             for run in pending if not module.check_mode else ():
                 set_aside(directory, run["case"]["name"], run["repeat"])
         except OSError as error:
-            module.fail_json(msg=f"cannot write the plan below {given['results']}: {error}")
+            module.fail_json(msg=f"cannot write the plan below {params['results']}: {error}")
+    else:
+        display = describe(planned, done, earlier_seconds(results, cases))
+    if pending and params["launch"] and (module.check_mode or not params["write"]):
+        case = pending[0]["case"]
+        workload = params["workloads"][case["workload"]]
+        try:
+            command = launch_command(planned, case, workload, params["nodes"], params["launch"])
+        except ValueError as error:
+            module.fail_json(msg=str(error))
+        display += f"\n  launch of {case['label']}: {command}"
     module.exit_json(
         changed=changed,
         campaign=planned["campaign"],
@@ -198,7 +213,7 @@ def main():
         oom=[cases[name] for name in sorted({name for name, _ in oom})],
         measured=len(done),
         total=len(planned["runs"]),
-        display=describe(planned, done),
+        display=display,
     )
 
 

@@ -7,7 +7,7 @@ DOCUMENTATION = r"""
 module: job_dir
 short_description: Make fresh directories with the files of jobs
 description:
-  - Makes each of O(directories) anew and writes its files into it, in one call per machine and run.
+  - Makes each of O(directories) from scratch and writes its files into it, in one call per machine and run.
   - What an earlier attempt left there is removed first, because a used directory may hold a
     checkpoint from which a trainer would go on instead of starting.
 options:
@@ -41,19 +41,20 @@ made:
 
 import shutil
 from pathlib import Path
+from typing import Any, Dict, Mapping
 
 from ansible.module_utils.basic import AnsibleModule
 
 
-def argument_spec():
+def argument_spec() -> Dict[str, Any]:
     return {"directories": {"type": "dict", "required": True}}
 
 
-def make(path, files):
-    """Write `files` into `path`, which is made anew.  Raises ValueError for a name with a directory."""
+def make(path: Path, files: Mapping[str, str]) -> None:
+    """Write `files` into `path`, made from scratch.  Raises ValueError for a name with a directory."""
     for name in files:
         if name in ("", "..") or Path(name).name != name:
-            raise ValueError("files: %r is no plain file name" % name)
+            raise ValueError("files: %r is not a plain file name" % name)
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(str(path))
     path.mkdir(parents=True)
@@ -61,7 +62,7 @@ def make(path, files):
         (path / name).write_text(files[name], encoding="utf-8")
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     directories = {Path(name): files for name, files in module.params["directories"].items()}
     for path in directories:

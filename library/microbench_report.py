@@ -3,22 +3,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of the micro-benchmarks -> table and picture; see DOCUMENTATION."""
 
-from __future__ import annotations  # runs on the controller only
+from __future__ import annotations  # runs on the control node only
 
 DOCUMENTATION = r"""
 module: microbench_report
-short_description: Set the micro-benchmarks of a device beside published ones
+short_description: Compare the micro-benchmarks of a device with published ones
 description:
   - Reads C(compute.json) and, if it exists, C(collectives.json) in O(path).
   - Writes C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
-  - Runs on the controller.
+  - Runs on the control node.
 options:
   path:
     description: Directory of the results.
     type: path
     required: true
   published:
-    description: The CSV of published figures.
+    description: The CSV of published results.
     type: path
     required: true
   gpus:
@@ -27,9 +27,9 @@ options:
     required: true
   expect:
     description:
-      - The group that C(collectives.json) must be of, C(nodes), C(devices) in all and C(device) (cpu or gpu).
-        Another one is refused.
-      - Nothing where results are only reported again.
+      - The group that C(collectives.json) must have, C(nodes), C(devices) in total and C(device) (cpu or
+        gpu). Another group is refused.
+      - Empty where results are only reported again.
     type: dict
     default: {}
 attributes:
@@ -59,14 +59,17 @@ report:
 """
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook import microbench
 from ansible.module_utils.scalebook.files import write_json, write_whole
+from ansible.module_utils.scalebook.report import microbench
+from ansible.module_utils.scalebook.text import aligned
 
 
-def argument_spec():
+def argument_spec() -> dict[str, Any]:
     return {
         "path": {"type": "path", "required": True},
         "published": {"type": "path", "required": True},
@@ -75,7 +78,7 @@ def argument_spec():
     }
 
 
-def load(path, kind):
+def load(path: Path, kind: str) -> Mapping[str, Any] | None:
     """Return a checked result, or None where there is none."""
     try:
         return microbench.check(json.loads(path.read_bytes()), kind, str(path))
@@ -85,7 +88,7 @@ def load(path, kind):
         raise microbench.MicrobenchError(f"{path}: {error}") from error
 
 
-def report(given, write):
+def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report and return what the module returns."""
     directory = Path(given["path"])
     result = load(directory / "compute.json", "compute")
@@ -104,7 +107,7 @@ def report(given, write):
         columns = [mine, *microbench.read_published(file)]
     picture = microbench.chart(columns)
     page = microbench.page(result, columns, group, bool(picture))
-    figures = [
+    best = [
         {
             "benchmark": name,
             "variant": variant,
@@ -113,19 +116,19 @@ def report(given, write):
         }
         for (name, variant), value in mine["figures"].items()
     ]
-    summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": figures, "compute": result}
+    summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": best, "compute": result}
     changed = write_json(directory / "microbench.json", {**summary, "collectives": group}, write)
     if picture:
         changed |= write_whole(directory / "theory.svg", picture.encode(), write)
     changed |= write_whole(directory / "report.md", page.encode(), write)
-    shown = [microbench.text(microbench.table(columns))]
+    shown = ["\n".join(aligned(microbench.table(columns), left=1))]
     if group:
-        shown.append(microbench.text(microbench.collectives_table(group)))
+        shown.append("\n".join(aligned(microbench.collectives_table(group), left=1)))
     shown.append(f"report: {directory / 'report.md'}")
     return {"changed": changed, "display": "\n\n".join(shown), "report": str(directory / "report.md")}
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
         answer = report(module.params, not module.check_mode)

@@ -5,20 +5,20 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: preflight_report
-short_description: Judge what was seen of the machines before a campaign
+short_description: Evaluate the preflight probes of the machines
 description:
-  - Takes what C(look.py) of the role C(preflight) printed on each machine, and says of every check whether
-    it is well, worth a warning, or a reason not to start, with what was found, what is wanted, and the cure.
-  - Looks at the controller's own disk. Changes nothing but the files named in O(out).
-  - Runs on the controller.
+  - Evaluates the results of M(node_probe) on all machines. Every check passes, warns, or refuses the start,
+    with what was found, what is expected, and the fix.
+  - Checks the disk of the control node too. Changes nothing but the files named in O(out).
+  - Runs on the control node.
 options:
   machines:
     description: The machines, as the filter C(scalebook_machines) returns them.
     type: list
     elements: dict
     required: true
-  seen:
-    description: The result of the task that ran C(look.py) on each machine, by the machine's name.
+  probed:
+    description: The result of M(node_probe) on each machine, by the name of the machine.
     type: dict
     required: true
   limits:
@@ -26,21 +26,21 @@ options:
     type: dict
     required: true
   device:
-    description: What runs will compute with.
+    description: The device that runs will compute on.
     type: str
     choices: [auto, cpu, gpu]
     default: auto
   more:
-    description: Findings that were made elsewhere, each as in RV(findings).
+    description: Findings of other checks, each as in RV(findings).
     type: list
     elements: dict
     default: []
   results:
-    description: Directory of all campaigns on the controller; it must have room.
+    description: Directory of all campaigns on the control node; it must have room.
     type: path
     required: true
   out:
-    description: Files to write the findings and what was seen to, as JSON.
+    description: Files to write the findings and the results of the probes to, as JSON.
     type: list
     elements: path
     default: []
@@ -50,10 +50,10 @@ author: [Contributors to the scalebook project]
 """
 
 EXAMPLES = r"""
-- name: Judge what was seen
+- name: Evaluate the probes
   preflight_report:
     machines: "{{ __preflight_machines }}"
-    seen: "{{ __preflight_seen_of_all }}"
+    probed: "{{ __preflight_probes }}"
     limits: "{{ __preflight_limits }}"
     results: results
     out: [preflight.json]
@@ -66,12 +66,12 @@ verdict:
   returned: success
   type: str
 findings:
-  description: What every check found, with C(check), C(level), C(nodes), C(found), C(wanted) and C(cure).
+  description: The result of every check, with C(check), C(level), C(nodes), C(found), C(expected) and C(fix).
   returned: success
   type: list
   elements: dict
 refusal:
-  description: Why nothing is started, empty where nothing is refused.
+  description: Why the campaign is not started, empty where nothing is refused.
   returned: success
   type: str
 display:
@@ -80,21 +80,22 @@ display:
   type: str
 """
 
-import json
 import os
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook import preflight
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.preflight_hosts import room
+from ansible.module_utils.scalebook.preflight import judge
+from ansible.module_utils.scalebook.preflight.hosts import room
 
 
-def argument_spec():
+def argument_spec() -> dict[str, Any]:
     return {
         "machines": {"type": "list", "elements": "dict", "required": True},
-        "seen": {"type": "dict", "required": True},
+        "probed": {"type": "dict", "required": True},
         "limits": {"type": "dict", "required": True},
         "device": {"type": "str", "choices": ["auto", "cpu", "gpu"], "default": "auto"},
         "more": {"type": "list", "elements": "dict", "default": []},
@@ -103,20 +104,17 @@ def argument_spec():
     }
 
 
-def read(result):
-    """Return what a task's `result` holds of look.py's answer, `{"facts", "failed"}` or `{"error"}`."""
-    try:
-        answer = json.loads(result["stdout"])
-        if isinstance(answer["facts"], dict) and isinstance(answer["failed"], dict):
-            return preflight.with_reports_read(answer)
-    except (KeyError, TypeError, ValueError):
-        pass  # it did not get to its end: what the task itself says is the answer
-    said = [str(result.get(name) or "") for name in ("msg", "module_stderr", "stderr")]
-    return {"error": next((text.strip() for text in reversed(said) if text.strip()), "no answer")[-400:]}
+def read(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts and failures in the result of module node_probe, or the error of its task."""
+    facts, failures = result.get("facts"), result.get("failures")
+    if isinstance(facts, dict) and isinstance(failures, dict):
+        return judge.with_reports_read({"facts": facts, "failed": failures})
+    texts = [str(result.get(name) or "").strip() for name in ("module_stderr", "msg")]
+    return {"error": next(filter(None, texts), "no answer")[-400:]}
 
 
-def controller(path):
-    """Return the file system of `path` as look.py would see it."""
+def control_node(path: str | Path) -> dict[str, Any]:
+    """Return the file system of `path` on the control node, as module node_probe returns it."""
     path = Path(path)
     while not path.is_dir() and path != path.parent:
         path = path.parent
@@ -130,37 +128,36 @@ def controller(path):
     }
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
-    limits, machines = given["limits"], given["machines"]
-    seen = {name: read(result) for name, result in given["seen"].items()}
-    here = room(
-        controller(given["results"]), ["controller"], int(limits["results_mb"]), int(limits["inodes"])
-    )
-    findings = preflight.judge(machines, seen, limits, given["device"], [*given["more"], *here])
-    seconds = max((answer.get("facts", {}).get("seconds", 0.0) for answer in seen.values()), default=0.0)
+    options = module.params
+    limits, machines = options["limits"], options["machines"]
+    probed = {name: read(result) for name, result in options["probed"].items()}
+    space = control_node(options["results"])
+    own = room(space, ["control node"], int(limits["results_mb"]), int(limits["inodes"]))
+    findings = judge.judge(machines, probed, limits, options["device"], [*options["more"], *own])
+    seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
     document = {
-        "schema": preflight.SCHEMA,
-        "verdict": preflight.verdict(findings),
+        "schema": judge.SCHEMA,
+        "verdict": judge.verdict(findings),
         "seconds": seconds,
-        "device": given["device"],
+        "device": options["device"],
         "limits": limits,
         "machines": machines,
         "findings": findings,
-        "seen": seen,
+        "probed": probed,
     }
     try:
-        changed = [write_json(Path(path), document, write=not module.check_mode) for path in given["out"]]
+        changed = [write_json(Path(path), document, write=not module.check_mode) for path in options["out"]]
     except OSError as error:
-        module.fail_json(msg=f"out={given['out']}: {error}")
+        module.fail_json(msg=f"cannot write out={options['out']}: {error}")
     module.exit_json(
         changed=any(changed),
         verdict=document["verdict"],
         findings=findings,
-        refusal=preflight.refusal(findings),
-        display=preflight.describe(findings, nodes, seconds),
+        refusal=judge.refusal(findings),
+        display=judge.describe(findings, nodes, seconds),
     )
 
 

@@ -5,14 +5,14 @@
 
 DOCUMENTATION = r"""
 module: program_files
-short_description: Put the files of a program into a directory
+short_description: Write the files of a program into a directory
 description:
-  - Writes those of O(files) that are not as wanted, in one call per machine. C(ansible.builtin.copy) needs
-    more than one for each file, and a trainer has a dozen of them.
-  - Other files of the directory are left as they are. None is ever half written.
+  - Writes those of O(files) that differ, in one call per machine. C(ansible.builtin.copy) needs more than one
+    call for each file, and a trainer has a dozen of them.
+  - Other files of the directory are not changed. Each file is written whole or not at all.
 options:
   path:
-    description: The directory; made with mode 0755 if it is not there.
+    description: The directory; created with mode 0755 if it does not exist.
     type: path
     required: true
   files:
@@ -35,63 +35,62 @@ EXAMPLES = r"""
 
 RETURN = r"""
 written:
-  description: The names of the files that were not as wanted.
+  description: The names of the files that differed.
   returned: success
   type: list
   elements: str
 """
 
-import os
-import tempfile
 from pathlib import Path
+from typing import Any, Dict, Mapping, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
 
 MODE = 0o644
 
 
-def argument_spec():
+def argument_spec() -> Dict[str, Any]:
     return {"path": {"type": "path", "required": True}, "files": {"type": "dict", "required": True}}
 
 
-def there(path):
-    """Return the bytes of a plain file with the right mode, None for anything else."""
+def content(path: Path) -> Optional[bytes]:
+    """Return the bytes of a regular file with the right mode, None for anything else."""
     if path.is_symlink() or not path.is_file() or path.stat().st_mode & 0o777 != MODE:
         return None
     return path.read_bytes()
 
 
-def put(folder, files, write=True):
-    """Write what differs of `files` ({name: text}) into `folder`; only look when not `write`.
+def put(folder: Path, files: Mapping[str, str], write: bool = True) -> Dict[str, Optional[bytes]]:
+    """Write the files that differ of `files` ({name: text}) into `folder`; only compare when not `write`.
 
-    Return {name: bytes that were there or None} of what differs.  Raises ValueError for a name with a
-    directory, OSError where the folder cannot be written.
+    Return {name: old content or None} of those.  Raises ValueError for a name with a directory, OSError
+    where the folder cannot be written.
     """
     for name in files:
         if name in ("", "..") or Path(name).name != name:
-            raise ValueError("files: %r is no plain file name" % name)
-    before = {name: there(folder / name) for name in sorted(files)}
+            raise ValueError("files: %r is not the name of a file without a directory" % name)
+    before = {name: content(folder / name) for name in sorted(files)}
     differs = {name: old for name, old in before.items() if old != files[name].encode()}
     if write:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     for name in differs if write else ():
-        descriptor, made = tempfile.mkstemp(prefix="." + name, dir=str(folder))
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(files[name].encode())
-        Path(made).chmod(MODE)
-        Path(made).replace(folder / name)
+        if (folder / name).is_symlink():
+            (folder / name).unlink()  # write_whole compares with the file that a link points to
+        write_whole(folder / name, files[name].encode(), mode=MODE)
+        (folder / name).chmod(MODE)  # where only the mode differs nothing is written
     return differs
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     folder, files = Path(module.params["path"]), module.params["files"]
     try:
         differs = put(folder, files, write=not module.check_mode)
     except (OSError, ValueError) as error:
-        module.fail_json(msg="cannot write a program into %s: %s" % (folder, error))
-    result = {"changed": bool(differs), "written": list(differs)}
-    if module._diff:  # Ansible's own modules ask it so
+        module.fail_json(msg="cannot write the program into %s: %s" % (folder, error))
+    result: Dict[str, Any] = {"changed": bool(differs), "written": list(differs)}
+    if module._diff:  # the attribute that Ansible's own modules use
         result["diff"] = [
             {
                 "before_header": str(folder / name),

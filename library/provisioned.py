@@ -5,19 +5,19 @@
 
 DOCUMENTATION = r"""
 module: provisioned
-short_description: Tell whether a node is still as provisioning left it
+short_description: Compare a node with the record of its last provisioning
 description:
-  - Keeps what was wanted of a node and how the node was when that was done, and tells later whether both are
-    the same.
-  - Of the node it looks at the files below O(roots) (mode, owner, size, time of change; not their contents),
-    the package manager's own record, the kernel, NVIDIA's driver and whether chrony runs.
+  - Records what was required of a node and the state of the node afterwards, and reports later whether
+    both are unchanged.
+  - The state consists of the files below O(roots) (mode, owner, size and modification time, not their
+    contents), the records of the package manager, the kernel, NVIDIA's driver, and whether chrony runs.
 options:
   path:
-    description: The record. Not looked at itself.
+    description: The record. It is not part of the state.
     type: path
     required: true
   wanted:
-    description: What is wanted of the node, in one word.
+    description: Fingerprint of what is required of the node.
     type: str
     required: true
   roots:
@@ -26,7 +26,7 @@ options:
     elements: path
     required: true
   without:
-    description: Names of files and directories below O(roots) that change by themselves.
+    description: Names of files and directories below O(roots) to ignore.
     type: list
     elements: str
     default: []
@@ -41,7 +41,7 @@ author: [Contributors to the scalebook project]
 """
 
 EXAMPLES = r"""
-- name: Look whether the node has changed
+- name: Compare the node with its record
   provisioned:
     path: /opt/scalebook/provisioned.json
     wanted: 5f7c…
@@ -51,11 +51,11 @@ EXAMPLES = r"""
 
 RETURN = r"""
 unchanged:
-  description: Whether O(wanted) and the node are as they were recorded.
+  description: Whether O(wanted) and the state of the node equal the record.
   returned: success
   type: bool
 differs:
-  description: What is not, up to ten names.
+  description: Up to ten names of what differs.
   returned: success
   type: list
   elements: str
@@ -66,15 +66,17 @@ import json
 import os
 import stat
 from pathlib import Path
+from typing import Any, Dict, Iterable, List, Mapping, Optional
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import sha256_of, write_whole
 
 PACKAGES = "/var/lib/dpkg"
 DRIVER = "/proc/driver/nvidia/version"
 CHRONY = ("/run/chrony/chronyd.pid", "/run/chronyd.pid")
 
 
-def argument_spec():
+def argument_spec() -> Dict[str, Any]:
     return {
         "path": {"type": "path", "required": True},
         "wanted": {"type": "str", "required": True},
@@ -84,8 +86,8 @@ def argument_spec():
     }
 
 
-def entry(path):
-    """Return what is looked at of a file or directory; a directory's own times are its entries' matter."""
+def entry(path: Path) -> Optional[List[Any]]:
+    """Return the compared properties of a file or directory, without the times of a directory."""
     try:
         about = path.lstat()
     except OSError:
@@ -98,21 +100,21 @@ def entry(path):
     return [*common, about.st_size, about.st_mtime_ns]
 
 
-def digest(value):
-    """Return a short word for a value."""
+def digest(value: Any) -> str:
+    """Return a short digest of a value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def contents(path):
+def contents(path: str) -> str:
     """Return the sha256 of a file, "" where it cannot be read."""
     try:
-        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
-    except OSError:
+        return sha256_of(path)
+    except (OSError, ValueError):
         return ""
 
 
-def look(roots, without):
-    """Return {name: word} of the node: each directory below the roots, packages, kernel, driver, chrony."""
+def look(roots: Iterable[str], without: Iterable[str]) -> Dict[str, str]:
+    """Return {name: digest} of the node: each directory below the roots, packages, kernel, driver, chrony."""
     without = set(without)
     found = {
         "packages": digest([contents(PACKAGES + "/status"), sorted(names(PACKAGES + "/updates"))]),
@@ -131,21 +133,23 @@ def look(roots, without):
     return found
 
 
-def names(folder):
-    """Return the names in a directory, none where there is none."""
+def names(folder: str) -> List[str]:
+    """Return the names in a directory, none where it does not exist."""
     try:
         return [path.name for path in Path(folder).iterdir()]
     except OSError:
         return []
 
 
-def differences(before, now):
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> List[str]:
     """Return the names under which two answers of `look` and what was wanted differ."""
-    return sorted(name for name in set(before) | set(now) if before.get(name) != now.get(name))
+    names = [name for name in set(before) | set(now) if before.get(name) != now.get(name)]
+    # What is required of the node comes first: only the first names are reported.
+    return sorted(names, key=lambda name: (name != "wanted", name))
 
 
-def read(path):
-    """Return the record, {} where there is none that can be read."""
+def read(path: Path) -> Dict[str, Any]:
+    """Return the record, {} where it cannot be read."""
     try:
         record = json.loads(path.read_bytes().decode())
     except (OSError, ValueError):
@@ -153,27 +157,24 @@ def read(path):
     return record if isinstance(record, dict) else {}
 
 
-def write(path, record):
-    """Write the record, whole or not at all."""
-    new = path.with_name(path.name + ".new")
-    new.touch(0o600)
-    new.write_text(json.dumps(record, sort_keys=True), encoding="utf-8")
-    new.replace(path)
+def write(path: Path, record: Mapping[str, Any]) -> None:
+    """Write the record, for its owner only."""
+    write_whole(path, json.dumps(record, sort_keys=True).encode(), mode=0o600)
 
 
-def main():
+def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
-    path = Path(given["path"])
-    without = [*given["without"], path.name, path.name + ".new"]
-    record = dict(look(given["roots"], without), wanted=given["wanted"])
+    options = module.params
+    path = Path(options["path"])
+    without = [*options["without"], path.name]
+    record = dict(look(options["roots"], without), wanted=options["wanted"])
     found = differences(read(path), record)
-    if given["state"] == "kept" and not module.check_mode:
+    if options["state"] == "kept" and not module.check_mode:
         try:
             write(path, record)
         except OSError as error:
             module.fail_json(msg="cannot write the record %s: %s" % (path, error))
-    # A record is no change of the node: what provisioning changes, its other tasks say.
+    # The record is not a change of the node; other tasks report those.
     module.exit_json(changed=False, unchanged=not found, differs=found[:10])
 
 

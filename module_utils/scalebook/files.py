@@ -1,48 +1,90 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Write result files whole or not at all."""
+"""Read regular files, and write files whole or not at all.
 
-from __future__ import annotations
+Modules that run on nodes import this file too, so it keeps to Python 3.6: no walrus, no `X | Y` in
+annotations.
+"""
 
 import contextlib
+import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Optional, Union
+
+AnyPath = Union[str, "os.PathLike[str]"]
 
 
-def write_json(path: str | os.PathLike[str], value: Any, write: bool = True, sync: bool = False) -> bool:
-    """Write `value` as JSON and return whether the file's content differs; only look when not `write`.
+class NotRegularError(ValueError):
+    """A path that is not a regular file; the message says what it is."""
 
-    `sync` waits until the content is on the disk: for what cannot be had again.  NaN and infinity
-    are no JSON: they raise ValueError.
+
+def open_regular(path: AnyPath) -> BinaryIO:
+    """Open a regular file for reading; a fifo or a device could block for ever or never end.
+
+    Raises OSError when it cannot be opened and NotRegularError when it is something else.
+    """
+    descriptor = os.open(os.fspath(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise NotRegularError("is a directory" if stat.S_ISDIR(mode) else "is not a regular file")
+    return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def sha256_of(path: AnyPath) -> str:
+    """Return the sha256 of a regular file in hexadecimal digits.
+
+    Raises OSError and NotRegularError as open_regular does.
+    """
+    digest = hashlib.sha256()
+    with open_regular(path) as file:
+        for block in iter(lambda: file.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_json(path: AnyPath, value: Any, write: bool = True, sync: bool = False) -> bool:
+    """Write `value` as JSON and return whether the file's content differs; only compare when not `write`.
+
+    `sync` waits until the content is on the disk: for what cannot be produced again.  NaN and infinity
+    are not JSON: they raise ValueError.
     """
     text = json.dumps(value, allow_nan=False, ensure_ascii=False) + "\n"
     # Text of logs was decoded with errors=replace, but names of hosts and files may hold lone surrogates.
     return write_whole(path, text.encode(errors="backslashreplace"), write, sync)
 
 
-def write_whole(path: str | os.PathLike[str], content: bytes, write: bool = True, sync: bool = False) -> bool:
-    """Put `content` at `path` by a rename, so that no reader ever sees half of it; see write_json."""
+def write_whole(
+    path: AnyPath, content: bytes, write: bool = True, sync: bool = False, mode: Optional[int] = 0o644
+) -> bool:
+    """Put `content` at `path` by a rename, so that no reader ever sees half of it; see write_json.
+
+    The new file has `mode`, or that of the file it replaces when `mode` is None.
+    """
     target = Path(path)
     try:
         if target.read_bytes() == content:
             return False
+        keep = stat.S_IMODE(target.stat().st_mode)
     except OSError:
-        pass  # not there or not readable: it is to be written, and writing tells the reason if it cannot be
+        keep = 0o644  # it does not exist or is not readable: writing it reports why, if it cannot be written
     if not write:
         return True
     target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    descriptor, name = tempfile.mkstemp(prefix="." + target.name + ".", dir=str(target.parent))
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
             if sync:
                 file.flush()
                 os.fsync(file.fileno())
-        os.chmod(name, 0o644)  # noqa: PTH101, S103 - mkstemp makes it private; results are for the group to read
-        os.replace(name, target)  # noqa: PTH105
+        # mkstemp makes the file private; results are for the group to read.
+        os.chmod(name, keep if mode is None else mode)  # noqa: PTH101
+        os.replace(name, str(target))  # noqa: PTH105
     except BaseException:
         with contextlib.suppress(OSError):  # the error that got us here matters more
             os.unlink(name)  # noqa: PTH108

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 DIFFER = 0.02
-"""Two readings of the same window that are further apart than this are worth a word (design §6)."""
+"""If two time sources of the same window differ by more than this, a note reports it."""
 
 
 class ThroughputError(ValueError):
@@ -17,13 +17,13 @@ class ThroughputError(ValueError):
 
 
 def measure(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the throughput of a record: `{"rate", "seconds", "reading", "second", "differs"}`.
+    """Return the throughput of a record: `{"rate", "seconds", "time_source", "second", "differs"}`.
 
     `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over
     `seconds`, the time from step warmup to step warmup + window on the node with task_index 0.
-    `reading` says where it comes from: the framework's own time stamps (`times`), run_node's receive
+    `time_source` says where it comes from: the framework's own time stamps (`times`), run_node's receive
     stamps (`received`), or the rates the framework prints (`rates`).  `second` is the next of these
-    there is, `{"reading", "rate"}`, and `differs` how far it lies off the first, as a fraction.
+    there is, `{"time_source", "rate"}`, and `differs` how far it lies off the first, as a fraction.
     Workers are never added up: each sees every step of all.
 
     Raises ThroughputError when no reading covers the window.
@@ -36,16 +36,16 @@ def measure(record: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("times", "received"):
         seconds = window_seconds(node, key, record["case"])
         if seconds is not None and seconds > 0:
-            readings.append({"reading": key, "rate": samples / seconds, "seconds": seconds})
+            readings.append({"time_source": key, "rate": samples / seconds, "seconds": seconds})
     rate = printed_rate(node, record["case"], record.get("rate_scope", "global"))
     if rate is not None:
-        readings.append({"reading": "rates", "rate": rate, "seconds": samples / rate})
+        readings.append({"time_source": "rates", "rate": rate, "seconds": samples / rate})
     if not readings:
         raise ThroughputError(
             "no reading covers the window: neither time stamps of its first and last step nor rates"
         )
     first = readings[0]
-    second = {key: readings[1][key] for key in ("reading", "rate")} if len(readings) > 1 else None
+    second = {key: readings[1][key] for key in ("time_source", "rate")} if len(readings) > 1 else None
     return {
         **first,
         "second": second,

@@ -15,20 +15,22 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import speedup_report
-from ansible.module_utils.scalebook import report
-from ansible.module_utils.scalebook.record import log_record, run_record
-from ansible.module_utils.scalebook.runs import STATUSES
+from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.read.record import log_record, run_record
+from ansible.module_utils.scalebook.read.workload import compile_workload
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import manifest, render, terminal
+from ansible.module_utils.scalebook.report.load import load_baseline, read_source
+from ansible.module_utils.scalebook.report.source import open_source
 from ansible.module_utils.scalebook.throughput import measure
-from ansible.module_utils.scalebook.workload import compile_workload
+from cases import case
 from dlperf_logs import WORKLOAD, exit_record, stamped
-from test_throughput import case
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "tf2_bert"
 TF2 = compile_workload(WORKLOAD)
 
-# A false stamp of a log without receive stamps cannot be told from a slow step below a tenth of the window.
+# Without receive stamps, a stamp that is wrong by less than a tenth of the window looks like a slow step.
 TOLERANCE = 0.12
 
 
@@ -232,21 +234,15 @@ def report_of(folder, records, seed, hurts, said):
         for _ in range(hurts):
             hurt_json(changed, rng)
         (run / "result.json").write_text(json.dumps(changed))
-    params = {
-        "path": str(folder),
-        "compare": "",
-        "published": None,
-        "workloads": {},
-        "name": "",
-        # Against itself: everything is the same.
-        "baseline": "" if hurts else str(folder),
-        "max_regression": "3%",
-    }
-    signed = {"old": None}
     with contextlib.redirect_stdout(io.StringIO()):
-        document = speedup_report.make_document(params, signed)
-        files = speedup_report.render(document, str(ROOT / "templates"))
-        text = report.display(document, "report.html")
+        source = open_source(folder)
+        campaign = read_source(source)
+        # Compared with itself everything is the same.
+        earlier = None if hurts else load_baseline(folder, 0.03)
+        check = manifest.extend(None, manifest.files_of(source), campaign.statuses)
+        document = documents.build(campaign, earlier=earlier, check=check)
+        files = render.files(document, str(ROOT / "templates"))
+        text = terminal.display(document, "report.html")
     said["reports"] += 1
     true = [measure(record)["rate"] for record in records if record["status"] == "ok"]
     for row in document["rows"]:
@@ -255,13 +251,13 @@ def report_of(folder, records, seed, hurts, said):
             assert math.isfinite(run["rate"]) and run["rate"] > 0, run
             assert hurts or run["rate"] in true
     assert not (document["baseline"] or {"regressions": 0})["regressions"]
-    assert sum(name.endswith("result.json") for name in signed["new"]["files"]) == len(records)
+    assert sum(name.endswith("result.json") for name in check.manifest["files"]) == len(records)
     counted = document["counts"]
     assert counted["good"] + len(document["uncounted"]) + len(document["notes"]) >= len(records), (
         "lost a record"
     )
     for name, content in files.items():
-        speedup_report.encoded(content)
+        content.encode("utf-8", "replace")
         if name.endswith(".json"):
             json.loads(content, parse_constant=_no_constant)
     assert "<script>" not in files["report.html"] + files["report.md"]

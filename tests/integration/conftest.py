@@ -3,31 +3,99 @@
 """What several files of tests share: installations of frameworks, and four hosts that see them."""
 
 import os
+from fnmatch import fnmatch
+from pathlib import PurePath
 
+import bare_hosts
 import frameworks
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
-# xdist's own groups need a name of the test that pytest 9.2 does not let it change.
-SHARING = (
-    "test_deepspeed.py",
-    "test_deepspeed_2020.py",
-    "test_hf_mlm.py",
-    "test_horovod_bert.py",
-    "test_torch_bert_cluster.py",
-)
+# The files of a unit share hosts, or the local nodes of the checkout: one worker runs them in turn.
+# Units are started in this order, longest first; a file that no unit names is a unit of its own, after these.
+UNITS = [
+    # The four hosts that see PyTorch's workloads.
+    (
+        "test_deepspeed*.py",
+        "test_hf_mlm.py",
+        "test_horovod*bert*.py",
+        "test_torch_bert_cluster.py",
+        "test_bing*.py",
+    ),
+    # Four hosts that were bare, then the checkout's own installation and local nodes.
+    (
+        "test_tf2_bert_cluster.py",
+        "test_faults.py",
+        "test_demo.py",
+        "test_bench_playbook.py",
+        "test_legacy.py",
+    ),
+    ("test_molecule.py",),
+    ("test_openmpi_role.py",),
+    ("test_mirror_cluster.py",),
+    ("test_interrupted.py",),
+    ("test_secrets.py",),
+    ("test_preflight.py",),
+    ("test_cluster.py",),
+    ("test_horovod_role.py",),
+    ("test_report_playbook.py",),
+    ("test_hostile_input.py",),
+    ("test_mirror.py",),
+]
+# Fixtures that two workers must not have at the same time.
+SHARED = ("four_hosts", "provisioned_hosts", *(framework.name for framework in frameworks.ALL))
 
 
-class ByFile(LoadFileScheduling):
-    """Tests of a file go to one worker, and those of all files that share something to the same one."""
+def unit_of(path):
+    """Return the place of a file's unit in UNITS."""
+    name = PurePath(path).name
+    places = (i for i, patterns in enumerate(UNITS) if any(fnmatch(name, pattern) for pattern in patterns))
+    return next(places, len(UNITS))
+
+
+def place_of(path):
+    """Return what files are sorted by: the unit, then the file's place in it."""
+    name, unit = PurePath(path).name, unit_of(path)
+    patterns = UNITS[unit] if unit < len(UNITS) else ()
+    return unit, next((i for i, pattern in enumerate(patterns) if fnmatch(name, pattern)), 0), name
+
+
+def pytest_collection_modifyitems(items):
+    """Start the units that take longest first. The tests of a file keep their order."""
+    ours = [item for item in items if "tests/integration/" in item.nodeid]
+    ours.sort(key=lambda item: place_of(item.nodeid.split("::")[0]))
+    rest = [item for item in items if "tests/integration/" not in item.nodeid]
+    items[:] = rest + ours
+    for name in SHARED:
+        paths = sorted({item.nodeid.split("::")[0] for item in ours if name in item.fixturenames})
+        if len({unit_of(path) for path in paths}) > 1 or (
+            paths and unit_of(paths[0]) == len(UNITS) < len(paths)
+        ):
+            raise pytest.UsageError(
+                f"fixture {name} is shared by {', '.join(paths)}: put them into one unit of UNITS"
+            )
+
+
+class ByUnit(LoadFileScheduling):
+    """Give the tests of a unit to one worker.
+
+    xdist's own groups need names of tests that pytest 9.2 does not let it change.
+    """
 
     def _split_scope(self, nodeid):
-        scope = super()._split_scope(nodeid)
-        return "sharing" if scope.endswith(SHARING) else scope
+        path = super()._split_scope(nodeid)
+        unit = unit_of(path)
+        return str(unit) if unit < len(UNITS) else path
+
+    def _reschedule(self, node):
+        """Take a further unit at the last test only: it has to wait for the tests before it."""
+        if self.workqueue and self._pending_of(self.assigned_work[node]) > 1:
+            return
+        super()._reschedule(node)
 
 
 def pytest_xdist_make_scheduler(config, log):
-    return ByFile(config, log)
+    return ByUnit(config, log)
 
 
 def installed(framework):
@@ -56,3 +124,12 @@ def four_hosts(request):
     frameworks.start_hosts(wanted)
     yield
     frameworks.NODES.down()
+
+
+@pytest.fixture(scope="session")
+def provisioned_hosts(request):
+    """Four hosts that were bare (see bare_hosts), and what provisioning them printed."""
+    if os.geteuid():
+        pytest.skip("containers with networks of their own need root")
+    request.addfinalizer(bare_hosts.NODES.down)
+    return bare_hosts.start()

@@ -42,7 +42,7 @@ class Nodes:
         return done
 
     def up(self, *options):
-        """Make all nodes bare."""
+        """Make all nodes bare; with `--ready`, they have the packages of role node."""
         self.run(TOOLS / "up", "--net", self.net, "--nodes", self.count, "--fresh", *options)
 
     def down(self):

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's frameworks, each as its tests have it: installed on this machine, and shown to four hosts."""
+"""Workloads with PyTorch, as the tests use them: installed on this machine, and shown to four hosts."""
 
 import json
 from functools import partial
@@ -20,7 +20,7 @@ class Framework:
         self.name = name
         self.home = home
         self.parts = [home / part for part in parts]
-        self.given = {"framework": name, "stack_name": "modern", **given}
+        self.given = {"workload": name, **given}
         self.to_install = {**self.given, **(install or {})}
         self.said = ""
         self.play = partial(local_nodes.play, scalebook_home=str(home), **self.given)
@@ -31,7 +31,7 @@ class Framework:
         provision = partial(
             local_nodes.play, "provision.yml", scalebook_home=str(self.home), **self.to_install
         )
-        with turn():
+        with turn(self.home):
             self.said = provision()
             if changed(self.said):
                 self.said = provision()
@@ -50,7 +50,7 @@ DEEPSPEED_BERT = Framework(
     device="cpu",
 )
 # Its build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and built
-# anew only where what it is made from changed.
+# again only when its recipe has changed.
 HOROVOD_BERT = Framework(
     "horovod_bert",
     ["openmpi", "torch_bert", "horovod/pytorch"],
@@ -66,8 +66,8 @@ ALL = (TORCH_BERT, HF_MLM, DEEPSPEED_BERT, HOROVOD_BERT)
 
 
 def start_hosts(frameworks):
-    """Make the four hosts, bare but for what is installed here of these frameworks."""
-    NODES.up(*shown(*dict.fromkeys(part for framework in frameworks for part in framework.parts)))
+    """Make the four hosts, with the packages of role node and what is installed here of these frameworks."""
+    NODES.up("--ready", *shown(*dict.fromkeys(part for framework in frameworks for part in framework.parts)))
 
 
 def record_of(results):

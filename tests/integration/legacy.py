@@ -4,11 +4,12 @@
 
 import fcntl
 import hashlib
-import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from run_module import run_module
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook/legacy"
@@ -17,10 +18,7 @@ LOCK = ROOT / "requirements-legacy.txt"
 
 def find_python(*versions):
     """Return the first interpreter of these versions that role python finds here, None if there is none."""
-    question = json.dumps({"versions": versions, "search": ["system", "pyenv", "conda", "uv"]})
-    script = ROOT / "roles/python/files/find_python.py"
-    told = subprocess.run([sys.executable, script, question], check=True, capture_output=True, text=True)
-    found = json.loads(told.stdout)["found"]
+    found = run_module("python_find", versions=versions)["found"]
     return found and Path(found["executable"])
 
 

@@ -11,13 +11,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook"
+# Two workers of pytest measure at the same time, and a node is one campaign's at a time.
+WORK = HOME / f"test-work-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 
 @contextlib.contextmanager
-def turn():
-    """Let one test at a time install."""
-    HOME.mkdir(exist_ok=True)
-    with (HOME / "test-provision.lock").open("w") as file:
+def turn(home=HOME):
+    """Let one test at a time install below `home`."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "test-provision.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -32,16 +34,21 @@ def provision(framework, **variables):
     }
     with turn():
         done = subprocess.run(
-            [*argv, "-e", json.dumps({"framework": framework, **variables})],
+            [*argv, "-e", json.dumps({"workload": framework, **variables})],
             capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, env=env, timeout=1500,
         )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
 
 
-def play(playbook, **variables):
-    """Run a playbook on inventory/local with these variables; return what it printed."""
+def play(playbook, *options, **variables):
+    """Run a playbook on inventory/local with these variables; return what it printed.
+
+    With the option `-v` there is a recap of every host, of localhost too (see `changed`).
+    """
+    if playbook == "bench.yml":
+        variables = {"campaign_work": str(WORK), **variables}
     done = subprocess.run(
-        ["ansible-playbook", "-i", "inventory/local", playbook, "-e", json.dumps(variables)],
+        ["ansible-playbook", "-i", "inventory/local", playbook, *options, "-e", json.dumps(variables)],
         capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=1800,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""bench.yml from the command to the records, with real gangs of a scripted trainer on local nodes."""
+"""bench.yml from the command to the records, with real jobs of a scripted trainer on simulated nodes."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import ansible_runner
 import pytest
-from ansible.module_utils.scalebook import proof
+from ansible.module_utils.scalebook.provision import stack_table
 from local_nodes import turn
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ class Played:
         return [res for name, res in self.results if name == action]
 
 
-def play(playbook, private, extra="", cmdline=""):
+def play(playbook, private, extra="", cmdline="", roles=None):
     # A fresh one each time: the runner keeps and merges what an earlier start was given.
     return Played(
         ansible_runner.run(
@@ -48,7 +48,10 @@ def play(playbook, private, extra="", cmdline=""):
             inventory=str(ROOT / "inventory" / "local"),
             playbook=playbook,
             cmdline=f'{cmdline} -e "{extra}"' if extra else cmdline,
-            envvars=ENVIRONMENT,
+            envvars={
+                **ENVIRONMENT,
+                "ANSIBLE_ROLES_PATH": f"{ENVIRONMENT['ANSIBLE_ROLES_PATH']}:{roles or ''}",
+            },
             quiet=True,
         )
     )
@@ -60,13 +63,13 @@ def mpirun(tmp_path_factory):
     for node in (ROOT / ".scalebook/work").glob("NODE?"):
         shutil.rmtree(node / "test", ignore_errors=True)
     with turn():
-        played = play("provision.yml", tmp_path_factory.mktemp("provision"), "framework=scripted")
+        played = play("provision.yml", tmp_path_factory.mktemp("provision"), "workload=scripted")
     assert played.rc == 0, played.failures
 
 
-def bench(root, extra, cmdline=""):
+def bench(root, extra, cmdline="", roles=None):
     places = f"campaign=test campaign_results={root}/results campaign_port=24100"
-    return play("bench.yml", root, f"framework=scripted scripted_step=0.003 {places} {extra}", cmdline)
+    return play("bench.yml", root, f"workload=scripted scripted_step=0.003 {places} {extra}", cmdline, roles)
 
 
 def records(root, repeat=1):
@@ -173,7 +176,7 @@ def test_the_record_says_where_it_was_measured(resumed):
     assert about["cores"] > 0
     assert about["mpi"].startswith("Open MPI 4.")
     assert re.fullmatch("[0-9a-f]{64}", about["script"])
-    assert [key for key in proof.KEYS if key not in about] == []
+    assert [key for key in stack_table.KEYS if key not in about] == []
 
 
 def test_the_report_is_there(resumed):
@@ -193,6 +196,11 @@ def test_a_run_that_never_ends_is_ended_by_the_hard_limit(mpirun, tmp_path):
         ("bsz=0", "bsz=0: allowed are whole numbers from 1 to 1000000"),
         ("bzs=64", "did you mean bsz?"),
         ("nodes=9", "nodes=9: allowed are 1 to 4"),
+        ("plan_only=ture", "plan_only=ture: allowed are true and false"),
+        ("preflight=flase", "preflight=flase: allowed are true and false"),
+        ("campaign_takeover=jes", "campaign_takeover=jes: allowed are true and false"),
+        ("framework=scripted", "framework: use workload=scripted"),
+        ("topology=1n2g", "topology=1n2g: the only allowed value is 1, devices of each node"),
         ("scripted_step=0", "scripted_step=0: allowed are seconds above 0"),
     ],
 )
@@ -212,7 +220,93 @@ def test_a_plan_is_shown_and_nothing_launched(tmp_path, extra, cmdline):
     assert played.of("job_dir") == []
 
 
-def test_a_matrix_of_which_nothing_can_run_says_why_and_ends_well(tmp_path):
+def test_a_matrix_with_nothing_to_run_is_an_error_that_says_why(tmp_path):
     played = bench(tmp_path, "dtype=fp16 nodes=1")
+    assert played.rc != 0
+    assert "There is nothing to run. scripted: fp16 does not run on a cpu" in played.failures[-1]
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_plan_of_a_matrix_with_nothing_to_run_is_shown(tmp_path):
+    played = bench(tmp_path, "dtype=fp16 nodes=1 plan_only=true")
     assert played.rc == 0
     assert "fp16 does not run on a cpu" in played.shown
+
+
+def test_a_plan_shows_the_launch_command_of_its_first_case(tmp_path):
+    played = bench(tmp_path, "nodes=2 plan_only=true device=cpu")
+    assert "launch of 2n1g: mpirun --host localhost:2 " in played.shown
+    assert "estimate: none" in played.shown
+
+
+def test_a_campaign_that_an_earlier_version_planned_is_refused(tmp_path):
+    plan = tmp_path / "results/test/plan.json"
+    plan.parent.mkdir(parents=True)
+    plan.write_text('{"schema": 1, "campaign": "test"}')
+    played = bench(tmp_path, "nodes=1")
+    assert played.rc != 0
+    assert "planned by an earlier version" in played.failures[-1]
+    assert plan.read_text() == '{"schema": 1, "campaign": "test"}'
+
+
+# Several workloads: the scripted trainer once more under another name, with another stack and other dtypes
+
+
+@pytest.fixture(scope="module")
+def two_workloads(mpirun, tmp_path_factory):
+    """A campaign of two workloads, and the same command once more."""
+    root = tmp_path_factory.mktemp("two")
+    second = root / "roles/second"
+    shutil.copytree(ROOT / "tests/roles/scripted", second)
+    for path in second.rglob("*"):
+        if path.is_file():
+            path.write_text(path.read_text().replace("scripted", "second"))
+    declaration = second / "meta/workload.yml"
+    text = declaration.read_text().replace("stack: dlperf2020", "stack: modern")
+    declaration.write_text(text.replace("cpu: [fp32]", "cpu: [fp32, bf16]"))
+    with turn():
+        provisioned = play("provision.yml", root, "workload=scripted,second", roles=root / "roles")
+    assert provisioned.rc == 0, provisioned.failures
+    given = "workload=scripted,second topology=1n1g,2n1g dtype=fp32,bf16 repeats=2 second_step=0.002"
+    plays = [bench(root, given, roles=root / "roles") for _ in range(2)]
+    return root / "results/test", plays
+
+
+def test_a_campaign_measures_several_workloads(two_workloads):
+    directory, (first, _) = two_workloads
+    assert first.rc == 0, first.failures
+    found = [json.loads(path.read_text()) for path in directory.glob("runs/*/*/result.json")]
+    measured = [
+        (record["case"]["workload"], record["case"]["dtype"], record["case"]["label"]) for record in found
+    ]
+    assert sorted(measured) == sorted(
+        [
+            (workload, dtype, label)
+            for workload, dtype in (("scripted", "fp32"), ("second", "fp32"), ("second", "bf16"))
+            for label in ("1n1g", "2n1g")
+        ]
+        * 2
+    )
+    assert {record["status"] for record in found} == {"ok"}
+
+
+def test_what_only_one_of_them_has_is_skipped_with_the_reason(two_workloads):
+    assert "scripted has no bf16: it has fp32, fp16" in two_workloads[1][0].shown
+
+
+def test_the_runs_of_all_workloads_are_interleaved(two_workloads):
+    order = [res["record"]["repeat"] for res in two_workloads[1][0].of("bench_result")]
+    assert order == [1] * 6 + [2] * 6
+
+
+def test_each_workload_has_its_own_stack_and_provenance(two_workloads):
+    provenance = json.loads((two_workloads[0] / "provenance.json").read_text())
+    stacks = {name: nodes["NODE1"]["stack"] for name, nodes in provenance["workloads"].items()}
+    assert stacks == {"scripted": "dlperf2020", "second": "modern"}
+
+
+def test_a_finished_campaign_of_several_workloads_launches_nothing(two_workloads):
+    second = two_workloads[1][1]
+    assert second.rc == 0
+    assert second.of("bench_result") == []
+    assert "12 already measured" in second.shown

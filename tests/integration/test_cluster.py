@@ -6,6 +6,7 @@ On a subnet of its own, so that a cluster that somebody works with is left alone
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from nets import free_net
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ROOT / "tests" / "cluster"
+sys.path.insert(0, str(TOOLS))
+
+from testcluster import ready  # noqa: E402
+
 STATE = ROOT / ".scalebook" / "test-cluster"
 NET = free_net("10.11.9", "10.12.9", "10.13.9", "10.14.9")
 OTHER = free_net("10.11.10", "10.12.10", "10.13.10")
@@ -192,6 +197,13 @@ def test_a_taken_subnet_is_refused():
         run("ip", "link", "delete", "sbtaken")
     assert refused.returncode == 1
     assert "10.11.8.0/24 is taken: interface sbtaken" in refused.stderr
+
+
+def test_a_ready_node_has_what_role_node_installs():
+    up("--nodes", "1", "--ready", net=OTHER)
+    form = "${Package} ${db:Status-Status}\\n"
+    query = engine("exec", container("NODE1", OTHER), "dpkg-query", "-W", "-f", form, *ready.packages())
+    assert query.splitlines() == [f"{name} installed" for name in sorted(ready.packages())]
 
 
 def test_down_leaves_no_container_network_or_process():

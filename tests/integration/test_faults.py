@@ -2,67 +2,72 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign on four container nodes survives what happens to nodes, links, disks and controllers.
 
-The command a user types, real mpirun over ssh, and a scripted trainer whose throughput is known.
-The limits in seconds are those of an idle machine; a loaded one gets PATIENCE times as long.
+The command that a user types, real mpirun over ssh, and a scripted trainer whose throughput is known. Each
+kind of fault that unit tests cannot make is made once; `tests/cluster/soak` makes all of them, for as long as
+one likes. The limits in seconds are those of an idle machine; a loaded one gets PATIENCE times as long.
 """
 
-import os
 import subprocess
 import sys
-from pathlib import Path
 
+import bare_hosts
 import pytest
-from nets import free_net
+from container_nodes import TOOLS, WORK
+from local_nodes import HOME
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/cluster"))
+sys.path.insert(0, str(TOOLS))
 
 from testcluster import engine, faults, nodes  # noqa: E402
 from testcluster.base import run as command  # noqa: E402
 from testcluster.campaign import Campaign, wait_for  # noqa: E402
 
-TOOLS = ROOT / "tests" / "cluster"
-NET = free_net("10.11.7", "10.12.7", "10.13.7", "10.14.7")
-SEED, MINUTES, PATIENCE = 4, 4, 5
+NET = bare_hosts.NODES.net
+SEED, PATIENCE = 4, 5
+KINDS = (
+    "orted killed",
+    "link down",
+    "disk full on a node",
+    "disk full on the controller",
+    "controller killed",
+    "second controller",
+)
+INSTALLED = {"scalebook_home": str(HOME), "campaign_work": WORK}
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
-]
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    """Four nodes with Open MPI and a mesh of ssh; the scripted trainer needs nothing else. Three minutes."""
-    command([str(TOOLS / "up"), "--net", NET, "--fresh"], timeout=900)
-    there = nodes.Cluster(engine.existing(), NET)
-    log = tmp_path_factory.mktemp("provision") / "log"
-    ansible = {"cwd": ROOT, "env": Campaign.environment(), "stdin": subprocess.DEVNULL, "timeout": 900}
-    inventory = ["-i", there.access.inventory]
-    venv = ["ansible", *inventory, "nodes", "-m", "apt", "-a", "name=python3-venv update_cache=true"]
-    with log.open("wb") as file:
-        for argv in venv, ["ansible-playbook", *inventory, "provision.yml", "-e", "framework=scripted"]:
-            done = subprocess.run(argv, stdout=file, stderr=file, **ansible)
-            assert done.returncode == 0, log.read_text()[-4000:]
-    yield there
-    command([str(TOOLS / "down"), "--net", NET], timeout=300)
+def cluster(provisioned_hosts):
+    """The hosts with the scripted trainer, which needs nothing that they lack. Half a minute."""
+    done = bare_hosts.play("provision.yml", workload="scripted")
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return nodes.Cluster(engine.existing(), NET)
 
 
-def test_faults_drawn_at_random_are_named_and_cost_no_finished_run(cluster):
-    """Five minutes. On a loaded machine all nodes queue for its cores: none can be told to be slow there."""
-    argv = ["--net", NET, "--seed", str(SEED), "--minutes", str(MINUTES), "--patience", str(PATIENCE)]
-    done = subprocess.run(
-        [TOOLS / "soak", *argv, "--without", "straggler"],
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2400,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+@pytest.fixture(scope="module")
+def soaked(cluster):
+    """What soak says of one fault of each kind. Two minutes."""
+    argv = ["--net", NET, "--seed", str(SEED), "--rounds", "1", "--patience", str(PATIENCE)]
+    argv += [word for kind in KINDS for word in ("--only", kind)]
+    argv += [word for name, value in INSTALLED.items() for word in ("--variable", f"{name}={value}")]
+    return subprocess.run(
+        [TOOLS / "soak", *argv], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=2400
+    )
+
+
+def test_no_fault_breaks_what_must_hold(soaked):
+    assert soaked.returncode == 0, soaked.stdout[-6000:] + soaked.stderr[-2000:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_fault_was_made(soaked, kind):
+    assert f" s  {kind}" in soaked.stdout
 
 
 def test_a_lost_node_is_left_out_and_never_in_silence(cluster, tmp_path):
     """One minute."""
     command([str(TOOLS / "up"), "--net", NET], timeout=300)
-    variables = {**faults.VARIABLES, "nodes": "3,4", "gpus": 1, "repeats": 1}
+    variables = {**faults.VARIABLES, **INSTALLED, "nodes": "3,4", "gpus": 1, "repeats": 1}
     campaign = Campaign(cluster, tmp_path / "results", "test", **variables)
     campaign.start()
     try:
@@ -76,7 +81,7 @@ def test_a_lost_node_is_left_out_and_never_in_silence(cluster, tmp_path):
     assert [node["node"] for node in by_label["3n1g"]["nodes"]] == ["NODE1", "NODE3", "NODE4"]
     assert "ran on NODE1, NODE3, NODE4: NODE2 lost" in by_label["3n1g"]["notes"]
     assert by_label["4n1g"]["status"] == "skipped"
-    assert by_label["4n1g"]["reason"] == "NODE2 lost: 4 nodes are wanted, 3 are left"
+    assert by_label["4n1g"]["reason"] == "NODE2 lost: 4 nodes are needed, 3 are left"
     (first,) = campaign.failures().values()
     assert "NODE2 was lost" in first["reason"]
     campaign.refresh()

@@ -28,7 +28,7 @@ def test_two_nodes_train_together(campaign):
 
 def test_the_report_has_the_row_of_the_published_table(campaign):
     text = (campaign / "report/report.md").read_text()
-    assert "As hf_mlm itself reports" in text.replace("\\", "")
+    assert "Metrics reported by hf_mlm" in text.replace("\\", "")
     assert "CPU_2x1cpu_16" in text.replace("\\", "")
 
 

@@ -153,7 +153,7 @@ def first(nodes):
     return changes(nodes.run())
 
 
-# -- what is asked for is built once, proven and copied ------------------------------------------------------
+# -- one wheel is built, verified and copied ----------------------------------------------------------------
 
 
 def test_a_wheel_is_built_on_one_node_and_is_the_same_on_both(nodes, first):
@@ -180,12 +180,12 @@ def test_a_second_start_changes_nothing(nodes, first):
     assert changes(nodes.run()) == {"NODE1": 0, "NODE2": 0}
 
 
-# -- what is not what was asked for is refused ---------------------------------------------------------------
+# -- refusals -----------------------------------------------------------------------------------------------
 
 
 def test_another_source_than_the_known_one_is_refused(nodes, first):
     heard = nodes.refused(horovod_sdist_sha256="")
-    assert "wanted is 92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0" in heard
+    assert "expected is 92a43f5a94c43907a56805bad15f19700c62ffc83b7ca483f9e104e229f67ef0" in heard
 
 
 def test_nccl_is_refused_for_a_framework_without_gpus(nodes, first):
@@ -193,23 +193,23 @@ def test_nccl_is_refused_for_a_framework_without_gpus(nodes, first):
     assert f"torch 2.13.0+cpu in {nodes.folder}/framework is a build for CPUs" in heard
 
 
-def test_a_build_that_lacks_nccl_is_refused_with_the_cure_and_forgotten(nodes, first):
+def test_a_build_that_lacks_nccl_is_refused_with_a_fix_and_removed(nodes, first):
     text = nodes.version_file.read_text()
     nodes.version_file.write_text(text.replace("= None", "= '13.0'"))
     try:
         heard = nodes.refused(horovod_operations=["NCCL", "MPI"])
     finally:
         nodes.version_file.write_text(text)
-    assert "lacks NCCL; asked for was PyTorch with NCCL, MPI" in heard
-    assert "Cure for NCCL: install NCCL with its headers" in heard
+    assert "lacks NCCL; required is PyTorch with NCCL, MPI" in heard
+    assert "Fix for NCCL: install NCCL with its headers" in heard
     assert ["HOROVOD_GPU_OPERATIONS" in wheel["recipe"]["environment"] for wheel in nodes.kept()] == [False]
 
 
-def test_a_build_that_breaks_is_refused_with_its_error_and_the_cure(nodes, first):
+def test_a_build_that_fails_is_refused_with_its_error_and_a_fix(nodes, first):
     error = "CMake Error at CMakeLists.txt:9: Could NOT find MPI_CXX"
     heard = nodes.refused(horovod_environment={"STAND_IN_BREAKS": error})
     assert error in heard
-    assert "Cure: provide an Open MPI with mpicxx and headers" in heard
+    assert "Fix: install an Open MPI with mpicxx and headers" in heard
     assert f"The whole log is {nodes.home('NODE1')}/build.log there" in heard
 
 
@@ -223,6 +223,6 @@ def test_an_old_compiler_is_refused(nodes, first):
 
 def test_a_horovod_that_adds_wrongly_is_refused_and_not_recorded(nodes, first):
     heard = nodes.refused(horovod_environment={"STAND_IN_WRONG": "1"})
-    assert "0 2 4, 1 2 4; right are 0 2 3, 1 2 3" in heard
+    assert "0 2 4, 1 2 4; expected are 0 2 3, 1 2 3" in heard
     record = json.loads((nodes.home("NODE1") / "venv/horovod.json").read_text())
     assert record["environment"].get("STAND_IN_WRONG") is None

@@ -5,7 +5,6 @@
 import os
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -30,7 +29,6 @@ def play(tmp_path):
         (programs / name).chmod(0o755)
 
     def run(playbook, *words, inventory=None):
-        began = time.monotonic()
         sources = ["-i", inventory] if inventory else []
         command = ["ansible-playbook", *map(str, sources), playbook, *map(str, words)]
         out, err = tmp_path / "stdout", tmp_path / "stderr"
@@ -50,7 +48,8 @@ def play(tmp_path):
         child.returncode = os.waitstatus_to_exitcode(status)
         done = subprocess.CompletedProcess(command, child.returncode, out.read_text(), err.read_text())
         done.memory = usage.ru_maxrss  # KiB
-        done.seconds = time.monotonic() - began
+        # Processor time, as the clock of a busy machine proves nothing.
+        done.seconds = usage.ru_utime + usage.ru_stime
         done.called = (tmp_path / "called").exists()
         return done
 
@@ -62,52 +61,33 @@ def refused(done, *words):
     assert done.returncode != 0, said
     assert not done.called, "something was run"
     assert all(word in said for word in words), said
-    assert done.seconds < 10  # 2 s on a machine with nothing else to do
+    assert done.seconds < 10  # mostly 2 s
     assert done.memory < 300_000
 
 
-NAMES = ['";rm -rf /"', "$(reboot)", '"../up"', "\"{{ lookup('pipe', 'rm x') }}\"", "NODE[1:1000000000]"]
+NAMES = ['";rm -rf /"', "$(reboot)", '"../up"', "-oProxyCommand=id"]
+PLAYBOOKS = ["bench.yml", "provision.yml"] + [
+    f"playbooks/{name}.yml" for name in ("preflight", "mirror", "microbench")
+]
 
 
 @pytest.mark.parametrize(
     ("playbook", "name"),
-    [
-        *(("bench.yml", name) for name in NAMES),
-        ("provision.yml", NAMES[1]),
-        ("playbooks/preflight.yml", NAMES[1]),
-    ],
+    [*(("bench.yml", name) for name in NAMES), *((playbook, NAMES[1]) for playbook in PLAYBOOKS[1:])],
 )
-def test_a_hostile_name_is_refused_with_file_and_line(play, tmp_path, playbook, name):
+def test_a_hostile_name_is_refused(play, tmp_path, playbook, name):
     path = tmp_path / "hosts.yml"
     path.write_text(NODES.format(f"{name}: {{}}", tmp_path))
-    refused(play(playbook, inventory=path), f"{path}:3: ")
+    refused(play(playbook, inventory=path), "host name")
 
 
-def test_a_host_listed_twice_is_refused_with_file_and_line(play, tmp_path):
+@pytest.mark.parametrize(
+    "variable", ["ansible_host: $(reboot)", "node_address: -oProxyCommand=id", "slots: nan"]
+)
+def test_a_hostile_variable_of_a_host_is_refused(play, tmp_path, variable):
     path = tmp_path / "hosts.yml"
-    path.write_text(NODES.format("NODE1: {}\n    NODE1: {slots: 8}", tmp_path))
-    refused(play("bench.yml", inventory=path), f"{path}:4: 'NODE1' is there already, in line 3")
-
-
-def bomb(indent=""):
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 11)]
-    return "\n".join(indent + line for line in [*lines, "bsz: *a10"])
-
-
-@pytest.mark.parametrize("where", ["hosts.yml", "group_vars/nodes.yml", "host_vars/NODE1.yml"])
-def test_aliases_that_make_billions_in_an_inventory_are_refused(play, tmp_path, where):
-    path, bad = tmp_path / "hosts.yml", tmp_path / where
-    path.write_text(NODES.format("NODE1: {}", tmp_path))
-    bad.parent.mkdir(exist_ok=True)
-    bad.write_text(f"nodes:\n  vars:\n{bomb('    ')}\n" if where == "hosts.yml" else bomb())
-    refused(play("bench.yml", inventory=path), f"{bad}:", "aliases that make")
-
-
-def test_aliases_that_make_billions_in_variables_are_refused(play, tmp_path):
-    path = tmp_path / "night.yml"
-    path.write_text(bomb())
-    refused(play("bench.yml", "-e", f"@{path}"), f"{path}:7: aliases that make")
+    path.write_text(f"nodes: {{hosts: {{NODE1: {{{variable}}}}}, vars: {{scalebook_home: {tmp_path}}}}}")
+    refused(play("bench.yml", inventory=path), "NODE1: ")
 
 
 @pytest.mark.parametrize(
@@ -117,8 +97,10 @@ def test_aliases_that_make_billions_in_variables_are_refused(play, tmp_path):
         ("bsz=NaN", "bsz=NaN: allowed are whole numbers"),
         ("bsz=64,64", "bsz: 64 is named twice"),
         ('{"repeats": 1e400}', "repeats=inf: allowed are whole numbers"),
-        ("bzs=64", "bzs: no variable of a campaign has this name"),
-        ("framework=$(reboot)", "framework=$(reboot): allowed are"),
+        ("bzs=64", "bzs: there is no parameter of this name"),
+        ("workload=$(reboot)", "workload=$(reboot): allowed are"),
+        ("bsz=0 plan_only=ture nodes=x", "bsz=0: allowed are"),
+        ("nodes=0 plan_only=ture", "plan_only=ture: allowed are true and false"),
         ("campaign=../../up", "campaign='../../up': allowed are"),
         ("dtype=$(reboot)", "dtype=$(reboot): allowed are"),
     ],
@@ -129,25 +111,54 @@ def test_a_value_that_no_campaign_can_mean_is_refused_by_its_variable(play, tmp_
     refused(play("bench.yml", "-e", given, inventory=path), words)
 
 
-@pytest.mark.parametrize(
-    "playbook", ["provision.yml", "bench.yml", "playbooks/preflight.yml", "playbooks/mirror.yml"]
-)
+@pytest.mark.parametrize("playbook", PLAYBOOKS[:4])
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("framework=../x", "framework=../x: allowed are deepspeed_bert, "),
+        ("workload=../x", "workload=../x: allowed are"),
+        ("framework=torch_bert", "framework: use workload=torch_bert"),
         ("stack_name=../../x", "stack_name=../../x: allowed are dlperf2020, modern"),
-        ("scalebook_home=/opt/$(reboot)", "scalebook_home='/opt/$(reboot)' of NODE1: an absolute path"),
-        ("scalebook_home=/opt/../etc", "scalebook_home='/opt/../etc' of NODE1: an absolute path"),
+        ("plan_only=ture", "plan_only=ture: allowed are true and false"),
+        (
+            "scalebook_home=/opt/$(reboot)",
+            "scalebook_home='/opt/$(reboot)' of NODE1: it must be an absolute path",
+        ),
+        ("scalebook_home=/opt/../etc", "scalebook_home='/opt/../etc' of NODE1: it must be an absolute path"),
     ],
 )
-def test_a_value_that_no_playbook_can_mean_is_refused_by_its_variable(play, tmp_path, playbook, given, words):
+def test_a_value_that_no_playbook_accepts_is_refused_by_its_variable(play, tmp_path, playbook, given, words):
     path = tmp_path / "hosts.yml"
     path.write_text(NODES.format("NODE1: {}", tmp_path))
-    refused(play(playbook, "-e", given, "-e", f"mirror={tmp_path}/mirror", inventory=path), words)
+    refused(play(playbook, "-e", given, inventory=path), words)
+
+
+@pytest.mark.parametrize(
+    ("playbook", "given", "words"),
+    [
+        ("playbooks/preflight.yml", "reap=ture", "reap=ture: allowed are true and false"),
+        ("provision.yml", "provision_cuda=jes", "provision_cuda=jes: allowed are true and false"),
+        ("provision.yml", "framwork=torch_bert", "framwork: there is no parameter of this name"),
+        ("playbooks/microbench.yml", "nodez=2", "did you mean nodes?"),
+    ],
+)
+def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path, playbook, given, words):
+    path = tmp_path / "hosts.yml"
+    path.write_text(NODES.format("NODE1: {}", tmp_path))
+    refused(play(playbook, "-e", given, inventory=path), words)
+
+
+def test_a_plan_of_125_nodes_asks_none_of_them(play, tmp_path):
+    path = tmp_path / "hosts.yml"
+    hosts = "\n".join(f"    NODE{i}: {{ansible_host: 203.0.113.{i}}}" for i in range(1, 126))
+    path.write_text(f"nodes:\n  hosts:\n{hosts}\n  vars: {{slots: 8, scalebook_home: /opt/scalebook}}\n")
+    done = play("bench.yml", "-e", "plan_only=true device=gpu workload=tf2_bert,torch_bert", inventory=path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not done.called, "something was run"
+    assert "125n8g" in done.stdout
+    assert done.seconds < 20  # of several processes at a time; below 5 s by the clock where nothing else runs
 
 
 def test_an_inventory_that_does_not_say_where_to_install_is_refused(play, tmp_path):
     path = tmp_path / "hosts.yml"
     path.write_text("nodes: {hosts: {NODE1: {ansible_connection: local}}}")
-    refused(play("provision.yml", inventory=path), "scalebook_home='' of NODE1: an absolute path")
+    refused(play("provision.yml", inventory=path), "scalebook_home='' of NODE1: it must be an absolute path")

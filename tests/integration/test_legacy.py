@@ -98,7 +98,7 @@ def local_nodes(old_python, tmp_path_factory):
 
 
 def test_a_campaign_runs_on_nodes_with_python_3_6(legacy, local_nodes, tmp_path):
-    scripted = ["-i", local_nodes, "-e", "framework=scripted"]
+    scripted = ["-i", local_nodes, "-e", "workload=scripted"]
     play(legacy, *scripted, "provision.yml")
     knobs = "nodes=1,2 repeats=1 scripted_step=0.003 campaign=legacy campaign_port=24300"
     done = play(legacy, *scripted, "bench.yml", "-e", f"{knobs} campaign_results={tmp_path}")

@@ -25,7 +25,10 @@ def machines(tmp_path):
         play.write_text(
             json.dumps(
                 [
-                    {"import_playbook": str(ROOT / "playbooks/machines.yml")},
+                    {
+                        "import_playbook": str(ROOT / "playbooks/machines.yml"),
+                        "vars": {"playbook": "bench"},
+                    },
                     {
                         "hosts": "machines",
                         "gather_facts": False,

@@ -28,7 +28,7 @@ pytestmark = [
 
 
 def play(playbook, mirror, home, *more, before=()):
-    variables = {"framework": "scripted", "mirror": mirror, "scalebook_home": home}
+    variables = {"workload": "scripted", "mirror": mirror, "scalebook_home": home}
     options = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
     argv = [*before, "ansible-playbook", "-i", "inventory/local", playbook, *options, *more]
     return subprocess.run(
@@ -53,11 +53,13 @@ def mirror(tmp_path_factory):
     return folder
 
 
-def test_a_framework_that_cannot_be_gathered_is_refused(tmp_path):
-    done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "framework=horovod_bert")
+def test_a_workload_that_cannot_be_mirrored_is_refused(tmp_path):
+    done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "workload=horovod_bert")
     assert done.returncode == 2
-    said = "horovod_bert cannot be gathered: its role has no tasks/mirror.yml. Can be: deepspeed_bert, hf_mlm"
-    assert said in done.stdout
+    assert (
+        "workload=horovod_bert: the role has no tasks/mirror.yml. Allowed are deepspeed_bert, hf_mlm"
+        in done.stdout
+    )
 
 
 def test_what_is_gathered_is_enough_where_there_is_no_outside(mirror, tmp_path):

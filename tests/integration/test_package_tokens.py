@@ -88,10 +88,12 @@ def test_a_repository_that_refuses_its_token_is_named_without_it(port, tmp_path,
     assert TOKEN not in output
 
 
-def test_what_cannot_be_mended_is_told_without_the_token(port, tmp_path):
+def test_what_cannot_be_repaired_is_reported_without_the_token(port, tmp_path):
     (tmp_path / "dpkg").mkdir()
     (tmp_path / "dpkg/status").write_text(HALF)
     output = play(tmp_path, port, "node")
-    assert "A package manager was interrupted on localhost, and what it left cannot be finished" in output
+    assert (
+        "A package manager was interrupted on localhost, and its installation cannot be completed" in output
+    )
     assert f"http://***@127.0.0.1:{port}/./InRelease 401 Unauthorized" in output
     assert TOKEN not in output

@@ -216,9 +216,9 @@ def test_only_the_faults_that_were_made_are_found(faulty):
     assert {check for check, _, _ in faulty.bad} == {"port", "name", "shell", "clock", "disk"}
 
 
-def test_a_refusal_fails_the_playbook_with_its_cure(faulty):
+def test_a_refusal_fails_the_playbook_with_its_fix(faulty):
     assert faulty.rc != 0
-    assert "Preflight refuses:" in faulty.shown and "Cure:" in faulty.shown
+    assert "Preflight refuses:" in faulty.shown and "Fix:" in faulty.shown
 
 
 def test_a_dead_node_is_named_with_the_reason(cut_off):
@@ -245,9 +245,9 @@ def test_a_healthy_gpu_beside_raises_no_alarm(with_gpus):
 
 
 def test_a_run_without_a_controller_is_ended_on_demand_only(with_gpus, tmp_path):
-    gang = "SCALEBOOK_GANG=/opt/scalebook/work/NODE1/night/1n1g/1"
+    mark = "SCALEBOOK_JOB=/opt/scalebook/work/NODE1/night/1n1g/1"
     start = "setsid sleep 600 > /dev/null 2>&1 & echo $!"
-    ours, other = [on("NODE3", f"{env} {start}").split()[-1] for env in (gang, "")]
+    ours, other = [on("NODE3", f"{env} {start}").split()[-1] for env in (mark, "")]
     look = Look(tmp_path)
     assert look.found("run", "NODE3") == ("refuse", f"night/1n1g/1 has process {ours} of root: sleep 600")
     look = Look(tmp_path, "-e", "reap=true")

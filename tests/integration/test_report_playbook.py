@@ -10,15 +10,17 @@ from pathlib import Path
 
 import ansible_runner
 import pytest
-import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "unit"))
 
-from dlperf_logs import WORKLOAD, write_tree  # noqa: E402
+from dlperf_logs import write_tree  # noqa: E402
 from report_records import campaign, case, record  # noqa: E402
 
-PARTS = ("ansible.cfg", "report.yml", "data", "library", "module_utils", "playbooks", "roles", "templates")
+PARTS = (
+    *("ansible.cfg", "report.yml", "data", "library", "lookup_plugins", "module_utils", "playbooks"),
+    *("roles", "templates"),
+)
 
 pytestmark = pytest.mark.slow
 
@@ -33,10 +35,6 @@ def checkout(tmp_path_factory):
             shutil.copytree(source, root / part, symlinks=True)
         else:
             shutil.copy(source, root / part)
-    declared = root / "roles" / "tf2_bert" / "vars" / "main.yml"
-    if "tf2_bert_workload:" not in declared.read_text():
-        with declared.open("a") as file:
-            file.write(yaml.safe_dump({"tf2_bert_workload": WORKLOAD}))
     (root / "inventory" / "local").mkdir(parents=True)
     (root / "inventory" / "local" / "hosts.yml").write_text("all: {hosts: {}}\n")
     return root
@@ -131,23 +129,23 @@ def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
     [
         (
             "logs={logs} workload=tf3_bert out=result",
-            "workload=tf3_bert: must name what wrote the logs, one of",
+            "workload=tf3_bert: allowed are bing_bert",
         ),
-        ("logs={logs} out=result", "workload=: must name what wrote the logs, one of"),
+        ("logs={logs} out=result", "workload=: must be the workload that wrote the logs, one of"),
         ("logs={logs} workload=tf2_bert", "out is not set: it must name a directory"),
         (
             "logs=nowhere workload=tf2_bert out=result",
-            "logs=nowhere: {here}/nowhere is not there; it must be",
+            "logs=nowhere: {here}/nowhere does not exist; it must be",
         ),
-        ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: lies in the directory of the logs"),
+        ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: is in the directory of the logs"),
         ("logs={here} workload=tf2_bert out=../r", "no log below {here}"),
         ("compare=mlperf", "compare=mlperf: allowed is dlperf"),
         (
             "logs={logs} workload=tf2_bert out=../r verify=true",
-            "verify=true looks at results that were reported",
+            "verify=true checks results that were reported",
         ),
-        ("campaign=last-night", "There is no campaign below"),
-        ("campaign_dir=nowhere", "path={here}/nowhere: there is no directory runs below it"),
+        ("campaign=last-night", "There is no campaign with runs in"),
+        ("campaign_dir=nowhere", "path={here}/nowhere: is not a campaign or an import"),
     ],
 )
 def test_a_wrong_value_is_named_in_one_sentence(play, logs, tmp_path, extra, said):
@@ -188,8 +186,27 @@ def test_check_mode_of_a_campaign_shows_the_table_and_writes_nothing(play, campa
     assert not (campaigns / "old" / "report").exists()
 
 
+def test_a_newer_campaign_without_runs_is_not_chosen(play, campaigns):
+    (campaigns / "planned").mkdir()
+    shutil.copy(campaigns / "new" / "plan.json", campaigns / "planned" / "plan.json")
+    played = play()
+    assert played.written["report"] == f"{campaigns}/new/report/report.html"
+    chosen = "Reporting on the newest campaign, new. Others: -e campaign=old"
+    assert chosen in [res.get("msg") for _, _, res in played.results]
+    assert play("campaign=planned").failure == (
+        "campaign=planned: has no runs yet; campaigns with runs are new, old"
+    )
+
+
+def test_a_baseline_without_a_common_case_is_named_with_what_differs(play, campaigns):
+    campaign(campaigns / "other", [record(case(bsz=32))])
+    assert play("campaign=new baseline=other").failure == (
+        f"baseline={campaigns}/other: has no case in common with this campaign: bsz is 64 here and 32 there"
+    )
+
+
 def test_an_unknown_campaign_is_answered_with_those_there_are(play, campaigns):
-    assert play("campaign=../old").failure == "campaign=../old: must be one of new, old"
+    assert play("campaign=older").failure == "campaign=older: must be one of new, old"
 
 
 def test_the_campaign_bench_yml_hands_over_goes_before_anything_else(play, campaigns):
@@ -212,8 +229,8 @@ def test_a_regression_is_shown_and_fails(play, slower, named):
     assert play("campaign=old").failure is None
     name = named.format(results=slower)
     played = play(f"campaign=new baseline={name}")
-    assert played.failure == f"1 of the rows slower than {name} by more than 3%; the report says which."
-    assert "Against old" in (slower / "new" / "report" / "report.md").read_text()
+    assert played.failure == f"1 row slower than {name} by more than 3%; see the report"
+    assert "Comparison with old" in (slower / "new" / "report" / "report.md").read_text()
     assert any("slower" in res.get("display", "") for _, _, res in played.results)
 
 
@@ -228,8 +245,11 @@ def test_the_same_campaign_again_is_no_regression(play, campaigns):
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
-        ("campaign=new baseline=nowhere", "baseline={here}/nowhere: is not there"),
-        ("campaign=new baseline=old max_regression=lots", "max_regression=lots: must be a share such as"),
+        (
+            "campaign=new baseline=nowhere",
+            "baseline=nowhere: must be the path of a results.json, a campaign or a runs.tar.xz, or one of",
+        ),
+        ("campaign=new baseline=old max_regression=lots", "max_regression=lots: "),
         ("campaign=new verify=true", "path={results}/new: there is no manifest.json to verify with"),
     ],
 )

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/demo and scripts/test prepare themselves, or say in a sentence why they cannot."""
+"""scripts/demo and scripts/test prepare .venv, or print in one sentence why they cannot."""
 
 import os
 import shutil
@@ -61,11 +61,11 @@ def test_other_paths_are_not(tmp_path, name):
     assert with_lib(make_checkout(tmp_path / name), "check_place").returncode == 0
 
 
-def test_a_world_writable_checkout_is_refused_with_its_cure(checkout):
+def test_a_world_writable_checkout_is_refused_with_a_fix(checkout):
     checkout.chmod(0o777)
     done = run([checkout / "scripts/demo"])
     assert done.returncode == 1
-    assert f"Cure: chmod o-w '{checkout}'" in done.stderr
+    assert f"Fix: chmod o-w '{checkout}'" in done.stderr
 
 
 @pytest.mark.parametrize("locale", ["C", "xx_XX.UTF-8"])
@@ -73,11 +73,11 @@ def test_a_locale_without_utf8_is_replaced(checkout, locale):
     assert with_lib(checkout, "check_place; locale charmap", LC_ALL=locale).stdout == "UTF-8\n"
 
 
-def test_settings_that_lead_python_astray_are_dropped(checkout):
+def test_settings_that_change_where_python_looks_are_dropped(checkout):
     assert with_lib(checkout, 'echo "${PYTHONPATH-gone}"', PYTHONPATH="/nowhere").stdout == "gone\n"
 
 
-def test_a_shim_that_fails_is_no_python(checkout, tmp_path):
+def test_a_shim_that_fails_is_not_a_python(checkout, tmp_path):
     shims = tmp_path / "shims"
     shims.mkdir()
     for name, line in {"python3": "exit 127", "python3.13": f'exec {sys.executable} "$@"'}.items():
@@ -87,7 +87,7 @@ def test_a_shim_that_fails_is_no_python(checkout, tmp_path):
     assert done.stdout == f"{shims}/python3.13\n"
 
 
-def test_the_python_of_an_activated_venv_is_not_what_it_is_made_from(checkout):
+def test_the_environment_is_not_made_from_its_own_python(checkout):
     inside = checkout / ".venv/bin"
     inside.mkdir(parents=True)
     (inside / "python3").symlink_to(sys.executable)
@@ -102,7 +102,7 @@ def test_a_python_without_ensurepip_is_not_usable(checkout, tmp_path):
     assert with_lib(checkout, f"usable_python {python} || echo no").stdout == "no\n"
 
 
-def test_without_python_and_apt_the_cure_is_named(checkout):
+def test_without_python_and_apt_the_error_names_a_fix(checkout):
     done = with_lib(
         checkout, "usable_python() { false; }; install_python() { false; }; prepare_venv empty.txt"
     )
@@ -110,8 +110,8 @@ def test_without_python_and_apt_the_cure_is_named(checkout):
     assert "sudo apt-get install python3-venv" in done.stderr
 
 
-def test_what_the_distribution_lacks_in_age_is_installed_beside_it(checkout, tmp_path):
-    """Its python3 is too old with venv too, so the newest python3.x that apt knows is taken."""
+def test_a_newer_python_is_installed_where_the_default_is_too_old(checkout, tmp_path):
+    """The default python3 is too old, so the newest python3.x that apt offers is installed."""
     fakes = tmp_path / "fakes"
     fakes.mkdir()
     log = tmp_path / "apt"
@@ -140,7 +140,7 @@ def test_an_unreachable_registry_is_named(checkout):
     }
     done = with_lib(checkout, "prepare_venv pins.txt", **closed)
     assert done.returncode == 1
-    assert "the package registry cannot be reached from here" in done.stderr
+    assert "the package registry cannot be reached" in done.stderr
     assert not (checkout / ".venv/.scalebook-pins.txt").exists()
 
 

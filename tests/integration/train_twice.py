@@ -11,16 +11,16 @@ import sys
 CODE, DATA, OPTIMIZER, ACCUMULATION = sys.argv[1:]
 sys.path.insert(0, CODE)
 
-import about  # noqa: E402
-import closing  # noqa: E402
-import sizes  # noqa: E402
+import bert_sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+import torch_end  # noqa: E402
 import train  # noqa: E402
+import versions  # noqa: E402
 
 from data import Loader  # noqa: E402
 
-directory = f"{DATA}/{sizes.MODELS['tiny']['vocabulary']}"
+directory = f"{DATA}/{bert_sizes.MODELS['tiny']['vocabulary']}"
 BATCH, SEED = 8, 1
 
 
@@ -47,7 +47,7 @@ def weights(parallel):
         bucket_mb=1,
         seed=SEED,
     )
-    args.seq, args.predictions = about.shape(directory)
+    args.seq, args.predictions = versions.shape(directory)
     device, rank, world = torch.device("cpu"), dist.get_rank(), dist.get_world_size()
     trainer = train.Trainer(args, device, world)
     loader = Loader(directory, BATCH, trainer.sites, rank, world, SEED, device)
@@ -62,4 +62,4 @@ pairs = zip(weights("ddp"), weights("fsdp"), strict=True)
 distance = max((whole - split).abs().max().item() for whole, split in pairs)
 if dist.get_rank() == 0:
     print(distance)
-closing.leave()
+torch_end.leave()

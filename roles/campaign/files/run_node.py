@@ -10,7 +10,7 @@ its own mpirun rank. It checks that rank and job agree, starts DIR/run.sh in a p
 its own with the environment of DIR/job.env, and stamps every line of its output with the time it
 was received (monotonic and wall clock, a reading that needs no framework). It ends the workload when
 no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is full and
-when mpirun ends the gang or dies, and leaves no process behind, even if it is itself killed.
+when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -26,9 +26,10 @@ import subprocess
 import sys
 import threading
 import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-import kernel
-import leftovers
+import orphans
+import procfs
 
 KILL_AFTER = 0.5
 """Seconds between asking the workload to end and making it; mpirun gives run_node itself one."""
@@ -41,22 +42,23 @@ class RefusedError(Exception):
     """This rank is not the node that the job is for."""
 
 
-def read_env(path):
+def read_env(path: str) -> Dict[str, str]:
     """Return the variables of a job.env file (KEY=VALUE lines) as a dict."""
     with open(path, encoding="utf-8") as file:
         return dict(line.rstrip("\n").split("=", 1) for line in file if "=" in line)
 
 
-def read_limits(directory):
+def read_limits(directory: str) -> Dict[str, Any]:
     """Return the content of the directory's watch.json, see Watch; without one there is no limit."""
     path = os.path.join(directory, "watch.json")
     if not os.path.exists(path):
         return {}
     with open(path, encoding="utf-8") as file:
-        return json.load(file)
+        limits: Dict[str, Any] = json.load(file)
+        return limits
 
 
-def find_job(rank, processes, jobs):
+def find_job(rank: int, processes: int, jobs: Sequence[str]) -> Tuple[str, str, Dict[str, str]]:
     """Return (node, directory, environment) of mpirun rank `rank`.
 
     `jobs` are NODE=DIR words in task_index order, `processes` how many ranks a node has.
@@ -81,7 +83,7 @@ def find_job(rank, processes, jobs):
     return node, directory, env
 
 
-def check_port(port):
+def check_port(port: int) -> None:
     """Refuse a port that something else listens on: the framework's own message would be a riddle."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -97,7 +99,7 @@ def check_port(port):
 class Log:
     """The node's log file: every line behind two time stamps."""
 
-    def __init__(self, path):
+    def __init__(self, path: str) -> None:
         self.reserve = path + ".reserve"
         with open(self.reserve, "wb") as file:
             file.write(b"\0" * RESERVE)
@@ -107,7 +109,7 @@ class Log:
         self.heard = time.monotonic()
         self.said = b""
 
-    def write(self, line):
+    def write(self, line: bytes) -> None:
         """Append one line of bytes (its end may be missing) with the stamps of now."""
         self.heard = time.monotonic()
         line = line if line.endswith(b"\n") else line + b"\n"
@@ -118,25 +120,26 @@ class Log:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.file.name)
         self.lines += 1
 
-    def event(self, **values):
+    def event(self, **values: Any) -> None:
         """Append a line of our own: SCALEBOOK and a JSON object."""
         self.write(b"SCALEBOOK " + json.dumps(values, sort_keys=True).encode() + b"\n")
 
-    def free_reserve(self):
+    def free_reserve(self) -> None:
         """Give back the space that was kept for the last lines."""
         if os.path.exists(self.reserve):
             os.remove(self.reserve)
 
 
 class Watch:
-    """What the workload has said so far, held against the limits of watch.json.
+    """What the workload has printed so far, compared with the limits of watch.json.
 
     `literal` and `pattern` tell a step line (group `step`), `warmup` and `last` the steps between which
     the workload `pid` is measured. `rendezvous` are the seconds in which the first step must come,
-    `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 is no limit.
+    `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 switches
+    a limit off.
     """
 
-    def __init__(self, limits, pid):
+    def __init__(self, limits: Dict[str, Any], pid: int) -> None:
         self.pid = pid
         self.began = time.monotonic()
         self.said = 0
@@ -146,9 +149,9 @@ class Watch:
         self.literal = (limits.get("literal") or "").encode()
         self.pattern = re.compile((limits.get("pattern") or "(?P<step>$^)").encode())
         self.marks = [int(limits.get(name) or 0) for name in ("warmup", "last")] if self.literal else []
-        self.readings = []
+        self.readings: List[Tuple[float, Tuple[float, float]]] = []
 
-    def hear(self, line):
+    def hear(self, line: bytes) -> None:
         """Take note of one line of output."""
         self.said += 1
         if self.literal and self.literal in line:
@@ -157,9 +160,9 @@ class Watch:
                 found = self.pattern.search(line)
                 if found and int(found.group("step")) >= self.marks[0]:
                     self.marks.pop(0)
-                    self.readings.append((time.monotonic(), kernel.work(self.pid)))
+                    self.readings.append((time.monotonic(), procfs.work(self.pid)))
 
-    def overdue(self, heard):
+    def overdue(self, heard: float) -> Optional[Tuple[str, str]]:
         """Return (status, reason) when a limit has passed since `heard`, else None."""
         now = time.monotonic()
         if self.literal and not self.stepped:
@@ -170,7 +173,7 @@ class Watch:
             return "hung", "no output for %g s" % self.stall
         return None
 
-    def busy(self):
+    def busy(self) -> Optional[Dict[str, float]]:
         """Return {"seconds", "work", "queued"} between the steps `warmup` and `last`.
 
         `work` is the time that the workload computed or queued for a processor, `queued` the latter alone.
@@ -187,13 +190,13 @@ class Watch:
 
 
 class Guard:
-    """A process that ends the workload should this one be killed without a word.
+    """A process that stops the workload in case run_node is killed by SIGKILL.
 
     It waits for the end of a pipe, which the kernel closes however run_node ends. It is there before the
-    workload is, and is then told whom to look after: `end` gets the pid, 0 where none was told.
+    workload is, and is then given the pid to watch: `end` gets that pid, 0 where none was given.
     """
 
-    def __init__(self, end):
+    def __init__(self, end: Callable[[int], Any]) -> None:
         there, self.here = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
@@ -216,23 +219,23 @@ class Guard:
                 os._exit(0)
         os.close(there)
 
-    def watch(self, pid):
+    def watch(self, pid: int) -> None:
         """Tell it of the workload."""
         os.write(self.here, b"%d " % pid)
 
-    def dismiss(self):
+    def dismiss(self) -> None:
         """Let it go: the workload has been ended."""
         os.write(self.here, b".")
         os.close(self.here)
         os.waitpid(self.pid, 0)
 
 
-def stand_in_front():
-    """Go on in a child with a session of its own; return the pid of this process, which stays in front of it.
+def run_behind_proxy() -> int:
+    """Fork: go on in a child with its own session; the parent stays as mpirun's child and forwards signals.
 
-    mpirun kills what it started, with its process group, as soon as it has told it to end: the second that it
-    would wait otherwise it waits for one node after the other. The one behind sees that the one in front is
-    gone, ends the workload and writes its last lines.
+    mpirun kills what it started, with its process group, as soon as it has asked it to stop: the second that
+    it would wait otherwise it waits for one node after the other. The child sees that its parent is gone,
+    stops the workload and writes its last lines.
     """
     mpirun, front = os.getppid(), os.getpid()
     behind = os.fork()
@@ -252,34 +255,37 @@ def stand_in_front():
         time.sleep(0.05)
 
 
-def copy_output(process, log, watch, failures):
+def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, failures: List[str]) -> None:
     """Copy the output of `process` into `log` line by line until it ends; keep what goes wrong."""
+    output = process.stdout
+    assert output is not None  # it is a pipe
     try:
-        for line in iter(lambda: process.stdout.readline(1 << 20), b""):
+        for line in iter(lambda: output.readline(1 << 20), b""):
             log.write(line)
             log.said = line
             watch.hear(line)
     except OSError as error:  # a full disk: the run must not be counted
         failures.append("%s: %s" % (log.file.name, error.strerror))
-        process.stdout.close()
+        output.close()
 
 
-def run(directory, env, limits, log, front):
+def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, front: int) -> Dict[str, Any]:
     """Run DIR/run.sh and return how it ended, for the exit record."""
-    ended_by = []
+    ended_by: List[int] = []
 
-    def on_signal(number, _frame):
+    def on_signal(number: int, _frame: Any) -> None:
         ended_by.append(number)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, on_signal)
     env = dict(os.environ, **dict(env, JOB_DIR=directory))
     mine = [("%s=%s" % (name, env[name])).encode() for name in ("JOB_DIR", "OMPI_COMM_WORLD_RANK")]
-    kills, failures = kernel.oom_kills(), []
+    kills = procfs.oom_kills()
+    failures: List[str] = []
 
-    def end_group(pid, patience=0):
+    def end_group(pid: int, patience: float = 0) -> None:
         """End the workload: its process group, and those who left it."""
-        leftovers.end(lambda: leftovers.with_group(pid, *mine), patience)
+        orphans.end(lambda: orphans.with_group(pid, *mine), patience)
 
     guard = Guard(end_group)
     process = subprocess.Popen(
@@ -299,9 +305,9 @@ def run(directory, env, limits, log, front):
     while process.poll() is None:
         overdue = watch.overdue(log.heard)
         if ended_by:
-            status, reason = "terminated", "ended by the gang (signal %d)" % ended_by[0]
+            status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
         elif os.getppid() != front:
-            status, reason = "terminated", "ended by the gang, or the mpirun process that started it died"
+            status, reason = "terminated", "ended by the job, or the mpirun process that started it died"
         elif failures:
             status, reason = "failed", failures[0]
         elif overdue:
@@ -311,7 +317,7 @@ def run(directory, env, limits, log, front):
         reader.join(0.1)
         if not reader.is_alive():
             time.sleep(0.02)
-    stopped = kernel.stopped(leftovers.with_group(process.pid, *mine)) if status != "exited" else []
+    stopped = procfs.stopped(orphans.with_group(process.pid, *mine)) if status != "exited" else []
     end_group(process.pid, KILL_AFTER)  # also what the workload left behind after it ended
     guard.dismiss()
     code = process.wait()
@@ -328,12 +334,12 @@ def run(directory, env, limits, log, front):
         "said": watch.said,
         "stepped": watch.stepped if watch.literal else None,
         "stopped": len(stopped),
-        "oom_kills": None if kills is None else (kernel.oom_kills() or kills) - kills,
+        "oom_kills": None if kills is None else (procfs.oom_kills() or kills) - kills,
         "busy": watch.busy(),
     }
 
 
-def how(ended, said):
+def how(ended: Dict[str, Any], said: bytes) -> str:
     """Return in words how a workload ended that did not end well; `said` is the last line of its output."""
     if ended["status"] == "signaled":
         return "was ended by signal %d" % ended["signal"]
@@ -343,20 +349,20 @@ def how(ended, said):
     return "ended with exit code %d%s" % (ended["rc"], line and ": " + line)
 
 
-def write_whole(path, text):
+def write_whole(path: str, text: str) -> None:
     """Write `text` to `path` whole or not at all."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.replace(path + ".new", path)
 
 
-def main():
-    """Run this rank's job; the exit status is the workload's own, so that mpirun ends the gang."""
+def main() -> None:
+    """Run this rank's job; the exit status is the workload's own, so that mpirun ends the job."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("jobs", nargs="+")
     args = parser.parse_args()
-    front = stand_in_front()
+    front = run_behind_proxy()
     rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     started, clock = time.time(), time.monotonic()
     try:
@@ -365,7 +371,12 @@ def main():
         sys.exit("scalebook: refused: %s" % error)
     local = rank % args.processes
     name = node if local == 0 else "%s.%d" % (node, local)
-    about = {"node": node, "task_index": int(env["TASK_INDEX"]), "rank": rank, "host": socket.gethostname()}
+    about: Dict[str, Any] = {
+        "node": node,
+        "task_index": int(env["TASK_INDEX"]),
+        "rank": rank,
+        "host": socket.gethostname(),
+    }
     try:
         limits = read_limits(directory)
         log = Log(os.path.join(directory, name + ".log"))
@@ -381,7 +392,7 @@ def main():
         sys.stderr.write("scalebook: refused: %s\n" % error)
     well = ended["status"] == "exited" and ended["rc"] == 0
     if local and not well and ended["status"] != "terminated":
-        # Its log stays here, and the node's own process only knows that the gang ended it.
+        # Its log stays here, and the node's own process only knows that the job ended it.
         words = (name, rank, about["host"], how(ended, log.said))
         sys.stderr.write("scalebook: failed: %s (rank %d, host %s) %s\n" % words)
     record = dict(about, event="exit", started=started, ended=time.time(), lines=log.lines, **ended)

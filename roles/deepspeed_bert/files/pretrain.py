@@ -2,34 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pretrain role torch_bert's BERT with DeepSpeed: one process per device, under DeepSpeed's launcher.
 
-DeepSpeed itself prints the steps, its engine's throughput timer at every optimizer step from the third on.
-Lines of ours begin with DEEPSPEED_BERT; rank 0 says what is to be believed before the figures: world size,
-nodes, backend, batch, dtype, and at the end that the losses were numbers and the ranks hold the same weights.
-Model, data and optimizer are torch_bert's, whose files lie beside this one.
+DeepSpeed itself prints the steps: its engine's throughput timer prints every optimizer step from the third
+on. The lines of this program begin with DEEPSPEED_BERT. Rank 0 prints what the sanity checks read: world
+size, nodes, backend, batch, dtype, and at the end that the losses were finite and the ranks have the same
+weights. Model, data and optimizer are those of role torch_bert, whose files are in the same directory.
 """
 
 import argparse
-import ctypes
 import gc
 import math
 import os
-import signal
 import socket
 import sys
 import time
+from typing import Any, Dict, List, Tuple
 
-# A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import trainer_kit
 
-import about  # noqa: E402
+trainer_kit.die_with_parent()
+
 import attention  # noqa: E402
-import closing  # noqa: E402
+import bert_sizes  # noqa: E402
 import deepspeed  # noqa: E402
+import mfu  # noqa: E402
 import optim  # noqa: E402
-import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+import torch_end  # noqa: E402
+import versions  # noqa: E402
 from model import Bert  # noqa: E402
 
 from data import Loader  # noqa: E402
@@ -37,24 +37,22 @@ from data import Loader  # noqa: E402
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def say(**values):
-    """One line of ours on standard output."""
-    print("DEEPSPEED_BERT " + " ".join("%s=%s" % pair for pair in values.items()), flush=True)
+say = trainer_kit.Say("DEEPSPEED_BERT")
 
 
-def arguments():
-    """The command line; every value that decides a measurement is named here."""
+def arguments() -> argparse.Namespace:
+    """Return the command line; every value that affects a measurement has an option."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--local_rank", type=int, default=0, help="given by DeepSpeed's launcher")
-    parser.add_argument("--port", type=int, required=True, help="of the first node, where ranks meet")
+    parser.add_argument("--port", type=int, required=True, help="port of the rendezvous on the first node")
     parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
-    parser.add_argument("--model", choices=sorted(sizes.MODELS), required=True)
+    parser.add_argument("--model", choices=sorted(bert_sizes.MODELS), required=True)
     parser.add_argument("--dtype", choices=sorted(DTYPES), required=True)
-    parser.add_argument("--data", required=True, help="directory of the arrays, one per vocabulary below it")
+    parser.add_argument("--data", required=True, help="directory with one directory of arrays per vocabulary")
     parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
     parser.add_argument("--accumulation", type=int, required=True)
     parser.add_argument("--steps", type=int, required=True)
-    parser.add_argument("--warmup", type=int, required=True, help="steps that do not count")
+    parser.add_argument("--warmup", type=int, required=True, help="steps before the window")
     parser.add_argument("--zero-stage", type=int, choices=[0, 1, 2], default=0)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--rate-warmup", type=int, default=100, help="steps until the full learning rate")
@@ -65,8 +63,8 @@ def arguments():
     return parser.parse_args()
 
 
-def settings(args):
-    """DeepSpeed's configuration. Its default level of logging would hide the throughput."""
+def settings(args: argparse.Namespace) -> Dict[str, Any]:
+    """Return DeepSpeed's configuration. Its default log level would hide the throughput."""
     return {
         "train_micro_batch_size_per_gpu": args.batch,
         "gradient_accumulation_steps": args.accumulation,
@@ -88,13 +86,15 @@ def settings(args):
     }
 
 
-def place(args):
-    """Give this process' place the names that torchrun has for it, which torch_bert's `about` reads.
+def set_rank(args: argparse.Namespace) -> None:
+    """Set the variables that torchrun sets and `versions` reads.
 
-    DeepSpeed's launcher says CROSS_RANK and gives the local rank as an argument; under mpirun only Open MPI's
-    variables tell, until the group has been formed.
+    DeepSpeed's launcher sets CROSS_RANK and gives the local rank as an argument. Under mpirun there are only
+    Open MPI's variables until the process group is formed.
     """
-    mpi = {name: os.environ.get("OMPI_COMM_WORLD_" + name) for name in ("RANK", "LOCAL_RANK", "LOCAL_SIZE")}
+    mpi: Dict[str, Any] = {
+        name: os.environ.get("OMPI_COMM_WORLD_" + name) for name in ("RANK", "LOCAL_RANK", "LOCAL_SIZE")
+    }
     if "CROSS_RANK" in os.environ:
         os.environ["GROUP_RANK"] = os.environ["CROSS_RANK"]
     elif mpi["RANK"] is not None:
@@ -103,24 +103,24 @@ def place(args):
     os.environ.setdefault("GROUP_RANK", "0")
 
 
-def join(args):
-    """Form the group; returns this process' device."""
-    place(args)
+def join(args: argparse.Namespace) -> torch.device:
+    """Form the process group; return the device of this process."""
+    set_rank(args)
     if args.device == "gpu":
         device = torch.device("cuda", args.local_rank)
         torch.cuda.set_device(device)
         torch.set_float32_matmul_precision("high")
         deepspeed.init_distributed("nccl", distributed_port=args.port)
         return device
-    # Else DeepSpeed compiles a library of its own for minutes, and hangs where a compilation was interrupted.
+    # Otherwise DeepSpeed compiles a library for minutes, and hangs after an interrupted compilation.
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
     deepspeed.init_distributed("gloo", distributed_port=args.port)
     return torch.device("cpu")
 
 
-def introduce(args, device):
-    """Lines on what takes part: of rank 0 what must be believed, of each node's first process its place."""
-    nodes = about.nodes()
+def print_setup(args: argparse.Namespace, device: torch.device) -> None:
+    """Print what takes part: rank 0 what the sanity checks read, each node's first process its place."""
+    nodes = versions.nodes()
     if dist.get_rank() == 0:
         world = dist.get_world_size()
         say(world_size=world, nodes=nodes, backend=dist.get_backend(), zero_stage=args.zero_stage)
@@ -133,16 +133,17 @@ def introduce(args, device):
         say(deepspeed=deepspeed.__version__)
     if args.local_rank == 0:
         say(node_rank=os.environ["GROUP_RANK"], host=socket.gethostname())
-        for line in about.software(device):
+        for line in versions.software(device):
             say(**line)
 
 
-def train(args, engine, loader):
-    """All optimizer steps; returns the losses of the first and the last micro-step, and each step's end."""
+def train(args: argparse.Namespace, engine: Any, loader: Loader) -> Tuple[float, float, List[float]]:
+    """Run all optimizer steps; return the first and the last loss, and the end of each step."""
     gc.collect()
     gc.freeze()
     gc.disable()
-    first = loss = None
+    first: Any = None
+    loss: Any = None
     stamps = []
     for _ in range(args.steps):
         for _ in range(args.accumulation):
@@ -156,26 +157,28 @@ def train(args, engine, loader):
     return first, loss.item(), stamps
 
 
-def summary(args, device, stamps, seq, predictions):
-    """The rate over the steps after the warm-up, and what share of the device's peak that is."""
+def print_rate(
+    args: argparse.Namespace, device: torch.device, stamps: List[float], seq: int, predictions: int
+) -> None:
+    """Print the rate over the window, and its share of the device's peak."""
     first = min(args.warmup, len(stamps) - 1)
     samples = args.batch * args.accumulation * (len(stamps) - first)
     rate = samples / (stamps[-1] - stamps[first - 1])
-    flops = sizes.flops_per_sample(sizes.MODELS[args.model], seq, predictions)
-    figures = closing.arithmetic(rate, flops, device, args.dtype, True)
-    say(samples_per_second="%.2f" % (rate * dist.get_world_size()), **figures)
+    flops = bert_sizes.flops_per_sample(bert_sizes.MODELS[args.model], seq, predictions)
+    values = mfu.closing_line(rate, flops, torch_end.device_name(device), args.dtype, True)
+    say(samples_per_second="%.2f" % (rate * dist.get_world_size()), **values)
 
 
-def main():
-    """Form the group, train, and say what came of it."""
+def main() -> None:
+    """Form the process group, train, check, and print the results."""
     args = arguments()
     device = join(args)
-    introduce(args, device)
+    print_setup(args, device)
     rank, world = dist.get_rank(), dist.get_world_size()
-    size = sizes.MODELS[args.model]
+    size = bert_sizes.MODELS[args.model]
     dtype = DTYPES[args.dtype]
     directory = os.path.join(args.data, str(size["vocabulary"]))
-    seq, predictions = about.shape(directory)
+    seq, predictions = versions.shape(directory)
     attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
     torch.manual_seed(args.seed)  # the same weights everywhere
     model = Bert(size, dtype, attend, args.dropout)
@@ -191,19 +194,19 @@ def main():
     first, last, stamps = train(args, engine, loader)
     if not (math.isfinite(first) and math.isfinite(last)):
         sys.exit("the loss on rank %d went from %s to %s" % (rank, first, last))
-    if not closing.agree(engine.module, device):
-        sys.exit("the ranks hold different weights: the gradients were not summed")
+    if not torch_end.agree(engine.module, device):
+        sys.exit("the ranks have different weights: the gradients were not summed")
     if rank == 0:
         if args.device == "gpu":
             say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
-        summary(args, device, stamps, seq, predictions)
+        print_rate(args, device, stamps, seq, predictions)
         say(loss_first="%.4f" % first, loss_last="%.4f" % last, loss="finite")
         say(steps_done=engine.global_steps, skipped=engine.skipped_steps)
         say(weights="agree", end="true")
-    mpi = sys.modules.get("mpi4py.MPI")  # DeepSpeed asked it for the ranks, under mpirun
+    mpi = sys.modules.get("mpi4py.MPI")  # DeepSpeed imported it under mpirun
     if mpi:
-        mpi.Finalize()  # else mpirun takes the end for a failure: closing.leave leaves that out
-    closing.leave()
+        mpi.Finalize()  # otherwise mpirun reports a failure: torch_end.leave does not call it
+    torch_end.leave()
 
 
 if __name__ == "__main__":

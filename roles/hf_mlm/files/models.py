@@ -1,11 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The models by name: transformers' configurations, written out so that nothing is fetched."""
+"""The models by name, with their configurations written out, so that nothing is downloaded."""
+
+from typing import Any
 
 import torch
 from transformers import BertConfig, BertForMaskedLM, DebertaV2Config, DebertaV2ForMaskedLM
 
-# As microsoft/deberta-v3-base has it; `tiny` is the same in small.
+# The settings of microsoft/deberta-v3-base; `tiny` is a small model with the same settings.
 DEBERTA = {
     "relative_attention": True,
     "norm_rel_ebd": "layer_norm",
@@ -35,41 +37,43 @@ MODELS = {
         184_551_780,
     ),
 }  # fmt: skip
-"""Name: (class, configuration, parameters with the masked language model's head)."""
+"""Name: (class, configuration, number of parameters including the head for masked language modeling)."""
 
 
-def config(name):
+def config(name: str) -> Any:
     """Return the configuration of a model."""
     return MODELS[name][1]
 
 
-def count(model):
-    """Return how many parameters a model has, shared ones once."""
+def count(model: torch.nn.Module) -> int:
+    """Return the number of parameters of a model; shared parameters count once."""
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def flops_per_sample(name, length):
-    """Floating point operations of a sample of `length` words, forward and backward: 3 x the forward ones.
+def flops_per_sample(name: str, length: int) -> int:
+    """Return the floating point operations of a sample of `length` words: 3 x those of the forward pass.
 
-    A product of [m, k] and [k, n] counts 2mkn. Per layer and word 8h^2 (query, key, value, output) and 4hi
-    (feed-forward); attention 4 s^2 h, and with relative positions 4 s r h more (words with the r rows of the
-    position table, both ways; He et al. 2021, DeBERTa). The head is given every word: 2h^2 + 2hv. The table's
-    own projections are done once for a batch and count nothing, nor do norms, biases, softmax and optimizer.
+    A matrix product of [m, k] and [k, n] is 2mkn operations. Each layer has 8h^2 (query, key, value, output)
+    and 4hi (feed-forward) per word, and 4 s^2 h for attention. Relative positions add 4 s r h (words with the
+    r rows of the position table, in both directions; He et al. 2021, DeBERTa). The head processes every word:
+    2h^2 + 2hv. Not counted: projections of the position table (once per batch), norms, biases, softmax and
+    optimizer.
     """
     shape = config(name)
     h, i, v = shape.hidden_size, shape.intermediate_size, shape.vocab_size
     rows = 2 * shape.position_buckets if getattr(shape, "relative_attention", False) else 0
     layer = length * (8 * h * h + 4 * h * i) + 4 * length * (length + rows) * h
-    return 3 * (shape.num_hidden_layers * layer + length * (2 * h * h + 2 * h * v))
+    flops: int = 3 * (shape.num_hidden_layers * layer + length * (2 * h * h + 2 * h * v))
+    return flops
 
 
-def make(name, device="cpu"):
-    """Return a new model; raises RuntimeError where transformers builds another one than was meant."""
+def make(name: str, device: str = "cpu") -> Any:
+    """Return a new model; raise RuntimeError if its number of parameters is not the expected one."""
     kind, configuration, wanted = MODELS[name]
     with torch.device(device):
         model = kind(configuration)
     if count(model) != wanted:
         raise RuntimeError("%s has %d parameters, must have %d" % (name, count(model), wanted))
-    # The loss is the mean of a batch: Trainer has to divide it by the accumulation, and does so if told.
+    # The loss is the mean of a batch. With this setting, Trainer divides it by the accumulation, as it must.
     model.accepts_loss_kwargs = False
     return model

@@ -1,40 +1,42 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of an invented language, the same everywhere for the same seed, and BERT's masking of them."""
+"""Samples of an invented language, masked as BERT does. The same seed gives the same samples everywhere."""
+
+from typing import Any, Dict, List
 
 import numpy as np
 import torch
 
 CLS, SEP, MASK, FIRST_WORD = 2, 3, 4, 5
 MASKED = 0.15
-IGNORED = -100  # transformers' label of a place that is not predicted
+IGNORED = -100  # the label that transformers uses for words that are not predicted
 
 
 class Samples(torch.utils.data.Dataset):
-    """`count` full sequences of `length` words; numpy promises RandomState's numbers."""
+    """`count` full sequences of `length` words; NumPy guarantees the numbers of RandomState."""
 
-    def __init__(self, count, length, vocabulary, seed):
+    def __init__(self, count: int, length: int, vocabulary: int, seed: int) -> None:
         usable = vocabulary - FIRST_WORD
-        # Log-uniform rank: the frequency of a word falls as 1/rank, by Zipf's law.
+        # A log-uniform rank: the frequency of a word is proportional to 1/rank (Zipf's law).
         rank = usable ** np.random.RandomState(seed).random_sample((count, length))
         words = FIRST_WORD + np.minimum(rank.astype(np.int64) - 1, usable - 1)
         words[:, 0], words[:, -1] = CLS, SEP
         self.words = torch.from_numpy(words)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.words)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> torch.Tensor:
         return self.words[index]
 
 
 class Masker:
-    """Makes a batch of samples: of the words to predict 80 % are masked, 10 % are others, 10 % stay."""
+    """Make a batch of samples: of the words to predict, 80 % are masked, 10 % replaced, 10 % unchanged."""
 
-    def __init__(self, vocabulary):
+    def __init__(self, vocabulary: int) -> None:
         self.vocabulary = vocabulary
 
-    def __call__(self, rows):
+    def __call__(self, rows: List[torch.Tensor]) -> Dict[str, torch.Tensor]:
         """Return {"input_ids", "labels"}, each [samples, length]."""
         words = torch.stack(rows)
         chosen = (torch.rand(words.shape) < MASKED) & (words >= FIRST_WORD)

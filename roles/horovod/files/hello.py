@@ -1,21 +1,22 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""One process of a hello run: add up what every process has to give, with Horovod.
+"""One process of the test run: sum a value of every process with Horovod.
 
     mpirun ... python hello.py torch|tensorflow cpu|gpu
 
-Rank r gives r + 1 on each place of an array; each process prints one line with what it got:
+Rank r contributes an array of r + 1; each process prints one line with the result:
 ``scalebook <host> <rank> <size> <sum>``.
 """
 
 import os
 import platform
 import sys
+from typing import Tuple
 
 LENGTH = 1 << 20
 
 
-def with_torch(device):
+def with_torch(device: str) -> Tuple[int, int, float]:
     """Return (rank, size, sum of the first and last place) with torch."""
     import horovod.torch as hvd
     import torch
@@ -25,11 +26,11 @@ def with_torch(device):
     if device == "gpu":
         torch.cuda.set_device(hvd.local_rank())
         value = value.cuda()
-    got = hvd.allreduce(value, op=hvd.Sum, name="hello")
-    return hvd.rank(), hvd.size(), float(got[0] + got[-1]) / 2
+    result = hvd.allreduce(value, op=hvd.Sum, name="hello")
+    return hvd.rank(), hvd.size(), float(result[0] + result[-1]) / 2
 
 
-def with_tensorflow(device):
+def with_tensorflow(device: str) -> Tuple[int, int, float]:
     """Return (rank, size, sum of the first and last place) with TensorFlow."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import horovod.tensorflow as hvd
@@ -42,15 +43,15 @@ def with_tensorflow(device):
         tf.config.experimental.set_visible_devices(gpus[hvd.local_rank()], "GPU")
         tf.config.experimental.set_memory_growth(gpus[hvd.local_rank()], True)
     with tf.device("/GPU:0" if gpus else "/CPU:0"):
-        got = hvd.allreduce(tf.fill([LENGTH], float(hvd.rank() + 1)), op=hvd.Sum)
-    return hvd.rank(), hvd.size(), float(got[0] + got[-1]) / 2
+        result = hvd.allreduce(tf.fill([LENGTH], float(hvd.rank() + 1)), op=hvd.Sum)
+    return hvd.rank(), hvd.size(), float(result[0] + result[-1]) / 2
 
 
-def main():
+def main() -> None:
     """Print this process's line."""
     framework, device = sys.argv[1:]
     rank, size, total = {"torch": with_torch, "tensorflow": with_tensorflow}[framework](device)
-    # One write: lines of several processes do not mix.
+    # One write, so that lines of several processes do not mix.
     sys.stdout.write("scalebook %s %d %d %d\n" % (platform.node(), rank, size, total))
     sys.stdout.flush()
 

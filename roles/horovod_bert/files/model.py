@@ -1,6 +1,8 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""BERT with a classifier of sentences on its first word, as run_classifier.py puts it there."""
+"""BERT with a classifier of sentences on its first word, as in run_classifier.py."""
+
+from typing import Any, Dict, List
 
 import torch
 from torch import nn
@@ -20,7 +22,16 @@ MODELS = {
 class Classifier(nn.Module):
     """[batch, length] words -> [batch, classes] logits. Sentences are full and of one segment."""
 
-    def __init__(self, hidden, layers, heads, intermediate, vocabulary, dropout, classes=2):
+    def __init__(
+        self,
+        hidden: int,
+        layers: int,
+        heads: int,
+        intermediate: int,
+        vocabulary: int,
+        dropout: float,
+        classes: int = 2,
+    ) -> None:
         super().__init__()
         self.word = nn.Embedding(vocabulary, hidden)
         self.position = nn.Embedding(POSITIONS, hidden)
@@ -39,8 +50,8 @@ class Classifier(nn.Module):
             if parameter.dim() > 1:
                 nn.init.trunc_normal_(parameter, std=DEVIATION, a=-2 * DEVIATION, b=2 * DEVIATION)
 
-    def forward(self, words):
-        """See the class."""
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        """Return the logits; see the class."""
         x = self.word(words) + self.position.weight[: words.shape[1]] + self.segment.weight[0]
         x = self.dropout(self.norm(x))
         for layer in self.layers:
@@ -48,8 +59,8 @@ class Classifier(nn.Module):
         return self.classifier(self.dropout(torch.tanh(self.pooler(x[:, 0]))))
 
 
-def groups(model, decay):
-    """Return the optimizer's groups: norms and biases do not decay."""
+def groups(model: nn.Module, decay: float) -> List[Dict[str, Any]]:
+    """Return the parameter groups of the optimizer: norms and biases have no weight decay."""
     named = [(parameter.dim() > 1, parameter) for parameter in model.parameters()]
     return [
         {"params": [parameter for matrix, parameter in named if matrix], "weight_decay": decay},

@@ -1,59 +1,56 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Train BERT to tell two classes of sentences apart with Horovod, and say how fast: a process per device.
+"""Train a BERT classifier of sentences with Horovod and measure its rate: a process per device.
 
-What run_classifier.py does with --use_multi_gpu in the fork of BERT that brought Horovod to it: the steps of
-one device are dealt out and its learning rate is multiplied, weights and optimizer state come from rank 0,
-gradients are averaged, with fp16 as 16 bits. mpirun starts the processes. Every line of ours begins with
-HOROVOD_BERT; each process prints its own steps, and before them what is to be believed first.
+As run_classifier.py does with --use_multi_gpu in the fork of BERT that added Horovod: the steps of one device
+are divided and its learning rate is multiplied, weights and optimizer state come from rank 0, gradients are
+averaged, with fp16 as 16 bits. mpirun starts the processes. Every line of this program begins with
+HOROVOD_BERT; each process prints its own steps, and before them what the sanity checks read.
 """
 
 import argparse
-import ctypes
 import gc
 import math
-import os
-import signal
 import sys
 import time
+from typing import Any, List, Tuple
 
-# A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import trainer_kit
 
-import about  # noqa: E402
-import carrier  # noqa: E402
-import closing  # noqa: E402
+trainer_kit.die_with_parent()
+
+import backend  # noqa: E402
+import bert_sizes  # noqa: E402
+import horovod  # noqa: E402
 import horovod.torch as hvd  # noqa: E402
+import mfu  # noqa: E402
 import model as bert  # noqa: E402
 import schedule  # noqa: E402
-import sizes  # noqa: E402
 import torch  # noqa: E402
+import versions  # noqa: E402
 from samples import Samples  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def say(**values):
-    """One line of ours on standard output."""
-    print("HOROVOD_BERT " + " ".join("%s=%s" % pair for pair in values.items()), flush=True)
+say = trainer_kit.Say("HOROVOD_BERT")
 
 
-def arguments():
-    """The command line; every value that decides a measurement is named here."""
+def arguments() -> argparse.Namespace:
+    """Return the command line; every value that affects a measurement has an option."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
-    parser.add_argument("--devices", type=int, required=True, help="processes that the run must have")
+    parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--model", choices=sorted(bert.MODELS), required=True)
     parser.add_argument("--dtype", choices=sorted(DTYPES), required=True)
     parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
     parser.add_argument("--accumulation", type=int, required=True)
-    parser.add_argument("--steps", type=int, required=True, help="what one device would have to do")
-    parser.add_argument("--warmup", type=int, required=True, help="steps that the last figures leave out")
+    parser.add_argument("--steps", type=int, required=True, help="steps that one device alone would take")
+    parser.add_argument("--warmup", type=int, required=True, help="steps before the window")
     parser.add_argument("--samples", type=int, required=True)
     parser.add_argument("--length", type=int, required=True, help="words of a sample")
-    parser.add_argument("--learning-rate", type=float, required=True, help="that of one device")
+    parser.add_argument("--learning-rate", type=float, required=True, help="learning rate of one device")
     parser.add_argument("--decay", type=float, default=0.01)
     parser.add_argument("--clip", type=float, default=1.0)
     parser.add_argument("--dropout", type=float, default=0.1)
@@ -62,9 +59,9 @@ def arguments():
     return parser.parse_args()
 
 
-def join(args):
-    """Form the group; return (device, what carries the gradients)."""
-    backend = carrier.backend(args.device, carrier.operations(hvd))
+def join(args: argparse.Namespace) -> Tuple[torch.device, str]:
+    """Form the group; return (device, operation that sums the gradients)."""
+    operation = backend.backend(args.device, backend.operations(hvd))
     hvd.init()
     if hvd.size() != args.devices:
         sys.exit(
@@ -72,24 +69,24 @@ def join(args):
             % (hvd.size(), args.devices)
         )
     if args.device == "cpu":
-        return torch.device("cpu"), backend
-    # Not hvd.local_rank(): nodes that share a machine have been given devices of their own each.
+        return torch.device("cpu"), operation
+    # Not hvd.local_rank(): simulated nodes of one machine have been given different devices.
     device = torch.device("cuda", hvd.rank() % args.devices_per_node)
     torch.cuda.set_device(device)
     torch.set_float32_matmul_precision("high" if args.tf32 == "true" else "highest")
-    return device, backend
+    return device, operation
 
 
 class Trainer:
-    """The model, its optimizer over all processes, and what one step does with them."""
+    """The model, its optimizer over all processes, and one step of them."""
 
-    def __init__(self, args, device):
+    def __init__(self, args: argparse.Namespace, device: torch.device) -> None:
         size = hvd.size()
         self.args, self.device = args, device
-        self.steps, self.warmup, self.rate = schedule.deal(args.steps, args.learning_rate, size)
+        self.steps, self.warmup, self.rate = schedule.divide(args.steps, args.learning_rate, size)
         shape = bert.MODELS[args.model]
         self.samples = Samples(args.samples, args.length, shape["vocabulary"], args.seed)
-        # Other weights everywhere, so that those of rank 0 have to arrive; dropout differs from then on.
+        # Different weights on every rank, so that those of rank 0 have to arrive; dropout differs too.
         torch.manual_seed(args.seed + hvd.rank())
         self.model = bert.Classifier(dropout=args.dropout, **shape).to(device)
         groups = bert.groups(self.model, args.decay)
@@ -101,25 +98,26 @@ class Trainer:
             compression=getattr(hvd.Compression, self.compression),
             backward_passes_per_step=args.accumulation,
         )
-        # The optimizer's first: where it has no state yet, Horovod makes it with a step.
+        # The optimizer first: Horovod creates missing state with a step.
         hvd.broadcast_optimizer_state(self.optimizer, root_rank=0)
         hvd.broadcast_parameters(self.model.state_dict(), root_rank=0)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
 
-    def step(self, done):
-        """One step of the optimizer after `done` others; return its loss once the device is done with it."""
-        args, total = self.args, 0.0
+    def step(self, done: int) -> float:
+        """Run the step that follows `done` others; return its loss when the device has finished."""
+        args = self.args
+        total: Any = 0.0
         for group in self.optimizer.param_groups:
             group["lr"] = schedule.rate_at(done, self.steps, self.warmup, self.rate)
         for micro in range(args.accumulation):
-            turn = (done * args.accumulation + micro) * hvd.size() + hvd.rank()
-            words, labels = self.samples.batch(turn, args.batch, self.device)
+            number = (done * args.accumulation + micro) * hvd.size() + hvd.rank()
+            words, labels = self.samples.batch(number, args.batch, self.device)
             with torch.autocast(self.device.type, DTYPES[args.dtype], enabled=args.dtype != "fp32"):
                 logits = self.model(words)
             loss = torch.nn.functional.cross_entropy(logits.float(), labels) / args.accumulation
             self.scaler.scale(loss).backward()
             total += loss.detach()
-        # The sum over the processes has to be there before it is looked at.
+        # Wait for the sum over the processes before it is used.
         self.optimizer.synchronize()
         self.scaler.unscale_(self.optimizer)
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), args.clip)
@@ -127,19 +125,21 @@ class Trainer:
             self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()
-        return total.item()
+        result: float = total.item()
+        return result
 
-    def agree(self):
-        """Whether all processes hold the same weights: they were sent, and gradients were really summed."""
+    def agree(self) -> bool:
+        """Return whether all processes have the same weights: they were sent, and gradients were summed."""
         total = torch.stack([p.detach().double().sum() for p in self.model.parameters()]).sum()
         return len(set(hvd.allgather(total.view(1)).tolist())) == 1
 
 
-def introduce(trainer, backend):
-    """Lines on what takes part, and on what it does."""
+def print_setup(trainer: Trainer, operation: str) -> None:
+    """Print what takes part and what it does."""
     args, size = trainer.args, hvd.size()
-    say(world_size=size, backend=backend, nodes=about.nodes(), **about.place())
-    say(horovod=about.horovod.__version__, built="+".join(carrier.operations(hvd)), torch=torch.__version__)
+    say(world_size=size, backend=operation, nodes=versions.nodes(), **versions.place())
+    built = "+".join(backend.operations(hvd))
+    say(horovod=horovod.__version__, built=built, torch=torch.__version__)
     say(
         batch=args.batch,
         accumulation=args.accumulation,
@@ -159,9 +159,9 @@ def introduce(trainer, backend):
         say(cuda=torch.version.cuda, gpu="'%s'" % torch.cuda.get_device_name(trainer.device))
 
 
-def train(trainer):
-    """All steps; return when each was done. Ends with status 1 when the loss is no number."""
-    # A collection of garbage in the middle of a step would be measured with it.
+def train(trainer: Trainer) -> List[float]:
+    """Run all steps; return the end of each. Exits with status 1 when a loss is not finite."""
+    # A garbage collection within a step would be part of the measurement.
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -175,31 +175,32 @@ def train(trainer):
     return stamps
 
 
-def summary(trainer, stamps):
-    """The rate over the steps after the warm-up, and what share of the device's peak that is."""
+def print_rate(trainer: Trainer, stamps: List[float]) -> None:
+    """Print the rate over the window, and its share of the device's peak."""
     args = trainer.args
     first = min(args.warmup, len(stamps) - 1)
     rate = args.batch * args.accumulation * (len(stamps) - first) / (stamps[-1] - stamps[first - 1])
-    flops = sizes.flops_per_sample(bert.MODELS[args.model], args.length, 0)
-    figures = closing.arithmetic(rate, flops, trainer.device, args.dtype, args.tf32 == "true")
-    say(samples_per_second="%.2f" % (rate * hvd.size()), **figures)
+    flops = bert_sizes.flops_per_sample(bert.MODELS[args.model], args.length, 0)
+    name = torch.cuda.get_device_name(trainer.device) if args.device == "gpu" else "cpu"
+    values = mfu.closing_line(rate, flops, name, args.dtype, args.tf32 == "true")
+    say(samples_per_second="%.2f" % (rate * hvd.size()), **values)
 
 
-def main():
-    """Form the group, train, and say what came of it."""
+def main() -> None:
+    """Form the group, train, check, and print the results."""
     args = arguments()
     try:
-        device, backend = join(args)
-    except carrier.LackingError as error:
+        device, operation = join(args)
+    except backend.MissingOperationError as error:
         sys.exit(str(error))
     trainer = Trainer(args, device)
-    introduce(trainer, backend)
+    print_setup(trainer, operation)
     stamps = train(trainer)
     if not trainer.agree():
-        sys.exit("the processes hold different weights: gradients were not summed")
+        sys.exit("the processes have different weights: gradients were not summed")
     if args.device == "gpu":
         say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
-    summary(trainer, stamps)
+    print_rate(trainer, stamps)
     say(steps_done=trainer.steps, loss="finite")
     say(weights="agree", end="true")
     hvd.shutdown()

@@ -1,14 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What the network between devices carries: all-reduce and all-gather by size.
+"""Measure the bandwidth between devices: all-reduce and all-gather, by size.
 
     torchrun --nproc_per_node 8 collectives.py --out DIR      rank 0 writes DIR/collectives.json
 
-Needs torch and nothing else. The conventions are those of NVIDIA's nccl-tests: fp32 numbers; a size is that
-of the whole buffer, for all-gather the one that receives; the time of an operation is the mean over the ranks
-of the mean over the iterations; algorithm bandwidth is size / time; bus bandwidth is that times 2 (n - 1) / n
-for all-reduce and (n - 1) / n for all-gather, which compares with the speed of a link whatever the number of
-ranks. Every result is checked: a wrong one ends the run.
+Requires only PyTorch. The conventions are those of NVIDIA's nccl-tests. Numbers are fp32. The size is that of
+the whole buffer; for all-gather, of the receive buffer. The time of an operation is the mean over all ranks
+of the mean over all iterations. Algorithm bandwidth is size / time. Bus bandwidth is algorithm bandwidth
+times 2 (n - 1) / n for all-reduce, and (n - 1) / n for all-gather; it can be compared with the speed of a
+link for any number of ranks. Every result is checked: a wrong result stops the run.
 """
 
 import argparse
@@ -19,25 +19,29 @@ import signal
 import socket
 import sys
 import time
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
 import torch.distributed as dist
 
-# A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
+# Stop this process when its launcher dies (Linux: PR_SET_PDEATHSIG is 1).
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 SCHEMA = 1
-WIDTH = 4  # bytes of a number
-FACTORS = {"all_reduce": lambda n: 2 * (n - 1) / n, "all_gather": lambda n: (n - 1) / n}
+WIDTH = 4  # bytes per number
+FACTORS: Dict[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+}
 
 
-def arguments(argv):
-    """The command line; sizes in bytes."""
+def arguments(argv: List[str]) -> argparse.Namespace:
+    """Parse the command line; sizes are in bytes."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--out", required=True, help="directory for collectives.json")
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     parser.add_argument(
-        "--least", type=int, default=1 << 10, help="smallest size; each next one is 4 x as large"
+        "--least", type=int, default=1 << 10, help="smallest size; each following size is 4 times as large"
     )
     parser.add_argument("--most", type=int, default=0, help="largest size; 0: 1 GiB on GPUs, 4 MiB on CPUs")
     parser.add_argument("--warmup", type=int, default=5, help="operations before the measured ones")
@@ -49,8 +53,8 @@ def arguments(argv):
     return args
 
 
-def sizes(least, most, world):
-    """Sizes in bytes from `least` to `most`, each a whole number of numbers for every rank."""
+def sizes(least: int, most: int, world: int) -> Iterator[int]:
+    """Yield sizes in bytes from `least` to `most`; every rank gets the same number of numbers."""
     size = least
     while size <= most:
         count = max(1, size // WIDTH // world) * world
@@ -58,8 +62,10 @@ def sizes(least, most, world):
         size *= 4
 
 
-def operations(count, rank, world, device):
-    """(name, buffer, operation, what the buffer must hold) of each collective of `count` numbers."""
+def operations(
+    count: int, rank: int, world: int, device: torch.device
+) -> Iterator[Tuple[str, torch.Tensor, Callable[[], Any], torch.Tensor]]:
+    """Yield (name, buffer, operation, expected content of the buffer) for collectives of `count` numbers."""
     buffer = torch.empty(count, device=device)
     part = torch.full((count // world,), float(rank + 1), device=device)
     gathered = torch.arange(1, world + 1, device=device, dtype=torch.float32).repeat_interleave(
@@ -69,14 +75,14 @@ def operations(count, rank, world, device):
     yield "all_gather", buffer, lambda: dist.all_gather_into_tensor(buffer, part), gathered
 
 
-def settle(device):
-    """Wait until this rank's device has done what it was asked."""
+def settle(device: torch.device) -> None:
+    """Wait until the device of this rank has finished all its work."""
     if device.type == "cuda":
         torch.cuda.synchronize()
 
 
-def measure(operation, args, device):
-    """Mean seconds of an operation over the iterations and the ranks."""
+def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
+    """Return the mean seconds of an operation over all iterations and ranks."""
     for _ in range(args.warmup):
         operation()
     settle(device)
@@ -87,11 +93,12 @@ def measure(operation, args, device):
     settle(device)
     mean = torch.tensor([(time.monotonic() - start) / args.iterations], dtype=torch.float64, device=device)
     dist.all_reduce(mean)
-    return mean.item() / dist.get_world_size()
+    seconds: float = mean.item() / dist.get_world_size()
+    return seconds
 
 
-def run(args, device):
-    """Every row; raises SystemExit on a wrong result."""
+def run(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str, Any]]:
+    """Yield every row; raise SystemExit on a wrong result."""
     rank, world = dist.get_rank(), dist.get_world_size()
     for size in sizes(args.least, args.most, world):
         for name, buffer, operation, wanted in operations(size // WIDTH, rank, world, device):
@@ -100,7 +107,7 @@ def run(args, device):
             settle(device)
             if not torch.equal(buffer, wanted):
                 raise SystemExit("%s of %d bytes gave wrong numbers on rank %d" % (name, size, rank))
-            # Of zeros from here on: sums of sums would overflow.
+            # Measure with zeros: repeated sums of other numbers would overflow.
             buffer.zero_()
             seconds = measure(operation, args, device)
             yield {
@@ -112,8 +119,8 @@ def run(args, device):
             }
 
 
-def main(argv):
-    """Form the group, measure, write collectives.json whole."""
+def main(argv: List[str]) -> None:
+    """Initialize the process group, measure, and write collectives.json in one piece."""
     args = arguments(argv)
     local = int(os.environ["LOCAL_RANK"])
     if args.device == "gpu":
@@ -126,10 +133,10 @@ def main(argv):
     rank, world = dist.get_rank(), dist.get_world_size()
     if world < 2:
         raise SystemExit("collectives need at least 2 processes, torchrun started 1")
-    places = [None] * world
-    # Different launchers are different nodes, though they may share a machine.
+    places: List[Any] = [None] * world
+    # Each launcher is a node. Several nodes can share a machine.
     dist.all_gather_object(places, (os.environ["GROUP_RANK"], socket.gethostname()))
-    result = {
+    result: Dict[str, Any] = {
         "schema": SCHEMA,
         "kind": "collectives",
         "device": args.device,

@@ -1,13 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""One layer of BERT, GPT-2 and T5 in plain torch, as transformers writes them with eager attention.
+"""One layer of BERT, GPT-2 and T5 in plain PyTorch, as in transformers with eager attention.
 
-Attention is a product, a softmax and a product, each a kernel of its own, as in 2022: so the figures stand
-beside those that were published then. Dropout is on, as in a layer that was just made. Each layer takes and
-gives [batch, seq, hidden].
+Attention is a matrix product, a softmax and a matrix product, each a separate kernel, as in 2022. Results can
+therefore be compared with those published then. Dropout is on, which is the default of a new layer. The input
+and the output of each layer are [batch, seq, hidden].
 """
 
 import math
+from typing import Optional
 
 import torch
 from torch import nn
@@ -16,20 +17,20 @@ from torch.nn import functional
 DROPOUT = 0.1
 
 
-def heads(x, count):
+def heads(x: torch.Tensor, count: int) -> torch.Tensor:
     """[batch, seq, hidden] -> [batch, count, seq, hidden / count]."""
     return x.view(x.shape[0], x.shape[1], count, -1).transpose(1, 2)
 
 
-def merged(x):
-    """The reverse of heads()."""
+def merged(x: torch.Tensor) -> torch.Tensor:
+    """[batch, count, seq, hidden / count] -> [batch, seq, hidden]; the reverse of heads()."""
     return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
 
 
 class BertAttention(nn.Module):
     """Attention with its output, residual and norm."""
 
-    def __init__(self, hidden, count):
+    def __init__(self, hidden: int, count: int) -> None:
         super().__init__()
         self.count = count
         self.query, self.key, self.value = (nn.Linear(hidden, hidden) for _ in range(3))
@@ -37,7 +38,7 @@ class BertAttention(nn.Module):
         self.norm = nn.LayerNorm(hidden, eps=1e-12)
         self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the module."""
         query, key, value = (heads(part(x), self.count) for part in (self.query, self.key, self.value))
         scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
@@ -48,11 +49,11 @@ class BertAttention(nn.Module):
 class BertIntermediate(nn.Module):
     """First half of the feed-forward: [batch, seq, hidden] -> [batch, seq, 4 x hidden]."""
 
-    def __init__(self, hidden):
+    def __init__(self, hidden: int) -> None:
         super().__init__()
         self.dense = nn.Linear(hidden, 4 * hidden)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the class."""
         return functional.gelu(self.dense(x))
 
@@ -60,38 +61,38 @@ class BertIntermediate(nn.Module):
 class BertOutput(nn.Module):
     """Second half of the feed-forward, with residual and norm."""
 
-    def __init__(self, hidden):
+    def __init__(self, hidden: int) -> None:
         super().__init__()
         self.dense = nn.Linear(4 * hidden, hidden)
         self.norm = nn.LayerNorm(hidden, eps=1e-12)
         self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, wide, x):
-        """`wide` is BertIntermediate's output, `x` its input."""
+    def forward(self, wide: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+        """`wide` is the output of BertIntermediate, `x` its input."""
         return self.norm(self.dropout(self.dense(wide)) + x)
 
 
 class BertLayer(nn.Module):
-    """A layer of BERT: attention, then feed-forward, each normed behind."""
+    """A layer of BERT: attention, then feed-forward, each with a norm at its end."""
 
-    def __init__(self, hidden, count):
+    def __init__(self, hidden: int, count: int) -> None:
         super().__init__()
         self.attention = BertAttention(hidden, count)
         self.intermediate = BertIntermediate(hidden)
         self.output = BertOutput(hidden)
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the module."""
         x = self.attention(x)
         return self.output(self.intermediate(x), x)
 
 
 class Gpt2Layer(nn.Module):
-    """A block of GPT-2: causal attention, then feed-forward, each normed before; GELU written out."""
+    """A block of GPT-2: causal attention, then feed-forward, each with its norm first; GELU as a formula."""
 
     POSITIONS = 1024
 
-    def __init__(self, hidden, count):
+    def __init__(self, hidden: int, count: int) -> None:
         super().__init__()
         self.count = count
         self.before, self.between = nn.LayerNorm(hidden), nn.LayerNorm(hidden)
@@ -102,8 +103,8 @@ class Gpt2Layer(nn.Module):
         causal = torch.ones(self.POSITIONS, self.POSITIONS, dtype=torch.bool).tril()
         self.register_buffer("causal", causal, persistent=False)
 
-    def attend(self, x):
-        """Causal self-attention of the normed input."""
+    def attend(self, x: torch.Tensor) -> torch.Tensor:
+        """Return the causal self-attention of the normalized input."""
         query, key, value = (heads(part, self.count) for part in self.qkv(x).chunk(3, dim=-1))
         scores = query @ key.transpose(-1, -2) / math.sqrt(query.shape[-1])
         seq = x.shape[1]
@@ -112,7 +113,7 @@ class Gpt2Layer(nn.Module):
         context = merged(self.dropout(functional.softmax(scores, dim=-1)) @ value)
         return self.dropout(self.projection(context))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the module."""
         x = self.attend(self.before(x)) + x
         wide = self.up(self.between(x))
@@ -121,36 +122,36 @@ class Gpt2Layer(nn.Module):
 
 
 class T5Norm(nn.Module):
-    """Root mean square norm, its mean in fp32, without bias."""
+    """Root mean square norm without bias; the mean is computed in fp32."""
 
-    def __init__(self, hidden):
+    def __init__(self, hidden: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(hidden))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """See the module."""
         variance = x.to(torch.float32).pow(2).mean(-1, keepdim=True)
         return self.weight * (x * torch.rsqrt(variance + 1e-6)).to(self.weight.dtype)
 
 
 class T5Attention(nn.Module):
-    """Attention on itself or on an encoder's states: norm before, residual behind, no scale, no biases."""
+    """Attention on itself or on the states of an encoder: norm first, residual last, no scale, no biases."""
 
-    def __init__(self, hidden, count):
+    def __init__(self, hidden: int, count: int) -> None:
         super().__init__()
         self.count = count
         self.norm = T5Norm(hidden)
         self.query, self.key, self.value, self.out = (nn.Linear(hidden, hidden, bias=False) for _ in range(4))
         self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, x, states=None):
-        """`states`: the encoder's, or None for attention on itself."""
+    def forward(self, x: torch.Tensor, states: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """`states`: those of the encoder, or None for self-attention."""
         normed = self.norm(x)
         source = normed if states is None else states
         query = heads(self.query(normed), self.count)
         key, value = heads(self.key(source), self.count), heads(self.value(source), self.count)
         scores = query @ key.transpose(3, 2)
-        # Only a stack's first layer learns a bias by position; the others add what they are given.
+        # Only the first layer of a stack learns a position bias; other layers add the bias that they receive.
         scores = scores + torch.zeros(
             1, self.count, *scores.shape[2:], dtype=scores.dtype, device=scores.device
         )
@@ -159,9 +160,9 @@ class T5Attention(nn.Module):
 
 
 class T5Layer(nn.Module):
-    """A block of T5's encoder, or with `cross` of its decoder: attention on the encoder's states too."""
+    """A block of the T5 encoder or, with `cross`, of the decoder: with attention on encoder states too."""
 
-    def __init__(self, hidden, count, cross=False):
+    def __init__(self, hidden: int, count: int, cross: bool = False) -> None:
         super().__init__()
         self.attention = T5Attention(hidden, count)
         self.cross = T5Attention(hidden, count) if cross else None
@@ -170,8 +171,8 @@ class T5Layer(nn.Module):
         self.down = nn.Linear(4 * hidden, hidden, bias=False)
         self.dropout = nn.Dropout(DROPOUT)
 
-    def forward(self, x, states=None):
-        """See the module; `states` for a decoder."""
+    def forward(self, x: torch.Tensor, states: Optional[torch.Tensor] = None) -> torch.Tensor:
+        """See the module; `states` is for a decoder."""
         x = self.attention(x)
         if self.cross is not None:
             x = self.cross(x, states)
@@ -179,8 +180,8 @@ class T5Layer(nn.Module):
         return finite(x + self.dropout(self.down(wide)))
 
 
-def finite(x):
-    """T5's guard against the overflow of fp16; other dtypes pass."""
+def finite(x: torch.Tensor) -> torch.Tensor:
+    """Clamp fp16 values that overflow, as T5 does; return other dtypes unchanged."""
     if x.dtype != torch.float16:
         return x
     top = torch.finfo(x.dtype).max

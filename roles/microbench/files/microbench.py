@@ -1,19 +1,19 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What one device computes: products of matrices, a vector times a number, layers of BERT, GPT-2 and T5.
+"""Measure the speed of one device: matrix products, a vector times a number, layers of BERT, GPT-2 and T5.
 
     python3 microbench.py --out DIR          writes DIR/compute.json, prints a line per measurement
 
-Needs torch and nothing else. Shapes, counts of operations and timer are those of mli/transformers-benchmarks
-(micro_bench.ipynb at 3370b2b), so that the figures stand beside its table:
+Requires only PyTorch. Shapes, numbers of operations and timer are those of mli/transformers-benchmarks
+(micro_bench.ipynb at 3370b2b), so that the results can be compared with its table:
 
-- matmul: a @ b of two n x n, 2 n^3 operations; fp32 may use TF32, as in the containers that table was made in
+- matmul: a @ b of two n x n matrices, 2 n^3 operations; fp32 can use TF32, as in the containers of that table
 - vector: a * 1.2 of n fp32 numbers, n operations and 8 n bytes
 - layers: feed-forward 16 b s h^2, attention 4 b h s^2 + 8 b s h^2 (T5's decoder: twice); forward and backward
-  together count three times the forward. Biases, softmax, norms count nothing.
+  together are three times the forward pass. Biases, softmax and norms are not counted.
 - timer: the median of torch.utils.benchmark's blocked_autorange
 
-A shape that does not fit into the memory is noted and left out.
+A shape that does not fit in memory gets no result, only the reason.
 """
 
 import argparse
@@ -22,6 +22,7 @@ import os
 import platform
 import socket
 import sys
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 from torch.utils import benchmark
@@ -34,7 +35,10 @@ SCHEMA = 1
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 TERA = 1e12
 
-SIZES = {
+# (name, variant, shape, operations, bytes, statement, variables of the statement)
+Point = Tuple[str, str, Dict[str, int], int, Optional[int], str, Dict[str, Any]]
+
+SIZES: Dict[str, Dict[str, Any]] = {
     "full": {
         "matmul": [128, 512, 2048, 8192],
         "vector": [1 << 16, 1 << 18, 1 << 20, 1 << 22],
@@ -45,7 +49,7 @@ SIZES = {
         "t5": ([512], [2, 4, 8, 16, 32, 64, 128]),
         "parts": (64, 128),
     },
-    # For a CPU, and to see that all of it runs.
+    # For CPUs, and to check that everything runs.
     "tiny": {
         "matmul": [64, 256],
         "vector": [1 << 12, 1 << 16],
@@ -59,17 +63,17 @@ SIZES = {
 }
 
 
-def arguments(argv):
-    """The command line."""
+def arguments(argv: List[str]) -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--out", required=True, help="directory for compute.json")
     parser.add_argument("--device", choices=["auto", "cpu", "gpu"], default="auto")
     parser.add_argument("--size", choices=["auto", *SIZES], default="auto", help="auto: full on a GPU")
     parser.add_argument(
-        "--dtype", choices=["auto", *DTYPES], default="auto", help="of the layers; auto: fp16 on a GPU"
+        "--dtype", choices=["auto", *DTYPES], default="auto", help="dtype of the layers; auto: fp16 on a GPU"
     )
-    parser.add_argument("--seconds", type=float, default=3.0, help="that a shape is measured for at least")
-    parser.add_argument("--only", default="", help="names of benchmarks, with commas between")
+    parser.add_argument("--seconds", type=float, default=3.0, help="minimum time to measure a shape")
+    parser.add_argument("--only", default="", help="names of benchmarks, separated by commas")
     args = parser.parse_args(argv)
     if args.device == "auto":
         args.device = "gpu" if torch.cuda.is_available() else "cpu"
@@ -80,36 +84,44 @@ def arguments(argv):
     return args
 
 
-def matmul(size, device, _):
-    """(name, variant, shape, operations, bytes, statement, its names) of each product."""
+def matmul(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
+    """Yield the points of the matrix products."""
     for n in size["matmul"]:
         for variant in ("fp32", "fp16", "bf16"):
             if device.type == "cpu" and variant == "fp16":
-                continue  # no kernel worth the name: minutes for one product
+                continue  # no optimized kernel: one product takes minutes
             dtype = DTYPES[variant]
             a, b = (torch.randn(n, n, dtype=dtype, device=device) for _ in range(2))
             yield "matmul", variant, {"n": n}, 2 * n**3, None, "a @ b", {"a": a, "b": b}
 
 
-def vector(size, device, _):
-    """As matmul(), of each vector."""
+def vector(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
+    """Yield the points of the vectors."""
     for n in size["vector"]:
         a = torch.randn(n, device=device)
         yield "vector", "fp32", {"n": n}, n, 8 * n, "a * 1.2", {"a": a}
 
 
-def feed_forward(b, s, h):
-    """Operations of the two dense layers of b samples of s tokens with hidden size h."""
+def feed_forward(b: int, s: int, h: int) -> int:
+    """Return the operations of the two dense layers, for b samples of s tokens with hidden size h."""
     return 16 * b * s * h * h
 
 
-def attention(b, s, h):
-    """Operations of an attention, with query, key, value and output."""
+def attention(b: int, s: int, h: int) -> int:
+    """Return the operations of an attention, with query, key, value and output."""
     return 4 * b * h * s * s + 8 * b * s * h * h
 
 
-def sweep(name, layer, hidden, shapes, device, dtype, cross=False):
-    """As matmul(), of a layer's forward, and of forward and backward, over lengths and batches."""
+def sweep(
+    name: str,
+    layer: torch.nn.Module,
+    hidden: int,
+    shapes: Tuple[Sequence[int], Sequence[int]],
+    device: torch.device,
+    dtype: torch.dtype,
+    cross: bool = False,
+) -> Iterator[Point]:
+    """Yield the points of a layer for all lengths and batches: forward alone, and forward and backward."""
     call = "layer(x, x)" if cross else "layer(x)"
     lengths, batches = shapes
     for s in lengths:
@@ -121,8 +133,8 @@ def sweep(name, layer, hidden, shapes, device, dtype, cross=False):
             yield name, "forward_backward", shape, 3 * forward, None, call + ".sum().backward()", names
 
 
-def bert(size, device, dtype):
-    """As matmul(), of BERT's layer and, at one shape, of its parts."""
+def bert(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -> Iterator[Point]:
+    """Yield the points of BERT's layer and, for one shape, of its parts."""
     hidden = size["hidden"]
     layer = BertLayer(hidden, size["heads"]).to(device, dtype)
     yield from sweep("bert", layer, hidden, size["bert"], device, dtype)
@@ -136,38 +148,41 @@ def bert(size, device, dtype):
     yield "bert_part", "attention", shape, attention(b, s, hidden), None, "layer.attention(x)", names
 
 
-def gpt2(size, device, dtype):
-    """As matmul(), of GPT-2's layer."""
+def gpt2(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -> Iterator[Point]:
+    """Return the points of GPT-2's layer."""
     layer = Gpt2Layer(size["hidden"], size["heads"]).to(device, dtype)
     return sweep("gpt2", layer, size["hidden"], size["gpt2"], device, dtype)
 
 
-def t5_encoder(size, device, dtype):
-    """As matmul(), of T5's encoder layer."""
+def t5_encoder(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -> Iterator[Point]:
+    """Return the points of T5's encoder layer."""
     layer = T5Layer(size["hidden"], size["heads"]).to(device, dtype)
     return sweep("t5_encoder", layer, size["hidden"], size["t5"], device, dtype)
 
 
-def t5_decoder(size, device, dtype):
-    """As matmul(), of T5's decoder layer."""
+def t5_decoder(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -> Iterator[Point]:
+    """Return the points of T5's decoder layer."""
     layer = T5Layer(size["hidden"], size["heads"], cross=True).to(device, dtype)
     return sweep("t5_decoder", layer, size["hidden"], size["t5"], device, dtype, cross=True)
 
 
-BENCHMARKS = {each.__name__: each for each in (matmul, vector, bert, gpt2, t5_encoder, t5_decoder)}
+BENCHMARKS: Dict[str, Callable[[Dict[str, Any], torch.device, torch.dtype], Iterator[Point]]] = {
+    each.__name__: each for each in (matmul, vector, bert, gpt2, t5_encoder, t5_decoder)
+}
 
 
-def median(statement, names, seconds):
-    """Median seconds of a statement, or None where the memory does not hold it."""
+def median(statement: str, names: Dict[str, Any], seconds: float) -> Optional[float]:
+    """Return the median seconds of a statement, or None if it does not fit in memory."""
     timer = benchmark.Timer(statement, globals=names, num_threads=torch.get_num_threads())
     try:
-        return timer.blocked_autorange(min_run_time=seconds).median
+        result: float = timer.blocked_autorange(min_run_time=seconds).median
+        return result
     except torch.cuda.OutOfMemoryError:
         return None
 
 
-def measure(args, device):
-    """Every measurement as a dict, in the order of BENCHMARKS."""
+def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str, Any]]:
+    """Yield every measurement as a dict, in the order of the names in --only or in BENCHMARKS."""
     wanted = args.only.split(",") if args.only else list(BENCHMARKS)
     unknown = [name for name in wanted if name not in BENCHMARKS]
     if unknown:
@@ -178,7 +193,7 @@ def measure(args, device):
             try:
                 point = next(points, None)
             except torch.cuda.OutOfMemoryError:
-                break  # not even the input fits; what comes after is larger
+                break  # the input itself does not fit, and the following shapes are larger
             if point is None:
                 break
             name, variant, shape, operations, moved, statement, names = point
@@ -196,15 +211,15 @@ def measure(args, device):
             }
 
 
-def line(row):
-    """One measurement as text."""
+def line(row: Dict[str, Any]) -> str:
+    """Return one measurement as text."""
     shape = " ".join("%s=%s" % pair for pair in row["shape"].items())
     figure = "%.3f TFLOP/s" % row["tflops"] if row["seconds"] else row["reason"]
     return "MICROBENCH %s %s %s: %s" % (row["benchmark"], row["variant"], shape, figure)
 
 
-def about(args, device):
-    """What was measured with: device, software, settings."""
+def about(args: argparse.Namespace, device: torch.device) -> Dict[str, Any]:
+    """Return the device, software and settings of the measurement."""
     gpu = device.type == "cuda"
     return {
         "host": socket.gethostname(),
@@ -223,8 +238,8 @@ def about(args, device):
     }
 
 
-def processor():
-    """The CPU's own name, or the machine's kind."""
+def processor() -> str:
+    """Return the name of the CPU, or the type of the machine if the CPU has no name."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as stream:
             names = [text.split(":", 1)[1].strip() for text in stream if text.startswith("model name")]
@@ -233,14 +248,14 @@ def processor():
     return (names + [platform.machine()])[0]
 
 
-def main(argv):
-    """Measure and write compute.json, last and whole."""
+def main(argv: List[str]) -> None:
+    """Measure, then write compute.json in one piece."""
     args = arguments(argv)
     device = torch.device("cuda" if args.device == "gpu" else "cpu")
     torch.set_float32_matmul_precision("high")  # TF32, where the device has it
     torch.manual_seed(2020)
     os.makedirs(args.out, exist_ok=True)
-    result = dict(schema=SCHEMA, kind="compute", **about(args, device))
+    result: Dict[str, Any] = dict(schema=SCHEMA, kind="compute", **about(args, device))
     print(
         "MICROBENCH device=%s name='%s' torch=%s" % (args.device, result["name"], result["torch"]), flush=True
     )

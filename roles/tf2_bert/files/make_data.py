@@ -1,13 +1,17 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Make or check the data set of a BERT pretraining: text, vocabulary, tfrecord files, model configurations.
+"""Generate or check a data set for BERT pretraining: text, vocabulary, TFRecord files, model configurations.
 
-    python3 make_data.py '<JSON of Job>'       prints {"changed": bool, "manifest": {...}}
+    python3 make_data.py '<JSON of the job>'       prints {"changed": bool, "manifest": {...}}
 
-The text goes through tf-models-official's own create_pretraining_data.py. Without a text of the user's one is
-made here: an invented language with a Zipf-like word frequency, the same on every machine for the same seed.
-manifest.json is written last; a directory whose manifest fits the job is complete and left as it is.
-Exit status 3: refused, the reason on standard error. Standard library only, Python 3.6 or newer.
+create_pretraining_data.py of tf-models-official converts the text to TFRecord files. Without a text from the
+user, a text is generated: an invented language whose word frequencies follow Zipf's law. The same seed gives
+the same text on every machine. manifest.json is written last; a directory whose manifest fits the job is
+complete and is not changed.
+
+Exit status 3: the request was refused; the reason is on standard error.
+
+Requires Python 3.6 or later; standard library only.
 """
 
 import fcntl
@@ -19,31 +23,32 @@ import random
 import shutil
 import subprocess
 import sys
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set
 
 SCHEMA = 1
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-LEXICON = 2000  # different words of the invented language
-WHOLE = 900  # of them, the most frequent, in the vocabulary as whole words; the others are spelled
+LEXICON = 2000  # number of different words of the invented language
+WHOLE = 900  # so many of the most frequent words are in the vocabulary; other words are split into letters
 
 
 class RefusedError(ValueError):
-    """The data set cannot be made or used as asked; the message says why."""
+    """The data set cannot be generated or used as requested; the message says why."""
 
 
-def draw(rng, items):
-    """One item; rng.random() alone is promised to give the same numbers on every Python."""
+def draw(rng: random.Random, items: Sequence[str]) -> str:
+    """Return a random item; only rng.random() is guaranteed to return the same numbers with every Python."""
     return items[int(rng.random() * len(items))]
 
 
-def lexicon(seed):
-    """LEXICON different invented words, most frequent (and on the whole shortest) first."""
+def lexicon(seed: int) -> List[str]:
+    """Return LEXICON different invented words; the most frequent (and mostly shortest) words come first."""
     rng = random.Random(seed)
     onsets = ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "st", "tr", "kl", "sh"]
     nuclei = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
     codas = ["", "", "", "n", "r", "s", "l", "m"]
-    words = []
-    seen = set()
+    words: List[str] = []
+    seen: Set[str] = set()
     while len(words) < LEXICON:
         syllables = 1 + len(words) // 400 if rng.random() < 0.7 else 2
         word = "".join(draw(rng, onsets) + draw(rng, nuclei) + draw(rng, codas) for _ in range(syllables))
@@ -53,31 +58,31 @@ def lexicon(seed):
     return words
 
 
-def vocabulary(seed):
-    """Lines of the vocabulary file: the special tokens, letters, letters within a word, whole words."""
+def vocabulary(seed: int) -> List[str]:
+    """Return the lines of the vocabulary file: special tokens, letters, inner letters, whole words."""
     return SPECIAL + list(LETTERS) + ["##" + letter for letter in LETTERS] + lexicon(seed)[:WHOLE]
 
 
-def documents(seed, count):
+def documents(seed: int, count: int) -> Iterator[List[str]]:
     """Yield `count` documents, each a list of sentences (str)."""
     words = lexicon(seed)
     rng = random.Random(seed + 1)
     for _ in range(count):
         sentences = []
         for _ in range(6 + int(rng.random() * 14)):
-            # Log-uniform rank: the frequency of a word falls as 1/rank.
+            # A log-uniform rank: the frequency of a word is proportional to 1/rank.
             picked = [words[int(len(words) ** rng.random()) - 1] for _ in range(5 + int(rng.random() * 20))]
             sentences.append(" ".join(picked).capitalize() + " .")
         yield sentences
 
 
-def corpus(seed, count):
-    """The text in BERT's input format: a sentence a line, a blank line between documents."""
+def corpus(seed: int, count: int) -> str:
+    """Return the text in BERT's input format: one sentence per line, a blank line between documents."""
     return "\n\n".join("\n".join(document) for document in documents(seed, count)) + "\n"
 
 
-def sha256(path):
-    """Hex digest of a file."""
+def sha256(path: str) -> str:
+    """Return the SHA-256 checksum of a file, in hexadecimal."""
     digest = hashlib.sha256()
     with open(path, "rb") as stream:
         for block in iter(lambda: stream.read(1 << 20), b""):
@@ -85,9 +90,9 @@ def sha256(path):
     return digest.hexdigest()
 
 
-def expand(patterns, what):
-    """Sorted files of a list of paths and glob patterns; refuses a pattern that fits no file."""
-    files = []
+def expand(patterns: Sequence[str], what: str) -> List[str]:
+    """Return the files that paths and glob patterns match; raise RefusedError if one matches no file."""
+    files: List[str] = []
     for pattern in patterns:
         found = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
         if not found:
@@ -96,20 +101,20 @@ def expand(patterns, what):
     return files
 
 
-def stamp(path):
-    """What tells that a file given by the user is the same still, without reading it: size and time."""
+def stamp(path: str) -> Dict[str, Any]:
+    """Return size and time of a file from the user: they show that it is unchanged, without reading it."""
     status = os.stat(path)
     return {"path": path, "bytes": status.st_size, "modified": status.st_mtime_ns}
 
 
-def vocabulary_size(path):
-    """Number of lines of a vocabulary file."""
+def vocabulary_size(path: str) -> int:
+    """Return the number of lines of a vocabulary file."""
     with open(path, encoding="utf-8") as stream:
         return sum(1 for _ in stream)
 
 
-def parameters(job):
-    """Everything that decides what the data are, apart from the number of files."""
+def parameters(job: Dict[str, Any]) -> Dict[str, Any]:
+    """Return all parameters that determine the content of the data, except the number of files."""
     given = {key: job[key] for key in ("seq_length", "predictions", "seed", "documents", "dupe_factor")}
     given["schema"] = SCHEMA
     given["configs"] = job["configs"]
@@ -119,12 +124,12 @@ def parameters(job):
     return given
 
 
-def complete(job, wanted):
-    """The manifest of a finished data set that fits the job, or None."""
+def complete(job: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return the manifest if the data set is complete and fits the job, otherwise None."""
     try:
         with open(os.path.join(job["data"], "manifest.json"), encoding="utf-8") as stream:
-            manifest = json.load(stream)
-        # Finished files of the user's own are as many as they are; fewer than nodes were refused before.
+            manifest: Dict[str, Any] = json.load(stream)
+        # TFRecord files from the user can be any number; prepare() has refused fewer files than nodes.
         if manifest["parameters"] != wanted or (
             not job["tfrecords"] and len(manifest["tfrecords"]) < job["files"]
         ):
@@ -133,18 +138,20 @@ def complete(job, wanted):
             if os.path.getsize(os.path.join(job["data"], entry["path"])) != entry["bytes"]:
                 return None
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # nothing there, or not ours: it is made anew
+        return None  # no manifest, or not one of ours: generate the data again
     return manifest
 
 
-def write(path, text):
+def write(path: str, text: str) -> None:
     """Write a text file."""
     with open(path, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 
 
-def run_create_pretraining_data(job, text_files, vocab, outputs):
-    """Run the official script; raises RefusedError with its last lines where it fails."""
+def run_create_pretraining_data(
+    job: Dict[str, Any], text_files: List[str], vocab: str, outputs: List[str]
+) -> None:
+    """Run the official script; raise RefusedError with its last lines if it fails."""
     environ = dict(os.environ, PYTHONPATH=job["pythonpath"], PYTHONNOUSERSITE="1", CUDA_VISIBLE_DEVICES="")
     command = [
         job["python"],
@@ -167,10 +174,11 @@ def run_create_pretraining_data(job, text_files, vocab, outputs):
         )
 
 
-def model_configs(configs, tokens):
-    """The configurations, each with at least `tokens` vocabulary entries.
+def model_configs(configs: Dict[str, Dict[str, Any]], tokens: int) -> Dict[str, Dict[str, Any]]:
+    """Return the model configurations, each with at least `tokens` vocabulary entries.
 
-    Our own `tiny` grows with the vocabulary. The size of any other is part of what is measured.
+    The vocabulary of our own model `tiny` grows as needed. Other models keep their size, because it is part
+    of what is measured.
     """
     result = {}
     for name, config in configs.items():
@@ -186,16 +194,17 @@ def model_configs(configs, tokens):
     return result
 
 
-def entry(path, base):
-    """Manifest entry of a file; its path relative to `base` where it lies below."""
+def entry(path: str, base: str) -> Dict[str, Any]:
+    """Return the manifest entry of a file; its path is relative to `base` if the file is below it."""
     shown = os.path.relpath(path, base) if path.startswith(base + os.sep) else path
     return {"path": shown, "bytes": os.path.getsize(path), "sha256": sha256(path)}
 
 
-def identity(manifest):
-    """Digest that is the same on two nodes with the same data.
+def identity(manifest: Dict[str, Any]) -> str:
+    """Return a checksum that is the same on two nodes with the same data.
 
-    The bytes of generated tfrecord files are left out: protocol buffers do not promise the order of a map.
+    It leaves out the content of generated TFRecord files: protocol buffers do not guarantee the order of a
+    map.
     """
     own = bool(manifest["parameters"]["tfrecords"])
     facts = {
@@ -209,8 +218,8 @@ def identity(manifest):
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def build(job, wanted, into):
-    """Make the data set in the empty directory `into`; returns its manifest."""
+def build(job: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[str, Any]:
+    """Generate the data set in the empty directory `into`; return its manifest."""
     made = []
     vocab = os.path.join(into, "vocab.txt")
     if job["vocab_file"]:
@@ -253,10 +262,10 @@ def build(job, wanted, into):
     return manifest
 
 
-def prepare(job):
-    """Make the data set unless it is complete; returns {"changed": bool, "manifest": dict}.
+def prepare(job: Dict[str, Any]) -> Dict[str, Any]:
+    """Generate the data set unless it is complete; return {"changed": bool, "manifest": dict}.
 
-    Raises RefusedError and OSError. With job["check"] nothing is written.
+    Raises RefusedError and OSError. Writes nothing if job["check"] is true.
     """
     wanted = parameters(job)
     if job["tfrecords"] and len(wanted["tfrecords"]) < job["nodes"]:
@@ -269,14 +278,14 @@ def prepare(job):
         return {"changed": not manifest, "manifest": manifest or {}}
     data = job["data"]
     os.makedirs(os.path.dirname(data), exist_ok=True)
-    # Several logical nodes share a directory: the first makes the data, the others find them made.
+    # Simulated nodes share a directory: the first one generates the data, the others use them.
     with open(data + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         manifest = complete(job, wanted)
         if manifest:
             return {"changed": False, "manifest": manifest}
         new = data + ".new"
-        shutil.rmtree(new, ignore_errors=True)  # of an interrupted run, or not there
+        shutil.rmtree(new, ignore_errors=True)  # left by an interrupted run, or absent
         os.mkdir(new)
         manifest = build(job, wanted, new)
         write(os.path.join(new, "manifest.json"), json.dumps(manifest, indent=1, sort_keys=True) + "\n")
@@ -286,8 +295,8 @@ def prepare(job):
     return {"changed": True, "manifest": manifest}
 
 
-def main():
-    """Read the job from the first argument, print the outcome."""
+def main() -> int:
+    """Read the job from the first argument and print the result."""
     try:
         print(json.dumps(prepare(json.loads(sys.argv[1]))))
     except RefusedError as exc:

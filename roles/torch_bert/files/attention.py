@@ -1,18 +1,23 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Attention: torch's own (SDPA), or one kernel a head for short sequences (Triton).
+"""Attention: PyTorch's own (SDPA), or a Triton kernel that computes one head of a short sequence.
 
-Both take qkv [batch, seq, 3 x hidden], lengths int32 [batch] (tokens that are no padding; None: all are), two
-int32 keys, the number of heads and the dropout probability, and give back [batch, seq, hidden].
+Both functions take qkv [batch, seq, 3 x hidden], lengths int32 [batch] (number of tokens that are not
+padding; None: no sample is padded), two int32 keys, the number of heads and the dropout probability. Both
+return [batch, seq, hidden].
 """
+
+from typing import Optional, Type
 
 import torch
 import torch.nn.functional as functional
-from model import Layer, split_heads
+from model import Attention, Layer, split_heads
 
 
-def sdpa(qkv, lengths, keys, heads, probability):
-    """torch's scaled_dot_product_attention, which chooses among flash, memory-efficient, cuDNN and plain."""
+def sdpa(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
+    """Call scaled_dot_product_attention, which selects flash, memory-efficient, cuDNN or plain attention."""
     query, key, value = split_heads(qkv, heads)
     mask = None
     if lengths is not None:
@@ -23,8 +28,11 @@ def sdpa(qkv, lengths, keys, heads, probability):
     return context.transpose(1, 2).reshape(qkv.shape[0], qkv.shape[1], -1)
 
 
-def choose(name, device, dtype, seq, head):
-    """The function for a name: sdpa, short, or auto (short where it runs: GPU, 16 bits, up to 128 tokens)."""
+def choose(name: str, device: str, dtype: torch.dtype, seq: int, head: int) -> Attention:
+    """Return the function for a name: sdpa, short or auto.
+
+    auto is short where that is supported (GPU, 16-bit dtype, up to 128 tokens), otherwise sdpa.
+    """
     fits = (
         device == "gpu"
         and dtype in (torch.bfloat16, torch.float16)
@@ -35,18 +43,21 @@ def choose(name, device, dtype, seq, head):
         return sdpa
     if not fits:
         raise ValueError("attention=short needs a GPU, bf16 or fp16, and a power of two up to 128 tokens")
-    from short_attention import attend  # needs Triton, which a CPU's torch lacks
+    from short_attention import attend  # needs Triton, which PyTorch for CPUs does not include
 
     return attend
 
 
-# Tokens of a micro-step from which on a fused layer's time is the device's, not that of the processor which
-# starts its kernels (H200: 32,768 are faster fused, 8,192 are faster compiled).
+# With at least this many tokens per micro-step, the GPU limits the speed of a fused layer. With fewer, the
+# CPU that launches the kernels does (H200: fused is faster with 32,768 tokens, compiled with 8,192).
 FUSED_FROM = 24576
 
 
-def layer(name, attend, tokens):
-    """The kind of layer for a name: plain, fused, or auto (fused where it runs and has enough to do)."""
+def layer(name: str, attend: Attention, tokens: int) -> Type[Layer]:
+    """Return the class of layer for a name: plain, fused or auto.
+
+    auto is fused where that is supported and a micro-step has at least FUSED_FROM tokens, otherwise plain.
+    """
     fits = attend is not sdpa
     if name == "plain" or (name == "auto" and not (fits and tokens >= FUSED_FROM)):
         return Layer

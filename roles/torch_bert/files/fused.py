@@ -1,10 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A layer forward and backward by hand: the library's matrix products, and kernels of ours for the rest.
+"""A layer whose forward and backward pass are written by hand.
 
-The two gradients that meet at a residual are added by the product that makes the second, which saves a pass
-over both; torch's compiler adds them in a kernel of its own.
+Matrix products use the library's kernels, everything else uses fused_kernels.py. At a residual connection two
+gradients are added: the matrix product that computes the second one adds it to the first, which saves reading
+and writing both once more. torch.compile adds them in a separate kernel.
 """
+
+from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as functional
@@ -14,8 +17,8 @@ from short_attention import backward as attention_backward
 from short_attention import forward as attention_forward
 
 
-def _of_weight(slope, x, weight):
-    """Gradient of a product's weight [outputs, inputs] from slope [rows, outputs] and x [rows, inputs]."""
+def _of_weight(slope: torch.Tensor, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Return the gradient of a weight [outputs, inputs] from slope [rows, outputs] and x [rows, inputs]."""
     if weight.dtype == torch.float32:
         return torch.mm(slope.t(), x, out_dtype=torch.float32)
     return slope.t() @ x
@@ -25,8 +28,16 @@ class _Passes(torch.autograd.Function):
     """Layer.forward of model.py, and its gradients."""
 
     @staticmethod
-    def forward(ctx, x, lengths, keys, heads, probability, *parts):
-        """x [batch, seq, hidden] contiguous -> same; `parts` as FusedLayer.parts gives them."""
+    def forward(
+        ctx: Any,
+        x: torch.Tensor,
+        lengths: Optional[torch.Tensor],
+        keys: torch.Tensor,
+        heads: int,
+        probability: float,
+        *parts: torch.Tensor,
+    ) -> torch.Tensor:
+        """x [batch, seq, hidden], contiguous -> same; `parts` is what FusedLayer.parts returns."""
         (qkv_weight, qkv_bias, context_weight, context_bias, up_weight, up_bias, down_weight, down_bias,
          norm_weight, norm_bias, last_weight, last_bias) = parts  # fmt: skip
         narrow = [part.to(x.dtype) for part in (qkv_weight, context_weight, up_weight, down_weight)]
@@ -47,8 +58,8 @@ class _Passes(torch.autograd.Function):
         return out.view_as(x)
 
     @staticmethod
-    def backward(ctx, grad):
-        """Gradients of x and of the parts."""
+    def backward(ctx: Any, grad: torch.Tensor) -> Tuple[Any, ...]:
+        """Return the gradients of x and of the parts."""
         tensors = iter(ctx.saved_tensors)
         saved, narrow, normed, last, parts = ([next(tensors) for _ in range(n)] for n in ctx.counts)
         rows, keys, qkv, context, middle, wide, active = saved
@@ -72,7 +83,7 @@ class _Passes(torch.autograd.Function):
         to_qkv_bias = to_qkv.sum(0, dtype=torch.float32)
         to_qkv_weight = _of_weight(to_qkv, rows, parts[0])
         total.addmm_(to_qkv, qkv_weight)
-        slopes = (
+        slopes: Any = (
             to_qkv_weight, to_qkv_bias, to_context_weight, to_context_bias, to_up_weight, to_up_bias,
             to_down_weight, to_down_bias, to_norm_weight, to_norm_bias, to_last_weight, to_last_bias,
         )  # fmt: skip
@@ -81,17 +92,17 @@ class _Passes(torch.autograd.Function):
 
 
 class FusedLayer(Layer):
-    """A Layer of model.py by hand; its attention is short_attention.py's."""
+    """Layer of model.py, written by hand; it uses the attention of short_attention.py."""
 
-    def parts(self):
-        """The parameters: weight and bias of the four products, then of both norms."""
+    def parts(self) -> List[torch.Tensor]:
+        """Return the parameters: weight and bias of the four matrix products, then of both norms."""
         parts = (self.qkv, self.projection, self.up, self.down, self.attention_norm, self.output_norm)
         return [parameter for part in parts for parameter in (part.weight, part.bias)]
 
-    def compile(self, **options):
-        """Nothing is left to a compiler."""
+    def compile(self, **options: Any) -> None:
+        """Do nothing: there is nothing left for torch.compile to improve."""
 
-    def forward(self, x, lengths, keys):
+    def forward(self, x: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor) -> torch.Tensor:
         """See Layer."""
         probability = self.probability if self.training else 0.0
         x, keys = x.contiguous(), keys.contiguous()

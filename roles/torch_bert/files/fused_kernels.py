@@ -1,27 +1,34 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What lies between a layer's matrix products, a kernel each way: GELU; dropout, residual and layer norm.
+"""Triton kernels for a layer's work between matrix products: GELU; dropout, residual and layer norm.
 
-A product's bias is added here, and the gradients of biases and norms, sums over all rows, are made where the
-values are at hand: a kernel of their own for each would read again what the one before it has just written.
-Contiguous tensors [rows, width] of 16 bits, sums in fp32.
+There is one kernel per direction for each. The bias of a matrix product is added here. The gradients of
+biases and norms, which are sums over all rows, are computed here as well, because the values are already
+loaded: separate kernels would read again what the previous kernel has just written. Tensors are contiguous,
+16-bit, [rows, width]; sums are fp32.
 """
+
+from typing import Any, Dict, Sequence, Tuple
 
 import torch
 import triton
 import triton.language as tl
 from model import NORM_EPSILON
 
+# The parameters of kernels have no Python types: Triton evaluates annotations itself.
+
 
 @triton.jit
-def _gelu_parts(x):
-    """(sigmoid(2u), the slope of 2u) of GELU's tanh form, which is x sigmoid(2u)."""
+def _gelu_parts(x):  # type: ignore[no-untyped-def]
+    """Return sigmoid(2u) and the derivative of 2u; GELU, in its tanh form, is x sigmoid(2u)."""
     u = 1.5957691216057308 * (x + 0.044715 * x * x * x)
     return tl.sigmoid(u), 1.5957691216057308 * (1 + 0.134145 * x * x)
 
 
 @triton.jit
-def _gelu_forward(x, bias, out, rows, width: tl.constexpr, tile: tl.constexpr, columns: tl.constexpr):
+def _gelu_forward(  # type: ignore[no-untyped-def]
+    x, bias, out, rows, width: tl.constexpr, tile: tl.constexpr, columns: tl.constexpr
+):
     across = tl.program_id(1) * columns + tl.arange(0, columns)
     down = tl.program_id(0) * tile + tl.arange(0, tile)
     there = (down[:, None] < rows) & (across[None, :] < width)
@@ -33,7 +40,7 @@ def _gelu_forward(x, bias, out, rows, width: tl.constexpr, tile: tl.constexpr, c
 
 
 @triton.jit
-def _gelu_backward(
+def _gelu_backward(  # type: ignore[no-untyped-def]
     grad, x, bias, out, sums, rows, each, width: tl.constexpr, tile: tl.constexpr, columns: tl.constexpr
 ):
     across = tl.program_id(1) * columns + tl.arange(0, columns)
@@ -53,8 +60,8 @@ def _gelu_backward(
 
 
 @triton.jit
-def _keep(at, first, second, threshold):
-    """Which elements dropout keeps: two rounds of multiply and shift of their place and two keys."""
+def _keep(at, first, second, threshold):  # type: ignore[no-untyped-def]
+    """Return which elements dropout keeps: a hash of their position and two keys, as in model.keep_mask."""
     x = at.to(tl.uint32) ^ first
     x = (x ^ (x >> 16)) * 0x7FEB352D + second
     x = (x ^ (x >> 15)) * 0x846CA68B
@@ -63,7 +70,7 @@ def _keep(at, first, second, threshold):
 
 
 @triton.jit
-def _norm_forward(
+def _norm_forward(  # type: ignore[no-untyped-def]
     y, bias, x, weight, beta, keys, summed, means, scales, out, inverse, epsilon,
     threshold: tl.constexpr, width: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -77,7 +84,7 @@ def _norm_forward(
         second = tl.load(keys + 1).to(tl.uint32, bitcast=True)
         value = tl.where(_keep(row * width + across, first, second, threshold), value * inverse, 0.0)
     value += tl.load(x + at, there, 0.0).to(tl.float32)
-    # What the backward pass will read is what is normed.
+    # Normalize the rounded values, because those are what the backward pass reads.
     value = value.to(summed.dtype.element_ty)
     tl.store(summed + at, value, there)
     value = value.to(tl.float32)
@@ -92,7 +99,7 @@ def _norm_forward(
 
 
 @triton.jit
-def _norm_backward(
+def _norm_backward(  # type: ignore[no-untyped-def]
     grad, summed, means, scales, weight, keys, to_y, to_x, sums, rows, each, inverse,
     threshold: tl.constexpr, width: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
@@ -106,7 +113,7 @@ def _norm_backward(
     of_bias = tl.zeros([block], tl.float32)
     start = tl.program_id(0) * each
     for row in range(start, min(start + each, rows)):
-        at = row.to(tl.int64) * width + across
+        at = row.to(tl.int64) * width + across  # type: ignore[attr-defined]
         above = tl.load(grad + at, there, 0.0).to(tl.float32)
         scale = tl.load(scales + row)
         normed = (tl.load(summed + at, there, 0.0).to(tl.float32) - tl.load(means + row)) * scale
@@ -129,13 +136,13 @@ def _norm_backward(
 # Measured on an H200; see docs/performance.md.
 GELU_FORWARD = {"tile": 16, "columns": 256, "num_warps": 4}
 GELU_BACKWARD = {"tile": 64, "columns": 64, "num_warps": 4}
-GELU_TILES = 8  # a program backward
+GELU_TILES = 8  # per program, backward
 NORM_WARPS = 1
-NORM_PROGRAMS = 1056  # backward: eight for each of 132 multiprocessors
+NORM_PROGRAMS = 1056  # backward: eight for each of the 132 multiprocessors
 
 
-def gelu(x, bias):
-    """GELU(x + bias), tanh form."""
+def gelu(x: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+    """Return GELU(x + bias), in the tanh form."""
     out = torch.empty_like(x)
     rows, width = x.shape
     grid = (triton.cdiv(rows, GELU_FORWARD["tile"]), triton.cdiv(width, GELU_FORWARD["columns"]))
@@ -143,8 +150,10 @@ def gelu(x, bias):
     return out
 
 
-def gelu_backward(grad, x, bias):
-    """Gradients of x and, in fp32, bias."""
+def gelu_backward(
+    grad: torch.Tensor, x: torch.Tensor, bias: torch.Tensor
+) -> Tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of x and of bias, the latter in fp32."""
     out = torch.empty_like(x)
     rows, width = x.shape
     each = GELU_TILES * GELU_BACKWARD["tile"]
@@ -154,7 +163,7 @@ def gelu_backward(grad, x, bias):
     return out, sums.sum(0)
 
 
-def _norm_options(width, probability):
+def _norm_options(width: int, probability: float) -> Dict[str, Any]:
     return {
         "threshold": int(probability * (1 << 31)),
         "width": width,
@@ -163,8 +172,19 @@ def _norm_options(width, probability):
     }
 
 
-def add_norm(y, bias, x, weight, beta, keys, probability):
-    """Layer norm of x + dropout(y + bias): (result, (what was normed, means, 1 / deviations))."""
+def add_norm(
+    y: torch.Tensor,
+    bias: torch.Tensor,
+    x: torch.Tensor,
+    weight: torch.Tensor,
+    beta: torch.Tensor,
+    keys: torch.Tensor,
+    probability: float,
+) -> Tuple[torch.Tensor, Tuple[torch.Tensor, torch.Tensor, torch.Tensor]]:
+    """Return the layer norm of x + dropout(y + bias), and what the backward pass needs.
+
+    The latter is (input of the norm, means, 1 / deviations).
+    """
     rows, width = x.shape
     summed, out = torch.empty_like(x), torch.empty_like(x)
     means = torch.empty(rows, dtype=torch.float32, device=x.device)
@@ -176,8 +196,17 @@ def add_norm(y, bias, x, weight, beta, keys, probability):
     return out, (summed, means, scales)
 
 
-def add_norm_backward(grad, normed, weight, keys, probability):
-    """Gradients of y, of x (which the caller may write to), and in fp32 of weight, beta and bias."""
+def add_norm_backward(
+    grad: torch.Tensor,
+    normed: Sequence[torch.Tensor],
+    weight: torch.Tensor,
+    keys: torch.Tensor,
+    probability: float,
+) -> Tuple[torch.Tensor, ...]:
+    """Return the gradients of y, x, weight, beta and bias.
+
+    The last three are fp32. The caller may write to the gradient of x.
+    """
     summed, means, scales = normed
     rows, width = summed.shape
     to_x = torch.empty_like(summed)

@@ -1,16 +1,20 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Make or check pre-tokenised pretraining samples: plain numpy arrays that the trainer maps into memory.
+"""Generate or check pre-tokenized pretraining samples: NumPy arrays that the trainer maps into memory.
 
     python3 make_data.py '<JSON of the job>'      prints {"changed": bool, "manifest": {...}}
 
-A directory per vocabulary holds words.npy [samples, seq], segments.npy [samples, seq], lengths.npy [samples],
-positions.npy and labels.npy [samples, predictions], following.npy [samples]; arrays of your own in this form
-are used as they are. Made here is an invented language: words by Zipf's law, a topic per document that shifts
-which words are frequent, second sentences of another topic half of the time, 15 % of the words masked as
-BERT does. The same on every machine for the same seed: numpy promises RandomState's numbers. Samples are
-full: no padding. manifest.json is written last. Exit status 3: refused, the reason on standard error.
-Python 3.6 or newer with numpy.
+There is one directory per vocabulary. It holds words.npy [samples, seq], segments.npy [samples, seq],
+lengths.npy [samples], positions.npy and labels.npy [samples, predictions], and following.npy [samples].
+Arrays of your own in this format are used unchanged. Generated samples are of an invented language: word
+frequencies follow Zipf's law, every document has a topic that shifts which words are frequent, half of the
+second sentences have another topic, and 15 % of the words are masked as BERT does. Samples are not padded.
+The same seed gives the same samples on every machine, because NumPy guarantees the numbers of RandomState.
+manifest.json is written last.
+
+Exit status 3: the request was refused; the reason is on standard error.
+
+Requires Python 3.6 or later and NumPy.
 """
 
 import fcntl
@@ -19,6 +23,7 @@ import json
 import os
 import shutil
 import sys
+from typing import Any, Dict, List, Optional
 
 import numpy as np
 
@@ -36,29 +41,29 @@ FORMS = {
 
 
 class RefusedError(ValueError):
-    """The arrays cannot be made or used as asked; the message says why."""
+    """The arrays cannot be generated or used as requested; the message says why."""
 
 
-def make(job, vocabulary):
-    """The arrays of one vocabulary, by name."""
+def make(job: Dict[str, Any], vocabulary: int) -> Dict[str, np.ndarray]:
+    """Return the arrays of one vocabulary, by name."""
     rng = np.random.RandomState(job["seed"])
     count, seq, masked = job["samples"], job["seq_length"], job["predictions"]
     usable = vocabulary - FIRST_WORD
     following = rng.randint(0, 2, count)
     first = rng.randint(0, TOPICS, count)
     other = (first + rng.randint(1, TOPICS, count)) % TOPICS
-    # [CLS] A [SEP] B [SEP]; A ends somewhere in the middle half.
+    # [CLS] A [SEP] B [SEP]; A ends within the middle half.
     border = rng.randint(seq // 4, seq - seq // 4, count)
     place = np.arange(seq)[None, :]
     segments = (place > border[:, None]).astype(np.uint8)
     topic = np.where(segments == 1, np.where(following == 0, first, other)[:, None], first[:, None])
-    # Log-uniform rank: the frequency of a word falls as 1/rank.
+    # A log-uniform rank: the frequency of a word is proportional to 1/rank.
     rank = np.minimum((usable ** rng.random_sample((count, seq))).astype(np.int64) - 1, usable - 1)
     words = FIRST_WORD + (rank + topic * (usable // TOPICS)) % usable
     words[:, 0] = CLS
     words[:, -1] = SEP
     words[np.arange(count), border] = SEP
-    # Masked are random places that hold words.
+    # Mask words at random positions, never [CLS] or [SEP].
     order = rng.random_sample((count, seq))
     order[(words == CLS) | (words == SEP)] = 2
     positions = np.sort(np.argsort(order, axis=1, kind="stable")[:, :masked], axis=1)
@@ -78,8 +83,8 @@ def make(job, vocabulary):
     return {name: made[name].astype(kind) for name, (_, kind) in FORMS.items()}
 
 
-def digest(path):
-    """Hex sha256 of a file."""
+def digest(path: str) -> str:
+    """Return the SHA-256 checksum of a file, in hexadecimal."""
     value = hashlib.sha256()
     with open(path, "rb") as stream:
         for block in iter(lambda: stream.read(1 << 20), b""):
@@ -87,8 +92,8 @@ def digest(path):
     return value.hexdigest()
 
 
-def check_arrays(directory, job, vocabulary):
-    """Refuse arrays that the trainer would stumble over."""
+def check_arrays(directory: str, job: Dict[str, Any], vocabulary: int) -> None:
+    """Raise RefusedError if the trainer cannot use the arrays."""
     counts = set()
     for name, (axis, _) in FORMS.items():
         path = os.path.join(directory, name + ".npy")
@@ -110,17 +115,17 @@ def check_arrays(directory, job, vocabulary):
         raise RefusedError("%s: the arrays hold different numbers of samples, or none" % directory)
 
 
-def wanted_parameters(job):
-    """Everything that decides what the data are."""
+def wanted_parameters(job: Dict[str, Any]) -> Dict[str, Any]:
+    """Return all parameters that determine the content of the data."""
     keys = ("seq_length", "predictions", "seed", "samples", "vocabularies", "own")
     return dict({key: job[key] for key in keys}, schema=SCHEMA)
 
 
-def complete(job):
-    """The manifest of finished data that fit the job, or None."""
+def complete(job: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return the manifest if the data are complete and fit the job, otherwise None."""
     try:
         with open(os.path.join(job["data"], "manifest.json"), encoding="utf-8") as stream:
-            manifest = json.load(stream)
+            manifest: Dict[str, Any] = json.load(stream)
         if manifest["parameters"] != wanted_parameters(job):
             return None
         for name, entry in manifest["files"].items():
@@ -128,13 +133,13 @@ def complete(job):
             if [status.st_size, status.st_mtime_ns] != [entry["bytes"], entry["modified"]]:
                 return None
     except (OSError, ValueError, KeyError, TypeError):
-        return None  # nothing there, or not ours: it is made anew
+        return None  # no manifest, or not one of ours: generate the data again
     return manifest
 
 
-def fill(job):
+def fill(job: Dict[str, Any]) -> Dict[str, Any]:
     """Write the arrays of every vocabulary and the manifest; return the manifest."""
-    files = {}
+    files: Dict[str, Dict[str, Any]] = {}
     for vocabulary in job["vocabularies"]:
         directory = os.path.join(job["data"], str(vocabulary))
         shutil.rmtree(directory, ignore_errors=True)
@@ -165,14 +170,14 @@ def fill(job):
     return manifest
 
 
-def main(argv):
-    """Make or check the data of the job in argv[1]."""
+def main(argv: List[str]) -> None:
+    """Generate or check the data of the job in argv[1]."""
     job = json.loads(argv[1])
     manifest = complete(job)
     changed = manifest is None
     if changed and not job["check"]:
         os.makedirs(job["data"], exist_ok=True)
-        # Logical nodes share one directory.
+        # Simulated nodes share one directory.
         with open(os.path.join(job["data"], "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             manifest = complete(job) or fill(job)

@@ -2,30 +2,37 @@
 # SPDX-License-Identifier: Apache-2.0
 """BERT with its two pretraining heads (masked words, next sentence), written for today's GPUs.
 
-Parameters are fp32; the computation is in the dtype asked for, cast where a weight is used, so that what
-goes between the layers stays narrow (autocast would leave every layer norm's output in fp32). The masked
-positions are gathered before the head: only they reach the projection on the vocabulary, which is tied to
-the embedding.
-Post-norm and the tanh form of GELU, as the first BERT.
+Parameters are fp32. Weights are cast to the dtype of the computation where they are used, so that all
+activations have that dtype (with autocast, the output of every layer norm would be fp32). Masked positions
+are gathered before the head: only they are projected to the vocabulary. That projection shares its weight
+with the word embedding. As in the original BERT, layers are post-norm and GELU is the tanh approximation.
 """
 
 import math
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
 import torch
 import torch.nn.functional as functional
-from sizes import POSITIONS, SEGMENTS, padded
+from bert_sizes import POSITIONS, SEGMENTS, padded
 from torch import nn
 
 NORM_EPSILON = 1e-12
 DEVIATION = 0.02
 
-# Two rounds of multiply and shift mix a counter well enough for dropout at a tenth of Philox' price: Philox
-# alone would take longer than the memory traffic of the fused kernel it sits in. Constants: lowbias32.
+# (qkv, lengths, keys, heads, dropout probability) -> output; see attention.py.
+Attention = Callable[[torch.Tensor, Optional[torch.Tensor], torch.Tensor, int, float], torch.Tensor]
+
+# Dropout needs few random bits per element: two rounds of multiply and shift of a counter are enough, and
+# cost a tenth of Philox. Philox alone would take longer than the memory traffic of the fused kernel that
+# contains it. The constants are those of lowbias32.
 _FIRST, _SECOND = 0x7FEB352D, 0x846CA68B - (1 << 32)
 
 
-def keep_mask(shape, probability, keys):
-    """Bool tensor, False with `probability`; `keys`: two int32 on the device, new for each step and site."""
+def keep_mask(shape: Sequence[int], probability: float, keys: torch.Tensor) -> torch.Tensor:
+    """Return a bool tensor, False with `probability`.
+
+    `keys` is two int32 on the device, different for each step and each dropout of the model.
+    """
     count = 1
     for size in shape:
         count *= size
@@ -37,8 +44,8 @@ def keep_mask(shape, probability, keys):
     return (x & 0x7FFFFFFF) >= int(probability * (1 << 31))
 
 
-def dropout(x, probability, keys):
-    """Dropout with a mask made from `keys` where it is compiled into one kernel, torch's own otherwise."""
+def dropout(x: torch.Tensor, probability: float, keys: torch.Tensor) -> torch.Tensor:
+    """Apply dropout: with a mask computed from `keys` if compiled, with PyTorch's own dropout otherwise."""
     if probability == 0:
         return x
     if not torch.compiler.is_compiling():
@@ -49,35 +56,35 @@ def dropout(x, probability, keys):
 class Linear(nn.Module):
     """x W^T + b in x's dtype, with fp32 parameters."""
 
-    def __init__(self, inputs, outputs):
+    def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(outputs, inputs))
         self.bias = nn.Parameter(torch.zeros(outputs))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., inputs] -> [..., outputs]."""
         return functional.linear(x, self.weight.to(x.dtype), self.bias.to(x.dtype))
 
 
 class Norm(nn.Module):
-    """Layer norm computed in fp32, given back in x's dtype."""
+    """Layer norm, computed in fp32 and returned in x's dtype."""
 
-    def __init__(self, hidden):
+    def __init__(self, hidden: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.ones(hidden))
         self.bias = nn.Parameter(torch.zeros(hidden))
 
-    def forward(self, x):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
         """[..., hidden] -> same."""
-        # The weights are fp32 already, unless a library like DeepSpeed has cast the model.
+        # The weights are already fp32, unless a library such as DeepSpeed has cast the model.
         weight, bias = self.weight.float(), self.bias.float()
         return functional.layer_norm(x.float(), weight.shape, weight, bias, NORM_EPSILON).to(x.dtype)
 
 
 class Embedding(nn.Module):
-    """Sum of word, position and segment embeddings, normed: [batch, seq] -> [batch, seq, hidden]."""
+    """Normalized sum of word, position and segment embeddings: [batch, seq] -> [batch, seq, hidden]."""
 
-    def __init__(self, model, probability, dtype):
+    def __init__(self, model: Dict[str, int], probability: float, dtype: torch.dtype) -> None:
         super().__init__()
         self.word = nn.Parameter(torch.empty(padded(model["vocabulary"]), model["hidden"]))
         self.position = nn.Parameter(torch.empty(POSITIONS, model["hidden"]))
@@ -86,9 +93,9 @@ class Embedding(nn.Module):
         self.probability = probability
         self.dtype = dtype
 
-    def forward(self, words, segments, keys):
+    def forward(self, words: torch.Tensor, segments: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
         """See the class; `keys` int32 [2]."""
-        # Two segments as an interpolation: a lookup's backward would add all tokens into two rows.
+        # Interpolate between both segments: the backward pass of a lookup would add all tokens to two rows.
         first, second = self.segment
         segment = first + segments.unsqueeze(-1).to(first.dtype) * (second - first)
         x = functional.embedding(words, self.word) + self.position[: words.shape[1]] + segment
@@ -98,7 +105,7 @@ class Embedding(nn.Module):
 class Layer(nn.Module):
     """Self-attention and feed-forward, each with dropout, residual, norm: [batch, seq, hidden] -> same."""
 
-    def __init__(self, model, probability, attention):
+    def __init__(self, model: Dict[str, int], probability: float, attention: Attention) -> None:
         super().__init__()
         hidden = model["hidden"]
         self.heads = model["heads"]
@@ -111,7 +118,7 @@ class Layer(nn.Module):
         self.down = Linear(model["intermediate"], hidden)
         self.output_norm = Norm(hidden)
 
-    def forward(self, x, lengths, keys):
+    def forward(self, x: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor) -> torch.Tensor:
         """See the class; `keys` int32 [3, 2]."""
         probability = self.probability if self.training else 0.0
         context = self.attention(self.qkv(x), lengths, keys[0], self.heads, probability)
@@ -123,7 +130,7 @@ class Layer(nn.Module):
 class Heads(nn.Module):
     """Both losses from the encoder's output: mean over the predictions plus mean over the samples."""
 
-    def __init__(self, model, word):
+    def __init__(self, model: Dict[str, int], word: torch.Tensor) -> None:
         super().__init__()
         hidden = model["hidden"]
         self.word = word
@@ -133,13 +140,15 @@ class Heads(nn.Module):
         self.pooler = Linear(hidden, hidden)
         self.classifier = Linear(hidden, 2)
 
-    def masked(self, x, positions):
-        """Rows of the masked positions, [batch x predictions, hidden]."""
+    def masked(self, x: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Return the rows of the masked positions, [batch x predictions, hidden]."""
         batch, seq, hidden = x.shape
         start = torch.arange(batch, device=x.device, dtype=positions.dtype).unsqueeze(1) * seq
         return x.reshape(batch * seq, hidden).index_select(0, (positions + start).reshape(-1))
 
-    def forward(self, x, positions, labels, following):
+    def forward(
+        self, x: torch.Tensor, positions: torch.Tensor, labels: torch.Tensor, following: torch.Tensor
+    ) -> torch.Tensor:
         """[batch, seq, hidden] -> the sum of both losses."""
         y = self.norm(functional.gelu(self.transform(self.masked(x, positions)), approximate="tanh"))
         logits = functional.linear(y, self.word.to(y.dtype), self.bias.to(y.dtype))
@@ -149,24 +158,34 @@ class Heads(nn.Module):
 
 
 class Bert(nn.Module):
-    """Batch -> loss, computed in `dtype`; `attention` and the kind of `layer` are attention.py's choice."""
+    """Batch -> loss, computed in `dtype`; attention.py selects `attention` and the class of `layer`."""
 
-    def __init__(self, model, dtype, attention, probability=0.1, layer=Layer):
+    def __init__(
+        self,
+        model: Dict[str, int],
+        dtype: torch.dtype,
+        attention: Attention,
+        probability: float = 0.1,
+        layer: Type[Layer] = Layer,
+    ) -> None:
         super().__init__()
         self.embedding = Embedding(model, probability, dtype)
         self.layers = nn.ModuleList(layer(model, probability, attention) for _ in range(model["layers"]))
         self.heads = Heads(model, self.embedding.word)
-        self.sites = 1 + 3 * model["layers"]  # of dropout
+        self.sites = 1 + 3 * model["layers"]  # where dropout is applied
         for parameter in self.parameters():
             if parameter.dim() > 1:
                 nn.init.trunc_normal_(parameter, std=DEVIATION, a=-2 * DEVIATION, b=2 * DEVIATION)
 
-    def compile_parts(self, **options):
-        """Compile each layer by itself: one serves all, and DDP sums gradients while others are made."""
+    def compile_parts(self, **options: Any) -> None:
+        """Compile each part separately.
+
+        All layers share one compiled program, and DDP can sum gradients while the backward pass goes on.
+        """
         for part in (self.embedding, *self.layers, self.heads):
             part.compile(**options)
 
-    def forward(self, batch, keys):
+    def forward(self, batch: Any, keys: torch.Tensor) -> torch.Tensor:
         """`batch` is data.Batch on the device, `keys` int32 [sites, 2]."""
         x = self.embedding(batch.words, batch.segments, keys[0])
         for index, layer in enumerate(self.layers):
@@ -174,12 +193,15 @@ class Bert(nn.Module):
         return self.heads(x, batch.positions, batch.labels, batch.following)
 
 
-def split_heads(qkv, heads):
+def split_heads(qkv: torch.Tensor, heads: int) -> Tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """[batch, seq, 3 x hidden] -> query, key, value, each [batch, heads, seq, hidden / heads]."""
     batch, seq, width = qkv.shape
-    return qkv.view(batch, seq, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4).unbind(0)
+    parts: Tuple[torch.Tensor, torch.Tensor, torch.Tensor] = (
+        qkv.view(batch, seq, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4).unbind(0)
+    )
+    return parts
 
 
-def scale_of(qkv, heads):
-    """1 / sqrt(head size), from a tensor of [batch, seq, 3 x hidden]."""
+def scale_of(qkv: torch.Tensor, heads: int) -> float:
+    """Return 1 / sqrt(head size) for a tensor [batch, seq, 3 x hidden]."""
     return 1 / math.sqrt(qkv.shape[-1] // 3 // heads)

@@ -1,21 +1,26 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""One model split over several devices by torch's fully_shard (FSDP2), as ZeRO-2 does it.
+"""Split one model over several devices with PyTorch's fully_shard (FSDP2), in the way of ZeRO-2.
 
-Under DDP every device gets the sum of all gradients and updates all weights. Here it gets the sum of its
-share, updates that, and the weights are gathered before the next step in the dtype of the computation: with
-16 bits three quarters of what DDP moves, and an optimizer step that is shorter the more devices there are.
-Biases, norms and embeddings, too, are then of 16 bits in the computation; under DDP they are fp32.
+With DDP every device receives the sum of all gradients and updates all weights. With FSDP it receives the sum
+of its share and updates that share. The weights are gathered before the next step, in the dtype of the
+computation. With a 16-bit dtype this moves three quarters of the data that DDP moves, and the optimizer step
+gets shorter the more devices there are. Biases, norms and embeddings are then 16-bit in the computation too;
+with DDP they are fp32.
 """
+
+from typing import Any, Iterable, List
 
 import torch
 import torch.distributed as dist
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
 
-def groups(layers, megabytes):
-    """`layers` in lists of neighbours whose fp32 gradients are `megabytes` or more together."""
-    whole, part, size = [], [], 0
+def groups(layers: Iterable[Any], megabytes: int) -> List[List[Any]]:
+    """Return `layers` in lists of neighbours, each list with at least `megabytes` of fp32 gradients."""
+    whole: List[List[Any]] = []
+    part: List[Any] = []
+    size = 0
     for layer in layers:
         part.append(layer)
         size += 4 * sum(parameter.numel() for parameter in layer.parameters())
@@ -25,11 +30,12 @@ def groups(layers, megabytes):
     return whole + ([part] if part else [])
 
 
-def shard(model, dtype, megabytes):
-    """Split the weights of a model.Bert over all ranks, in place; before its optimizer is made.
+def shard(model: Any, dtype: torch.dtype, megabytes: int) -> None:
+    """Split the weights of a model.Bert over all ranks, in place; call it before the optimizer is created.
 
-    Layers are gathered and their gradients summed a group at a time, the rest (embeddings and heads, which
-    share the words) together. Gradients are summed in fp32. What a step has gathered it keeps until its end.
+    Layers are gathered, and their gradients summed, one group at a time. The rest (embeddings and heads,
+    which share the word embedding) is one more group. Gradients are summed in fp32. Gathered weights are kept
+    until the end of the step.
     """
     narrow = None if dtype == torch.float32 else dtype
     policy = MixedPrecisionPolicy(param_dtype=narrow, reduce_dtype=torch.float32)
@@ -38,9 +44,9 @@ def shard(model, dtype, megabytes):
     fully_shard(model, mp_policy=policy, reshard_after_forward=False)
 
 
-def once(model, device):
-    """Whether all ranks together hold every weight once: the model was really split among them."""
+def once(model: torch.nn.Module, device: torch.device) -> bool:
+    """Return whether all ranks together hold every weight once, so that the model is really split."""
     parameters = list(model.parameters())
     held = torch.tensor([sum(p.to_local().numel() for p in parameters)], device=device)
     dist.all_reduce(held)
-    return held.item() == sum(p.numel() for p in parameters)
+    return bool(held.item() == sum(p.numel() for p in parameters))

@@ -1,37 +1,41 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Attention for sequences that fit one tile: a program computes a whole head, forward or backward.
+"""Attention for sequences that fit one tile: one Triton program computes a whole head, forward or backward.
 
-At 128 tokens a general flash attention spends its time on what long sequences need: two passes backward,
-partial sums, copies of query, key and value out of their packed product. Here the packed tensor is read and
-its gradient is written as it lies, and nothing is kept for the backward pass but the input: the softmax is
-computed again, and dropout from a hash of place and keys.
+With 128 tokens, general flash attention spends its time on work that only long sequences need: two backward
+passes, partial sums, copies of query, key and value from the packed tensor. These kernels read the packed
+tensor and write its gradient directly. They keep only the input for the backward pass, which computes the
+softmax again and derives the dropout mask from a hash of position and keys.
 """
 
-from typing import Optional
+from typing import Any, Optional, Tuple
 
 import torch
 import triton
 import triton.language as tl
 
+# The parameters of kernels have no Python types: Triton evaluates annotations itself.
+
 
 @triton.jit
-def _mix(x):
-    """The hash lowbias32 of uint32 values."""
+def _mix(x):  # type: ignore[no-untyped-def]
+    """Return the hash lowbias32 of uint32 values."""
     x = (x ^ (x >> 16)) * 0x7FEB352D
     x = (x ^ (x >> 15)) * 0x846CA68B
     return x ^ (x >> 16)
 
 
 @triton.jit
-def _weights(query, key, length, seed, program, scale, threshold: tl.constexpr, seq: tl.constexpr):
-    """Softmax of one head [seq, seq] in fp32, and which weights dropout keeps."""
+def _weights(  # type: ignore[no-untyped-def]
+    query, key, length, seed, program, scale, threshold: tl.constexpr, seq: tl.constexpr
+):
+    """Return the softmax of one head [seq, seq] in fp32, and which weights dropout keeps."""
     rows = tl.arange(0, seq)
     scores = tl.dot(query, tl.trans(key)) * (scale * 1.4426950408889634)
     scores = tl.where(rows[None, :] < length, scores, float("-inf"))
     weights = tl.exp2(scores - tl.max(scores, 1)[:, None])
     weights = weights / tl.sum(weights, 1)[:, None]
-    # Well mixed words for row and column, one more round for their pair: a third of a whole hash for each.
+    # Hash rows and columns separately, then mix each pair with one more round: a third of a full hash's cost.
     row = _mix((program * seq + rows).to(tl.uint32) ^ tl.load(seed).to(tl.uint32, bitcast=True))
     column = _mix(rows.to(tl.uint32) + tl.load(seed + 1).to(tl.uint32, bitcast=True))
     x = row[:, None] ^ column[None, :]
@@ -41,7 +45,7 @@ def _weights(query, key, length, seed, program, scale, threshold: tl.constexpr, 
 
 
 @triton.jit
-def _forward(
+def _forward(  # type: ignore[no-untyped-def]
     qkv, lengths, seed, out, heads, scale, inverse,
     threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
@@ -65,7 +69,7 @@ def _forward(
 
 
 @triton.jit
-def _backward(
+def _backward(  # type: ignore[no-untyped-def]
     qkv, lengths, seed, grad, out, heads, scale, inverse,
     threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
@@ -99,7 +103,15 @@ def _backward(
 WARPS = {"forward": 4, "backward": 8}
 
 
-def _launch(kernel, qkv, lengths, keys, heads, probability, *tensors):
+def _launch(
+    kernel: Any,
+    qkv: torch.Tensor,
+    lengths: Optional[torch.Tensor],
+    keys: torch.Tensor,
+    heads: int,
+    probability: float,
+    *tensors: torch.Tensor,
+) -> None:
     batch, seq, width = qkv.shape
     head = width // 3 // heads
     masked = lengths is not None
@@ -110,15 +122,24 @@ def _launch(kernel, qkv, lengths, keys, heads, probability, *tensors):
     )  # fmt: skip
 
 
-def forward(qkv, lengths, keys, heads, probability):
-    """See attention.py; contiguous qkv."""
+def forward(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
+    """See attention.py; qkv must be contiguous."""
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
     _launch(_forward, qkv, lengths, keys, heads, probability, out)
     return out
 
 
-def backward(grad, qkv, lengths, keys, heads, probability):
-    """Gradient with respect to qkv; contiguous grad."""
+def backward(
+    grad: torch.Tensor,
+    qkv: torch.Tensor,
+    lengths: Optional[torch.Tensor],
+    keys: torch.Tensor,
+    heads: int,
+    probability: float,
+) -> torch.Tensor:
+    """Return the gradient of qkv; grad must be contiguous."""
     out = torch.empty_like(qkv)
     _launch(_backward, qkv, lengths, keys, heads, probability, grad, out)
     return out
@@ -128,12 +149,14 @@ def backward(grad, qkv, lengths, keys, heads, probability):
 def short_attention(
     qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
 ) -> torch.Tensor:
-    """`forward`, as an operator that a compiler leaves as it is."""
+    """Call `forward`, as an operator that torch.compile does not look into."""
     return forward(qkv, lengths, keys, heads, probability)
 
 
 @short_attention.register_fake
-def _(qkv, lengths, keys, heads, probability):
+def _(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
     return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
 
 
@@ -146,21 +169,28 @@ def short_attention_backward(
     heads: int,
     probability: float,
 ) -> torch.Tensor:
-    """`backward`, likewise."""
+    """Call `backward`, likewise."""
     return backward(grad.contiguous(), qkv, lengths, keys, heads, probability)
 
 
 @short_attention_backward.register_fake
-def _(grad, qkv, lengths, keys, heads, probability):
+def _(
+    grad: torch.Tensor,
+    qkv: torch.Tensor,
+    lengths: Optional[torch.Tensor],
+    keys: torch.Tensor,
+    heads: int,
+    probability: float,
+) -> torch.Tensor:
     return torch.empty_like(qkv)
 
 
-def _keep(ctx, inputs, output):
+def _keep(ctx: Any, inputs: Tuple[Any, ...], output: torch.Tensor) -> None:
     qkv, lengths, keys, ctx.heads, ctx.probability = inputs
     ctx.save_for_backward(qkv, lengths, keys)
 
 
-def _differentiate(ctx, grad):
+def _differentiate(ctx: Any, grad: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
     qkv, lengths, keys = ctx.saved_tensors
     return (
         short_attention_backward(grad, qkv, lengths, keys, ctx.heads, ctx.probability),
@@ -174,6 +204,8 @@ def _differentiate(ctx, grad):
 short_attention.register_autograd(_differentiate, setup_context=_keep)
 
 
-def attend(qkv, lengths, keys, heads, probability):
-    """short_attention as attention.py's functions are called."""
+def attend(
+    qkv: torch.Tensor, lengths: Optional[torch.Tensor], keys: torch.Tensor, heads: int, probability: float
+) -> torch.Tensor:
+    """Call short_attention, with the parameters that attention.py describes."""
     return short_attention(qkv.contiguous(), lengths, keys.contiguous(), heads, probability)

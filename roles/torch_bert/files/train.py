@@ -1,32 +1,36 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Pretrain BERT for a number of steps and say how fast: one process per device, under torchrun.
+"""Pretrain BERT for a number of steps and print the throughput: one process per device, under torchrun.
 
-Every line of ours begins with TORCH_BERT. Rank 0 prints `step=` lines with the time at which the device was
-done with the step (taken from its own events; the next step is queued by then, so that nothing waits), and
-the first process of every node what is to be believed before the figures are: world size, backend, dtype.
+The lines for the reader begin with TORCH_BERT. Rank 0 prints a `step=` line for each step, with the time at
+which the device finished the step. That time comes from events of the device, and the next step is queued by
+then, so nothing waits. The first process of every node prints what the reader compares with the case: world
+size, backend, dtype.
 """
 
 import argparse
-import ctypes
 import gc
 import os
-import signal
 import statistics
 import sys
 import time
+from typing import Any, List, Tuple
 
-# A run that loses its launcher must not live on (Linux: PR_SET_PDEATHSIG is 1).
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import about  # noqa: E402
+import trainer_kit  # noqa: E402
+
+# Before torch is imported, which takes seconds.
+trainer_kit.die_with_parent()
+
 import attention  # noqa: E402
-import closing  # noqa: E402
+import bert_sizes  # noqa: E402
+import mfu  # noqa: E402
 import optim  # noqa: E402
-import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
+import torch_end  # noqa: E402
+import versions  # noqa: E402
 from model import Bert  # noqa: E402
 
 from data import Loader  # noqa: E402
@@ -34,28 +38,14 @@ from data import Loader  # noqa: E402
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
-def say(**values):
-    """One line of ours on standard output."""
-    print("TORCH_BERT " + " ".join("%s=%s" % pair for pair in values.items()), flush=True)
+say = trainer_kit.Say("TORCH_BERT")
 
 
-def boolean(text):
-    """An argument that is true or false."""
-    if text not in ("true", "false"):
-        raise argparse.ArgumentTypeError("must be true or false")
-    return text == "true"
-
-
-def arguments():
-    """The command line; every value that decides a measurement is named here."""
-    parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
-    parser.add_argument("--model", choices=sorted(sizes.MODELS), required=True)
-    parser.add_argument("--dtype", choices=sorted(DTYPES), required=True)
+def arguments() -> argparse.Namespace:
+    """Return the command line; every value that decides a measurement is named here."""
+    parser = trainer_kit.parser(bert_sizes.MODELS, DTYPES)
+    boolean = trainer_kit.boolean
     parser.add_argument("--data", required=True, help="directory of the arrays, one per vocabulary below it")
-    parser.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
-    parser.add_argument("--accumulation", type=int, default=1)
-    parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
     parser.add_argument("--compile", type=boolean, default=False)
     parser.add_argument("--compile-mode", default="default")
@@ -79,11 +69,11 @@ def arguments():
 
 
 class Clock:
-    """Times at which steps were done, in seconds since the epoch; reads them without stopping the device."""
+    """The times at which steps ended, in seconds since the epoch, read without stopping the device."""
 
-    def __init__(self, device):
+    def __init__(self, device: torch.device) -> None:
         self.device = device
-        self.pending = []
+        self.pending: List[Tuple[Any, Any]] = []
         self.last = None
         if device.type == "cuda":
             event = torch.cuda.Event(enable_timing=True)
@@ -91,8 +81,8 @@ class Clock:
             event.synchronize()
             self.last = (event, time.time())
 
-    def done(self, loss):
-        """A step was queued: keep its loss (a tensor) and the moment it ends."""
+    def done(self, loss: torch.Tensor) -> None:
+        """Keep the loss (a tensor) of a step that was queued, and the event of its end."""
         if self.last is None:
             self.pending.append((loss.item(), time.time()))
             return
@@ -102,8 +92,8 @@ class Clock:
         event.record()
         self.pending.append((value, event))
 
-    def take(self):
-        """(loss, time) of the oldest step not taken yet; waits for it."""
+    def take(self) -> Tuple[float, float]:
+        """Return (loss, time) of the oldest step that was not taken; wait for its end."""
         value, event = self.pending.pop(0)
         if self.last is None:
             return value, event
@@ -115,11 +105,11 @@ class Clock:
 
 
 class Trainer:
-    """The model, its optimizer and what one step does with them."""
+    """The model, its optimizer and one step of training."""
 
-    def __init__(self, args, device, world):
+    def __init__(self, args: argparse.Namespace, device: torch.device, world: int) -> None:
         self.args, self.world = args, world
-        size = sizes.MODELS[args.model]
+        size = bert_sizes.MODELS[args.model]
         dtype = DTYPES[args.dtype]
         head = size["hidden"] // size["heads"]
         attend = attention.choose(args.attention, args.device, dtype, args.seq, head)
@@ -130,10 +120,10 @@ class Trainer:
         self.attention, self.layer = attend.__name__, layer.__name__
         if args.compile:
             self.model.compile_parts(mode=args.compile_mode, dynamic=False)
-        torch.manual_seed(args.seed + dist.get_rank())  # dropout differs
-        self.sharded, self.check = world > 1 and args.parallel == "fsdp", closing.agree
+        torch.manual_seed(args.seed + dist.get_rank())  # dropout differs between ranks
+        self.sharded, self.check = world > 1 and args.parallel == "fsdp", torch_end.agree
         if self.sharded:
-            import sharding  # wants a newer torch than the rest does
+            import sharding  # needs a newer torch than the rest does
 
             sharding.shard(self.model, dtype, args.bucket_mb)
             self.check = sharding.once
@@ -148,8 +138,8 @@ class Trainer:
                 bucket_cap_mb=args.bucket_mb,
             )
 
-    def step(self, number, loader):
-        """One optimizer step; returns the loss of its last micro-step as a tensor on the device."""
+    def step(self, number: int, loader: Loader) -> torch.Tensor:
+        """Take one step of the optimizer; return the loss of its last micro-step, a tensor on the device."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.args.learning_rate * min(1.0, number / self.args.rate_warmup)
         for micro in range(self.args.accumulation):
@@ -169,22 +159,23 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         return loss.detach()
 
-    def agree(self, device):
-        """Whether this was one training: all ranks hold the same weights, or each its share of them."""
+    def agree(self, device: torch.device) -> bool:
+        """Return whether all ranks hold the same weights, or each its share of them."""
         return self.check(self.model, device)
 
 
-def summary(args, stamps, device, world):
-    """The last figures: rate over the steps after the warm-up, and what share of the peak that is."""
+def summary(args: argparse.Namespace, stamps: List[float], device: torch.device, world: int) -> None:
+    """Print the closing lines: the rate over the steps after the warm-up, and its share of the peak."""
     first = min(args.warmup, len(stamps) - 1)
     seconds = stamps[-1] - stamps[first - 1]
     count = len(stamps) - first
     rate = args.batch * args.accumulation * world * count / seconds
     steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:], strict=False))
-    size = sizes.MODELS[args.model]
-    flops = sizes.flops_per_sample(size, args.seq, args.predictions)
-    figures = closing.arithmetic(rate / world, flops, device, args.dtype, args.tf32)
-    say(samples_per_second="%.2f" % rate, **figures)
+    size = bert_sizes.MODELS[args.model]
+    flops = bert_sizes.flops_per_sample(size, args.seq, args.predictions)
+    name = torch_end.device_name(device)
+    values = mfu.closing_line(rate / world, flops, name, args.dtype, args.tf32)
+    say(samples_per_second="%.2f" % rate, **values)
     say(
         step_ms_median="%.3f" % (1000 * statistics.median(steps)),
         step_ms_low="%.3f" % (1000 * steps[0]),
@@ -193,7 +184,7 @@ def summary(args, stamps, device, world):
     )
 
 
-def profile(trainer, loader, path):
+def profile(trainer: Trainer, loader: Loader, path: str) -> None:
     """Write the kernels of ten more steps, most time first."""
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as watch
@@ -208,32 +199,32 @@ def profile(trainer, loader, path):
         )
 
 
-def train(args, device):
-    """All steps; returns the stamps. Ends with status 1 when the loss is no number."""
+def train(args: argparse.Namespace, device: torch.device) -> Tuple[Trainer, Loader, List[float]]:
+    """Take all steps; return trainer, loader and time stamps. Exit where a loss is not a number."""
     rank, world = dist.get_rank(), dist.get_world_size()
-    size = sizes.MODELS[args.model]
+    size = bert_sizes.MODELS[args.model]
     directory = os.path.join(args.data, str(size["vocabulary"]))
-    args.seq, args.predictions = about.shape(directory)
+    args.seq, args.predictions = versions.shape(directory)
     trainer = Trainer(args, device, world)
     loader = Loader(directory, args.batch, trainer.sites, rank, world, args.seed, device)
     if os.environ.get("LOCAL_RANK") == "0":
         say(
-            parameters=sizes.parameters(size),
+            parameters=bert_sizes.parameters(size),
             attention=trainer.attention,
             layer=trainer.layer,
             padded=str(not loader.full).lower(),
         )
     clock, stamps = Clock(device), []
 
-    def report():
+    def report() -> None:
         loss, stamp = clock.take()
         stamps.append(stamp)
         if rank == 0:
             say(step="%d/%d" % (len(stamps), args.steps), loss="%.4f" % loss, time="%.6f" % stamp)
-        if loss != loss or loss in (float("inf"), float("-inf")):
+        if not trainer_kit.is_number(loss):
             sys.exit("the loss of step %d on rank %d is %s" % (len(stamps), rank, loss))
 
-    # A collection of garbage in the middle of a step would be measured with it.
+    # The garbage collector would run in the middle of a step and be measured with it.
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -245,8 +236,8 @@ def train(args, device):
     return trainer, loader, stamps
 
 
-def main():
-    """Form the group, train, and say what came of it."""
+def main() -> None:
+    """Form the process group, train, and print the results."""
     args = arguments()
     backend = {"gpu": "nccl", "cpu": "gloo"}[args.device]
     local = int(os.environ["LOCAL_RANK"])
@@ -260,9 +251,9 @@ def main():
         device = torch.device("cpu")
         dist.init_process_group(backend)
     first = local == 0
-    nodes = about.nodes()
+    nodes = versions.nodes()
     if first:
-        say(world_size=dist.get_world_size(), backend=dist.get_backend(), nodes=nodes, **about.where())
+        say(world_size=dist.get_world_size(), backend=dist.get_backend(), nodes=nodes, **versions.where())
         say(
             batch=args.batch,
             accumulation=args.accumulation,
@@ -275,7 +266,7 @@ def main():
             optimizer=args.optimizer,
             parallel=args.parallel if dist.get_world_size() > 1 else "none",
         )
-        for line in about.software(device):
+        for line in versions.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)
     same = trainer.agree(device)
@@ -293,7 +284,7 @@ def main():
     if first:
         say(steps_done=len(stamps))
         say(weights="agree", end="true")
-    closing.leave()
+    torch_end.leave()
 
 
 if __name__ == "__main__":

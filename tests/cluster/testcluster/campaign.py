@@ -21,7 +21,7 @@ from .processes import NodeView, scan
 WORK = "/opt/scalebook/work"
 _STEP = re.compile(rb"SCRIPTED step=(\d+)/")
 _LAUNCHES = re.compile(r": started, .* elapsed")
-"""What a controller says before it launches a run (callback_plugins/scalebook.py)."""
+"""The line before a run, printed with -v (callback_plugins/scalebook_progress.py)."""
 
 
 def wait_for(what: str, true: Callable[[], Any], limit: float, every: float = 0.2) -> Any:
@@ -45,7 +45,7 @@ class Campaign:
         self.directory = results / name
         self.nodes = [NodeView(cluster, number) for number in range(1, 5)]
         self.variables = {
-            "framework": "scripted",
+            "workload": "scripted",
             "campaign": name,
             "campaign_results": str(results),
             "campaign_space": 0,
@@ -61,7 +61,7 @@ class Campaign:
 
     def popen(self, log: Path, **more: Any) -> subprocess.Popen[bytes]:
         """Start ansible-playbook bench.yml; what it says goes to `log`."""
-        argv = ["ansible-playbook", "-i", str(self.cluster.access.inventory), "bench.yml"]
+        argv = ["ansible-playbook", "-i", str(self.cluster.access.inventory), "bench.yml", "-v"]
         argv += ["-e", json.dumps({**self.variables, **more})]
         with log.open("wb") as file:
             return subprocess.Popen(
@@ -124,7 +124,7 @@ class Campaign:
 
     def marked(self) -> dict[str, dict[int, dict[str, str]]]:
         """Return {node: {pid: environment}} of the processes that carry a gang's mark."""
-        return scan(self.nodes, "SCALEBOOK_GANG")
+        return scan(self.nodes, "SCALEBOOK_JOB")
 
     def gangs(self) -> dict[str, dict[int, dict[str, str]]]:
         """Return {node: {pid: environment}} of the processes of gangs that the present controller started.
@@ -219,8 +219,8 @@ class Campaign:
     def orphans(self, but: str | None = None) -> list[str]:
         """Return the processes on the nodes that belong to a gang other than that of the run `but`."""
         return [
-            f"{name}: {pid} of {env['SCALEBOOK_GANG']}"
+            f"{name}: {pid} of {env['SCALEBOOK_JOB']}"
             for name, processes in self.marked().items()
             for pid, env in processes.items()
-            if pid in self.orphaned or but is None or not env["SCALEBOOK_GANG"].endswith(f"/{but}")
+            if pid in self.orphaned or but is None or not env["SCALEBOOK_JOB"].endswith(f"/{but}")
         ]

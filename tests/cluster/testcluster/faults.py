@@ -131,7 +131,7 @@ def small_disks(campaign: Campaign, size: str = "4m") -> None:
 
 def stub(node: NodeView, text: str) -> Callable[[], None]:
     """Put `text` in the place of the node's trainer; return what puts it back."""
-    path = node.path(f"{WORK}/scripted_trainer.py")
+    path = node.path("/opt/scalebook/scripted/trainer.py")
     before = path.read_bytes()
     path.write_text(text)
 

@@ -115,7 +115,9 @@ class Cluster:
         found = {name: self.engine.inspect("container", name) for name in names}
         return {name: data for name, data in found.items() if data}
 
-    def ensure_node(self, number: int, found: dict | None, host: HostSettings, mounts: list) -> str:
+    def ensure_node(
+        self, number: int, found: dict | None, host: HostSettings, mounts: list, image_name: str
+    ) -> str:
         """Bring one node to life and return what had to be done: kept, restarted or created."""
         name, address = self.name(number), self.address(number)
         if found:
@@ -128,7 +130,7 @@ class Cluster:
             self.engine("rm", "-f", name, check=False)
         elif self.engine.inspect("container", name):
             raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
-        self._create(number, host, mounts)
+        self._create(number, host, mounts, image_name)
         self.engine("start", name)
         if not answers(address, PATIENCE):
             last = self.engine("logs", "--tail", "5", name, check=False)
@@ -159,7 +161,7 @@ class Cluster:
         self.engine("start", name, check=False)
         return "restarted" if answers(address, PATIENCE) else None
 
-    def _create(self, number: int, host: HostSettings, mounts: list) -> None:
+    def _create(self, number: int, host: HostSettings, mounts: list, image_name: str) -> None:
         name = self.name(number)
         argv = ["create", "--name", name, "--hostname", f"NODE{number}", "--init", "--stop-timeout", "1"]
         argv += ["--network", self.network, "--ip", self.address(number), "--mac-address", self.mac(number)]
@@ -173,7 +175,7 @@ class Cluster:
             argv += ["--env", f"{key}={value}"]
         for mount in [*(f"{folder}:{folder}:ro" for folder in host.folders), *mounts]:
             argv += ["--volume", mount]
-        self.engine(*argv, image.NAME)
+        self.engine(*argv, image_name)
         public_key = self.access.key.with_suffix(".pub").read_text()
         files = nodefiles.contents(host, public_key, image.KNOWN_BUNDLE.read_text())
         if self.engine.name == "podman":
@@ -188,8 +190,10 @@ class Cluster:
 
     # -- up and down -----------------------------------------------------------------------------
 
-    def up(self, host: HostSettings, count: int, fresh: bool, mounts: list) -> None:
-        """Have exactly NODE1..NODE<count> answer over ssh."""
+    def up(
+        self, host: HostSettings, count: int, fresh: bool, mounts: list, image_name: str = image.NAME
+    ) -> None:
+        """Have exactly NODE1..NODE<count> answer over ssh; new ones are made from the image."""
         self.access.ensure_key()
         found = self.existing()
         wanted = [self.name(number) for number in range(1, count + 1)]
@@ -199,12 +203,12 @@ class Cluster:
             self._remove(surplus)
             found = {name: data for name, data in found.items() if name not in surplus}
         try:
-            self._bring_up(host, count, mounts, found)
+            self._bring_up(host, count, mounts, found, image_name)
         except ClusterError as error:
             # What a killed run left half done can be in the way of repair, but not of a new start.
             say(f"making all nodes anew, for: {error}")
             self._remove(list(self.existing()))
-            self._bring_up(host, count, mounts, {})
+            self._bring_up(host, count, mounts, {}, image_name)
         nodes = {f"NODE{number}": number for number in range(1, count + 1)}
         self.access.write(
             {node: self.address(number) for node, number in nodes.items()},
@@ -215,13 +219,15 @@ class Cluster:
             if seen != node:
                 raise ClusterError(f"the host at {node}'s address calls itself {seen!r}")
 
-    def _bring_up(self, host: HostSettings, count: int, mounts: list, found: dict) -> None:
+    def _bring_up(self, host: HostSettings, count: int, mounts: list, found: dict, image_name: str) -> None:
         if not found:
             self._remove_networks()
         self.network = self.ensure_network(host.mtu)
         with concurrent.futures.ThreadPoolExecutor(MOST) as pool:
             work = {
-                number: pool.submit(self.ensure_node, number, found.get(self.name(number)), host, mounts)
+                number: pool.submit(
+                    self.ensure_node, number, found.get(self.name(number)), host, mounts, image_name
+                )
                 for number in range(1, count + 1)
             }
         for number, future in work.items():

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Says what a trainer would say, at a set pace; goes wrong on one node at one step if told to.
+"""Prints what a trainer prints, at a given pace, and fails on one node at one step if asked to.
 
 usage: trainer.py [--sync] [--work SHARE] SECONDS_PER_STEP KIND:NODE:STEP[,KIND:NODE:STEP ...]
 
-The first fault is that of the first repeat, the second that of the second, and so on. With --sync
-the nodes wait for each other at every step, as a collective does, for ever if one is gone, and the
-times they print are those of the slowest's script. SHARE is the part of a step that is computed
-instead of slept.
+The first fault is for the first repeat, the second for the second, and so on. With --sync the nodes wait for
+each other at every step, as a collective does, forever if one has ended, and print the times of the slowest
+script. SHARE is the part of a step that is computed instead of slept.
 """
 
 import argparse
@@ -18,16 +17,20 @@ import socket
 import sys
 import time
 
+import trainer_kit
+
+say = trainer_kit.Say("SCRIPTED")
+
 
 class Alone:
-    """Nobody to wait for."""
+    """A node that waits for no other."""
 
     def meet(self, due):
         return due
 
 
 class Peers:
-    """A barrier over TCP at the first node: everybody leaves it with the latest `due` of all."""
+    """A barrier over TCP at the first node: all nodes leave it with the latest `due`."""
 
     def __init__(self, first, address, nodes):
         self.first = first
@@ -54,21 +57,21 @@ class Peers:
     def meet(self, due):
         """Wait for all and return the latest `due`."""
         if not self.first:
-            self.say(self.files[0], due)
-            return self.hear(self.files[0])
-        due = max([due] + [self.hear(file) for file in self.files])
+            self.send(self.files[0], due)
+            return self.receive(self.files[0])
+        due = max([due] + [self.receive(file) for file in self.files])
         for file in self.files:
-            self.say(file, due)
+            self.send(file, due)
         return due
 
-    def say(self, file, due):
+    def send(self, file, due):
         try:
             file.write("%.9f\n" % due)
             file.flush()
         except OSError:
-            time.sleep(86400)  # TensorFlow 2.3 waits for a killed peer just so
+            time.sleep(86400)  # TensorFlow 2.3 waits for a killed peer like this
 
-    def hear(self, file):
+    def receive(self, file):
         try:
             line = file.readline()
         except OSError:
@@ -85,8 +88,8 @@ def burn(seconds):
         pass
 
 
-def go_wrong(kind):
-    """Do what is said of `kind` in the role's defaults."""
+def fail(kind):
+    """Do what defaults/main.yml describes for `kind`."""
     if kind == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     elif kind == "stop":
@@ -125,7 +128,8 @@ def main():
         time.sleep(86400)
     steps, nodes = int(os.environ["STEPS"]), int(os.environ["NNODES"])
     devices = 1 if kind == "alone" else int(os.environ["WORLD_SIZE"])
-    print("SCRIPTED devices=%d\nSCRIPTED task=%s" % (devices, os.environ["TASK_INDEX"]), flush=True)
+    say(devices=devices)
+    say(task=os.environ["TASK_INDEX"])
     address = (os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]))
     peers = Peers(os.environ["TASK_INDEX"] == "0", address, nodes) if args.sync and nodes > 1 else Alone()
     due = began = peers.meet(time.time())
@@ -135,11 +139,11 @@ def main():
         due = peers.meet(due + pace)
         time.sleep(max(0, due - time.time()))
         loss = "nan" if kind == "nan" and step >= int(at) else "%.6f" % (7 - step / steps)
-        # By the script, not by the clock: two runs of the same script measure the same.
+        # The time of the script, not of the clock: two runs of one script give the same result.
         now = due if args.sync else time.time()
-        print("SCRIPTED step=%d/%d loss=%s time=%.6f" % (step, steps, loss, now), flush=True)
+        say(step="%d/%d" % (step, steps), loss=loss, time="%.6f" % now)
         if step == int(at):
-            go_wrong(kind)
+            fail(kind)
     print("SCRIPTED end, %.3f s" % (time.time() - began), flush=True)
 
 

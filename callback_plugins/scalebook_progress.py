@@ -1,0 +1,139 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The progress of a campaign: one line per run, whatever prints the rest of the terminal."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from ansible import constants as C  # noqa: N812 - Ansible's own name for it
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = r"""
+name: scalebook_progress
+type: aggregate
+short_description: One line per run of a campaign
+description:
+  - Prints what each run measured, or why it does not count, with the time since the start and an estimate of
+    the time left. It reads the results of the modules M(campaign_plan) and M(bench_result).
+  - With C(-v) the beginning of a run is a line too (the task with the tag C(campaign_run)), and so is the
+    overhead of the runs at the end.
+  - It works with any stdout callback, that of ansible-runner included.
+"""
+
+
+def clock(seconds: float) -> str:
+    """Return `seconds` as people write a duration: 0:42, 12:05, 1:02:03."""
+    minutes, seconds = divmod(round(max(0, seconds)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+RUN_TAG = "campaign_run"
+
+
+class Progress:
+    """Where a campaign stands, from the results of its tasks."""
+
+    def __init__(self, now: float) -> None:
+        self.began = now
+        self.ended: float | None = None
+        self.pending: list[dict[str, Any]] = []
+        self.workloads: set[str] = set()
+        self.seconds: dict[str, list[float]] = {}
+        self.overheads: list[float] = []
+
+    def plan(self, pending: Iterable[dict[str, Any]], now: float) -> None:
+        """Take over the runs that are still to be measured, each {"case", "repeat", "number", "total"}."""
+        self.pending, self.began, self.ended = list(pending), now, None
+        self.workloads = {run["case"]["workload"] for run in self.pending}
+
+    def end(self, case: str, repeat: int, job_seconds: float, now: float) -> dict[str, Any] | None:
+        """Note that a run has its record and return the run; `job_seconds` is how long mpirun ran."""
+        run = next((r for r in self.pending if (r["case"]["name"], r["repeat"]) == (case, repeat)), None)
+        seconds = job_seconds
+        if self.ended is not None:
+            seconds = now - self.ended
+            self.overheads.append(seconds - job_seconds)
+        self.seconds.setdefault(case, []).append(seconds)
+        self.ended = now
+        self.pending = [entry for entry in self.pending if entry is not run]
+        return run
+
+    def again(self, run: dict[str, Any]) -> None:
+        """Note that a run is to be measured once more at the end."""
+        self.pending.append(run)
+
+    def left(self) -> float | None:
+        """Return the seconds that the pending runs will take: as long as those of the same case."""
+        measured = [value for values in self.seconds.values() for value in values]
+        if not measured:
+            return None
+        mean = sum(measured) / len(measured)
+        by_case = {name: sum(values) / len(values) for name, values in self.seconds.items()}
+        return sum(by_case.get(entry["case"]["name"], mean) for entry in self.pending)
+
+
+def title(run: Mapping[str, Any], workloads: Collection[str] = ()) -> str:
+    """Return the words that name a run; its workload is among them if the campaign has several."""
+    case = run["case"]
+    workload = f"{case['workload']} " if len(workloads) > 1 else ""
+    compiled = " xla" if case["xla"] else ""
+    return (
+        f"[{run['number']}/{run['total']}] {workload}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
+        f" repeat {run['repeat']}"
+    )
+
+
+class CallbackModule(CallbackBase):
+    """Prints one line per run."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "scalebook_progress"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._progress = Progress(time.monotonic())
+
+    def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
+        pending = self._progress.pending
+        if self._display.verbosity > 0 and RUN_TAG in task.tags and pending:
+            self._display.display(f"{title(pending[0], self._progress.workloads)}: started, {self._times()}")
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        action, values = result._task.action, result._result
+        if action == "campaign_plan" and "pending" in values:
+            self._progress.plan(values["pending"], time.monotonic())
+        elif action == "bench_result" and "status" in values:
+            self._measured(values)
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        overheads = sorted(self._progress.overheads)
+        if overheads and self._display.verbosity > 0:
+            self._display.display(
+                f"Overhead of a run, its time without mpirun: median {overheads[len(overheads) // 2]:.1f} s, "
+                f"at most {overheads[-1]:.1f} s, over {len(overheads)} runs after the first"
+            )
+
+    def _measured(self, values: Mapping[str, Any]) -> None:
+        progress, record = self._progress, values["record"]
+        case, repeat = record["case"]["name"], record["repeat"]
+        run = progress.end(case, repeat, (record["job"] or {}).get("seconds") or 0, time.monotonic())
+        if run is None:
+            return
+        if values["status"] == "ok":
+            outcome, color = f"{values['rate']:.2f} samples/s", C.COLOR_OK
+        else:
+            outcome, color = f"{values['status']}: {values.get('reason')}", C.COLOR_ERROR
+        if values.get("again"):
+            progress.again(run)
+            outcome += "; repeated at the end"
+        self._display.display(f"{title(run, progress.workloads)}: {outcome}, {self._times()}", color=color)
+
+    def _times(self) -> str:
+        left = self._progress.left()
+        elapsed = clock(time.monotonic() - self._progress.began)
+        return f"{elapsed} elapsed" + (f", about {clock(left)} left" if left else "")

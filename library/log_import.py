@@ -1,0 +1,116 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: log_import
+short_description: Turn a directory of existing logs into result records
+description:
+  - Reads logs as DLPerf lays them out, C(<N>n<G>g/<model>_b<B>_<dtype>_<i>.log), from O(logs) and writes
+    the records that a campaign writes below O(out).
+  - A log that cannot be used never fails the task. It gets a record whose status and reason say why.
+  - Each record is written completely, by a rename. Runs on the control node.
+options:
+  logs:
+    description: Directory of the logs.
+    type: path
+    required: true
+  out:
+    description: Directory for the records. Must be empty or hold an earlier import.
+    type: path
+    required: true
+  name:
+    description: Name of the workload that wrote the logs.
+    type: str
+    required: true
+  workload:
+    description: The declaration of that workload.
+    type: dict
+    required: true
+  overrides:
+    description:
+      - What the names of the logs do not say.
+      - Any of C(xla), C(accumulation), C(warmup), C(window), C(device).
+    type: dict
+    default: {}
+  checksums:
+    description: Compute the sha256 of logs of more than 4 MiB too, which reads them completely.
+    type: bool
+    default: false
+attributes:
+  check_mode:
+    support: full
+    description: Reads and checks everything, writes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Import DLPerf's logs
+  log_import:
+    logs: logs/tensorflow/bert/bz64
+    out: results/bz64
+    name: tf2_bert
+    workload: "{{ lookup('scalebook_workloads').tf2_bert }}"
+    overrides: {xla: false}
+"""
+
+RETURN = r"""
+counts:
+  description: The number of logs by status.
+  returned: success
+  type: dict
+  sample: {ok: 29, incomplete: 1}
+refused:
+  description: The logs that do not count, each with source, status and reason.
+  returned: success
+  type: list
+  elements: dict
+unread:
+  description: Files in O(logs) that are not the log of a case, each with path and reason.
+  returned: success
+  type: list
+  elements: dict
+out:
+  description: The directory of the records.
+  returned: success
+  type: str
+"""
+
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.read.import_dlperf import import_tree
+
+
+def argument_spec() -> dict[str, Any]:
+    return {
+        "logs": {"type": "path", "required": True},
+        "out": {"type": "path", "required": True},
+        "name": {"type": "str", "required": True},
+        "workload": {"type": "dict", "required": True},
+        "overrides": {"type": "dict", "default": {}},
+        "checksums": {"type": "bool", "default": False},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    try:
+        result = import_tree(
+            params["logs"],
+            params["out"],
+            params["name"],
+            params["workload"],
+            params["overrides"],
+            params["checksums"],
+            write=not module.check_mode,
+        )
+    except (ValueError, OSError) as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(**result, out=params["out"])
+
+
+if __name__ == "__main__":
+    main()

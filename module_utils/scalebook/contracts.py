@@ -1,0 +1,506 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The data that passes between the parts of scalebook, each defined once.
+
+A case is described by the table CASE; every list of its fields is derived from it.  The TypedDicts are
+the contents of plan.json, result.json and results.json and of what is made on the way; `json_schema`
+turns one into the schema that docs/reference publishes.  `upgrade_*` read what earlier versions wrote.
+
+Times are in seconds, rates in samples (or the workload's unit) per second over all devices.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypedDict, Union
+
+PLAN_SCHEMA = 2
+RECORD_SCHEMA = 2
+RESULTS_SCHEMA = 2
+
+STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
+"""What a run can end as; only `ok` counts."""
+
+BASELINE = "1n1g"
+"""The case that speedups are measured against."""
+
+ENOUGH_RUNS = 3
+"""Valid repeats below which a number is provisional."""
+
+
+class Field(NamedTuple):
+    """One field of a case.
+
+    `identity`: cases that differ in it are different cases.  `group`: rows that differ in it are not
+    divided by each other.  `variable`: its name in the environment of the node script, "" without one.
+    `required`: a record without it is not a record.  `from_import`: an import of logs may set it, since
+    the names of logs do not tell it.
+    """
+
+    name: str
+    type: type
+    identity: bool = False
+    group: bool = False
+    variable: str = ""
+    required: bool = True
+    from_import: bool = False
+
+
+CASE = (
+    Field("workload", str, identity=True, group=True, variable="WORKLOAD"),
+    Field("model", str, identity=True, group=True, variable="MODEL"),
+    Field("device", str, identity=True, group=True, variable="DEVICE", required=False, from_import=True),
+    Field("dtype", str, identity=True, group=True, variable="DTYPE"),
+    Field("xla", bool, identity=True, group=True, variable="XLA", from_import=True),
+    Field("bsz", int, identity=True, group=True, variable="BSZ"),
+    Field("accumulation", int, identity=True, group=True, variable="ACCUMULATION", from_import=True),
+    Field("warmup", int, identity=True, group=True, variable="WARMUP", from_import=True),
+    Field("window", int, identity=True, group=True, variable="WINDOW", from_import=True),
+    Field("epoch_samples", int, identity=True, group=True, required=False),
+    Field("settings", dict, identity=True, group=True, required=False),
+    Field("nodes", int, identity=True, variable="NNODES"),
+    Field("gpus", int, identity=True, variable="GPUS_PER_NODE"),
+    # These follow from the others.
+    Field("devices", int, variable="WORLD_SIZE"),
+    Field("global_batch", int, variable="GLOBAL_BATCH", required=False),
+    Field("label", str),
+    Field("name", str),
+)
+"""The fields of a case, in the order of headings and CSV columns."""
+
+IDENTITY = tuple(field.name for field in CASE if field.identity)
+GROUP_FIELDS = tuple(field.name for field in CASE if field.group)
+IMPORT_FIELDS = tuple(field.name for field in CASE if field.from_import)
+REQUIRED_FIELDS = {field.name: field.type for field in CASE if field.required}
+VARIABLES = {field.name: field.variable for field in CASE if field.variable}
+LOGGED_FIELDS = frozenset(field.name for field in CASE if field.type in (str, int, bool))
+"""Fields that a sanity rule of a workload can compare a log with."""
+
+
+class Case(TypedDict, total=False):
+    """One point of the matrix, e.g. `4n8g b64 fp16`.
+
+    `bsz` is per device; `global_batch` is what one step of all devices takes, without accumulation.
+    `warmup` steps are dropped, the next `window` steps count.  `settings` are the workload's own
+    variables that make it another case.
+    """
+
+    workload: str
+    model: str
+    device: str
+    dtype: str
+    xla: bool
+    bsz: int
+    accumulation: int
+    warmup: int
+    window: int
+    epoch_samples: int
+    settings: dict[str, Any]
+    nodes: int
+    gpus: int
+    devices: int
+    global_batch: int
+    label: str
+    name: str
+
+
+class PlannedRun(TypedDict):
+    """One run of the plan: the name of its case and which repeat it is, from 1."""
+
+    case: str
+    repeat: int
+
+
+class SkippedCase(TypedDict):
+    """A case of the matrix that cannot run here, with the reason."""
+
+    case: Case
+    reason: str
+
+
+class Plan(TypedDict, total=False):
+    """plan.json: what a campaign measures, in which order, and what it cannot.
+
+    `parameters` are those of the campaign as they were read; an import has `source` (the name of its
+    directory of logs) and `unread` (files that are not logs of a case) instead.
+    """
+
+    schema: int
+    campaign: str
+    inventory: str
+    parameters: dict[str, Any]
+    repeats: int
+    cases: list[Case]
+    skipped: list[SkippedCase]
+    runs: list[PlannedRun]
+    source: str
+    overrides: dict[str, Any]
+    unread: list[dict[str, str]]
+
+
+class Node(TypedDict, total=False):
+    """A node in inventory order.
+
+    `address` is where its processes listen, `slots` its devices, `machine` what it shares them with
+    (`localhost` for simulated nodes), `host` the inventory's host that acts for it, `work` its directory
+    for node jobs.
+    """
+
+    name: str
+    address: str
+    slots: int
+    machine: str
+    host: str
+    work: str | None
+
+
+class NodeJob(TypedDict):
+    """One node's part of a job: its index, its directory on the node, and its environment."""
+
+    node: str
+    host: str
+    task_index: int
+    run: str
+    dir: str
+    env: dict[str, str]
+
+
+class JobEnd(TypedDict, total=False):
+    """How a job ended: mpirun's exit status and the times of its start and end (UTC)."""
+
+    rc: int | None
+    seconds: float | None
+    started: str | None
+    ended: str | None
+
+
+class NodeLog(TypedDict, total=False):
+    """What one node's log shows: a time, a reception time or a rate for each of its steps.
+
+    `times` are the trainer's own stamps, `received` those of the node script, both from the first step
+    on; `rates` are printed samples per second, `None` where a step prints none.
+    """
+
+    node: str
+    task_index: int
+    log: str
+    sha256: str | None
+    bytes: int | None
+    steps: list[int]
+    times: list[float] | None
+    received: list[float] | None
+    rates: list[float | None] | None
+    loss: dict[str, Any]
+    exit: dict[str, Any] | None
+
+
+class Record(TypedDict, total=False):
+    """result.json: one run as it was seen, with a status and the reason for it.  No statistics."""
+
+    schema: int
+    case: Case
+    repeat: int
+    status: str
+    reason: str | None
+    notes: list[str]
+    unit: str
+    nodes: list[NodeLog]
+    rate_scope: str
+    job: JobEnd | None
+    last_lines: list[str]
+    self_reported: dict[str, str]
+    source: str
+
+
+class Run(TypedDict, total=False):
+    """What the report needs of one record; `rate` is None unless the run counts.
+
+    `time_source` says where the rate comes from (`times`, `received` or `rates`), `second` is the
+    rate by another one and `differs` how far it is off.  `steps` are the seconds of each step of the
+    window; `hosts` maps nodes to the host names that their node scripts reported.
+    """
+
+    case: str
+    label: str
+    repeat: int
+    unit: str
+    status: str
+    reason: str | None
+    notes: list[str]
+    rate: float | None
+    seconds: float | None
+    time_source: str | None
+    second: dict[str, Any] | None
+    differs: float | None
+    drift: float | None
+    steady: str | None
+    source: str | None
+    last_lines: list[str]
+    started: str | None
+    self_reported: dict[str, str]
+    steps: list[float]
+    hosts: dict[str, str]
+
+
+class Flag(TypedDict):
+    """Something a reader must know about a row: a word for programs and a sentence for people."""
+
+    code: str
+    text: str
+
+
+class Row(TypedDict, total=False):
+    """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own."""
+
+    case: str
+    group: str
+    label: str
+    workload: str
+    model: str
+    device: str | None
+    dtype: str
+    xla: bool
+    bsz: int
+    accumulation: int
+    warmup: int | None
+    window: int | None
+    epoch_samples: int | None
+    settings: dict[str, Any] | None
+    nodes: int
+    gpus: int
+    devices: int
+    unit: str
+    status: str
+    good: int
+    planned: int
+    runs: list[Run]
+    outliers: list[int]
+    interval: list[float] | None
+    steps: dict[str, float] | None
+    speedup: float | None
+    speedup_interval: list[float] | None
+    efficiency: float | None
+    dlperf: dict[str, Any] | None
+    flags: list[Flag]
+    median: float | None
+    mean: float | None
+    min: float | None
+    max: float | None
+    cv: float | None
+    spread: float | None
+
+
+class Group(TypedDict, total=False):
+    """Rows that may be divided by each other: one table of the report, by name of their cases."""
+
+    id: str
+    workload: str
+    model: str
+    device: str | None
+    dtype: str
+    xla: bool
+    bsz: int
+    accumulation: int
+    warmup: int | None
+    window: int | None
+    epoch_samples: int | None
+    settings: dict[str, Any] | None
+    unit: str
+    rows: list[str]
+    title: str
+    short: str
+    family: str
+    workload_title: str
+    compiler: str
+
+
+class Family(TypedDict):
+    """The groups of one model family.
+
+    Where it has several workloads, each line of `lines` is a topology with a precision and a batch size,
+    and its `cells` are the results of the `columns`, None where a workload has no such case.
+    """
+
+    family: str
+    groups: list[str]
+    workloads: list[str]
+    columns: list[dict[str, Any]]
+    lines: list[dict[str, Any]]
+
+
+class Results(TypedDict, total=False):
+    """results.json: the whole report as data, every number unrounded.
+
+    `simulated` is the number of nodes and of machines of the largest run whose nodes shared machines.
+    """
+
+    schema: int
+    kind: str
+    campaign: str
+    counts: dict[str, int]
+    started: str | None
+    simulated: dict[str, int] | None
+    families: list[Family]
+    groups: list[Group]
+    rows: list[Row]
+    uncounted: list[dict[str, Any]]
+    strong: list[dict[str, Any]]
+    self_reported: list[dict[str, Any]]
+    baseline: dict[str, Any] | None
+    skipped: list[dict[str, Any]]
+    notes: list[str]
+    compare: list[dict[str, Any]]
+    result_files: dict[str, list[int]]
+    plan: Plan
+    provenance: dict[str, Any] | None
+    files: list[str]
+
+
+class Finding(TypedDict, total=False):
+    """A result of a preflight check: what was found on which nodes, what is expected, and the fix."""
+
+    check: str
+    level: str
+    nodes: list[str]
+    found: str
+    expected: str
+    fix: str
+
+
+def case_name(case: Mapping[str, Any]) -> str:
+    """Return the content-hashed name of `case`, which is also its directory.
+
+    A changed case gets a new directory, so a resumed campaign never takes a stale result for it.
+    """
+    content = json.dumps({key: case.get(key) for key in IDENTITY}, sort_keys=True)
+    digest = hashlib.sha256(content.encode()).hexdigest()[:8]
+    xla = "-xla" if case.get("xla") else ""
+    accumulation = f"-a{case['accumulation']}" if case.get("accumulation", 1) != 1 else ""
+    return (
+        f"{case['workload']}-{case['model']}-{case['nodes']}n{case['gpus']}g-b{case['bsz']}"
+        f"-{case['dtype']}{xla}{accumulation}-{digest}"
+    )
+
+
+def make_case(values: Mapping[str, Any]) -> Case:
+    """Return one case from its own values, with the fields that follow from them."""
+    devices = values["nodes"] * values["gpus"]
+    case = {
+        "accumulation": 1,
+        **values,
+        "devices": devices,
+        "global_batch": values["bsz"] * devices,
+        "label": f"{values['nodes']}n{values['gpus']}g",
+    }
+    return typing.cast(Case, {**case, "name": case_name(case)})
+
+
+# What earlier versions wrote (schema 1)
+
+RENAMED_WORKLOADS = {
+    # (workload of then, a setting that only the other program had) -> workload of now
+    ("deepspeed_bert", "deepspeed"): "bing_bert",
+    ("horovod_bert", "fork"): "horovod_tf1_bert",
+}
+
+
+def upgrade_case(case: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a case, or a row or group with its fields, under today's names; one of today as it is."""
+    if "workload" in case or "framework" not in case:
+        return dict(case)
+    upgraded = {("workload" if key == "framework" else key): value for key, value in case.items()}
+    settings = case.get("settings")
+    for (old, setting), new in RENAMED_WORKLOADS.items():
+        if case["framework"] == old and isinstance(settings, Mapping) and setting in settings:
+            upgraded["workload"] = new
+    return upgraded
+
+
+def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result record under today's names; anything else as it is."""
+    if record.get("schema") != 1:
+        return dict(record)
+    names = {"gang": "job", "figures": "self_reported"}
+    upgraded = {names.get(key, key): value for key, value in record.items()}
+    if isinstance(upgraded.get("case"), Mapping):
+        upgraded["case"] = upgrade_case(upgraded["case"])
+    return {**upgraded, "schema": RECORD_SCHEMA}
+
+
+def upgrade_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan under today's names; anything else as it is."""
+    if plan.get("schema") != 1:
+        return dict(plan)
+    upgraded = {("parameters" if key == "knobs" else key): value for key, value in plan.items()}
+    if isinstance(upgraded.get("parameters"), Mapping):
+        upgraded["parameters"] = upgrade_case(upgraded["parameters"])
+    if isinstance(upgraded.get("cases"), list):
+        upgraded["cases"] = [_upgraded(case) for case in upgraded["cases"]]
+    if isinstance(upgraded.get("skipped"), list):
+        upgraded["skipped"] = [
+            {**entry, "case": _upgraded(entry.get("case"))} if isinstance(entry, Mapping) else entry
+            for entry in upgraded["skipped"]
+        ]
+    return {**upgraded, "schema": PLAN_SCHEMA}
+
+
+def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of an earlier results.json under today's names."""
+    return {("flags" if key == "marks" else key): value for key, value in upgrade_case(row).items()}
+
+
+def _upgraded(case: Any) -> Any:
+    return upgrade_case(case) if isinstance(case, Mapping) else case
+
+
+# Published schemas
+
+
+def json_schema(contract: Any, title: str = "") -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of a TypedDict; keys of other TypedDicts are written out.
+
+    Keys are optional, since a skipped run has no nodes and an import no inventory; unknown ones are
+    refused.
+    """
+    schema = _schema_of(contract)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title or contract.__name__,
+        **schema,
+    }
+
+
+_SIMPLE: dict[Any, dict[str, Any]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    type(None): {"type": "null"},
+    Any: {},
+}
+
+
+def _schema_of(kind: Any) -> dict[str, Any]:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
+    if origin is list:
+        return {"type": "array", "items": _schema_of(arguments[0])}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+    if origin is Union or origin is getattr(types, "UnionType", None):
+        return {"anyOf": [_schema_of(argument) for argument in arguments]}
+    schema: dict[str, Any] = {
+        "type": "object",
+        "properties": {name: _schema_of(each) for name, each in typing.get_type_hints(kind).items()},
+        "additionalProperties": False,
+    }
+    if kind.__doc__:
+        schema["description"] = " ".join(kind.__doc__.split())
+    if kind.__required_keys__:
+        schema["required"] = sorted(kind.__required_keys__)
+    return schema

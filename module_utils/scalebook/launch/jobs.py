@@ -1,0 +1,157 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Case -> node jobs: what each node of a run is given, and the one command that starts them all."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Node, NodeJob
+
+
+def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], port: int) -> list[NodeJob]:
+    """Return the node jobs of one run, one per node in task_index order.
+
+    `members` are the case's nodes in task_index order, `port` is the first port to use.  Nodes that share
+    an address get consecutive ports (two gRPC servers cannot share one on a host, not even on different
+    127.0.0.x), and nodes that share a machine get its GPUs in order.  Raises ValueError for a node whose
+    directory for jobs is not known.
+    """
+    without = [node["name"] for node in members if not node.get("work")]
+    if without:
+        raise ValueError(f"{', '.join(without)}: no directory for jobs is known")
+    run = f"{campaign}/{case['name']}/{repeat}"
+    ports = [port + earlier for earlier in _earlier([node["address"] for node in members])]
+    before = _earlier([node["machine"] for node in members])
+    hosts = ",".join(node["address"] for node in members)
+    workers = ",".join(f"{node['address']}:{p}" for node, p in zip(members, ports, strict=True))
+    jobs: list[NodeJob] = []
+    for index, node in enumerate(members):
+        directory = f"{node['work']}/{node['name']}/{run}"
+        first = before[index] * case["gpus"]
+        devices = range(first, first + case["gpus"]) if case["device"] == "gpu" else ()
+        values: Mapping[str, Any] = case
+        env = {
+            **{variable: values[name] for name, variable in VARIABLES.items() if name in values},
+            "SCALEBOOK_RUN": run,
+            "NODE": node["name"],
+            "TASK_INDEX": index,
+            "CUDA_VISIBLE_DEVICES": ",".join(map(str, devices)),
+            "HOSTS": hosts,
+            "WORKER_HOSTS": workers,
+            "PORT": ports[index],
+            "MASTER_ADDR": members[0]["address"],
+            "MASTER_PORT": ports[0],
+            "STEPS": case["warmup"] + case["window"],
+            "JOB_DIR": directory,
+        }
+        jobs.append(
+            {
+                "node": node["name"],
+                "host": node["host"],
+                "task_index": index,
+                "run": run,
+                "dir": directory,
+                "env": {name: _text(value) for name, value in env.items()},
+            }
+        )
+    return jobs
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def watch(
+    workload: Mapping[str, Any], case: Case, task_index: int, stall: int, rendezvous: int
+) -> dict[str, Any]:
+    """Return the limits for a node's output, and how run_node recognises a step line.
+
+    A node that prints no steps has no limits: it is silent from its first lines to its last, and when the
+    job hangs, the first node falls silent.
+    """
+    log = workload["log"]
+    if task_index and log.get("nodes") == "first":
+        return {}
+    return {
+        "stall": int(stall),
+        "rendezvous": int(rendezvous),
+        "literal": log["literal"],
+        "pattern": log["step"],
+        "warmup": case["warmup"],
+        "last": case["warmup"] + case["window"],
+    }
+
+
+def env_file(env: Mapping[str, str]) -> str:
+    """Return `env` as the text of job.env, one KEY=VALUE per line; a value never spans lines."""
+    for name, value in env.items():
+        if "\n" in value or "\r" in value or "\0" in value:
+            raise ValueError(f"{name}: a value of job.env cannot span lines: {value!r}")
+    return "".join(f"{name}={value}\n" for name, value in env.items())
+
+
+def processes_of(case: Case, workload: Mapping[str, Any]) -> int:
+    """Return how many processes of the node script a node starts: one, or one per GPU."""
+    processes = workload["processes_per_node"]
+    return case["gpus"] if processes == "gpus" else int(processes)
+
+
+def job_command(
+    jobs: Sequence[NodeJob],
+    members: Sequence[Node],
+    mpirun: str,
+    run_node: Sequence[str],
+    processes: int = 1,
+    options: Sequence[str] = (),
+) -> list[str]:
+    """Return the mpirun command line of one job, which starts all its node jobs.
+
+    `run_node` is the command that runs one node job (interpreter and file), `processes` how many of it a
+    node starts.  Nodes of one machine with a local connection are ranks on localhost; otherwise each
+    node is a host, in task_index order.
+    """
+    total = str(len(members) * processes)
+    if all(node["machine"] == "localhost" for node in members):
+        placing = ["--host", f"localhost:{total}", "-np", total, "--mca", "plm", "isolated"]
+    else:
+        hosts = ",".join(f"{node['address']}:{processes}" for node in members)
+        settings = {
+            # A silently dropped link is noticed in about 9 s with these, a dead node in about 1 s.
+            "oob_tcp_keepalive_time": "3",
+            "oob_tcp_keepalive_intvl": "1",
+            "oob_tcp_keepalive_probes": "3",
+            "plm_rsh_args": "-o BatchMode=yes -o ConnectTimeout=5",
+        }
+        placing = ["--host", hosts, "-np", total, "--map-by", f"ppr:{processes}:node"]
+        for name, value in settings.items():
+            placing += ["--mca", name, value]
+    return [
+        mpirun,
+        *placing,
+        # Otherwise mpirun gives one node after the other a second to stop; run_node needs none.
+        "--mca",
+        "odls_base_sigkill_timeout",
+        "0",
+        "--bind-to",
+        "none",
+        "-x",
+        "SCALEBOOK_JOB",
+        *options,
+        *run_node,
+        "--processes",
+        str(processes),
+        *(f"{job['node']}={job['dir']}" for job in jobs),
+    ]
+
+
+def _earlier(values: Sequence[str]) -> list[int]:
+    """Return for each value how many before it are the same."""
+    seen: Counter[str] = Counter()
+    earlier = []
+    for value in values:
+        earlier.append(seen[value])
+        seen[value] += 1
+    return earlier

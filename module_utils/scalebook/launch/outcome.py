@@ -1,0 +1,64 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Converts the results of a run's Ansible tasks into the record's `job` section."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Node
+
+Result = Mapping[str, Any]
+
+
+def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
+    """Return what run_job reports; where it reports nothing, the same keys from the task's result.
+
+    `unreachable` says that the control node lost the first node while the job ran.  mpirun knows hosts by
+    the addresses it was given; here they get the names of `members`, the run's nodes.
+    """
+    ended: dict[str, Any] = {}
+    if result.get("rc") == 0:
+        with contextlib.suppress(ValueError):  # cut short: the first node's machine went down
+            ended = dict(json.loads(result.get("stdout") or ""))
+    if not ended:
+        message = str(result.get("stderr") or "") + str(result.get("msg") or "")
+        rc = int(result.get("rc") or 0) or 255
+        ended = {"rc": rc, "seconds": 0, "stderr": message, "unreachable": bool(result.get("unreachable"))}
+    names = {node["address"]: node["name"] for node in members}
+    if len(names) < len(members):  # nodes of one machine share its address
+        return ended
+    stderr = str(ended.get("stderr") or "")
+    for address, name in names.items():
+        stderr = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\.?\w)", name, stderr)
+    unstarted = [names.get(address, address) for address in ended.get("unstarted") or ()]
+    return {**ended, "stderr": stderr, "unstarted": unstarted}
+
+
+def trouble(
+    hosts: Sequence[str], written: Sequence[Result], cleared: Sequence[Result]
+) -> dict[str, dict[str, str]]:
+    """Return `{"lost": {host: why}, "unwritten": {host: why}}` from two tasks' results on `hosts`.
+
+    A host that cannot be reached after the job has ended is lost.  One that answers but could not
+    write its node jobs is not: its disk may be full.
+    """
+    lost = {
+        name: _last_line(result)
+        for name, result in zip(hosts, cleared, strict=True)
+        if result.get("unreachable")
+    }
+    unwritten = {
+        name: _last_line(result)
+        for name, result in zip(hosts, written, strict=True)
+        if name not in lost and "made" not in result and not result.get("unreachable")
+    }
+    return {"lost": lost, "unwritten": unwritten}
+
+
+def _last_line(result: Result) -> str:
+    return (str(result.get("msg") or "").strip().splitlines() or [""])[-1].strip()

@@ -1,0 +1,88 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Reads what YAML files of the project declare: the roles' public variables, and the stacks.
+
+A stack is a file of versions, `playbooks/vars/stack_<name>.yml`.  Several of them live side by side on a
+node: each workload is installed with the versions of its own stack, in an environment of its own.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+class StackError(ValueError):
+    """A stack that does not exist, or a file that is not one."""
+
+
+def role_variables(roles_paths: Iterable[str]) -> dict[str, str]:
+    """Return the public variables of all roles below `roles_paths` with their types."""
+    variables: dict[str, str] = {}
+    for file in _files(roles_paths, "*/meta/argument_specs.yml"):
+        for spec in (_read(file).get("argument_specs") or {}).values():
+            for name, option in (spec.get("options") or {}).items():
+                variables.setdefault(name, str(option.get("type", "str")))
+    for file in _files(roles_paths, "*/defaults/main.yml"):
+        for name in _read(file):
+            variables.setdefault(str(name), "raw")
+    return variables
+
+
+def stacks(folder: str) -> dict[str, dict[str, Any]]:
+    """Return the stacks below `folder`, by name."""
+    found = {}
+    for file in sorted(Path(folder).glob("stack_*.yml")):
+        stack = _read(file).get("stack")
+        if not isinstance(stack, dict):
+            raise StackError(f"{file}: it must hold a dict `stack`")
+        found[file.stem.removeprefix("stack_")] = stack
+    return found
+
+
+def stack_of(
+    names: Sequence[str],
+    workloads: Mapping[str, Mapping[str, Any]],
+    known: Mapping[str, Mapping[str, Any]],
+    override: str = "",
+) -> dict[str, Any]:
+    """Return the versions for the workloads `names`: those of `override`, else of the stacks they declare.
+
+    Where these differ, the first workload's stack decides; later ones add what it has no versions for.
+    Raises StackError for a stack that does not exist.
+    """
+    wanted = (
+        [override] if override else [str(workloads.get(name, {}).get("stack", "modern")) for name in names]
+    )
+    merged: dict[str, Any] = {}
+    for name in wanted:
+        if name not in known:
+            raise StackError(f"stack_name={name}: allowed are {', '.join(sorted(known))}")
+        merged = {**known[name], **merged}
+    return merged
+
+
+def _files(roles_paths: Iterable[str], pattern: str) -> list[Path]:
+    return [file for path in roles_paths for file in sorted(Path(path).glob(pattern))]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the YAML of a file, a new copy with each call."""
+    status = file.stat()
+    return copy.deepcopy(_parse(file, status.st_mtime_ns, status.st_size))
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(file: Path, changed: int, size: int) -> dict[str, Any]:
+    """Return the YAML of a file; `changed` and `size` make an edited file another entry of the cache."""
+    del changed, size
+    # Here, because only ansible-core brings PyYAML, and nodes run other modules of this package.
+    import yaml
+
+    # As yaml.safe_load, in C where that is built in.
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    content = loader(file.read_text(encoding="utf-8")).get_single_data()
+    return content if isinstance(content, dict) else {}

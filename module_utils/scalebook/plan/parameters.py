@@ -1,0 +1,591 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The public parameters of the playbooks: one table, and the only reader of their values.
+
+`ansible-playbook -e "bsz=64 dtype=fp16"` passes text, `-e '{"bsz": [32, 64]}'` passes typed values, and
+ansible-runner either: `bsz=32,64`, `bsz=[32,64]` and `{"bsz": [32, 64]}` mean the same.  The command
+line of scripts/bench and docs/reference/parameters.md are made from the same table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror")
+
+TAKES_ALL = ("provision", "preflight", "mirror")
+"""Playbooks that accept the parameters of bench.yml, so that one file of variables serves them all."""
+
+
+class Parameter(NamedTuple):
+    """One public variable.
+
+    `kind` is count, bool, choice, name, topology, percent or text; of `choice`, `choices` are the values, or
+    empty where they follow from the workloads or stacks.  `lists` are the playbooks in which it takes
+    several values.  `default` is the value where none is given; None where it follows from something
+    else, which `otherwise` describes.
+    """
+
+    name: str
+    kind: str
+    playbooks: tuple[str, ...]
+    help: str
+    default: Any = None
+    otherwise: str = ""
+    lists: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
+    largest: int = 0
+    example: str = ""
+
+
+_BENCH = ("bench",)
+
+TABLE = (
+    Parameter(
+        "workload",
+        "choice",
+        ("bench", "provision", "mirror"),
+        "workloads to measure, to install or to collect files for",
+        default=["tf2_bert"],
+        lists=("bench", "provision", "mirror"),
+        example="tf2_bert,torch_bert",
+    ),
+    Parameter("workload", "choice", ("report",), "workload that wrote the logs of an import"),
+    Parameter(
+        "stack_name",
+        "choice",
+        PLAYBOOKS,
+        "versions of the software, for all workloads: playbooks/vars/stack_<name>.yml",
+        otherwise="the stack that each workload names",
+        example="modern",
+    ),
+    Parameter(
+        "model",
+        "choice",
+        _BENCH,
+        "model of the workload",
+        otherwise="base on GPUs, tiny on CPUs",
+        example="base",
+    ),
+    Parameter(
+        "dtype",
+        "choice",
+        _BENCH,
+        "number format: fp32, fp16, bf16, whichever the workload has on the device",
+        default=["fp32"],
+        lists=_BENCH,
+        example="fp32,fp16",
+    ),
+    Parameter(
+        "xla",
+        "bool",
+        _BENCH,
+        "compile the model: XLA for TensorFlow, torch.compile for PyTorch",
+        default=[False],
+        lists=_BENCH,
+        example="false,true",
+    ),
+    Parameter("xla", "bool", ("report",), "whether imported logs are of a compiled model"),
+    Parameter(
+        "bsz",
+        "count",
+        _BENCH,
+        "batch size per device",
+        otherwise="the workload's own",
+        lists=_BENCH,
+        largest=1_000_000,
+        example="32,64",
+    ),
+    # Far above any cluster, far below what would fill memory when a matrix is expanded.
+    Parameter(
+        "nodes",
+        "count",
+        _BENCH,
+        "number of nodes",
+        otherwise="1, 2, 4 … all nodes of the inventory",
+        lists=_BENCH,
+        largest=100_000,
+        example="1,2,4",
+    ),
+    Parameter(
+        "gpus",
+        "count",
+        _BENCH,
+        "devices per node",
+        otherwise="1, 2, 4 … all on one node; all on several nodes",
+        lists=_BENCH,
+        largest=1024,
+        example="1,8",
+    ),
+    Parameter("nodes", "count", ("microbench",), "number of nodes", default=1, largest=100_000),
+    Parameter("gpus", "count", ("microbench",), "devices per node", otherwise="all", largest=1024),
+    Parameter(
+        "topology",
+        "topology",
+        _BENCH,
+        "exactly these numbers of nodes and devices, instead of nodes and gpus",
+        lists=_BENCH,
+        example="1n1g,1n8g,4n8g",
+    ),
+    Parameter(
+        "repeats", "count", _BENCH, "runs of each case; fewer than 3 are provisional", default=3, largest=1000
+    ),
+    Parameter(
+        "accumulation",
+        "count",
+        _BENCH,
+        "gradient accumulation steps",
+        otherwise="the workload's own, mostly 1",
+        largest=1_000_000,
+        example="4",
+    ),
+    Parameter(
+        "accumulation", "count", ("report",), "gradient accumulation of imported logs", largest=1_000_000
+    ),
+    Parameter(
+        "warmup",
+        "count",
+        _BENCH,
+        "steps dropped before the window",
+        otherwise="the workload's own, mostly 20",
+        largest=1_000_000,
+        example="20",
+    ),
+    Parameter(
+        "window",
+        "count",
+        _BENCH,
+        "steps that count",
+        otherwise="the workload's own, mostly 100",
+        largest=1_000_000,
+        example="100",
+    ),
+    Parameter("warmup", "count", ("report",), "warm-up steps of imported logs", largest=1_000_000),
+    Parameter("window", "count", ("report",), "steps that count in imported logs", largest=1_000_000),
+    Parameter(
+        "device",
+        "choice",
+        ("bench", "microbench", "preflight"),
+        "what the nodes compute with",
+        default="auto",
+        otherwise="gpu where every machine has GPUs, else cpu",
+        choices=("auto", "cpu", "gpu"),
+        example="gpu",
+    ),
+    Parameter("device", "choice", ("report",), "device of imported logs", choices=("cpu", "gpu")),
+    Parameter(
+        "campaign",
+        "name",
+        ("bench", "report"),
+        "directory below results/",
+        otherwise="a name made from the matrix; for report.yml the newest",
+        example="night1",
+    ),
+    Parameter("plan_only", "bool", _BENCH, "print the plan and launch nothing", default=False),
+    Parameter(
+        "force",
+        "bool",
+        _BENCH,
+        "also run what is known not to be worth it, such as fp16 on CPUs, and what ran out of memory",
+        default=False,
+    ),
+    Parameter("preflight", "bool", _BENCH, "check the nodes before the first run", default=True),
+    Parameter("baseline", "text", ("bench", "report"), "campaign or results.json to compare with"),
+    Parameter(
+        "max_regression", "percent", ("bench", "report"), "slowdown that fails the comparison", default="3%"
+    ),
+    Parameter(
+        "compare", "choice", ("bench", "report"), "published results to compare with", choices=("dlperf",)
+    ),
+    Parameter("campaign_dir", "text", ("report",), "directory of the campaign to report on"),
+    Parameter("logs", "text", ("report",), "directory of DLPerf logs to import"),
+    Parameter("out", "text", ("report",), "directory for the records and the report of an import"),
+    Parameter(
+        "verify", "bool", ("report",), "check that the files are still those of the report", default=False
+    ),
+    Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
+    Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
+    Parameter(
+        "reap", "bool", ("preflight",), "stop the jobs that have lost their control node", default=False
+    ),
+    Parameter(
+        "mirror", "text", ("provision", "mirror"), "directory of fetched files, for hosts without internet"
+    ),
+    Parameter(
+        "provision_force", "bool", ("provision",), "install again although nothing changed", default=False
+    ),
+    Parameter(
+        "provision_cuda",
+        "bool",
+        ("provision", "mirror"),
+        "install CUDA and NCCL",
+        otherwise="where a host has NVIDIA devices and a system that they are made for",
+    ),
+)
+"""Every public parameter; one that means something else in another playbook has a row of its own."""
+
+NAMES = tuple(dict.fromkeys(row.name for row in TABLE if "bench" in row.playbooks))
+"""The parameters of bench.yml."""
+
+OF_THE_INVENTORY = ("scalebook_home", "slots", "node_address", "stack")
+"""Variables of hosts and of a stack file that -e may override."""
+
+RENAMED = {
+    "framework": "use workload={}",
+    "deepspeed_bert_source": "use workload=bing_bert (sources of 2020) or workload=deepspeed_bert (today's)",
+    "horovod_bert_source": "use workload=horovod_tf1_bert (fork of 2019) or workload=horovod_bert (PyTorch)",
+    "deepspeed_bert_upstream_repo": "use bing_bert_repo",
+    "deepspeed_bert_upstream_commit": "use bing_bert_commit",
+    "deepspeed_bert_examples_repo": "use bing_bert_examples_repo",
+    "deepspeed_bert_examples_commit": "use bing_bert_examples_commit",
+    "deepspeed_bert_vocabulary": "use bing_bert_vocabulary",
+    "deepspeed_bert_files": "use bing_bert_files",
+    "deepspeed_bert_workers": "use bing_bert_workers",
+    "deepspeed_bert_summed": "use bing_bert_summed",
+    "deepspeed_bert_apex": "use bing_bert_apex",
+    "deepspeed_bert_apex_repo": "use bing_bert_apex_repo",
+    "deepspeed_bert_apex_commit": "use bing_bert_apex_commit",
+    "horovod_bert_upstream_repo": "use horovod_tf1_bert_repo",
+    "horovod_bert_upstream_commit": "use horovod_tf1_bert_commit",
+    "horovod_bert_upstream_checkpoint": "use horovod_tf1_bert_checkpoint",
+    "provision_horovod": "leave it out; workload=horovod_bert and workload=horovod_tf1_bert build Horovod",
+    "provisioned_anew": "use provision_force={}",
+    "proof_may_differ": "use stack_check_may_differ={}",
+}
+"""Names of earlier versions; `{}` is the value that was given."""
+
+SPLIT = {"bing_bert": "deepspeed_bert", "horovod_tf1_bert": "horovod_bert"}
+"""Workload -> the one that it was a part of in earlier versions, when it read the variables of that one."""
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_TOPOLOGY = re.compile(r"([1-9][0-9]{0,5})n([1-9][0-9]{0,3})g")
+_PERCENT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})? ?%?")
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+class ParameterError(ValueError):
+    """One or more parameters are wrong; the text names each one, its value and what is allowed."""
+
+
+class Known(NamedTuple):
+    """What values are checked with: the workloads' declarations, the stacks by name, the roles' variables.
+
+    `variables` maps each public variable of a role to its type.  `nodes` is the number of nodes in the
+    inventory, 0 where that is not known.
+    """
+
+    workloads: Mapping[str, Mapping[str, Any]]
+    stacks: Mapping[str, Mapping[str, Any]]
+    variables: Mapping[str, str]
+    nodes: int = 0
+
+
+def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
+    """Return the parameters of the playbooks by name; the first playbook that has one decides."""
+    rows: dict[str, Parameter] = {}
+    for playbook in playbooks:
+        for row in TABLE:
+            if playbook in row.playbooks:
+                rows.setdefault(row.name, row)
+    return rows
+
+
+def read(
+    playbooks: Sequence[str], values: Mapping[str, Any], given: Mapping[str, Any], known: Known
+) -> dict[str, Any]:
+    """Return the parameters of the first of `playbooks` as typed values, None where nothing was given.
+
+    `values` are the raw values by name, from anywhere; `given` are the extra variables, of which each name
+    must be known to one of the playbooks.  A parameter that means something else in another of them was
+    given to that one, and keeps its default.  Raises ParameterError that lists every mistake.
+    """
+    first = playbooks[0]
+    rows = rows_of((*playbooks, *(("bench",) if first in TAKES_ALL else ())))
+    meant_for_others = {
+        name for name, row in rows_of(playbooks[1:]).items() if name in rows and rows[name] is not row
+    }
+    problems = _unknown(given, rows, first, known)
+    read: dict[str, Any] = {}
+    for row in rows.values():
+        value = None if row.name in meant_for_others else values.get(row.name)
+        chosen = row.default
+        if value is not None and value != "":
+            try:
+                chosen = _value(row, value, playbooks, _choices(row, read, known))
+            except ParameterError as error:
+                problems.append(str(error))
+        read[row.name] = chosen
+    problems += _conflicts(read, known)
+    problems += _of_the_former_workload(given, read.get("workload") or ())
+    if problems:
+        raise ParameterError("; ".join(problems))
+    return read
+
+
+def _unknown(
+    given: Mapping[str, Any], rows: Mapping[str, Parameter], playbook: str, known: Known
+) -> list[str]:
+    """Return what is wrong with the extra variables: unknown names, and values that roles cannot take."""
+    problems = []
+    for name, value in given.items():
+        if name in RENAMED:
+            problems.append(f"{name}: {RENAMED[name].format(str(value)[:40])}")
+        elif name in known.variables:
+            problems += _role_value(name, value, known.variables[name])
+        elif name not in rows and name not in OF_THE_INVENTORY and not name.startswith("ansible_"):
+            others = [f"{other}.yml" for other in PLAYBOOKS if name in rows_of([other])]
+            if others:
+                problems.append(f"{name}: {playbook}.yml has no such parameter, only {' and '.join(others)}")
+                continue
+            near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *known.variables], n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(rows)}"
+            problems.append(f"{name}: there is no parameter of this name{hint}")
+    return problems
+
+
+def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) -> list[str]:
+    """Return the variables of a workload that is not run, but was one with a workload that is run."""
+    return [
+        f"{name}: {new} does not read it; use {new}_{name.removeprefix(f'{old}_')}"
+        for new, old in SPLIT.items()
+        if new in workloads and old not in workloads
+        for name in given
+        if name.startswith(f"{old}_") and name not in RENAMED
+    ]
+
+
+def _role_value(name: str, value: Any, kind: str) -> list[str]:
+    """Return what is wrong with the value of a role's variable; a template is not checked here."""
+    text = str(value).strip()
+    if "{{" in text or "{%" in text:
+        return []
+    if kind == "bool" and not isinstance(value, bool) and text.lower() not in _TRUE + _FALSE:
+        return [f"{name}={text[:40]}: allowed are true and false"]
+    if kind == "int" and not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return [f"{name}={text[:40]}: allowed are whole numbers"]
+    if kind == "float" and not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        return [f"{name}={text[:40]}: allowed are numbers"]
+    return []
+
+
+def _choices(row: Parameter, read: Mapping[str, Any], known: Known) -> Sequence[str]:
+    """Return the values that a parameter of kind choice may have, given the parameters before it."""
+    if row.choices:
+        return row.choices
+    if row.name == "workload":
+        return [*known.workloads, *(["microbench"] if "provision" in row.playbooks else [])]
+    if row.name == "stack_name":
+        return sorted(known.stacks)
+    declarations = _declarations(read, known)
+    if row.name == "model":
+        return list(dict.fromkeys(name for each in declarations for name in each["model_names"]))
+    dtypes = {dtype for each in declarations for of_device in each["dtypes"].values() for dtype in of_device}
+    return sorted(dtypes, reverse=True)
+
+
+def _declarations(read: Mapping[str, Any], known: Known) -> list[Mapping[str, Any]]:
+    """Return the declarations of the workloads that were chosen; of all where none was."""
+    chosen = read.get("workload") or []
+    return [known.workloads[name] for name in chosen if name in known.workloads] or [
+        *known.workloads.values()
+    ]
+
+
+def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequence[str]) -> Any:
+    readers: dict[str, Callable[[Any], Any]] = {
+        "count": lambda value: as_count(row.name, value, row.largest),
+        "bool": lambda value: as_bool(row.name, value),
+        "choice": lambda value: as_choice(row.name, value, choices),
+        "name": lambda value: safe_name(row.name, value),
+        "topology": lambda value: as_topology(row.name, value),
+        "percent": lambda value: as_percent(row.name, value),
+        "text": lambda value: as_text(row.name, value),
+    }
+    reader = readers[row.kind]
+    # A parameter that the first playbook has not means what it does in the others.
+    owner = playbooks[0] if playbooks[0] in row.playbooks else "bench"
+    if owner in row.lists:
+        return _unique(row.name, [reader(part) for part in as_list(value)])
+    return reader(value)
+
+
+def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
+    """Return what is wrong with parameters that are right each by itself."""
+    problems = []
+    declarations = [known.workloads[name] for name in read.get("workload") or [] if name in known.workloads]
+    if read.get("topology") and (read.get("nodes") or read.get("gpus")):
+        problems.append("topology: it names nodes and devices already; leave out nodes and gpus")
+    counts = [nodes for nodes, _ in map(parts, read.get("topology") or ())]
+    smallest = min(counts or (read["nodes"] if isinstance(read.get("nodes"), list) else None) or [0])
+    if known.nodes and smallest > known.nodes:
+        name = "topology" if counts else "nodes"
+        problems.append(
+            f"{name}={text(read[name])}: {allowed_counts(known.nodes)}, the nodes of this inventory"
+        )
+    if isinstance(read.get("xla"), list) and declarations:
+        able = {value for each in declarations for value in each["xla"]}
+        names = ", ".join(str(each["title"]) for each in declarations)
+        problems += [
+            f"xla={str(value).lower()}: not a value of {names}" for value in read["xla"] if value not in able
+        ]
+    steps = [name for name in ("warmup", "window") if read.get(name)]
+    if steps and declarations and all(_has_epochs(each) for each in declarations):
+        names = ", ".join(str(each["title"]) for each in declarations)
+        problems.append(f"{' and '.join(steps)}: the window of {names} is an epoch, so it cannot be set")
+    stack = known.stacks.get(str(read.get("stack_name")))
+    if stack is not None:
+        for name in read.get("workload") or []:
+            own = known.stacks.get(str(known.workloads.get(name, {}).get("stack")), {})
+            if name in own and name not in stack:
+                problems.append(
+                    f"stack_name={read['stack_name']}: it has no versions for {name}; "
+                    f"leave it out, or use {known.workloads[name]['stack']}"
+                )
+    return problems
+
+
+def _has_epochs(declaration: Mapping[str, Any]) -> bool:
+    return "epoch" in declaration or "epoch_samples" in declaration
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return `value` as a list: `"32,64"`, `"[32, 64]"`, `64`, `[32, 64]`."""
+    if isinstance(value, str):
+        return [part.strip() for part in value.strip().removeprefix("[").removesuffix("]").split(",")]
+    if isinstance(value, Sequence):
+        return list(value)
+    return [value]
+
+
+def as_bool(name: str, value: Any) -> bool:
+    """Return the truth value that Ansible's spellings of a boolean stand for; refuse any other word."""
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().lower()
+    if word in _TRUE or word in _FALSE:
+        return word in _TRUE
+    raise ParameterError(f"{name}={str(value)[:40]}: allowed are true and false")
+
+
+def as_count(name: str, value: Any, largest: int) -> int:
+    """Return a positive whole number no larger than `largest`."""
+    number = str(value).strip()
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", number) or not 1 <= int(number) <= largest:
+        raise ParameterError(f"{name}={number[:40]}: allowed are whole numbers from 1 to {largest}")
+    return int(number)
+
+
+def as_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
+    """Return `value` if it is one of `allowed`, with a hint at the nearest one otherwise."""
+    word = str(value).strip()
+    if word in allowed:
+        return word
+    near = get_close_matches(word, allowed, n=1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    verb = "are" if len(allowed) > 1 else "is"
+    raise ParameterError(f"{name}={word[:40]}: allowed {verb} {', '.join(allowed)}{hint}")
+
+
+def as_topology(name: str, value: Any) -> str:
+    """Return `value` if it is of the form 4n8g: four nodes with eight devices each."""
+    word = str(value).strip()
+    if not _TOPOLOGY.fullmatch(word):
+        raise ParameterError(
+            f"{name}={word[:40]}: allowed are values such as 1n8g, one node with eight devices"
+        )
+    return word
+
+
+def parts(topology: str) -> tuple[int, int]:
+    """Return the number of nodes and of devices per node of a topology: 4n8g is (4, 8)."""
+    nodes, gpus = topology.removesuffix("g").split("n")
+    return int(nodes), int(gpus)
+
+
+def as_percent(name: str, value: Any) -> str:
+    """Return `value` if it is a number, with or without a percent sign."""
+    word = str(value).strip()
+    if isinstance(value, bool) or not _PERCENT.fullmatch(word):
+        raise ParameterError(f"{name}={word[:40]}: allowed are numbers such as 3%")
+    return word
+
+
+def as_text(name: str, value: Any) -> str:
+    """Return `value` if it is one line of text: a path or a name."""
+    word = str(value).strip()
+    if isinstance(value, (list, dict, bool)) or "\n" in word or "\0" in word:
+        raise ParameterError(f"{name}={word[:40]!r}: it must be one line of text")
+    return word
+
+
+def safe_name(name: str, value: Any) -> str:
+    """Return `value` if it can be a directory name and a word of a command line."""
+    word = str(value)
+    if not _SAFE_NAME.fullmatch(word) or ".." in word:
+        raise ParameterError(
+            f"{name}={word[:60]!r}: allowed are letters, digits, dot, dash and underscore, at most 100, "
+            "beginning with a letter or digit"
+        )
+    return word
+
+
+def allowed_counts(largest: int) -> str:
+    """Return the words for «1 to `largest`», which is one value where `largest` is 1."""
+    return f"allowed are 1 to {largest}" if largest > 1 else "the only allowed value is 1"
+
+
+def text(values: Any) -> str:
+    """Return values as -e takes them: 32,64."""
+    values = values if isinstance(values, list) else [values]
+    return ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+
+
+def _unique(name: str, values: list[Any]) -> list[Any]:
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            raise ParameterError(f"{name}: {str(value).lower()} is named twice; every value is measured once")
+    return values
+
+
+def reference() -> str:
+    """Return docs/reference/parameters.md: the table of each playbook's parameters."""
+    lines = [
+        "# Parameters",
+        "",
+        "Made by `scripts/bench --reference` from `module_utils/scalebook/plan/parameters.py`.",
+        "",
+        "Pass parameters with `-e`, several in one quoted argument:",
+        '`ansible-playbook bench.yml -e "bsz=64 dtype=fp16"`. A name or a value that is not allowed is',
+        "refused before any node is asked. `provision.yml`, `playbooks/preflight.yml` and",
+        "`playbooks/mirror.yml` also accept the parameters of `bench.yml`, so that one file of variables",
+        "(`-e @night.yml`) serves all of them. Variables of roles (`<role>_…`) are described in their",
+        "`meta/argument_specs.yml`.",
+    ]
+    for playbook in PLAYBOOKS:
+        lines += [
+            "",
+            f"## {playbook}.yml",
+            "",
+            "| parameter | values | default | meaning |",
+            "|---|---|---|---|",
+        ]
+        for row in rows_of([playbook]).values():
+            default = row.otherwise or (text(row.default) if row.default is not None else "none")
+            lines.append(f"| `{row.name}` | {_values(row, playbook)} | {default} | {row.help} |")
+    return "\n".join(lines) + "\n"
+
+
+def _values(row: Parameter, playbook: str) -> str:
+    kinds = {
+        "count": "whole number",
+        "bool": "true, false",
+        "choice": ", ".join(row.choices) or "name",
+        "name": "name",
+        "topology": "such as 4n8g",
+        "percent": "percent",
+        "text": "path or name" if row.name == "baseline" else "path",
+    }
+    return kinds[row.kind] + (", or a list" if playbook in row.lists else "")

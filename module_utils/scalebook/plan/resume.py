@@ -1,0 +1,85 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Resume support: which runs have a result, how long they took, and archiving of failed attempts."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import PLAN_SCHEMA
+
+
+class ResumeError(ValueError):
+    """A campaign that cannot be continued."""
+
+
+def check_plan(directory: Path) -> None:
+    """Raise ResumeError where the campaign in `directory` was planned by an earlier version."""
+    found = _json(directory / "plan.json")
+    schema = found.get("schema")
+    if isinstance(schema, int) and schema < PLAN_SCHEMA:
+        raise ResumeError(
+            f"campaign={directory.name}: {directory} was planned by an earlier version of scalebook. "
+            "Its runs can be reported, but not continued: choose another campaign name"
+        )
+
+
+def status(directory: Path, case: str, repeat: int) -> str | None:
+    """Return the status of a run of the campaign in `directory`, None without a readable record."""
+    found = _json(directory / "runs" / case / str(repeat) / "result.json").get("status")
+    return None if found is None else str(found)  # without a readable record the run is measured again
+
+
+def statuses(directory: Path, runs: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
+    """Return (case, repeat) -> status of those `runs` that have a record."""
+    found = {run: status(directory, *run) for run in runs}
+    return {run: known for run, known in found.items() if known is not None}
+
+
+def earlier_seconds(results: Path, cases: Iterable[str], most: int = 5) -> dict[str, float]:
+    """Return how long runs of the cases took in any campaign below `results`, on average, by case.
+
+    The name of a case holds a hash of all that makes it, so a run of the same name measured the same.
+    """
+    seconds = {}
+    for case in dict.fromkeys(cases):
+        found = []
+        for path in sorted(results.glob(f"*/runs/{case}/*/result.json"))[:most]:
+            record = _json(path)
+            job = record.get("job")
+            took = job.get("seconds") if isinstance(job, dict) and record.get("status") == "ok" else None
+            if isinstance(took, (int, float)):
+                found.append(float(took))
+        if found:
+            seconds[case] = sum(found) / len(found)
+    return seconds
+
+
+def set_aside(directory: Path, case: str, repeat: int) -> None:
+    """Move the files of an attempt at a run to failed/<case>/<repeat>-<n>: attempts are not lost or mixed.
+
+    The log of one attempt must never be read as that of the next.  A skipped run leaves nothing to keep.
+    """
+    left = directory / "runs" / case / str(repeat)
+    if not left.exists():
+        return
+    if status(directory, case, repeat) == "skipped":
+        shutil.rmtree(left)
+        return
+    kept = directory / "failed" / case
+    kept.mkdir(parents=True, exist_ok=True)
+    number = max((int(path.name.partition("-")[2]) for path in kept.glob(f"{repeat}-*")), default=0)
+    left.rename(kept / f"{repeat}-{number + 1}")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, {} where there is none that can be read."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

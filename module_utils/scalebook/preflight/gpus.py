@@ -1,0 +1,442 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the GPUs (preflight.judge runs them).
+
+The values of a GPU are those of `nvidia-smi -q -x`, {path: text} (module node_probe, nvidia_smi.read_gpus).
+Drivers before about 530 use other names for some paths; both are looked up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
+
+MINIMUM_DRIVER = {
+    "10.1": "418.39", "10.2": "440.33", "11": "450.80.02", "12": "525.60.13", "13": "580.65.06",
+}  # fmt: skip
+"""Oldest driver of each CUDA version; from 11 on of every minor version.
+
+https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/ (CUDA Toolkit and Minimum Required Driver Version)
+"""
+
+# https://docs.nvidia.com/deploy/xid-errors/: those whose immediate action is a reset, a reboot or a repair …
+HARDWARE = {
+    46: "it stopped processing", 48: "an uncorrectable memory error", 54: "its power cable is not connected",
+    62: "its internal processor halted", 64: "a bad memory row could not be remapped", 74: "an NVLink error",
+    79: "it has fallen off the bus", 95: "an uncontained memory error", 110: "a security fault",
+    119: "its system processor does not answer", 120: "its system processor failed",
+    140: "an unrecovered memory error", 143: "it could not be initialised",
+}  # fmt: skip
+# … and those that a program causes itself, or that only report that one ended.
+OF_PROGRAMS = {8, 11, 13, 31, 32, 37, 43, 45, 68, 69}
+
+RESET = "nvidia-smi --gpu-reset -i N while nothing runs on it, or reboot; replace the GPU if it happens again"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """A GPU of a machine, as nvidia_smi.read_gpus describes it."""
+
+    machine: Mapping[str, Any]
+    index: int
+    bus: str
+    values: Mapping[str, str]
+    processes: Sequence[Mapping[str, Any]]
+
+    def text(self, *paths: str) -> str | None:
+        """Return the text of the first of `paths` that the GPU has an answer for."""
+        for path in paths:
+            text = self.values.get(path)
+            if text is not None and text not in ("N/A", "[N/A]", "[Not Supported]", "Not Supported"):
+                return text
+        return None
+
+    def number(self, *paths: str) -> float | None:
+        """Return the number that the text of the first of `paths` begins with: `700.00 W`, `16x`."""
+        match = re.match(r"-?\d+(\.\d+)?", self.text(*paths) or "")
+        return float(match.group()) if match else None
+
+    @property
+    def model(self) -> str:
+        """The product name."""
+        return self.text("product_name") or "?"
+
+    def finding(self, check: str, level: str, *, found: str, expected: str, fix: str) -> Finding:
+        """Return a finding on this GPU."""
+        found = f"GPU {self.index} ({self.bus}): {found}"
+        return finding(check, level, self.machine["nodes"], found=found, expected=expected, fix=fix)
+
+
+def all_gpus(site: Site) -> Iterator[Gpu]:
+    """Yield every GPU of every machine."""
+    for machine, smi in site.facts("smi"):
+        for index, gpu in enumerate(smi["gpus"]):
+            yield Gpu(machine, index, gpu["bus"], gpu["values"], gpu["processes"])
+
+
+def has_gpus(site: Site) -> bool:
+    """Return whether a GPU answers on any machine."""
+    return any(True for _ in all_gpus(site))
+
+
+def count_applies(site: Site) -> bool:
+    """Return whether GPUs are expected, or a driver is installed that fails."""
+    nvidia = any(True for _ in site.facts("smi")) or any(bus for _, bus in site.facts("bus"))
+    failing = any(site.failure(machine, "smi") for machine in site.machines)
+    return site.device != "cpu" and (nvidia or failing or site.device == "gpu")
+
+
+def count(site: Site) -> Iterator[Finding]:
+    """Every machine has as many GPUs as the inventory says, all of one model, and they answer."""
+    # A machine that has an NVIDIA card for its screen only measures its processors.
+    level = "refuse" if site.with_gpus else "warn"
+    driver = "check dmesg and the installation of the driver; -e device=cpu measures the processors"
+    for machine in site.machines:
+        if not site.probed.get(machine["name"], {}).get("facts"):
+            continue  # not reached: check `reach` reports it
+        smi, bus, why = site.fact(machine, "smi"), site.fact(machine, "bus"), site.failure(machine, "smi")
+        here = len(smi["gpus"]) if smi else 0
+        slots = 1 if machine["local"] else machine["slots"]
+        if why is not None:
+            yield finding(
+                "gpu", level, machine["nodes"], found=why, expected="an answer of nvidia-smi", fix=driver
+            )
+        elif not smi and bus:
+            found = f"{bus} NVIDIA devices on the bus, but no nvidia-smi"
+            yield finding("gpu", level, machine["nodes"], found=found, expected="a driver", fix=driver)
+        elif site.with_gpus and here < slots:
+            found = f"{here} of {slots} GPUs answer"
+            fix = "compare nvidia-smi -L, lspci and dmesg; or set slots to the number of GPUs that answer"
+            yield finding("gpu", "refuse", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
+        elif site.with_gpus and here > slots and not machine["local"]:
+            found = f"{here} GPUs, the inventory says {slots}; all {here} are used"
+            fix = f"set slots: {here}"
+            yield finding("gpu", "warn", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
+    for gpu in all_gpus(site):
+        lost = [text for text in gpu.values.values() if re.search(r"ERR!|Unknown Error|GPU is lost", text)]
+        if lost:
+            yield gpu.finding(
+                "gpu",
+                "refuse",
+                found=f"it answers {lost[0]}",
+                expected="an answer",
+                fix=RESET,
+            )
+    models = Counter(gpu.model for gpu in all_gpus(site))
+    if len(models) > 1:
+        usual = models.most_common(1)[0][0]
+        for gpu in all_gpus(site):
+            if gpu.model != usual:
+                yield gpu.finding(
+                    "gpu",
+                    "warn",
+                    found=f"it is an {gpu.model}, most are {usual}",
+                    expected=usual,
+                    fix="measure fewer nodes, with GPUs of one model",
+                )
+
+
+def driver(site: Site) -> Iterator[Finding]:
+    """The driver is the same everywhere, and new enough for CUDA."""
+    cuda = str(site.limits.get("cuda") or "")
+    oldest = MINIMUM_DRIVER.get(cuda) or MINIMUM_DRIVER.get(cuda.split(".")[0])
+    versions: dict[str, list[str]] = {}
+    for machine, smi in site.facts("smi"):
+        versions.setdefault(smi["driver"], []).extend(machine["nodes"])
+        if oldest and _version(smi["driver"]) < _version(oldest):
+            found = f"driver {smi['driver']} (CUDA {smi['cuda']} at most)"
+            fix = f"install driver {oldest} or newer, or choose another stack_name"
+            yield finding(
+                "driver",
+                "refuse",
+                machine["nodes"],
+                found=found,
+                expected=f"{oldest} or newer for CUDA {cuda}",
+                fix=fix,
+            )
+    if len(versions) > 1:
+        found = "; ".join(f"{version}: {', '.join(nodes)}" for version, nodes in sorted(versions.items()))
+        fewest = min(versions.values(), key=len)
+        yield finding(
+            "driver",
+            "refuse",
+            fewest,
+            found=found,
+            expected="one version",
+            fix="install the same driver everywhere",
+        )
+
+
+def _version(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text)]
+
+
+def processes(site: Site) -> Iterator[Finding]:
+    """No process of another job computes on the GPUs."""
+    for gpu in all_gpus(site):
+        for process in gpu.processes:
+            if "C" in process["type"]:  # C, C+G, M+C; G is a display
+                holder = f"{process['command'][:80]} (pid {process['pid']}, user {process.get('user', '?')})"
+                found = f"{holder} uses {process['memory']}"
+                fix = "ask its owner to stop it, or measure other nodes"
+                yield gpu.finding("process", "refuse", found=found, expected="no process", fix=fix)
+
+
+def memory(site: Site) -> Iterator[Finding]:
+    """The GPUs' memory is free."""
+    part = float(site.limits["gpu_memory_free"])
+    for gpu in all_gpus(site):
+        total, free = gpu.number("fb_memory_usage/total"), gpu.number("fb_memory_usage/free")
+        reserved = gpu.number("fb_memory_usage/reserved") or 0.0
+        if not total or free is None or free >= part * (total - reserved):
+            continue
+        types = {process["type"] for process in gpu.processes}
+        if any("C" in kind for kind in types):
+            continue  # check `process` reports it
+        level = "warn" if types else "refuse"
+        user = "a display" if types else "a process that cannot be seen from here"
+        found = f"{free:g} of {total - reserved:g} MiB free, {user} uses the rest"
+        fix = "stop what uses it (fuser -v /dev/nvidia*); it may be in another container"
+        yield gpu.finding("memory", level, found=found, expected=f"{part:.0%} free", fix=fix)
+
+
+def ecc(site: Site) -> Iterator[Finding]:
+    """No uncorrectable memory error since the driver was loaded, and one mode of error correction."""
+    modes = Counter(gpu.text("ecc_mode/current_ecc") for gpu in all_gpus(site))
+    usual = modes.most_common(1)[0][0]
+    for gpu in all_gpus(site):
+        bad = [
+            f"{path.rsplit('ecc_errors/', 1)[-1]}: {text}"
+            for path, text in gpu.values.items()
+            if path.startswith("ecc_errors/volatile/")
+            and ("uncorrectable" in path or path.endswith("double_bit/total"))
+            and (gpu.number(path) or 0) > 0
+        ]
+        flags = ("channel_repair_pending", "tpc_repair_pending", "unrepairable_memory")
+        bad += [
+            f"{path.removeprefix('ecc_errors/')}: {text}"
+            for path, text in gpu.values.items()
+            if text == "Yes" and (path.endswith("/sram_threshold_exceeded") or path.endswith(flags))
+        ]
+        if bad:
+            yield gpu.finding("ecc", "refuse", found=", ".join(bad), expected="none", fix=RESET)
+        mode, pending = gpu.text("ecc_mode/current_ecc"), gpu.text("ecc_mode/pending_ecc")
+        if mode != pending or mode != usual:
+            found = f"error correction is {mode}, after a reset {pending}, on most GPUs {usual}"
+            fix = "nvidia-smi -e 1 (or 0) on all of them, then a reset"
+            yield gpu.finding("ecc", "warn", found=found, expected=f"{usual}", fix=fix)
+
+
+def rows(site: Site) -> Iterator[Finding]:
+    """No bad memory row is waiting to be remapped.
+
+    https://docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt/
+    """
+    for gpu in all_gpus(site):
+        if gpu.text("remapped_rows/remapped_row_failure") == "Yes":
+            yield gpu.finding(
+                "rows",
+                "refuse",
+                found="remapping a bad memory row failed",
+                expected="no failure",
+                fix="replace the GPU",
+            )
+        if gpu.text("remapped_rows/remapped_row_pending") == "Yes":
+            yield gpu.finding(
+                "rows",
+                "refuse",
+                found="a bad memory row is to be remapped",
+                expected="none pending",
+                fix=RESET,
+            )
+        pending = ("pending_retirement", "pending_blacklist", "pending_blacklist_page")
+        if gpu.text(*(f"retired_pages/{name}" for name in pending)) == "Yes":
+            yield gpu.finding(
+                "rows",
+                "refuse",
+                found="a bad memory page is to be retired",
+                expected="none",
+                fix=RESET,
+            )
+
+
+THROTTLING = {
+    "hw_thermal_slowdown": ("refuse", "the hardware slows it down: too hot"),
+    "hw_power_brake_slowdown": ("refuse", "the hardware slows it down: the power supply requests it"),
+    "hw_slowdown": ("refuse", "the hardware slows it down"),
+    "sw_thermal_slowdown": ("warn", "the driver slows it down: too hot"),
+}
+
+
+def throttle(site: Site) -> Iterator[Finding]:
+    """Nothing slows the GPUs down, and they are cool before the campaign starts."""
+    degrees = float(site.limits["gpu_spare_degrees"])
+    fix = "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
+    for gpu in all_gpus(site):
+        for reason, (level, found) in THROTTLING.items():
+            now = gpu.text(
+                f"clocks_event_reasons/clocks_event_reason_{reason}",
+                f"clocks_throttle_reasons/clocks_throttle_reason_{reason}",
+            )
+            if now == "Active":
+                yield gpu.finding("throttle", level, found=found, expected="full speed", fix=fix)
+                break
+        left = _degrees_left(gpu)
+        if left is not None and left < degrees:
+            found = f"{left:g} °C below the temperature at which it slows down, while idle"
+            yield gpu.finding("throttle", "warn", found=found, expected=f"{degrees:g} °C", fix=fix)
+
+
+def _degrees_left(gpu: Gpu) -> float | None:
+    """Return by how many degrees the GPU may warm up before it slows down."""
+    limit, slow = (
+        gpu.number("temperature/gpu_temp_tlimit"),
+        gpu.number("temperature/gpu_temp_slow_tlimit_threshold"),
+    )
+    if limit is not None and slow is not None:
+        return limit - slow
+    now, slow = gpu.number("temperature/gpu_temp"), gpu.number("temperature/gpu_temp_slow_threshold")
+    return slow - now if now is not None and slow is not None else None
+
+
+def power(site: Site) -> Iterator[Finding]:
+    """The power limit of no GPU is below its default."""
+    for gpu in all_gpus(site):
+        limit = gpu.number(
+            "gpu_power_readings/current_power_limit",
+            "power_readings/enforced_power_limit",
+            "power_readings/power_limit",
+        )
+        usual = gpu.number("gpu_power_readings/default_power_limit", "power_readings/default_power_limit")
+        if limit is not None and usual is not None and limit < usual - 0.5:
+            found = f"its power is capped at {limit:g} W"
+            yield gpu.finding(
+                "power",
+                "warn",
+                found=found,
+                expected=f"{usual:g} W",
+                fix=f"nvidia-smi -i {gpu.index} -pl {usual:g}, or publish the limit with the results",
+            )
+
+
+def pcie(site: Site) -> Iterator[Finding]:
+    """Every GPU has as many PCIe lanes as the others of its model."""
+    widths: dict[str, float] = {}
+    lanes = "pci/pci_gpu_link_info/link_widths/"
+    for gpu in all_gpus(site):
+        widths[gpu.model] = max(widths.get(gpu.model, 0), gpu.number(lanes + "current_link_width") or 0)
+    for gpu in all_gpus(site):
+        most, now = gpu.number(lanes + "max_link_width"), gpu.number(lanes + "current_link_width")
+        if most is None or now is None or now >= most:
+            continue
+        # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
+        level = "refuse" if now < widths[gpu.model] else "warn"
+        found = f"{now:g} of {most:g} PCIe lanes"
+        fix = "reseat the card or its riser; lspci -vv shows LnkSta"
+        yield gpu.finding("pcie", level, found=found, expected=f"{most:g} lanes", fix=fix)
+
+
+def nvlink(site: Site) -> Iterator[Finding]:
+    """All NVLinks are up on every GPU, as many as on the others of its model, and so is their fabric."""
+    active: dict[str, int] = {}
+    for gpu in all_gpus(site):
+        links = _links(site, gpu)
+        active[gpu.model] = max(active.get(gpu.model, 0), sum(link is not None for link in links.values()))
+    fix = "nvidia-smi nvlink --status; check nvidia-fabricmanager and dmesg; reset all GPUs of the machine"
+    for gpu in all_gpus(site):
+        links, usual = _links(site, gpu), active[gpu.model]
+        down = [link for link, speed in links.items() if speed is None]
+        up = len(links) - len(down)
+        # Links that are up on no GPU of the model are not connected: one GPU, or no bridge.
+        if links and usual and (down or up < usual):
+            which = f", down: {', '.join(down)}" if down else ""
+            found = f"{up} NVLinks are up{which}"
+            expected = f"{max(usual, len(links))} links"
+            yield gpu.finding("nvlink", "refuse", found=found, expected=expected, fix=fix)
+        state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
+        if state is not None and (state != "Completed" or status not in (None, "Success")):
+            found = f"its NVLink fabric is {state}, {status}"
+            yield gpu.finding("nvlink", "refuse", found=found, expected="Completed, Success", fix=fix)
+
+
+def _links(site: Site, gpu: Gpu) -> Mapping[str, str | None]:
+    links: Mapping[str, str | None] = (site.fact(gpu.machine, "nvlink") or {}).get(str(gpu.index), {})
+    return links
+
+
+def xid_applies(site: Site) -> bool:
+    """Return whether GPUs answer, or a kernel log holds errors (the only GPU may be gone)."""
+    return any(errors for _, errors in site.facts("xids")) or has_gpus(site)
+
+
+def xid(site: Site) -> Iterator[Finding]:
+    """The kernel's log reports no faulty GPU since the machine started."""
+    for machine, errors in site.facts("xids"):
+        for error in errors:
+            code = error["xid"]
+            if code in OF_PROGRAMS:
+                continue
+            level = "refuse" if code in HARDWARE else "warn"
+            cause = HARDWARE.get(code, error["text"])
+            found = f"Xid {code} of {error['bus']}, {error['count']} times: {cause}"
+            fix = (
+                "reboot, or replace the GPU; see https://docs.nvidia.com/deploy/xid-errors. "
+                "-e preflight_accept=xid once that is done"
+            )
+            yield finding("xid", level, machine["nodes"], found=found, expected="none", fix=fix)
+    fix = "log in as root, or sysctl kernel.dmesg_restrict=0"
+    for failure in site.failures("xids", "xid", "warn", expected="a kernel log that can be read", fix=fix):
+        if has_gpus(site):
+            yield {**failure, "found": f"Xid errors are not known: {failure['found']}"}
+
+
+def mode(site: Site) -> Iterator[Finding]:
+    """The GPUs are not divided, may compute, and need no repair."""
+    for gpu in all_gpus(site):
+        if gpu.text("mig_mode/current_mig") == "Enabled":
+            yield gpu.finding(
+                "mode",
+                "refuse",
+                found="it is divided into instances (MIG)",
+                expected="whole GPUs",
+                fix=f"nvidia-smi -i {gpu.index} -mig 0",
+            )
+        if gpu.text("compute_mode") == "Prohibited":
+            yield gpu.finding(
+                "mode",
+                "refuse",
+                found="computing on it is prohibited",
+                expected="Default",
+                fix=f"nvidia-smi -i {gpu.index} -c DEFAULT",
+            )
+        action = gpu.text("gpu_recovery_action")
+        if action not in (None, "None"):
+            yield gpu.finding(
+                "mode",
+                "refuse",
+                found=f"the driver recommends: {action}",
+                expected="none",
+                fix=RESET,
+            )
+
+
+CHECKS = (
+    Check("gpu", count, count_applies),
+    Check("driver", driver, has_gpus),
+    Check("process", processes, has_gpus),
+    Check("memory", memory, has_gpus),
+    Check("ecc", ecc, has_gpus),
+    Check("rows", rows, has_gpus),
+    Check("throttle", throttle, has_gpus),
+    Check("power", power, has_gpus),
+    Check("pcie", pcie, has_gpus),
+    Check("nvlink", nvlink, has_gpus),
+    Check("mode", mode, has_gpus),
+    Check("xid", xid, xid_applies),
+)

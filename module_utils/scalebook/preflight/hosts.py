@@ -1,0 +1,376 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the machines and of the network between them (preflight.judge runs them)."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
+
+Interval = tuple[float, float]
+
+
+def reach(site: Site) -> Iterator[Finding]:
+    """Every machine answers the control node."""
+    for machine in site.machines:
+        probed = site.probed.get(machine["name"])
+        error = "no answer" if probed is None else probed.get("error")
+        if error:
+            fix = f"ansible -i INVENTORY {machine['name']} -m ping shows it; its host key must be known"
+            yield finding("reach", "refuse", machine["nodes"], found=error, expected="an answer", fix=fix)
+
+
+def shell(site: Site) -> Iterator[Finding]:
+    """A login is fast: every start of a run waits for it."""
+    limit = float(site.limits["login_seconds"])
+    fix = (
+        "find what is slow in ~/.bashrc, ~/.profile and /etc/profile.d (conda init, module load, a home "
+        "directory on a slow server)"
+    )
+    for machine, took in site.facts("login"):
+        for kind, description in (("command", "a command by ssh"), ("login", "a login shell")):
+            seconds = took[kind]
+            if seconds is None or seconds > limit:
+                duration = f"more than {2 * limit:g}" if seconds is None else f"{seconds:.1f}"
+                found = f"{description} waits {duration} s for {took['shell']}"
+                yield finding(
+                    "shell", "warn", machine["nodes"], found=found, expected=f"at most {limit:g} s", fix=fix
+                )
+                break
+    yield from site.failures("login", "shell", "warn", expected="a login shell that starts", fix=fix)
+
+
+def login(site: Site) -> Iterator[Finding]:
+    """Every machine can log in to every other, as mpirun does."""
+    fix = "ansible-playbook provision.yml lets the nodes log in to each other and writes their host keys"
+    names = {machine["name"]: machine for machine in site.machines}
+    refused: dict[str, dict[str, str]] = {}
+    asked = [machine["name"] for machine, _ in site.facts("peers")]
+    for machine, peers in site.facts("peers"):
+        for peer, result in peers.items():
+            if "error" in result and peer in names:
+                refused.setdefault(peer, {})[machine["name"]] = result["error"]
+    for peer, whys in refused.items():
+        why = next(iter(whys.values()))
+        if len(whys) > 1 and set(whys) >= set(asked) - {peer}:
+            found = f"no other node can log in to {peer}: {why}"
+            yield finding(
+                "login", "refuse", names[peer]["nodes"], found=found, expected="a login by key", fix=fix
+            )
+        else:
+            for name, why in whys.items():
+                found = f"{name} cannot log in to {peer}: {why}"
+                yield finding(
+                    "login", "refuse", [name, peer], found=found, expected="a login by key", fix=fix
+                )
+    yield from site.failures("peers", "login", "refuse", expected="a login by key", fix=fix)
+
+
+def name(site: Site) -> Iterator[Finding]:
+    """Every machine resolves every node's name to its address, and has a host name of its own."""
+    fix = "ansible-playbook provision.yml writes the nodes into /etc/hosts"
+    owners: dict[str, list[str]] = {}
+    for machine, names in site.facts("names"):
+        owners.setdefault(names["own"], []).append(machine["name"])
+        known = names["nodes"]
+        for other in site.machines:
+            correct = known.get(other["address"]) or [other["address"]]
+            for node in other["nodes"]:
+                addresses = known.get(node) or []
+                if not set(addresses) & set(correct):
+                    found = f"{node} is {_and(addresses) or 'unknown'} there"
+                    yield finding(
+                        "name", "refuse", machine["nodes"], found=found, expected=other["address"], fix=fix
+                    )
+        own = names["own_addresses"]
+        if own and all(ipaddress.ip_address(address.split("%")[0]).is_loopback for address in own):
+            found = f"its own name {names['own']} is {_and(own)}, at which no other node finds it"
+            yield finding("name", "warn", machine["nodes"], found=found, expected=machine["address"], fix=fix)
+    for own, machines in owners.items():
+        if len(machines) > 1:
+            found = f"{_and(machines)} all have the host name {own}: NCCL takes them for one machine"
+            yield finding(
+                "name",
+                "refuse",
+                machines,
+                found=found,
+                expected="different names",
+                fix="hostnamectl set-hostname NAME",
+            )
+    yield from site.failures("names", "name", "refuse", expected="names that resolve", fix=fix)
+
+
+def address(site: Site) -> Iterator[Finding]:
+    """The address of every machine is on one interface, in one network, and traffic is sent from it."""
+    fix = "set ansible_host (or node_address) to the address of the interface that runs should use"
+    subnet = site.limits.get("subnet") or ""
+    network = ipaddress.ip_network(subnet, strict=False) if subnet else None
+    mtus: dict[int, list[str]] = {}
+    for machine, interfaces in site.facts("interfaces"):
+        own = set(_own(site, machine))
+        holding = {
+            interface: fields
+            for interface, fields in interfaces.items()
+            if own & {place.split("/")[0] for place in fields["addresses"]}
+        }
+        if len(holding) != 1:
+            interfaces_text = _and(
+                f"{interface} {_and(fields['addresses'])}" for interface, fields in interfaces.items()
+            )
+            found = (
+                f"{machine['address']} is on {_and(holding) or 'none of its interfaces'} ({interfaces_text})"
+            )
+            yield finding(
+                "address", "refuse", machine["nodes"], found=found, expected="on one interface", fix=fix
+            )
+            continue
+        [(interface, fields)] = holding.items()
+        mtus.setdefault(fields.get("mtu", 0), []).append(machine["name"])
+        if not fields.get("up", True):
+            found = f"{interface} with {machine['address']} is down"
+            yield finding(
+                "address",
+                "refuse",
+                machine["nodes"],
+                found=found,
+                expected="up",
+                fix=f"ip link set {interface} up",
+            )
+        place = next(
+            ipaddress.ip_interface(place) for place in fields["addresses"] if place.split("/")[0] in own
+        )
+        network = network or place.network
+        if place.ip not in network:
+            level = "refuse" if subnet else "warn"
+            found = f"{machine['address']} on {interface} is not in {network}"
+            yield finding(
+                "address", level, machine["nodes"], found=found, expected=f"all nodes in {network}", fix=fix
+            )
+        yield from _routes(site, machine, own)
+        yield from _chosen(site, machine, interface)
+    if len(mtus) > 1:
+        found = "; ".join(f"MTU {mtu}: {_and(names)}" for mtu, names in sorted(mtus.items()))
+        fewest = min(mtus.values(), key=len)
+        yield finding(
+            "address", "warn", fewest, found=found, expected="one MTU", fix="ip link set INTERFACE mtu N"
+        )
+    yield from site.failures(
+        "interfaces", "address", "warn", expected="ip of iproute2", fix="apt-get install iproute2"
+    )
+
+
+def _routes(site: Site, machine: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
+    strays: dict[str, list[str]] = {}
+    for peer, source in (site.fact(machine, "routes") or {}).items():
+        if source not in own:
+            strays.setdefault(source, []).append(peer)
+    for source, peers in strays.items():
+        found = f"traffic to {_and(peers)} leaves from {source}"
+        fix = "ip route get ADDRESS shows its route; remove the route over the other interface"
+        yield finding(
+            "address", "refuse", machine["nodes"], found=found, expected=machine["address"], fix=fix
+        )
+
+
+def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[Finding]:
+    """Check that NCCL, Gloo and TensorPipe are set to the interface with the node's address."""
+    settings: dict[str, str] = {}
+    for line in site.fact(machine, "nccl") or []:
+        variable, _, value = line.partition("=")
+        settings.setdefault(variable, value)  # of two settings the first counts
+    for variable, value in settings.items():
+        if variable.startswith("NCCL") and not site.with_gpus:
+            continue
+        if not _names_interface(value, interface):
+            found = f"{variable}={value} is not {interface}, which has {machine['address']}"
+            fix = f"set {variable}=={interface} (nccl_subnet, then provision.yml), or unset it"
+            yield finding("address", "refuse", machine["nodes"], found=found, expected=interface, fix=fix)
+
+
+def _names_interface(value: str, interface: str) -> bool:
+    """Return whether NCCL would take `interface`: prefixes, `=` for exact names, `^` for all but these.
+
+    https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html#nccl-socket-ifname
+    """
+    kind, words = re.fullmatch(r"(\^?=?)(.*)", value, re.DOTALL).groups()  # type: ignore[union-attr]
+    exact = kind.endswith("=")
+    hit = any(interface == word if exact else interface.startswith(word) for word in words.split(",") if word)
+    return hit != kind.startswith("^")
+
+
+def clock(site: Site) -> Iterator[Finding]:
+    """The clocks of the machines agree."""
+    offsets = _offsets(site)
+    if not offsets:
+        return
+    # Most clocks are right: the median is the reference.
+    middle = sorted(offsets, key=lambda machine: sum(offsets[machine]))[(len(offsets) - 1) // 2]
+    warn, refuse = float(site.limits["clock_warn"]), float(site.limits["clock_refuse"])
+    names = {machine["name"]: machine["nodes"] for machine in site.machines}
+    for machine, (low, high) in offsets.items():
+        ahead, behind = low - offsets[middle][1], offsets[middle][0] - high
+        apart = max(ahead, behind)
+        if machine == middle or apart <= warn:
+            continue
+        direction = "ahead of" if ahead > behind else "behind"
+        found = f"its clock is at least {apart:.1f} s {direction} that of {middle}"
+        nodes = names[machine] if len(offsets) > 2 else [*names[machine], *names[middle]]
+        fix = "chronyc -a makestep; chronyc sources shows whether a time server is reached"
+        level = "refuse" if apart > refuse else "warn"
+        yield finding("clock", level, nodes, found=found, expected=f"at most {warn:g} s apart", fix=fix)
+
+
+def _offsets(site: Site) -> dict[str, Interval]:
+    """Return {machine: interval of its clock minus that of one of them}.
+
+    Each interval was read within one connection (node_probe): delay makes it wide, never wrong.
+    """
+    offsets: dict[str, dict[str, Interval]] = {}
+    for machine, peers in site.facts("peers"):
+        for peer, result in peers.items():
+            if "offset" in result:
+                low, high = map(float, result["offset"])
+                offsets.setdefault(machine["name"], {})[peer] = (low, high)
+                offsets.setdefault(peer, {}).setdefault(machine["name"], (-high, -low))
+    if not offsets:
+        return {}
+    best = max(offsets, key=lambda machine: len(offsets[machine]))
+    known = {machine["name"] for machine in site.machines}
+    return {best: (0.0, 0.0), **{peer: at for peer, at in offsets[best].items() if peer in known}}
+
+
+def ports(site: Site) -> Iterator[Finding]:
+    """The ports that runs will listen on are free."""
+    for machine, held in site.facts("ports"):
+        for process in held:
+            port = process["port"]
+            place = machine["ports"].index(port) if port in machine["ports"] else 0
+            found = f"port {port} is held by {_process(process)}"
+            fix = "stop it, or use other ports with -e campaign_port=N"
+            yield finding(
+                "port", "refuse", machine["nodes"][place : place + 1], found=found, expected="free", fix=fix
+            )
+    yield from site.failures("ports", "port", "warn", expected="free ports", fix="check ss -ltnp")
+
+
+def runs(site: Site) -> Iterator[Finding]:
+    """No other run is in progress, and none has left processes behind."""
+    fix = "wait for its end; where its control node is gone, preflight.yml -e reap=true stops it"
+    for machine, processes in site.facts("ours"):
+        groups: dict[str, list[Mapping[str, Any]]] = {}
+        for process in processes:
+            groups.setdefault(str(process["run"]), []).append(process)
+        for run, group in groups.items():
+            found = f"{run} has {_pids(group)}: {group[0]['command'][:60]}"
+            yield finding("run", "refuse", machine["nodes"], found=found, expected="no other run", fix=fix)
+    yield from site.failures("ours", "run", "warn", expected="a list of processes", fix="check ps -ef")
+
+
+def disk(site: Site) -> Iterator[Finding]:
+    """The file system has room for node jobs and logs."""
+    for machine, space in site.facts("work"):
+        yield from room(space, machine["nodes"], int(site.limits["disk_mb"]), int(site.limits["inodes"]))
+    fix = "the file system hangs: check mount and its server"
+    yield from site.failures("work", "disk", "refuse", expected="an answer of the file system", fix=fix)
+
+
+def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -> Iterator[Finding]:
+    """Yield what is wrong with a file system; `space` is as module node_probe returns it."""
+    path = space["path"]
+    if not space["writable"]:
+        yield finding(
+            "disk",
+            "refuse",
+            nodes,
+            found=f"{path} cannot be written to",
+            expected="writable",
+            fix=f"check ls -ld {path}",
+        )
+    if space["mb"] < mb:
+        found = f"{path} has {space['mb']} MB left of {space['size_mb']}"
+        yield finding(
+            "disk",
+            "refuse",
+            nodes,
+            found=found,
+            expected=f"at least {mb} MB",
+            fix="free some space, or use another disk",
+        )
+    if space["inodes"] is not None and space["inodes"] < inodes:
+        found = f"{path} has {space['inodes']} inodes left"
+        yield finding(
+            "disk",
+            "refuse",
+            nodes,
+            found=found,
+            expected=f"at least {inodes}",
+            fix="remove small files (df -i)",
+        )
+
+
+def shm(site: Site) -> Iterator[Finding]:
+    """Shared memory has room: without it NCCL and data loaders fail with a bus error."""
+    least = int(site.limits["shm_mb"])
+    for machine, space in site.facts("shm"):
+        if space["mb"] < least:
+            found = f"{space['path']} has {space['mb']} MB left of {space['size_mb']}"
+            fix = f"mount -o remount,size={least}m /dev/shm, or start the container with --shm-size {least}m"
+            level = "refuse" if site.with_gpus else "warn"
+            yield finding(
+                "shm", level, machine["nodes"], found=found, expected=f"at least {least} MB", fix=fix
+            )
+    yield from site.failures("shm", "shm", "warn", expected="a /dev/shm", fix="mount -t tmpfs tmpfs /dev/shm")
+
+
+def memlock(site: Site) -> Iterator[Finding]:
+    """Memory can be locked for RDMA."""
+    for machine, limits in site.facts("limits"):
+        if limits["rdma"] and limits["memlock"] >= 0:
+            found = f"a login may lock {limits['memlock'] // 1024} KB of memory, and there is InfiniBand"
+            fix = "ansible-playbook provision.yml raises it (/etc/security/limits.d); then log in again"
+            yield finding("memlock", "refuse", machine["nodes"], found=found, expected="unlimited", fix=fix)
+
+
+def _own(site: Site, machine: Mapping[str, Any]) -> list[str]:
+    """Return the numeric addresses of `machine`."""
+    names = site.fact(machine, "names") or {}
+    return names.get("nodes", {}).get(machine["address"]) or [machine["address"]]
+
+
+def _pids(processes: Sequence[Mapping[str, Any]]) -> str:
+    pids = ", ".join(str(process["pid"]) for process in processes[:8])
+    more = f" and {len(processes) - 8} more" if len(processes) > 8 else ""
+    return f"{'process' if len(processes) == 1 else 'processes'} {pids}{more} of {processes[0]['user']}"
+
+
+def _process(process: Mapping[str, Any]) -> str:
+    pid = "" if process["pid"] is None else f"pid {process['pid']}, "
+    return f"{process['command'][:80]} ({pid}user {process['user']})"
+
+
+def _and(words: Iterable[str]) -> str:
+    return " and ".join(words)
+
+
+def _several(site: Site) -> bool:
+    return site.connected
+
+
+CHECKS = (
+    Check("reach", reach),
+    Check("login", login, _several),
+    Check("shell", shell, lambda site: not all(machine["local"] for machine in site.machines)),
+    Check("name", name, _several),
+    Check("address", address, _several),
+    Check("clock", clock, _several),
+    Check("run", runs),
+    Check("port", ports),
+    Check("disk", disk),
+    Check("shm", shm),
+    Check("memlock", memlock, lambda site: site.with_gpus),
+)

@@ -1,0 +1,182 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluates the preflight probes: findings, each with its fix, and one verdict.
+
+The probes are those of module node_probe; nothing here connects to a machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi
+from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
+
+SCHEMA = 2
+
+# In the order of the table: a check comes after those that it depends on.
+CHECKS = (*hosts.CHECKS, *gpus.CHECKS)
+
+
+def machines(nodes: Sequence[Mapping[str, Any]], port: int) -> list[dict[str, Any]]:
+    """Return the machines behind `nodes` (as matrix.plan takes them), in inventory order.
+
+    Each is `{"name", "nodes", "address", "local", "ports", "slots"}`: `name` is the first of its
+    nodes and stands for it, `ports` has what each of its nodes will listen on (jobs.make_jobs).
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for node in nodes:
+        local = node["machine"] == "localhost"
+        machine = found.setdefault(
+            node["machine"],
+            {
+                "name": node["name"],
+                "nodes": [],
+                "address": node["address"],
+                "local": local,
+                "ports": [],
+                "slots": int(node["slots"]),
+            },
+        )
+        machine["ports"].append(port + len(machine["nodes"]))
+        machine["nodes"].append(node["name"])
+    return list(found.values())
+
+
+def ask(
+    machines: Sequence[Mapping[str, Any]],
+    name: str,
+    work: str,
+    limits: Mapping[str, Any],
+    device: str,
+) -> dict[str, Any]:
+    """Return the options of module node_probe on the machine whose first node is `name`.
+
+    `work` is the directory of its node jobs.
+    """
+    here = next(machine for machine in machines if machine["name"] == name)
+    # The machines after this one first, so that not all connect to the first one at the same time.
+    place = list(machines).index(here)
+    others = [*machines[place + 1 :], *machines[:place]]
+    names = [node for machine in machines for node in machine["nodes"]]
+    return {
+        "peers": []
+        if here["local"]
+        else [{"name": one["name"], "address": one["address"]} for one in others],
+        "names": list(dict.fromkeys([*names, *(machine["address"] for machine in machines)])),
+        "ports": here["ports"],
+        "work": work,
+        "login": not here["local"],
+        "gpus": device != "cpu",
+        "seconds": float(limits["seconds"]),
+        "login_seconds": float(limits["login_seconds"]),
+    }
+
+
+def with_reports_read(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result of node_probe, {"facts", "failed"}, with the texts of NVIDIA's driver parsed."""
+    facts, failed = dict(answer["facts"]), dict(answer["failed"])
+    if facts.get("smi"):
+        try:
+            facts["smi"] = nvidia_smi.read_gpus(**facts["smi"])
+        except nvidia_smi.ReportError as error:
+            failed["smi"] = str(error)
+            del facts["smi"]
+    if "nvlink" in facts:
+        facts["nvlink"] = nvidia_smi.read_nvlink(facts["nvlink"])
+    if "xids" in facts:
+        facts["xids"] = nvidia_smi.read_xids(facts["xids"])
+    return {"facts": facts, "failed": failed}
+
+
+def judge(
+    machines: Sequence[Mapping[str, Any]],
+    probed: Mapping[str, Mapping[str, Any]],
+    limits: Mapping[str, Any],
+    device: str = "auto",
+    more: Iterable[Finding] = (),
+) -> list[Finding]:
+    """Return the findings of all checks, the worst first.
+
+    `probed` maps the name of a machine to what its probes returned, `{"facts": {…}, "failed": {…}}`
+    (with_reports_read), or to `{"error": text}` where they could not run. `limits` are the role's
+    thresholds; a check named in `limits["accept"]` warns instead of refusing. `more` are findings of other
+    checks. A check that finds nothing wrong is a finding of level ok.
+    """
+    site = Site(machines, probed, limits, device)
+    findings: list[Finding] = [*more]
+    for check in CHECKS:
+        if check.applies(site):
+            findings += list(check.inspect(site)) or [finding(check.name, "ok", site.nodes)]
+    merged = _merged(_accepted(findings, limits["accept"]))
+    return sorted(merged, key=lambda finding: -LEVELS.index(finding["level"]))
+
+
+def verdict(findings: Iterable[Finding]) -> str:
+    """Return the worst level of `findings`."""
+    return max((one["level"] for one in findings), key=LEVELS.index, default="ok")
+
+
+def refusal(findings: Iterable[Finding]) -> str:
+    """Return why the campaign is not started; empty where nothing is refused."""
+    refused = [finding for finding in findings if finding["level"] == "refuse"]
+    if not refused:
+        return ""
+    first, more = refused[0], f" {len(refused) - 1} more above." if refused[1:] else ""
+    fix = f" Fix: {first['fix']}." if first["fix"] else ""
+    return (
+        f"Preflight refuses: {_names(first['nodes'])}: {first['found']}.{fix}{more} "
+        "-e preflight=false measures without it, and the report says so."
+    )
+
+
+def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
+    """Return the findings as a table for the terminal."""
+    words = {"ok": "ok", "warn": "warnings", "refuse": "refused"}[verdict(findings)]
+    lines = [f"Preflight of {nodes} {'node' if nodes == 1 else 'nodes'} in {seconds:.1f} s: {words}"]
+    bad = [one for one in findings if one["level"] != "ok"]
+    names = [_names(one["nodes"]) for one in bad]
+    widths = max((len(one["check"]) for one in bad), default=0), max(map(len, names), default=0)
+    for one, name in zip(bad, names, strict=True):
+        expected = f"; expected: {one['expected']}" if one["expected"] else ""
+        lines.append(
+            f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {one['found']}{expected}"
+        )
+        if one["fix"]:
+            lines.append(f"{'':<8}  {'':<{widths[0]}}  {'':<{widths[1]}}  Fix: {one['fix']}")
+    passed = [one["check"] for one in findings if one["level"] == "ok"]
+    if passed:
+        lines.append(f"  ok      {', '.join(passed)}")
+    return "\n".join(lines)
+
+
+def sentence(one: Finding) -> str:
+    """Return a finding as one line, for a record."""
+    return f"{_names(one['nodes'])}: {one['check']}: {one['found']}"
+
+
+def _names(nodes: Sequence[str]) -> str:
+    return ", ".join(nodes) if len(nodes) <= 4 else f"{nodes[0]} … {nodes[-1]} ({len(nodes)})"
+
+
+def _accepted(findings: Iterable[Finding], accept: Sequence[str]) -> list[Finding]:
+    return [
+        {**one, "level": "warn", "found": f"{one['found']} (accepted)"}
+        if one["level"] == "refuse" and one["check"] in accept
+        else one
+        for one in findings
+    ]
+
+
+def _merged(findings: Iterable[Finding]) -> list[Finding]:
+    """Return `findings` with equal ones of several nodes merged into one."""
+    merged: dict[tuple[str, ...], Finding] = {}
+    for one in findings:
+        key = tuple(str(one[name]) for name in ("check", "level", "found", "expected", "fix"))
+        if key in merged:
+            merged[key]["nodes"] = list(dict.fromkeys([*merged[key]["nodes"], *one["nodes"]]))
+        else:
+            merged[key] = {**one, "nodes": list(one["nodes"])}
+    return list(merged.values())

@@ -1,0 +1,98 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Parses the texts of NVIDIA's driver that module node_probe returns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from xml.etree import ElementTree  # noqa: S405 - reads what the driver's own tool prints
+
+KEPT = {
+    "product_name", "uuid", "minor_number", "pci", "mig_mode", "compute_mode", "gpu_recovery_action",
+    "fabric", "ecc_mode", "ecc_errors", "retired_pages", "remapped_rows", "fb_memory_usage", "temperature",
+    "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings", "power_readings",
+}  # fmt: skip
+"""Parts of a report that concern the health of a GPU."""
+
+
+class ReportError(ValueError):
+    """A text that is not a report of nvidia-smi."""
+
+
+def read_gpus(report: str, processes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return {"driver", "cuda", "gpus": [{"bus", "values": {path: text}, "processes"}]}.
+
+    `report` is the output of `nvidia-smi -q -x`, `processes` {pid: {"user", "command"}} describes the
+    processes in it. The paths are the report's own, such as `remapped_rows/remapped_row_pending`; their names
+    depend on the driver (gpus.py).  Raises ReportError.
+    """
+    try:
+        top = ElementTree.fromstring(report)  # noqa: S314 - of the driver's own tool
+    except ElementTree.ParseError as error:
+        raise ReportError(f"nvidia-smi -q -x prints no report: {error}") from None
+    gpus = []
+    for gpu in top.findall("gpu"):
+        values: dict[str, str] = {}
+        _flatten(gpu, "", values)
+        found = [_process(one, processes) for one in gpu.iter("process_info")]
+        gpus.append({"bus": gpu.get("id", ""), "values": values, "processes": found})
+    driver, cuda = top.findtext("driver_version", ""), top.findtext("cuda_version", "")
+    return {"driver": driver, "cuda": cuda, "gpus": gpus}
+
+
+def _process(info: ElementTree.Element, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    pid = info.findtext("pid", "0")
+    about = known.get(pid, {})
+    return {
+        "pid": int(pid),
+        "user": about.get("user", "?"),
+        "type": info.findtext("type", ""),
+        # The driver knows only the program; of a process in another container nothing else is known.
+        "command": about.get("command") or info.findtext("process_name", ""),
+        "memory": info.findtext("used_memory", ""),
+    }
+
+
+def _flatten(element: ElementTree.Element, path: str, values: dict[str, str]) -> None:
+    """Put the texts of the leaves below `element` into `values`."""
+    for child in element:
+        place, text = path + child.tag, (child.text or "").strip()
+        if path or child.tag in KEPT:
+            if len(child):
+                _flatten(child, place + "/", values)
+            elif text:
+                values[place] = text
+
+
+def read_nvlink(report: str) -> dict[str, dict[str, str | None]]:
+    """Return {"0": {"0": "26.562 GB/s", "1": None}}: the links of each GPU, None for one that is down.
+
+    `report` is the text of `nvidia-smi nvlink --status`.
+    """
+    gpus: dict[str, dict[str, str | None]] = {}
+    links: dict[str, str | None] = {}
+    for line in report.splitlines():
+        head = re.match(r"GPU (\d+):", line)
+        link = re.match(r"\s+Link (\d+): (.*)", line)
+        if head:
+            links = gpus.setdefault(head[1], {})
+        elif link:
+            links[link[1]] = None if "inactive" in link[2].lower() else link[2].strip()
+    return gpus
+
+
+def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the Xid messages in lines of the kernel's log: [{"bus", "xid", "text", "count"}].
+
+    The same error of the same GPU is one entry.
+    """
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        match = re.search(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), ?(.*)", line)
+        if match:
+            bus, xid, text = match.groups()
+            entry = found.setdefault((bus, xid), {"bus": bus, "xid": int(xid), "count": 0})
+            entry.update(text=text[:200], count=entry["count"] + 1)
+    return sorted(found.values(), key=lambda entry: (entry["bus"], entry["xid"]))

@@ -1,0 +1,283 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Logs of one run -> its result record (schema 1), with a status and the reason for it.
+
+The record is what is kept: steps and times as seen.  Statistics are derived when reporting.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook import throughput
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA
+from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
+from ansible.module_utils.scalebook.read import closing_line, sanity
+from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
+from ansible.module_utils.scalebook.read.straggler import straggler
+from ansible.module_utils.scalebook.read.timestamps import SECOND
+from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_ending, last_lines, one_line
+from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
+
+LONG_STEP, FEW_STEPS = 0.1, 20
+"""A step that takes a tenth of a window of twenty steps or more: a checkpoint, a stall, a false stamp."""
+
+
+def run_record(
+    run_dir: str | os.PathLike[str],
+    case: Mapping[str, Any],
+    repeat: int,
+    workload: Mapping[str, Any],
+    nodes: Sequence[str],
+    job: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
+
+    `workload` is the role's declaration, `nodes` the node names in task_index order, `job` what
+    became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}` and what ending.py reads besides,
+    `notes` what else is worth a word.  Raises WorkloadError for a declaration that cannot be used; a
+    log that cannot be believed makes a record that says so.
+    """
+    compiled = compile_workload(workload).of_case(case)
+    read = [
+        _read(Path(run_dir) / f"{name}.log", name, index, f"{name}.log", case, compiled)
+        for index, name in enumerate(nodes)
+    ]
+    job = dict(job or {})
+    verdict = judge_ending(read, job) or _content(read, case, imported=False)
+    record = _record(read, case, repeat, compiled, checksums=True)
+    record["job"] = {key: job.get(key) for key in ("rc", "seconds", "started", "ended")} if job else None
+    record = _judged(record, verdict, read)
+    record["notes"] += notes
+    if workload.get("figures") and read[0].log:
+        record["self_reported"] = closing_line.read(read[0].path, workload["figures"]["literal"])
+    return record
+
+
+def skip_record(
+    case: Mapping[str, Any], repeat: int, workload: Mapping[str, Any], reason: str
+) -> dict[str, Any]:
+    """Return the record of a run that was planned and not made, for `reason`."""
+    record = _record([], case, repeat, compile_workload(workload), checksums=False)
+    return {**record, "status": "skipped", "reason": reason, "last_lines": [], "job": None}
+
+
+def log_record(
+    path: str | os.PathLike[str],
+    case: Mapping[str, Any],
+    repeat: int,
+    workload: Workload,
+    source: str,
+    checksum: bool = False,
+) -> dict[str, Any]:
+    """Return the record of an imported log: one log of the run's first node, nothing known but its text."""
+    compiled = workload.of_case(case)
+    read = [_read(Path(path), "NODE1", 0, source, case, compiled)]
+    if read[0].problem:
+        verdict: Verdict | None = Verdict("refused", f"{source} {read[0].problem}", [])
+    else:
+        verdict = _content(read, case, imported=True)
+    record = _record(read, case, repeat, compiled, checksums=checksum)
+    record["job"] = None
+    record["source"] = source
+    return _judged(record, verdict, read)
+
+
+def _read(
+    path: Path, name: str, task_index: int, file: str, case: Mapping[str, Any], workload: Workload
+) -> Node:
+    workload = sanity.rules_for(workload, case, task_index)
+    log, problem = None, None
+    try:
+        log = read_log(path, workload)
+    except FileNotFoundError:
+        problem = "is missing"
+    except (LogError, NotRegularError) as exc:
+        problem = str(exc)
+    except OSError as exc:
+        problem = f"cannot be read: {exc.strerror}"
+    return Node(name, task_index, file, path, log, problem, workload)
+
+
+# What the logs show
+
+
+def _content(nodes: Sequence[Node], case: Mapping[str, Any], imported: bool) -> Verdict | None:
+    """Return why the logs cannot be believed, None when they can.
+
+    What contradicts the case comes before what is missing: a log of another run explains itself so.
+    """
+    read = [(node, node.log) for node in nodes if node.log]
+    for node, log in read:
+        rules = node.workload.sanity
+        wrong = sanity.contradictions(rules, log.found, case, node.task_index)
+        if log.refusal:
+            wrong.append(f"cannot be believed: {log.refusal}")
+        steps = case["warmup"] + case["window"]
+        if log.declared - {str(steps)} and not imported:
+            shown = ", ".join(sorted(log.declared))
+            wrong.append(f"says the run has {shown} steps, the case has {steps}")
+        if wrong:
+            return Verdict("refused", one_line(f"{node.file} {wrong[0]}"), last_lines(node))
+    for node, log in read:
+        if node.workload.first_node and node.task_index:
+            continue
+        lacking = _lacking(log, case)
+        if lacking:
+            return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
+    for node, log in read:
+        absent = sanity.missing(node.workload.sanity, log.found)
+        if absent and not imported:
+            return Verdict("refused", f"{node.file} {absent[0]}", last_lines(node))
+    return None
+
+
+def _lacking(log: Log, case: Mapping[str, Any]) -> str | None:
+    begin, end = case["warmup"], case["warmup"] + case["window"]
+    if log.last_step is None:
+        return f"is empty, step {end} is wanted" if not log.size else f"shows no step, step {end} is wanted"
+    if log.last_step < end:
+        return f"stops at step {log.last_step}, step {end} is wanted"
+    wanted = [end] if log.times is None and log.received is None else [begin, end]
+    for step in wanted:
+        if step not in log.steps:
+            return f"does not show step {step}, where the window {'begins' if step == begin else 'ends'}"
+    return None
+
+
+# The record
+
+
+def _record(
+    nodes: Sequence[Node], case: Mapping[str, Any], repeat: int, workload: Workload, checksums: bool
+) -> dict[str, Any]:
+    record: dict[str, Any] = {
+        "schema": RECORD_SCHEMA,
+        "case": dict(case),
+        "repeat": repeat,
+        "status": "ok",
+        "reason": None,
+        "notes": [],
+        "unit": workload.unit,
+        "nodes": [_part(node, checksums) for node in nodes],
+    }
+    if any(part["rates"] for part in record["nodes"]):
+        record["rate_scope"] = workload.rate_scope
+    return record
+
+
+def _part(node: Node, checksums: bool) -> dict[str, Any]:
+    log = node.log or Log()
+    return {
+        "node": node.name,
+        "task_index": node.task_index,
+        "log": node.path.name,
+        "sha256": sha256_of(node.path) if checksums and node.log else None,
+        "bytes": log.size if node.log else None,
+        "steps": list(log.steps),
+        "times": _seconds(log.times),
+        "received": _seconds(log.received),
+        "rates": None if log.rates is None else [None if math.isnan(rate) else rate for rate in log.rates],
+        "loss": {"first": log.first_loss, "last": log.last_loss},
+        "exit": log.exit,
+    }
+
+
+def _seconds(times: Sequence[int] | None) -> list[float] | None:
+    if times is None:
+        return None
+    return [(time - times[0]) / SECOND for time in times]
+
+
+def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[Node]) -> dict[str, Any]:
+    if verdict is None:
+        try:
+            throughput.measure(record)
+        except throughput.ThroughputError as exc:
+            verdict = Verdict("refused", f"{nodes[0].file}: {exc}", last_lines(nodes[0]))
+    if verdict is not None:
+        record["status"], record["reason"] = verdict.status, verdict.reason
+        record["last_lines"] = verdict.last_lines
+    record["notes"] = [f"{node.file}: {note}" for node in nodes if node.log for note in node.log.notes]
+    if verdict is None:
+        record["notes"] += _doubts(record)
+    return record
+
+
+def _doubts(record: Mapping[str, Any]) -> list[str]:
+    """Return what is worth a word about a run that counts."""
+    case = record["case"]
+    measured = throughput.measure(record)
+    notes = []
+    if measured["differs"] is not None and measured["differs"] > throughput.DIFFER:
+        second = measured["second"]
+        notes.append(
+            f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} samples/s by "
+            f"{measured['time_source']}, {second['rate']:.2f} by {second['time_source']}"
+        )
+    slow = straggler(record)
+    notes += [slow] if slow else []
+    first = record["nodes"][0]
+    for node in record["nodes"]:
+        notes += _gaps(node, case)
+    # Each worker is its own clock, so only lengths are compared.
+    for key in ("times", "received"):
+        ours = throughput.window_seconds(first, key, case)
+        for node in record["nodes"][1:]:
+            theirs = throughput.window_seconds(node, key, case)
+            if ours and theirs and abs(theirs - ours) > throughput.DIFFER * ours:
+                notes.append(
+                    f"the window is {ours:.3f} s on {first['node']} and {theirs:.3f} s on {node['node']}"
+                    f" ({abs(theirs - ours) / ours:.1%} apart by {key})"
+                )
+    notes += _long_step(first, measured["time_source"], case)
+    if measured["time_source"] == "times" and _whole_seconds(first["times"]):
+        share = 1 / measured["seconds"]
+        if share > throughput.DIFFER:
+            notes.append(
+                f"the time stamps are whole seconds: the window of {measured['seconds']:.0f} s "
+                f"is known to {share:.1%}"
+            )
+    return notes
+
+
+def _long_step(node: Mapping[str, Any], reading: str, case: Mapping[str, Any]) -> list[str]:
+    """Return a sentence when one step takes a share of the window that no step should have."""
+    stamps = node.get(reading)
+    if reading not in ("times", "received") or not stamps:
+        return []
+    begin = node["steps"].index(case["warmup"])
+    end = node["steps"].index(case["warmup"] + case["window"])
+    seconds = stamps[end] - stamps[begin]
+    longest, step = max(
+        (stamps[index] - stamps[index - 1], node["steps"][index]) for index in range(begin + 1, end + 1)
+    )
+    if end - begin < FEW_STEPS or longest <= LONG_STEP * seconds:
+        return []
+    return [f"step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s"]
+
+
+def _gaps(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[str]:
+    begin, end = case["warmup"], case["warmup"] + case["window"]
+    steps = [step for step in node["steps"] if begin <= step <= end]
+    strides = {after - before for before, after in zip(steps, steps[1:], strict=False)}
+    notes = []
+    if len(strides) > 1:
+        stride = min(strides)
+        lost = sorted(set(range(steps[0], end, stride)) - set(steps))
+        notes.append(f"{node['log']}: {len(lost)} steps of the window are not logged, the first is {lost[0]}")
+    if any(rate is not None for rate in node["rates"] or ()):
+        rates = len(throughput.window_rates(node, case))
+        logged = sum(begin < step <= end for step in node["steps"])
+        if logged % rates if rates else logged:
+            notes.append(f"{node['log']}: {rates} of {logged} steps of the window print a rate")
+    return notes
+
+
+def _whole_seconds(times: Sequence[float]) -> bool:
+    return all(time == int(time) for time in times)

@@ -1,0 +1,66 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a log must show to be believed, apart from how fast it was."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ansible.module_utils.scalebook.read.workload import Sanity, Workload
+
+
+def rules_for(workload: Workload, case: Mapping[str, Any], task_index: int) -> Workload:
+    """Return `workload` with only those sanity rules that a node of this case has to meet."""
+    rules = tuple(
+        rule
+        for rule in workload.sanity
+        if case["nodes"] >= rule.min_nodes and not (rule.first_node and task_index)
+    )
+    return replace(workload, sanity=rules)
+
+
+def contradictions(
+    rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], case: Mapping[str, Any], task_index: int
+) -> list[str]:
+    """Return a sentence for every value of `found` that is not the one the case asks for.
+
+    `found` holds the values seen per rule, as text.  A key the case leaves open (null) is not compared.
+    """
+    sentences = []
+    for rule in rules:
+        wanted = _expected(rule, case, task_index)
+        if wanted is None:
+            continue
+        for value in found.get(rule.name, ()):
+            if not _same(value, wanted):
+                sentences.append(f"shows {rule.name} {value}, the case has {rule.expect} {wanted}")
+    return sentences
+
+
+def missing(rules: Sequence[Sanity], found: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a sentence for every rule whose line was not seen."""
+    return [
+        f'does not show {rule.name} (a line with "{rule.line.literal.decode(errors="replace")}")'
+        for rule in rules
+        if rule.name not in found
+    ]
+
+
+def _expected(rule: Sanity, case: Mapping[str, Any], task_index: int) -> Any:
+    if rule.expect is None:
+        return None
+    if rule.expect == "task_index":
+        return task_index
+    if rule.expect == "steps":
+        return case["warmup"] + case["window"]
+    return case.get(rule.expect)
+
+
+def _same(value: str, wanted: Any) -> bool:
+    if isinstance(wanted, bool):
+        return value.lower() in (("true", "1", "yes", "on") if wanted else ("false", "0", "no", "off"))
+    if isinstance(wanted, int):
+        return value.strip().lstrip("0") == str(wanted).lstrip("0")
+    return value == str(wanted)

@@ -1,0 +1,207 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""How the logs of a workload are read: the part of its declaration (workloads.py) that does, compiled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS
+from ansible.module_utils.scalebook.read.timestamps import FORMATS
+from ansible.module_utils.scalebook.workloads import WorkloadError
+
+EXPECTED = LOGGED_FIELDS | {"task_index", "steps"}
+"""What a sanity value can be compared with: a key of the case, the node's index, warmup + window."""
+
+_LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
+_FIGURES_KEYS = {"literal"}
+_RATE_KEYS = {"literal", "pattern", "scope"}
+_SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
+
+
+@dataclass(frozen=True)
+class LinePattern:
+    """Bytes that all lines of one type contain, and the pattern that reads such a line."""
+
+    literal: bytes
+    pattern: re.Pattern[bytes]
+
+
+@dataclass(frozen=True)
+class Sanity:
+    """One thing that a log must show, or the run does not count."""
+
+    name: str
+    line: LinePattern
+    expect: str | None
+    min_nodes: int
+    at_end: bool
+    first_node: bool
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A checked declaration.
+
+    `time` is the format of the step line's group `time`.  `rate` reads lines of their own; without
+    it the step line's group `rate` counts.  `first_node` says that only task_index 0 logs steps.
+    """
+
+    unit: str
+    warmup: int
+    window: int
+    step: LinePattern
+    time: str | None
+    rate: LinePattern | None
+    rate_scope: str
+    first_node: bool
+    sanity: tuple[Sanity, ...]
+    oom: tuple[bytes, ...]
+
+    @property
+    def need(self) -> int:
+        """The last step of the window."""
+        return self.warmup + self.window
+
+    def of_case(self, case: Mapping[str, Any]) -> Workload:
+        """Return the workload with the window that `case` was made with."""
+        return replace(self, warmup=case["warmup"], window=case["window"])
+
+
+def compile_workload(workload: Mapping[str, Any]) -> Workload:
+    """Return the workload's declaration ready for reading, or raise WorkloadError."""
+    log = _mapping(workload, "log")
+    _known(log, _LOG_KEYS, "log")
+    step = LinePattern(_literal(log, "log"), _pattern(log, "step", "log"))
+    groups = step.pattern.groupindex
+    if "step" not in groups:
+        raise WorkloadError("log.step: the pattern has no group `step`")
+    kind = log.get("time")
+    if kind is not None and kind not in FORMATS:
+        raise WorkloadError(f"log.time: unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+    if ("time" in groups) != (kind is not None):
+        raise WorkloadError("log.time: give the format if and only if log.step has a group `time`")
+    rate, scope = _rate(log, groups)
+    first_node = _first_node(log, "log", False)
+    if "figures" in workload:
+        figures = _mapping(workload, "figures")
+        _known(figures, _FIGURES_KEYS, "figures")
+        _literal(figures, "figures")
+    names = []
+    sanity = []
+    for index, rule in enumerate(workload.get("sanity") or ()):
+        sanity.append(_sanity(rule, f"sanity[{index}]", first_node))
+        names.append(sanity[-1].name)
+    if len(set(names)) != len(names):
+        raise WorkloadError("sanity: a name is used twice")
+    return Workload(
+        unit=str(workload.get("unit", "samples")),
+        warmup=_count(workload, "warmup", 20, 0),
+        window=_count(workload, "window", 100, 1),
+        step=step,
+        time=None if kind is None else str(kind),
+        rate=rate,
+        rate_scope=scope,
+        first_node=first_node,
+        sanity=tuple(sanity),
+        oom=tuple(_text(word, "oom").encode() for word in workload.get("oom") or ()),
+    )
+
+
+def _rate(log: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePattern | None, str]:
+    if "rate" not in log:
+        return None, "global"
+    rate = _mapping(log, "rate", "log.")
+    _known(rate, _RATE_KEYS, "log.rate")
+    scope = rate.get("scope", "global")
+    if scope not in ("global", "rank"):
+        raise WorkloadError(f"log.rate.scope: {scope!r}; allowed are global, rank")
+    if "pattern" not in rate and "literal" not in rate:
+        if "rate" not in groups:
+            raise WorkloadError("log.rate: give literal and pattern, or a group `rate` in log.step")
+        return None, str(scope)
+    line = LinePattern(_literal(rate, "log.rate"), _pattern(rate, "pattern", "log.rate"))
+    if "rate" not in line.pattern.groupindex:
+        raise WorkloadError("log.rate.pattern: the pattern has no group `rate`")
+    return line, str(scope)
+
+
+def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
+    if not isinstance(rule, Mapping):
+        raise WorkloadError(f"{place}: is not a dict")
+    _known(rule, _SANITY_KEYS, place)
+    line = LinePattern(_literal(rule, place), _pattern(rule, "pattern", place))
+    expect = rule.get("expect")
+    if expect is not None:
+        if expect not in EXPECTED:
+            raise WorkloadError(
+                f"{place}.expect: unknown {expect!r}; allowed are {', '.join(sorted(EXPECTED))}"
+            )
+        if "value" not in line.pattern.groupindex:
+            raise WorkloadError(f"{place}.pattern: the pattern has no group `value`")
+    if rule.get("where", "any") not in ("any", "end"):
+        raise WorkloadError(f"{place}.where: {rule['where']!r}; allowed are any, end")
+    return Sanity(
+        name=_text(rule.get("name"), f"{place}.name"),
+        line=line,
+        expect=None if expect is None else str(expect),
+        min_nodes=_count(rule, "min_nodes", 1, 1, f"{place}."),
+        at_end=rule.get("where") == "end",
+        first_node=_first_node(rule, place, first_node),
+    )
+
+
+def _first_node(values: Mapping[str, Any], place: str, default: bool) -> bool:
+    choice = values.get("nodes", "first" if default else "all")
+    if choice not in ("all", "first"):
+        raise WorkloadError(f"{place}.nodes: {choice!r}; allowed are all, first")
+    return bool(choice == "first")
+
+
+def _mapping(values: Mapping[str, Any], key: str, place: str = "") -> Mapping[str, Any]:
+    value = values.get(key)
+    if not isinstance(value, Mapping):
+        raise WorkloadError(f"{place}{key}: is not a dict")
+    return value
+
+
+def _known(values: Mapping[str, Any], allowed: set[str], place: str) -> None:
+    unknown = sorted(str(key) for key in values if key not in allowed)
+    if unknown:
+        raise WorkloadError(f"{place}: unknown key {unknown[0]!r}; allowed are {', '.join(sorted(allowed))}")
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise WorkloadError(f"{place}: is not a text")
+    return str(value)
+
+
+def _literal(values: Mapping[str, Any], place: str) -> bytes:
+    literal = _text(values.get("literal"), f"{place}.literal").encode()
+    if b"\n" in literal:
+        raise WorkloadError(f"{place}.literal: must lie within one line")
+    return literal
+
+
+def _pattern(values: Mapping[str, Any], key: str, place: str) -> re.Pattern[bytes]:
+    text = _text(values.get(key), f"{place}.{key}")
+    try:
+        return re.compile(text.encode())
+    except re.error as exc:
+        raise WorkloadError(f"{place}.{key}: {text!r} is not a regular expression: {exc}") from None
+
+
+def _count(values: Mapping[str, Any], key: str, default: int, least: int, place: str = "") -> int:
+    value = values.get(key, default)
+    try:
+        # Numbers that went through a template are text on ansible-core 2.16.
+        count = int(str(value))
+    except ValueError:
+        count = -1
+    if count < least:
+        raise WorkloadError(f"{place}{key}: {value!r} is not a whole number from {least} on")
+    return count

@@ -1,0 +1,186 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one document (results.json): plain data, every number unrounded.
+
+Its other forms are made from it: page.py (Markdown and HTML), terminal.py, csv_sheet.py, charts.py and
+dlperf_format.py.  The same records always make the same document: it holds no time of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Results, Row
+from ansible.module_utils.scalebook.report import (
+    baseline,
+    dlperf_format,
+    families,
+    manifest,
+    published,
+    self_reported,
+    strong_scaling,
+    weak_scaling,
+)
+from ansible.module_utils.scalebook.report.load import Baseline, Campaign
+
+
+def build(
+    campaign: Campaign,
+    workloads: weak_scaling.Workloads | None = None,
+    published_rows: Sequence[published.Row] | None = None,
+    earlier: Baseline | None = None,
+    check: manifest.ManifestCheck | None = None,
+) -> Results:
+    """Return the document of a campaign or an import.
+
+    `workloads` are the declarations by name.  `published_rows` is the published table to compare with,
+    None for no comparison, `earlier` a campaign to compare with, `check` the comparison of the files
+    with the manifest.  Raises BaselineError when `earlier` has no case of this campaign.
+    """
+    workloads = workloads or {}
+    plan = campaign.plan
+    name = str(plan.get("source") or "")
+    tables = weak_scaling.tabulate(
+        list(campaign.cases.values()), campaign.runs, plan.get("runs") or (), workloads
+    )
+    groups, rows = tables["groups"], tables["rows"]
+    _flag_changed_files(rows, check)
+    _flag_slower_than_one(rows, workloads)
+    return {
+        "schema": RESULTS_SCHEMA,
+        "kind": "import" if name else "campaign",
+        "campaign": name or campaign.name,
+        "counts": {
+            "cases": len(rows),
+            "good": sum(row["good"] for row in rows),
+            "planned": sum(row["planned"] for row in rows),
+        },
+        "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
+        "simulated": _simulated(campaign),
+        "families": families.tabulate(groups, rows),
+        "groups": groups,
+        "rows": rows,
+        "uncounted": tables["uncounted"],
+        "strong": strong_scaling.tabulate(rows, workloads),
+        "self_reported": self_reported.tabulate(rows),
+        "baseline": _compare(rows, earlier, workloads),
+        "skipped": [
+            {
+                "case": entry["case"].get("name"),
+                "label": entry["case"].get("label"),
+                "reason": entry["reason"],
+            }
+            for entry in plan.get("skipped") or ()
+        ],
+        "notes": [*_file_notes(check), *_notes(groups, rows, campaign.unreadable)],
+        "compare": _compare_published(groups, rows, published_rows, workloads),
+        "result_files": dlperf_format.result_files(groups, name),
+        "plan": plan,
+        "provenance": campaign.provenance or None,
+        "files": [],
+    }
+
+
+def results(document: Results) -> dict[str, dict[str, dict[str, dlperf_format.Figures]]]:
+    """Return file name -> content of every DLPerf result file of the report."""
+    rows = {row["case"]: row for row in document["rows"]}
+    return {
+        file: dlperf_format.result(
+            rows[case] for index in indices for case in document["groups"][index]["rows"]
+        )
+        for file, indices in document["result_files"].items()
+    }
+
+
+def _flag_changed_files(rows: Iterable[Row], check: manifest.ManifestCheck | None) -> None:
+    by_case = {row["case"]: row for row in rows}
+    for problem in check.wrong if check else ():
+        _, case, repeat = problem["run"].split("/")
+        if case in by_case:
+            text = f"repeat {repeat}: {manifest.sentence(problem)}"
+            by_case[case]["flags"].append(weak_scaling.flag("changed-file", text))
+
+
+def _flag_slower_than_one(rows: Iterable[Row], workloads: weak_scaling.Workloads) -> None:
+    for row in rows:
+        hint = workloads.get(row["workload"], {}).get("slower")
+        if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
+            row["flags"].append(weak_scaling.flag("slower-than-one", f"slower than one device: {hint}"))
+
+
+def _simulated(campaign: Campaign) -> dict[str, int] | None:
+    """Return `{"nodes", "machines"}` of the largest run whose nodes shared machines, None without one.
+
+    Which machine a node is on comes from provenance.json (`machine`), else from the host name that its
+    node script reported.
+    """
+    facts = campaign.provenance.get("nodes")
+    known = {
+        str(node): str(values["machine"])
+        for node, values in (facts.items() if isinstance(facts, Mapping) else ())
+        if isinstance(values, Mapping) and values.get("machine")
+    }
+    shared = []
+    for run in campaign.runs:
+        machines = [known.get(node, host) for node, host in run["hosts"].items()]
+        if len(set(machines)) < len(machines):
+            shared.append({"nodes": len(machines), "machines": len(set(machines))})
+    return max(shared, key=lambda counts: counts["nodes"], default=None)
+
+
+def _compare(
+    rows: Sequence[Row], earlier: Baseline | None, workloads: weak_scaling.Workloads
+) -> dict[str, Any] | None:
+    if earlier is None:
+        return None
+    try:
+        compared = baseline.compare(rows, earlier.rows, earlier.limit)
+    except baseline.BaselineError as exc:
+        raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
+    for entry in [*compared["only_here"], *compared["only_there"]]:
+        entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
+    return {"name": earlier.name, **compared}
+
+
+def _compare_published(
+    groups: Iterable[Group],
+    rows: Iterable[Row],
+    table: Sequence[published.Row] | None,
+    workloads: weak_scaling.Workloads,
+) -> list[dict[str, Any]]:
+    if table is None:
+        return []
+    by_case = {row["case"]: row for row in rows}
+    compared = []
+    for group in groups:
+        names = workloads.get(group["workload"], {}).get("dlperf")
+        compared += published.compare(group, [by_case[case] for case in group["rows"]], table, names)
+    return compared
+
+
+def _file_notes(check: manifest.ManifestCheck | None) -> list[str]:
+    if check is None:
+        return []
+    changed = [f"{manifest.sentence(each)}; {manifest.NAME} keeps its first checksum" for each in check.wrong]
+    return [*check.notes, *changed]
+
+
+def _notes(groups: Sequence[Group], rows: Sequence[Row], unreadable: Sequence[str]) -> list[str]:
+    """Return the sentences that belong to the whole report."""
+    notes = [f"not counted: {sentence}" for sentence in unreadable]
+    for group in groups:
+        if any(row["good"] and row["speedup"] is None for row in rows if row["group"] == group["id"]):
+            notes.append(
+                f"{group['title']}: without a valid run of 1n1g there is no speedup; "
+                "the result JSON holds null (DLPerf writes 1.0)"
+            )
+    places: dict[str, list[str]] = {}
+    for row in rows:
+        for run in row["runs"]:
+            for note in run["notes"]:
+                places.setdefault(note, []).append(f"{row['label']} repeat {run['repeat']}")
+    for note, where in places.items():
+        more = f" and {len(where) - 3} more runs" if len(where) > 3 else ""
+        notes.append(f"{note} ({', '.join(where[:3])}{more})")
+    return notes

@@ -1,0 +1,148 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a campaign -> what a report is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, cast
+
+from ansible.module_utils.scalebook.contracts import Case, Plan, Row, Run, upgrade_plan, upgrade_record
+from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
+from ansible.module_utils.scalebook.report.source import Source, SourceError, open_source
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A campaign or an import, read: one short run for each record.
+
+    `name` is that of its directory.  `unreadable` are sentences about files that are not records,
+    `statuses` maps `runs/<case>/<repeat>` to the status of the record there.
+    """
+
+    name: str
+    plan: Plan = field(default_factory=Plan)
+    cases: dict[str, Case] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    statuses: dict[str, str] = field(default_factory=dict)
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+
+class Baseline(NamedTuple):
+    """An earlier campaign to compare with; from `limit` on a slowdown is a regression."""
+
+    path: str
+    name: str
+    rows: Sequence[Row]
+    limit: float
+
+
+def load_campaign(path: str | Path) -> Campaign:
+    """Return the campaign at `path`, a directory or an archive; raise ValueError for what is not one."""
+    return read_source(open_source(Path(path)))
+
+
+def read_source(source: Source) -> Campaign:
+    """Return the campaign whose files are in `source`, or raise ValueError."""
+    plan = upgrade_plan(_optional(source, "plan.json"))
+    try:
+        cases = {case["name"]: case for case in map(runs.check_case, plan.get("cases") or [])}
+    except ValueError as exc:
+        raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
+    campaign = Campaign(
+        name=source.name,
+        plan=cast(Plan, plan),
+        cases=cast("dict[str, Case]", cases),
+        provenance=_optional(source, "provenance.json"),
+    )
+    _read_records(source, campaign)
+    # What an import found that is not the log of a case.
+    campaign.unreadable.extend(f"{entry['path']} {entry['reason']}" for entry in plan.get("unread") or [])
+    return campaign
+
+
+def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
+    """Return how many files the manifest names and which differ from it; raise ValueError without one."""
+    source = open_source(Path(path))
+    signed = manifest.read(source)
+    if signed is None:
+        raise ValueError(
+            f"path={path}: there is no {manifest.NAME} to verify with; the first report writes it"
+        )
+    return len(signed["files"]), manifest.differences(signed, manifest.files_of(source))
+
+
+def load_baseline(path: str | Path, limit: float) -> Baseline:
+    """Return what `path` names, a campaign, an archive or a results.json; raise ValueError naming it."""
+    path = Path(path)
+    try:
+        if path.is_dir() or path.name.endswith(".tar.xz"):
+            campaign = load_campaign(path)
+            tables = weak_scaling.tabulate(
+                list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
+            )
+            return Baseline(str(path), campaign.name, tables["rows"], limit)
+        document = decode(path.read_bytes())
+        rows = baseline.check(document)
+        return Baseline(str(path), str(document.get("campaign") or path), rows, limit)
+    except FileNotFoundError:
+        raise ValueError(f"baseline={path}: does not exist") from None
+    except SourceError as exc:
+        raise ValueError(str(exc).replace("path=", "baseline=", 1)) from None
+    except (OSError, ValueError) as exc:
+        raise ValueError(f"baseline={path}: {exc}") from exc
+
+
+def decode(content: bytes) -> dict[str, Any]:
+    """Return the content of a JSON file that has to be an object, or raise ValueError."""
+    decoded = json.loads(content, parse_constant=_refuse_constant)
+    if not isinstance(decoded, dict):
+        raise ValueError("is not a JSON object")
+    return decoded
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    """Refuse the constants that Python reads and JSON does not have."""
+    raise ValueError(f"holds {text}, which is not a number")
+
+
+def _optional(source: Source, file: str) -> dict[str, Any]:
+    """Return the object in `file`, {} where there is no such file; raise ValueError naming it."""
+    if not source.exists(file):
+        return {}
+    try:
+        return decode(source.read(file))
+    except (OSError, ValueError, RecursionError) as exc:
+        raise ValueError(f"{source.top / file}: {exc}") from exc
+
+
+def _read_records(source: Source, campaign: Campaign) -> None:
+    """Add every record to `campaign`, and the cases that only records have.
+
+    Each record is reduced as it is read: thousands of them with every step would not fit.
+    """
+    first: dict[tuple[str, int], str] = {}
+    for file in sorted(source.records(), key=_order):
+        try:
+            record = upgrade_record(decode(source.read(file)))
+            runs.check_record(record)
+            case = record["case"]
+            if first.setdefault((case["name"], record["repeat"]), file) != file:
+                raise ValueError(f"repeats {first[case['name'], record['repeat']]}")
+            campaign.cases.setdefault(case["name"], case)
+            campaign.runs.append(runs.digest(record))
+            campaign.statuses[file.rpartition("/")[0]] = record["status"]
+        except (OSError, ValueError) as exc:
+            campaign.unreadable.append(f"{file}: {exc}")
+        except Exception as exc:  # one unforeseen record must not cost the others their report
+            campaign.unreadable.append(f"{file}: {type(exc).__name__}: {exc}")
+
+
+def _order(file: str) -> tuple[str, int, str]:
+    """Return the order of records: by case, then repeat, 10 after 9."""
+    _, case, repeat, _ = file.split("/")
+    return case, len(repeat), file

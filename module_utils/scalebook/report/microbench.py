@@ -1,0 +1,265 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Measurements of single operations -> a table with published ones, and the share of the peak of each.
+
+A column is one device: `{"name", "theory": {key: TFLOP/s}, "figures": {key: TFLOP/s}}`, where a key is
+(benchmark, variant) of the table below.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.report import svg
+from ansible.module_utils.scalebook.text import count_of, markdown_table
+
+SCHEMA = 1
+Key = tuple[str, str]
+Column = dict[str, Any]
+
+TABLE: tuple[tuple[str, tuple[Key, ...]], ...] = (
+    ("Matrix product, FP32 (TF32) / FP16", (("matmul", "fp32"), ("matmul", "fp16"))),
+    ("Matrix product, BF16", (("matmul", "bf16"),)),
+    ("Vector times a number, FP32", (("vector", "fp32"),)),
+    ("BERT layer, forward / forward and backward", (("bert", "forward"), ("bert", "forward_backward"))),
+    ("GPT-2 layer, forward / forward and backward", (("gpt2", "forward"), ("gpt2", "forward_backward"))),
+    ("T5 encoder, forward / both", (("t5_encoder", "forward"), ("t5_encoder", "forward_backward"))),
+    ("T5 decoder, forward / both", (("t5_decoder", "forward"), ("t5_decoder", "forward_backward"))),
+)
+"""The rows of the published table, and bf16."""
+
+BYTES_PER_OPERATION = 8
+"""a * 1.2 in fp32 reads and writes four bytes for one operation: the memory is its limit."""
+
+NONE = "–"
+
+
+class MicrobenchError(ValueError):
+    """A result or a table that cannot be used; the message says which and why."""
+
+
+def read_published(lines: Iterable[str]) -> list[Column]:
+    """Return a column per GPU of data/microbench-published.csv, in its order."""
+    columns: dict[str, Column] = {}
+    for number, row in enumerate(csv.DictReader(lines), start=2):
+        try:
+            value = float(row["value"])
+            column = columns.setdefault(row["gpu"], {"name": row["gpu"], "peaks": {}, "figures": {}})
+            if row["benchmark"] == "theory":
+                column["peaks"][row["variant"]] = value
+            elif row["benchmark"] == "bandwidth":
+                column["peaks"]["bandwidth"] = value
+            else:
+                column["figures"][row["benchmark"], row["variant"]] = value
+        except (KeyError, TypeError, ValueError):
+            raise MicrobenchError(
+                f"published table, line {number}: not gpu,benchmark,variant,value"
+            ) from None
+    return [
+        {"name": each["name"], "figures": each["figures"], "theory": _theory(each["peaks"], "fp16")}
+        for each in columns.values()
+    ]
+
+
+def read_gpus(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the rows of data/gpus.csv: `{"name", "fp32", "fp16", "bf16", "bandwidth"}`, None where unknown.
+
+    `fp32` is what a product in fp32 may reach: with TF32 where the device has it.
+    """
+    rows = []
+    for row in csv.DictReader(lines):
+        figure = {name: float(text) for name, text in row.items() if name not in ("name", "source") and text}
+        rows.append(
+            {
+                "name": row["name"],
+                "fp32": figure.get("tf32", figure.get("fp32")),
+                "fp16": figure.get("fp16"),
+                "bf16": figure.get("bf16"),
+                "bandwidth": figure.get("bandwidth_gb_s"),
+            }
+        )
+    return rows
+
+
+def check(result: Any, kind: str, source: str) -> Mapping[str, Any]:
+    """Return `result` if it is one of `kind` (compute, collectives), else raise MicrobenchError."""
+    if not isinstance(result, Mapping) or result.get("kind") != kind:
+        raise MicrobenchError(f"{source}: is not a result of {kind}")
+    if result.get("schema") != SCHEMA:
+        raise MicrobenchError(f"{source}: schema {result.get('schema')!r}, this version reads {SCHEMA}")
+    if not result.get("measurements"):
+        raise MicrobenchError(f"{source}: holds no measurements")
+    return result
+
+
+def check_group(result: Mapping[str, Any], nodes: int, devices: int, device: str, source: str) -> None:
+    """Refuse collectives that were measured over another group than the requested one."""
+    backend = "nccl" if device == "gpu" else "gloo"
+    for name, wanted in (("world_size", devices), ("nodes", nodes), ("backend", backend)):
+        if result.get(name) != wanted:
+            raise MicrobenchError(f"{source}: {name} is {result.get(name)!r}, requested was {wanted!r}")
+
+
+def measured(result: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]]) -> Column:
+    """Return the column of a compute result: as in the published table the best of each sweep.
+
+    Of the vector it is the longest: shorter ones fit into a cache.
+    """
+    figures: dict[Key, float] = {}
+    for row in result["measurements"]:
+        key, value = (row["benchmark"], row["variant"]), row["tflops"]
+        if value is not None:
+            figures[key] = value if row["benchmark"] == "vector" else max(value, figures.get(key, 0.0))
+    known = next((row for row in gpus if row["name"] in result["name"]), {})
+    peaks = {name: value for name, value in known.items() if name != "name" and value is not None}
+    return {"name": result["name"], "figures": figures, "theory": _theory(peaks, result["layer_dtype"])}
+
+
+def _theory(peaks: Mapping[str, float], layers: str) -> dict[Key, float]:
+    """Return the limit of each operation; the layers compute in dtype `layers`."""
+    limits: dict[Key, float] = {}
+    for _, keys in TABLE:
+        for benchmark, variant in keys:
+            dtype = variant if benchmark == "matmul" else layers
+            limit = peaks.get(dtype)
+            if benchmark == "vector":
+                limit = peaks["bandwidth"] / BYTES_PER_OPERATION / 1000 if "bandwidth" in peaks else None
+            if limit is not None:
+                limits[benchmark, variant] = limit
+    return limits
+
+
+def figure(value: float | None) -> str:
+    """Return a figure as the published table has them: 116, 0.202; more digits where they would be lost."""
+    if value is None:
+        return NONE
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
+
+
+def table(columns: Sequence[Column]) -> list[list[str]]:
+    """Return the table as rows of text, its head first: TFLOP/s of every device."""
+    rows = [["TFLOP/s", *(str(column["name"]) for column in columns)]]
+    for title, keys in TABLE:
+        rows.append(
+            [title, *(" / ".join(figure(each["figures"].get(key)) for key in keys) for each in columns)]
+        )
+    return rows
+
+
+def collectives_table(result: Mapping[str, Any]) -> list[list[str]]:
+    """Return size, time and bandwidths of each collective as rows of text, their head first."""
+    rows = [["collective", "bytes", "time, µs", "algorithm GB/s", "bus GB/s"]]
+    for row in sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"])):
+        rows.append(
+            [
+                row["collective"],
+                str(row["bytes"]),
+                f"{row['seconds'] * 1e6:.1f}",
+                f"{row['algbw_gb_per_second']:.3f}",
+                f"{row['busbw_gb_per_second']:.3f}",
+            ]
+        )
+    return rows
+
+
+_NAMES = {
+    "fp32": "FP32 (TF32)",
+    "fp16": "FP16",
+    "bf16": "BF16",
+    "forward": "forward",
+    "forward_backward": "forward and backward",
+}
+_BENCHMARKS = {
+    "matmul": "matrix product",
+    "vector": "vector",
+    "bert": "BERT layer",
+    "gpt2": "GPT-2 layer",
+    "t5_encoder": "T5 encoder",
+    "t5_decoder": "T5 decoder",
+}
+
+
+def _label(key: Key) -> str:
+    return f"{_BENCHMARKS[key[0]]}, {_NAMES[key[1]]}"
+
+
+def chart(columns: Sequence[Column]) -> str:
+    """Return a chart of measured results as shares of the theoretical peaks, as SVG.
+
+    '' where no device has both; at most svg.SERIES devices.
+    """
+    shown = [each for each in columns if set(each["theory"]) & set(each["figures"])][: svg.SERIES]
+    rows = []
+    for key in (key for _, keys in TABLE for key in keys):
+        bars = [
+            _bar(index, each, key)
+            for index, each in enumerate(shown)
+            if key in each["figures"] and key in each["theory"]
+        ]
+        if bars:
+            rows.append((_label(key), bars))
+    if not rows:
+        return ""
+    return svg.bar_chart(
+        rows,
+        [str(each["name"]) for each in shown],
+        "Theory and measured, share of the device's peak",
+        "Measured TFLOP/s of each operation as a share of the device's theoretical peak.",
+        "theory",
+    )
+
+
+def _bar(index: int, column: Column, key: Key) -> svg.Bar:
+    value, limit = column["figures"][key], column["theory"][key]
+    numbers = f"{figure(value)} of {figure(limit)}"
+    return svg.Bar(
+        index, value / limit, f"{value / limit:.0%} · {numbers}", f"{column['name']}: {numbers} TFLOP/s"
+    )
+
+
+def page(
+    result: Mapping[str, Any],
+    columns: Sequence[Column],
+    collectives: Mapping[str, Any] | None,
+    picture: bool,
+) -> str:
+    """Return the report as Markdown."""
+    parts = [
+        f"# Micro-benchmarks of {result['name']}\n\n",
+        f"torch {result['torch']}, CUDA {result['cuda'] or 'none'}, on {result['host']}. Best of each sweep; "
+        f"the layers in {result['layer_dtype']} with {result['layer_attention']} attention; each shape for "
+        f"at least {result['seconds']:g} s, the median of its blocks.\n\n",
+        markdown_table(table(columns)),
+        "\nThe other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only "
+        "matrix products are counted; forward and backward count three times the forward.\n",
+    ]
+    if result["size"] != "full":
+        parts.append(
+            f"\nShapes: {result['size']}, only to check that everything runs; not those of the others.\n"
+        )
+    theory = columns[0]["theory"]
+    for key, value in columns[0]["figures"].items():
+        if value > theory.get(key, value):
+            cause = "the peak in data/gpus.csv may be that of another device"
+            if key[0] == "vector":
+                cause = "the longest vector of the published table fits into this device's cache"
+            figures = f"{figure(value)} of {figure(theory[key])} TFLOP/s"
+            parts.append(f"\nAbove the theoretical peak: {_label(key)}, {figures}; {cause}.\n")
+    lost = [row for row in result["measurements"] if row["tflops"] is None]
+    for row in lost:
+        shape = ", ".join(f"{name} {value}" for name, value in row["shape"].items())
+        parts.append(f"\nNot measured: {row['benchmark']} {row['variant']}, {shape}: {row['reason']}.\n")
+    if picture:
+        parts.append("\n![Theory and measured](theory.svg)\n")
+    if collectives:
+        parts += [
+            f"\n## Collectives: {count_of(collectives['world_size'], 'device')}, "
+            f"{count_of(collectives['nodes'], 'node')}, "
+            f"{collectives['backend']} {collectives.get('nccl') or ''}".rstrip()
+            + "\n\n",
+            markdown_table(collectives_table(collectives)),
+            "\nSizes and bandwidths as in nccl-tests; compare the bus bandwidth with that of a link.\n",
+        ]
+    return "".join(parts)

@@ -1,0 +1,192 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A group of ours beside DLPerf's published table (data/dlperf-published-results.csv)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2, sequences of 128"
+
+Row = dict[str, Any]
+COLUMNS = {
+    "framework",
+    "model",
+    "dtype",
+    "xla",
+    "bsz_per_device",
+    "nodes",
+    "gpus",
+    "samples_per_s",
+    "speedup",
+    "source_file",
+    "variant",
+}
+
+
+class PublishedError(ValueError):
+    """A table of published results that cannot be read."""
+
+
+def read(lines: Iterable[str]) -> list[Row]:
+    """Return the rows of the CSV with numbers as numbers; `gpus` counts those of all nodes together."""
+    reader = csv.DictReader(lines)
+    missing = COLUMNS - set(reader.fieldnames or ())
+    if missing:
+        raise PublishedError("the published table has no column " + ", ".join(sorted(missing)))
+    rows = []
+    for row in reader:
+        try:
+            nodes, gpus = int(row["nodes"]), int(row["gpus"])
+            rows.append(
+                {
+                    "framework": row["framework"],
+                    "model": row["model"],
+                    "dtype": row["dtype"],
+                    "xla": row["xla"] == "true",
+                    "bsz": int(row["bsz_per_device"]),
+                    "nodes": nodes,
+                    "gpus": gpus // nodes,
+                    "devices": gpus,
+                    "label": f"{nodes}n{gpus // nodes}g",
+                    "rate": float(row["samples_per_s"]),
+                    "speedup": float(row["speedup"]),
+                    "efficiency": float(row["speedup"]) / gpus,
+                    "source": row["source_file"],
+                    "variant": row["variant"],
+                }
+            )
+        except (TypeError, ValueError, ZeroDivisionError) as exc:
+            raise PublishedError(f"line {reader.line_num} of the published table: {exc}") from exc
+    return rows
+
+
+def table_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what one published table has in common; its speedups share a 1-GPU row."""
+    return tuple(row[key] for key in ("framework", "model", "dtype", "xla", "bsz", "variant"))
+
+
+def warning(variant: str) -> str:
+    """Return what has to be said beside rows of `variant`, or ''."""
+    if "accumulation" not in variant:
+        return ""
+    return (
+        f"published with {variant}: on up to 8 GPUs its 120 steps hold no all-reduce, "
+        "so these rows measure computing, not scaling"
+    )
+
+
+def compare(
+    group: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    table: Sequence[Row],
+    names: Mapping[str, Any] | None,
+) -> list[Row]:
+    """Return our `rows` beside every published table that fits, one entry per table.
+
+    `names` is key `dlperf` of the workload: `{"framework": "TensorFlow 2.3.0", "models": {"base":
+    "bert-base"}}`, our model to theirs.  An entry is `comparable` when model, dtype, xla, batch and
+    device kind agree; its rows then pair equal nodes and gpus.  Otherwise it is the shape of the
+    curve alone: rows pair equal numbers of devices, speedups stand side by side and `why` says so.
+    Without any fitting table one entry with no rows says why.
+    """
+    entry = {"group": group["id"], "title": group["title"]}
+    if not names or not names.get("framework") or not names.get("models"):
+        return [
+            {
+                **entry,
+                "comparable": False,
+                "rows": [],
+                "why": f"DLPerf publishes nothing for {group['workload']}",
+            }
+        ]
+    model = names["models"].get(group["model"])
+    reasons = _differences(group, model)
+    wanted = {model} if model else set(names["models"].values())
+    family = [
+        row
+        for row in table
+        if row["framework"] == names["framework"]
+        and row["model"] in wanted
+        and row["dtype"] == group["dtype"]
+        and row["xla"] == group["xla"]
+    ]
+    if not family:
+        precision = group["dtype"] + (" with XLA" if group["xla"] else "")
+        why = f"DLPerf publishes no {precision} table for {names['framework']} {'/'.join(sorted(wanted))}"
+        return [{**entry, "comparable": False, "rows": [], "why": why}]
+    nearest = min({row["bsz"] for row in family}, key=lambda bsz: (abs(bsz - group["bsz"]), bsz))
+    if nearest != group["bsz"]:
+        reasons.append(f"batch {group['bsz']} here, the nearest published is {nearest}")
+
+    tables: dict[tuple[Any, ...], list[Row]] = {}
+    for row in family:
+        if row["bsz"] == nearest:
+            tables.setdefault(table_key(row), []).append(row)
+    return [_beside(entry, rows, theirs, reasons) for theirs in tables.values()]
+
+
+def _differences(group: Mapping[str, Any], model: str | None) -> list[str]:
+    """Return why the figures of `group` cannot stand against published ones."""
+    reasons = []
+    if not model:
+        reasons.append(f"model {group['model']} is not one DLPerf measured")
+    if group.get("device") == "cpu":
+        reasons.append("measured on CPUs, published on GPUs")
+    if group["accumulation"] != 1:
+        reasons.append(f"{group['accumulation']} accumulation steps here")
+    return reasons
+
+
+def _beside(
+    entry: Row, rows: Sequence[Mapping[str, Any]], theirs: Sequence[Row], reasons: Sequence[str]
+) -> Row:
+    first = theirs[0]
+    accumulated = warning(first["variant"])
+    reasons = [*reasons, *(["gradient accumulation there"] if accumulated else [])]
+    comparable = not reasons
+    pairs = []
+    for row in rows:
+        match = next(
+            (
+                their
+                for their in theirs
+                if their["devices"] == row["devices"]
+                and (not comparable or (their["nodes"], their["gpus"]) == (row["nodes"], row["gpus"]))
+            ),
+            None,
+        )
+        pairs.append(
+            {
+                "label": row["label"],
+                "devices": row["devices"],
+                "rate": row["median"],
+                "speedup": row["speedup"],
+                "efficiency": row["efficiency"],
+                "published_label": match["label"] if match else None,
+                # Samples/s of another model or device would invite the quotient that means nothing.
+                "published_rate": match["rate"] if match and comparable else None,
+                "published_speedup": match["speedup"] if match else None,
+                "published_efficiency": match["efficiency"] if match else None,
+                "source": match["source"] if match else None,
+            }
+        )
+    if comparable:
+        why = f"same model, precision and batch; published on {HARDWARE}"
+    else:
+        why = "not comparable, only the shape of the curve is: " + "; ".join(reasons)
+    return {
+        **entry,
+        "framework": first["framework"],
+        "model": first["model"],
+        "dtype": first["dtype"],
+        "xla": first["xla"],
+        "bsz": first["bsz"],
+        "variant": first["variant"],
+        "warning": accumulated,
+        "comparable": comparable,
+        "why": why,
+        "rows": pairs,
+    }

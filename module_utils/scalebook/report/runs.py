@@ -1,0 +1,131 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""One result record -> one short run, what the report needs of it.
+
+A record has every step of every node; a report of thousands of records cannot keep them all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Run
+from ansible.module_utils.scalebook.report import stats
+from ansible.module_utils.scalebook.throughput import measure
+
+
+class RecordError(ValueError):
+    """A record that lacks what the report needs."""
+
+
+def check_case(case: Any) -> dict[str, Any]:
+    """Return `case` if it has every field that the report needs, else raise RecordError."""
+    if not isinstance(case, Mapping):
+        raise RecordError("has no case")
+    for field, kind in REQUIRED_FIELDS.items():
+        value = case.get(field)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise RecordError(f"case.{field} is {value!r}")
+    if case["devices"] < 1 or case["devices"] != case["nodes"] * case["gpus"]:
+        raise RecordError(f"case.devices is {case['devices']} for {case['label']}")
+    return dict(case)
+
+
+def check_record(record: Any) -> None:
+    """Raise RecordError unless `record` is a result record of today's schema."""
+    if not isinstance(record, Mapping):
+        raise RecordError("is not a record")
+    if record.get("schema") != RECORD_SCHEMA:
+        raise RecordError(f"has schema {record.get('schema')!r}, this report reads 1 and {RECORD_SCHEMA}")
+    if record.get("status") not in STATUSES:
+        raise RecordError(f"has status {record.get('status')!r}")
+    repeat = record.get("repeat")
+    if not isinstance(repeat, int) or isinstance(repeat, bool):
+        raise RecordError(f"has repeat {repeat!r}")
+    check_case(record.get("case"))
+
+
+def digest(record: Mapping[str, Any]) -> Run:
+    """Return the run of a checked `record`.
+
+    Only a run of status ok has a `rate` (samples/s, all devices).  One of status ok that cannot be
+    measured becomes `refused`: it must neither count nor disappear.  `steps` are its step times in the
+    window, in seconds.
+    """
+    run: Run = {
+        "case": record["case"]["name"],
+        "label": record["case"]["label"],
+        "repeat": record["repeat"],
+        "unit": str(record.get("unit") or "samples"),
+        "status": record["status"],
+        "reason": record.get("reason"),
+        "notes": [str(note) for note in record.get("notes") or []],
+        "rate": None,
+        "seconds": None,
+        "time_source": None,
+        "second": None,
+        "differs": None,
+        "drift": None,
+        "steady": None,
+        "source": record.get("source"),
+        "last_lines": [str(line) for line in record.get("last_lines") or []],
+        "started": (record.get("job") or {}).get("started"),
+        "self_reported": {
+            str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
+        },
+        "steps": [],
+        "hosts": _hosts(record),
+    }
+    if run["status"] != "ok":
+        run["reason"] = run["reason"] or "no reason recorded"
+        return run
+    try:
+        measured = measure(record)
+        rate = measured["rate"]
+        if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+            raise RecordError(f"its throughput comes out as {rate}")
+        numbers = {key: measured.get(key) for key in ("seconds", "time_source", "second", "differs")}
+        steps = step_seconds(record, measured.get("time_source"))
+        if steps:
+            numbers["drift"], numbers["steady"] = stats.drift(steps), stats.steadiness(steps)
+        # What overflows on the way would not be JSON any more.
+        json.dumps(numbers, allow_nan=False)
+    except (ValueError, KeyError, TypeError) as exc:
+        return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
+    return cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
+
+
+def _hosts(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return node -> the host name that its node script reported, for nodes whose log has it."""
+    hosts = {}
+    nodes = record.get("nodes")
+    for node in nodes if isinstance(nodes, list) else []:
+        end = node.get("exit") if isinstance(node, Mapping) else None
+        host = end.get("host") if isinstance(end, Mapping) else None
+        if isinstance(host, str) and host and host != "localhost":
+            hosts[str(node.get("node"))] = host
+    return hosts
+
+
+def step_seconds(record: Mapping[str, Any], time_source: Any) -> list[float]:
+    """Return the seconds of each step of the window on the first node.
+
+    They come from the time source of the rate (`times`, `received`); where that is the printed rates,
+    from any stamps there are.  Empty when there are none, or when a step of the window has no stamp.
+    """
+    node = next((node for node in record["nodes"] if node.get("task_index") == 0), None)
+    if node is None:
+        return []
+    stamps = node.get(time_source) if time_source in ("times", "received") else None
+    stamps = stamps or node.get("times") or node.get("received")
+    if not stamps or len(stamps) != len(node["steps"]):
+        return []
+    at = dict(zip(node["steps"], stamps, strict=True))
+    case = record["case"]
+    window = range(case["warmup"], case["warmup"] + case["window"] + 1)
+    if any(at.get(step) is None for step in window):
+        return []
+    return [at[step] - at[step - 1] for step in window[1:]]

@@ -1,0 +1,178 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The files of a campaign, in its directory or in an archive of it.
+
+The archive is runs.tar.xz: plan.json, provenance.json, manifest.json and runs/ of one campaign.  A
+directory that has it instead of runs/ is read as if it were unpacked there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import lzma
+import tarfile
+from abc import ABC, abstractmethod
+from pathlib import Path, PurePosixPath
+from typing import TypedDict
+
+from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+
+ARCHIVE = "runs.tar.xz"
+PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
+COVERED = ("*.log", "exit.json", "result.json")
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of one JSON file; a record of 120 steps on 125 nodes has about 1 MB."""
+LARGEST_ARCHIVE = 1024**3
+"""Bytes of an archive's files, unpacked."""
+
+
+class SourceError(ValueError):
+    """A path that holds no campaign, or an archive that cannot be read."""
+
+
+class FileSum(TypedDict):
+    """The checksum of a file; None where it cannot be read."""
+
+    sha256: str | None
+    bytes: int | None
+
+
+class Source(ABC):
+    """The files of one campaign by their names below its top, such as `runs/<case>/1/result.json`."""
+
+    def __init__(self, top: Path, name: str, sealed: bool) -> None:
+        """Keep `top` (where the report goes), the name of the campaign, and whether it is an archive."""
+        self.top, self.name, self.sealed = top, name, sealed
+
+    @abstractmethod
+    def exists(self, file: str) -> bool:
+        """Return whether there is such a file."""
+
+    @abstractmethod
+    def read(self, file: str) -> bytes:
+        """Return the content of a regular file; raise FileNotFoundError, OSError or ValueError."""
+
+    @abstractmethod
+    def records(self) -> list[str]:
+        """Return the names of all records, in no order."""
+
+    @abstractmethod
+    def covered(self) -> list[str]:
+        """Return the names of all files that the campaign's numbers come from, sorted."""
+
+    @abstractmethod
+    def checksum(self, file: str) -> FileSum:
+        """Return the checksum of a file."""
+
+
+class DirectorySource(Source):
+    """A campaign as bench.yml or an import writes it."""
+
+    def __init__(self, top: Path) -> None:
+        super().__init__(top, top.resolve().name, sealed=False)
+
+    def exists(self, file: str) -> bool:
+        """See Source."""
+        return (self.top / file).exists()
+
+    def read(self, file: str) -> bytes:
+        """See Source."""
+        size = (self.top / file).stat().st_size
+        if size > LARGEST:
+            raise ValueError(f"has {size} bytes, at most {LARGEST} are read")
+        with open_regular(self.top / file) as opened:
+            return b"".join(iter(lambda: opened.read(1 << 20), b""))
+
+    def records(self) -> list[str]:
+        """See Source."""
+        return [path.relative_to(self.top).as_posix() for path in self.top.glob("runs/*/*/result.json")]
+
+    def covered(self) -> list[str]:
+        """See Source."""
+        paths = [self.top / name for name in PLANS if (self.top / name).exists()]
+        for pattern in COVERED:
+            paths += self.top.glob(f"runs/*/*/{pattern}")
+        return [path.relative_to(self.top).as_posix() for path in sorted(paths)]
+
+    def checksum(self, file: str) -> FileSum:
+        """See Source."""
+        path = self.top / file
+        try:
+            return {"sha256": sha256_of(path), "bytes": path.stat().st_size}
+        except (OSError, NotRegularError):
+            return {"sha256": None, "bytes": None}
+
+
+class ArchiveSource(Source):
+    """A campaign in a runs.tar.xz, which is read once and never written."""
+
+    def __init__(self, archive: Path) -> None:
+        stem = archive.name.removesuffix(".tar.xz")
+        name = archive.resolve().parent.name if archive.name == ARCHIVE else stem
+        super().__init__(archive.parent, name, sealed=True)
+        self._files = _unpacked(archive)
+
+    def exists(self, file: str) -> bool:
+        """See Source."""
+        return file in self._files
+
+    def read(self, file: str) -> bytes:
+        """See Source."""
+        try:
+            return self._files[file]
+        except KeyError:
+            raise FileNotFoundError(f"{file} is not in {ARCHIVE}") from None
+
+    def records(self) -> list[str]:
+        """See Source."""
+        return [file for file in self._files if PurePosixPath(file).match("runs/*/*/result.json")]
+
+    def covered(self) -> list[str]:
+        """See Source."""
+        patterns = [*PLANS, *(f"runs/*/*/{pattern}" for pattern in COVERED)]
+        return sorted(
+            (file for file in self._files if any(PurePosixPath(file).match(each) for each in patterns)),
+            key=PurePosixPath,
+        )
+
+    def checksum(self, file: str) -> FileSum:
+        """See Source."""
+        content = self._files[file]
+        return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def open_source(path: Path) -> Source:
+    """Return the files of the campaign at `path`, a directory or a .tar.xz, or raise SourceError."""
+    if path.name.endswith(".tar.xz") and path.is_file():
+        return ArchiveSource(path)
+    if (path / "runs").is_dir():
+        return DirectorySource(path)
+    if (path / ARCHIVE).is_file():
+        return ArchiveSource(path / ARCHIVE)
+    raise SourceError(
+        f"path={path}: is not a campaign or an import, it contains neither a directory runs nor {ARCHIVE}"
+    )
+
+
+def _unpacked(archive: Path) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    try:
+        # Whole, not as tarfile reads it: that does not see that the end of a file is missing.
+        with lzma.open(archive) as packed:
+            content = packed.read(LARGEST_ARCHIVE + 1)
+        if len(content) > LARGEST_ARCHIVE:
+            raise SourceError(f"{archive}: has more than {LARGEST_ARCHIVE} bytes unpacked")
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as opened:
+            for member in opened:
+                if member.isdir():
+                    continue
+                name = PurePosixPath(member.name)
+                if not member.isreg() or name.is_absolute() or ".." in name.parts:
+                    raise SourceError(f"{archive}: {member.name} is not a regular file of a campaign")
+                file = opened.extractfile(member)
+                files[str(name)] = file.read() if file else b""
+    except (tarfile.TarError, lzma.LZMAError, OSError, EOFError) as exc:
+        raise SourceError(f"{archive} cannot be read: {exc}") from None
+    return files

@@ -1,0 +1,106 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Strong scaling: the same global batch on more devices, each of which has less to do.
+
+Weak scaling (weak_scaling.py) keeps the batch of a device.  Here the work of a step is the same in every
+row of a table, devices x bsz x accumulation samples, so the speedup says how much faster it is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS
+from ansible.module_utils.scalebook.report import stats, weak_scaling
+
+# The fields that have to agree, besides the global batch.
+FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
+KEPT = ("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned")
+
+
+def tabulate(
+    rows: Sequence[Mapping[str, Any]], workloads: weak_scaling.Workloads | None = None
+) -> list[dict[str, Any]]:
+    """Return the tables of strong scaling in `rows` of weak_scaling.tabulate, by increasing global batch.
+
+    A table needs results for two numbers of devices.  Its `rows` have `speedup` (median over that of
+    1n1g with the same global batch, None without one), `speedup_interval` and `efficiency` (speedup /
+    devices).  Where 1n1g was run in several ways the one with the least accumulation is the baseline.
+    """
+    members: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["good"]:
+            key = json.dumps([row.get(field) for field in FIELDS], sort_keys=True, default=str)
+            members.setdefault(json.dumps([key, global_batch(row)]), []).append(row)
+    tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
+    tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
+    return [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+
+
+def global_batch(row: Mapping[str, Any]) -> int:
+    """Return how many samples all devices take in one step."""
+    return int(row["devices"] * row["bsz"] * row["accumulation"])
+
+
+def _table(name: str, own: list[Mapping[str, Any]], workloads: weak_scaling.Workloads) -> dict[str, Any]:
+    own = sorted(own, key=lambda row: (row["devices"], row["nodes"], row["accumulation"]))
+    base = next((row for row in own if row["label"] == BASELINE), None)
+    table: dict[str, Any] = {
+        "id": name,
+        **{field: own[0].get(field) for field in FIELDS},
+        "global_batch": global_batch(own[0]),
+        "unit": own[0]["unit"],
+        "compiler": weak_scaling.compiler_of(own[0]["workload"], workloads),
+        "rows": [_row(row, base) for row in own],
+    }
+    table["title"] = title(table)
+    return table
+
+
+def title(table: Mapping[str, Any]) -> str:
+    """Return what identifies a table."""
+    words = [weak_scaling.word(table, field) for field in ("workload", "model", "device", "dtype", "xla")]
+    settings = weak_scaling.word(table, "settings")
+    return " ".join(filter(None, [*words, settings, f"global batch {table['global_batch']}"]))
+
+
+def _row(row: Mapping[str, Any], base: Mapping[str, Any] | None) -> dict[str, Any]:
+    made: dict[str, Any] = {key: row[key] for key in KEPT}
+    made.update(median=row["median"], interval=row["interval"], flags=[])
+    made.update(speedup=None, speedup_interval=None, efficiency=None)
+    if row["status"] == "provisional":
+        made["flags"].append(
+            weak_scaling.flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed")
+        )
+    if base is None:
+        made["flags"].append(
+            weak_scaling.flag("no-baseline", "speedup n/a: no valid run of 1n1g with this global batch")
+        )
+        return made
+    made["speedup"] = row["median"] / base["median"]
+    made["efficiency"] = made["speedup"] / row["devices"]
+    if row is base:
+        made["speedup_interval"] = [1.0, 1.0]
+    elif min(row["good"], base["good"]) > 1:
+        draws = [
+            stats.bootstrap_medians([run["rate"] for run in each["runs"]], each["case"])
+            for each in (row, base)
+        ]
+        made["speedup_interval"] = list(stats.ratio_interval(*draws))
+    if made["speedup"] > row["devices"] * weak_scaling.SUPERLINEAR:
+        made["flags"].append(
+            weak_scaling.flag(
+                "superlinear",
+                f"speedup {made['speedup']:.2f} on {row['devices']} devices is more than linear; likely: "
+                f"1n1g is slow with {base['bsz']} samples on one device, or short of memory",
+            )
+        )
+    elif base["status"] == "provisional" and row is not base:
+        made["flags"].append(
+            weak_scaling.flag(
+                "baseline-provisional", f"speedup over a provisional 1n1g ({base['good']} valid)"
+            )
+        )
+    return made

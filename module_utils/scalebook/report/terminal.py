@@ -1,0 +1,105 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The document -> what the terminal shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.report.page import page
+from ansible.module_utils.scalebook.text import aligned
+
+SHOWN = 10  # lines of one section; the page has them all
+WIDEST = 300  # characters of one of them
+
+_HEADS = {"label": "case", "interval": "95 % interval", "margin": "smallest significant change"}
+
+
+def table(document: Results) -> str:
+    """Return DLPerf's tables as aligned text, flags below each; strong scaling after weak."""
+    shown = page(document)
+    columns = ("node_num", "gpu_num", "rate", "speedup", "efficiency", "runs")
+    blocks = []
+    for family in shown["families"]:
+        blocks += [_family_table(family)] if family["columns"] else []
+        blocks += [_text_table(group, (*columns, "spread")) for group in family["groups"]]
+    for each in shown["strong"]:
+        strong_table = {**each, "title": f"Strong scaling: {each['title']}"}
+        blocks.append(_text_table(strong_table, ("node_num", "gpu_num", "bsz", *columns[2:])))
+    return "\n\n".join(blocks)
+
+
+def _text_table(group: Mapping[str, Any], columns: Sequence[str]) -> str:
+    head = [f"{group['unit']}/s" if column == "rate" else column for column in columns]
+    flags = [f"  {row['label']}: {flag['text']}" for row in group["rows"] for flag in row["flags"]]
+    rows = [[row[column] for column in columns] for row in group["rows"]]
+    return "\n".join([group["title"], *_lines(head, rows), *flags])
+
+
+def _family_table(family: Mapping[str, Any]) -> str:
+    """Return the workloads of a family side by side."""
+    head = ["case", ""]
+    for column in family["columns"]:
+        head += [f"{column['name']} {column['unit']}/s", "speedup", "efficiency"]
+    rows = [
+        [line["label"], line["title"]]
+        + [cell[key] for cell in line["cells"] for key in ("rate", "speedup", "efficiency")]
+        for line in family["lines"]
+    ]
+    return "\n".join([f"Family {family['name']}, workloads side by side", *_lines(head, rows)])
+
+
+def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return aligned([head, *rows], separator=" | ", rule="-|-")
+
+
+def display(document: Results, report: str) -> str:
+    """Return what the terminal shows at the end: tables, excluded runs, and the path of the page."""
+    shown = page(document)
+    blocks = [shown["simulated"]] if shown["simulated"] else []
+    blocks.append(table(document) or "No case was measured.")
+    blocks += _some(
+        "Excluded runs",
+        [
+            f"{u['group']} {u['label']} repeat {u['repeats']}: {u['status']}, {u['reason']}".strip()
+            for u in shown["uncounted"]
+        ],
+    )
+    blocks += _comparison(shown["baseline"])
+    blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
+    blocks += _some("Notes", shown["notes"])
+    published = []
+    for entry in shown["compare"]:
+        names = [entry["title"], f"compared with {entry['theirs']}" if entry["rows"] else ""]
+        published.append(" ".join(filter(None, names)) + f": {entry['why']}")
+        published += [f"warning: {entry['warning']}"] if entry["warning"] else []
+    blocks += _some("Comparison with DLPerf", published)
+    blocks.append(f"Report: {report}")
+    return "\n\n".join(blocks)
+
+
+def _comparison(made: Mapping[str, Any] | None) -> list[str]:
+    """Return the comparison with an earlier campaign."""
+    if not made:
+        return []
+    columns = ["label", "now", "before", "ratio", "interval", "margin", "verdict"]
+    if any(row["group"] for row in made["rows"]):
+        columns.insert(0, "group")
+    rows = [[row[column] for column in columns] for row in made["rows"]]
+    lines = [f"Comparison with {made['name']}:", *_lines([_HEADS.get(c, c) for c in columns], rows)]
+    lines += [f"  {row['label']}: {row['why']}" for row in made["rows"] if row["why"]]
+    lines += [f"  only in this one: {place}" for place in made["only_here"]]
+    lines += [f"  only in {made['name']}: {place}" for place in made["only_there"]]
+    if made["regressions"]:
+        lines.append(f"  {made['regressions']} slower by more than {made['limit']}")
+    return ["\n".join(lines)]
+
+
+def _some(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in lines[:SHOWN]]
+    more = [f"  … and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
+    return ["\n".join([f"{title}:", *(f"  {line}" for line in shown), *more])]

@@ -1,0 +1,60 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Text for terminals and Markdown: one-line cells and aligned tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+_MARKDOWN = str.maketrans(
+    {
+        **{char: "\\" + char for char in "\\`*[]|"},
+        "<": "&lt;",
+        ">": "&gt;",
+        "&": "&amp;",
+        "\n": " ",
+        "\r": " ",
+    }
+)
+
+
+def clean(text: Any) -> str:
+    """Return `text` on one line without control characters: log lines reach terminals and tables."""
+    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+
+
+def count_of(number: int, noun: str) -> str:
+    """Return `1 node`, `2 nodes`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def aligned(rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left: int = 0) -> list[str]:
+    """Return the lines of a table whose first row is its head.
+
+    The first `left` columns are aligned to the left, the others to the right.  `rule` separates the
+    columns of the line below the head; without it there is no such line.
+    """
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = [
+        separator.join(
+            cell.ljust(width) if index < left else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    if rule:
+        lines.insert(1, rule.join("-" * width for width in widths))
+    return lines
+
+
+def markdown_cell(text: Any) -> str:
+    """Return `text` as a cell of a Markdown table that contains no markup."""
+    return str(text).translate(_MARKDOWN)
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return `rows`, their head first, as a Markdown table that ends with a newline."""
+    cells = [[markdown_cell(cell) for cell in row] for row in rows]
+    lines = [cells[0], ["---", *("--:" for _ in cells[0][1:])], *cells[1:]]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)

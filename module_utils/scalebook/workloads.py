@@ -1,0 +1,168 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The declarations of the workloads, `roles/<workload>/meta/workload.yml`.
+
+A role is a workload if it has this file. The file is static YAML: planning, running, reading logs and
+reporting load the same declaration, and none of them has to include the role for it. What depends on
+variables of the role is declared by their names, and `resolve` puts in their values.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+FILE = "meta/workload.yml"
+
+REQUIRED = frozenset(
+    ("title", "family", "framework", "task", "unit", "stack", "processes_per_node", "models", "model_names")
+    + ("dtypes", "xla", "settings", "provenance", "log", "sanity", "oom")
+)
+OPTIONAL = frozenset(
+    ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
+    + ("slower", "dlperf", "figures")
+)
+
+
+class WorkloadError(ValueError):
+    """A workload declaration that cannot be used; the message names its key."""
+
+
+def load_workloads(roles_paths: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """Return the declarations of all workloads below `roles_paths`, by name.
+
+    As for Ansible, a role in an earlier path hides one of the same name in a later path. Each
+    declaration gets `name`, `path` (directory of the role) and `setting_types`, the type that the
+    role's argument_specs give to each variable that `resolve` needs. Raises WorkloadError.
+    """
+    workloads: dict[str, dict[str, Any]] = {}
+    for roles_path in roles_paths:
+        for file in sorted(Path(roles_path).glob(f"*/{FILE}")):
+            role = file.parents[1]
+            workloads.setdefault(role.name, _load(role))
+    return workloads
+
+
+def variables(declaration: Mapping[str, Any]) -> list[str]:
+    """Return the names of the role variables that `resolve` needs the values of."""
+    return [*declaration["settings"], *(declaration.get("epoch") or {}).values()]
+
+
+def resolve(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a loaded declaration with the values of its variables put in.
+
+    `settings` becomes `{name without the role's prefix: value}`, and of an epoch-based workload
+    `epoch` becomes `epochs` and `epoch_samples`. `values` holds the variables by name. Raises
+    WorkloadError that names the variable and its value.
+    """
+    resolved = copy.deepcopy(dict(declaration))
+    prefix = f"{declaration['name']}_"
+    resolved["settings"] = {
+        name.removeprefix(prefix): _value(declaration, name, values) for name in declaration["settings"]
+    }
+    epoch = resolved.pop("epoch", None)
+    if epoch:
+        resolved["epochs"] = _value(declaration, epoch["epochs"], values)
+        resolved["epoch_samples"] = _value(declaration, epoch["samples"], values)
+    return resolved
+
+
+def coerce(kind: str, value: Any) -> Any:
+    """Return `value` as Ansible's type `kind` has it; -e gives text. Raises ValueError."""
+    text = str(value).strip()
+    if kind == "bool":
+        known = {"true": True, "yes": True, "on": True, "1": True}
+        known.update({"false": False, "no": False, "off": False, "0": False})
+        if text.lower() not in known:
+            raise ValueError("allowed are true and false")
+        return known[text.lower()]
+    if kind == "int":
+        if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
+            raise ValueError("it must be a whole number")
+        try:
+            return int(value) if isinstance(value, float) else int(text)
+        except ValueError:
+            raise ValueError("it must be a whole number") from None
+    if kind == "float":
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if isinstance(value, bool) or not math.isfinite(number):
+            raise ValueError("it must be a number")
+        return number
+    if kind == "str":
+        return "" if value is None else str(value)
+    return value
+
+
+def _value(declaration: Mapping[str, Any], name: str, values: Mapping[str, Any]) -> Any:
+    if name not in values:
+        raise WorkloadError(f"{declaration['name']}: the variable {name} is not set")
+    try:
+        return coerce(declaration["setting_types"][name], values[name])
+    except ValueError as error:
+        raise WorkloadError(f"{name}={values[name]}: {error}") from None
+
+
+def _load(role: Path) -> dict[str, Any]:
+    file = role / FILE
+    declaration = _read(file)
+    missing = sorted(REQUIRED - set(declaration))
+    unknown = sorted(set(declaration) - REQUIRED - OPTIONAL)
+    if missing:
+        raise WorkloadError(f"{file}: the key {missing[0]} is missing")
+    if unknown:
+        allowed = ", ".join(sorted(REQUIRED | OPTIONAL))
+        raise WorkloadError(f"{file}: unknown key {unknown[0]!r}; allowed are {allowed}")
+    if ("epoch" in declaration) == ("window" in declaration and "warmup" in declaration):
+        raise WorkloadError(f"{file}: give either warmup and window, or epoch")
+    if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:
+        raise WorkloadError(f"{file}: epoch: give epochs and samples, names of variables of the role")
+    types: dict[str, str] = {}
+    specs = _read(role / "meta/argument_specs.yml").get("argument_specs") or {}
+    for spec in specs.values():
+        for name, option in (spec.get("options") or {}).items():
+            types[name] = str(option.get("type", "str"))
+    for name in variables(declaration):
+        if not str(name).startswith(f"{role.name}_"):
+            raise WorkloadError(f"{file}: {name}: a setting is a variable of the role {role.name}")
+        if name not in types:
+            raise WorkloadError(f"{file}: {name}: meta/argument_specs.yml has no such variable")
+    return {
+        **declaration,
+        "name": role.name,
+        "path": str(role),
+        "setting_types": {name: types[name] for name in variables(declaration)},
+    }
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """Return the YAML of a file, a new copy with each call."""
+    try:
+        status = file.stat()
+        return copy.deepcopy(_parse(file, status.st_mtime_ns, status.st_size))
+    except OSError as error:
+        raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+@functools.lru_cache(maxsize=256)
+def _parse(file: Path, changed: int, size: int) -> dict[str, Any]:
+    """Return the YAML of a file; `changed` and `size` make an edited file another entry of the cache."""
+    del changed, size
+    # Here, because other modules that nodes run may import this one, and only ansible-core brings PyYAML.
+    import yaml
+
+    try:
+        # As yaml.safe_load, in C where that is built in: each task of a campaign asks for a declaration.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content = loader(file.read_text(encoding="utf-8")).get_single_data()
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise WorkloadError(f"{file}: is not YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise WorkloadError(f"{file}: must hold a dict")
+    return content

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel tells of a job's processes: killed for memory, stopped, busy. Needs no framework.
+
+Runs on the nodes' own Python, 3.6 or later, standard library only.
+"""
+
+import os
+from typing import Iterable, List, Optional, Tuple
+
+_CGROUP_FILES = (
+    ("/sys/fs/cgroup{path}/memory.events", "oom_kill"),  # version 2
+    ("/sys/fs/cgroup/memory{path}/memory.oom_control", "oom_kill"),  # version 1
+    # In a container its own group is the root of what it sees.
+    ("/sys/fs/cgroup/memory.events", "oom_kill"),
+    ("/sys/fs/cgroup/memory/memory.oom_control", "oom_kill"),
+    ("/proc/vmstat", "oom_kill"),  # the whole machine
+)
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("ascii", "replace")
+    except OSError:
+        return ""
+
+
+def oom_kills() -> Optional[int]:
+    """Return how many processes the kernel has killed for want of memory, as near to us as it counts.
+
+    Of this process's cgroup where that can be read, else of the machine; None where nothing counts.
+    """
+    groups = [line.split(":", 2) for line in _read("/proc/self/cgroup").splitlines()]
+    paths = [path for _, names, path in groups if names == "" or "memory" in names.split(",")]
+    for file, word in _CGROUP_FILES:
+        for path in paths if "{path}" in file else [""]:
+            for line in _read(file.format(path=path.rstrip("/"))).splitlines():
+                name, _, value = line.partition(" ")
+                if name == word and value.strip().isdigit():
+                    return int(value)
+    return None
+
+
+def stopped(pids: Iterable[int]) -> List[int]:
+    """Return those of `pids` that are stopped (SIGSTOP, a debugger): they hang the job and say nothing."""
+    return [
+        pid for pid in pids if _read("/proc/%d/stat" % pid).rpartition(")")[2].split()[:1] in (["T"], ["t"])
+    ]
+
+
+def family(pid: int) -> List[int]:
+    """Return `pid` and its descendants."""
+    found = []
+    pending = [pid]
+    while pending:
+        found.append(pending.pop())
+        try:
+            threads = os.listdir("/proc/%d/task" % found[-1])
+        except OSError:
+            continue  # it ended meanwhile
+        for thread in threads:
+            pending += map(int, _read("/proc/%d/task/%s/children" % (found[-1], thread)).split())
+    return found
+
+
+def work(pid: int) -> Tuple[float, float]:
+    """Return the seconds that `pid` and its descendants (computed, queued for a processor).
+
+    A rank that waits for its peers in a collective does neither, so the slow rank of a
+    synchronised job stands out by more of them, though all ranks' steps take equally long.
+    """
+    ticks = os.sysconf("SC_CLK_TCK")
+    computed = queued = 0.0
+    for member in family(pid):
+        fields = _read("/proc/%d/stat" % member).rpartition(")")[2].split()
+        if len(fields) > 14:
+            computed += sum(map(int, fields[11:15])) / ticks  # user, system, and of children that ended
+        try:
+            threads = os.listdir("/proc/%d/task" % member)
+        except OSError:
+            continue  # it ended meanwhile
+        for thread in threads:
+            waited = _read("/proc/%d/task/%s/schedstat" % (member, thread)).split()
+            queued += int(waited[1]) / 1e9 if len(waited) > 1 else 0.0
+    return computed, queued

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Start one job and wait for it: mpirun in a session of its own, under limits.
+
+usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] -- mpirun ...
+
+DIR is the job directory of the job's first node, which is this machine. Prints one JSON line:
+{"rc", "seconds", "cpu", "started", "ended", "timed_out", "unstarted", "stderr"}; `seconds` is the time
+mpirun ran, `cpu` the processor time of the job on this machine, `stderr` the end of what mpirun
+said, `unstarted` the hosts that mpirun still waits for when the first
+node's part has not begun within the rendezvous.
+
+The session outlives a control node that dies, but never the limit. All its processes carry
+SCALEBOOK_JOB=DIR in their environment: that is how the next start finds them and ends them. With
+--lock, nothing is started unless ID holds the lock FILE: a control node that another one took for
+dead must not start a job beside the other's.
+
+Runs on the nodes' own Python, 3.6 or later, standard library only.
+"""
+
+import argparse
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from datetime import datetime, timezone
+from typing import BinaryIO, List, Optional
+
+import orphans
+
+GRACE = 10.0
+"""Seconds that mpirun gets to end its ranks before it is killed itself."""
+
+LINGER = 12.0
+"""Seconds that mpirun may take to end the others when the first node's part has gone wrong."""
+
+
+def now() -> str:
+    """Return the time of day in UTC, in seconds, as ISO 8601."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def holds(path: str, holder: Optional[str]) -> bool:
+    """Tell whether the lock at `path` is that of `holder`."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            same: bool = json.load(file).get("id") == holder
+            return same
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+class Job:
+    """mpirun, and what is known of it."""
+
+    def __init__(self, args: argparse.Namespace, command: List[str], stderr: BinaryIO) -> None:
+        self.directory, self.rendezvous, self.command = args.dir, args.rendezvous, command
+        self.began = time.monotonic()
+        self.wrong_since: Optional[float] = None
+        self.unstarted: List[str] = []
+        self.process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=stderr,
+            stderr=stderr,
+            start_new_session=True,
+            env=dict(os.environ, **{orphans.MARK: args.dir}),
+        )
+
+    def wait(self, seconds: float) -> bool:
+        """Tell whether mpirun ended within `seconds`."""
+        try:
+            return self.process.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
+
+    def overdue(self) -> bool:
+        """Tell whether the job has not begun in time, or does not end though the first node's part failed.
+
+        mpirun waits without an end for a host whose login hangs, and for one whose processes are frozen.
+        """
+        now = time.monotonic()
+        if self.rendezvous and now - self.began > self.rendezvous:
+            if not glob.glob(os.path.join(glob.escape(self.directory), "*.log")):
+                self.unstarted = self.logins()
+                return True
+            self.rendezvous = 0
+        if self.wrong_since is None and self._failed():
+            self.wrong_since = now
+        return self.wrong_since is not None and now - self.wrong_since > LINGER
+
+    def find(self) -> List[int]:
+        """Return the pids of the job's processes on this machine."""
+        return orphans.with_group(self.process.pid, ("%s=%s" % (orphans.MARK, self.directory)).encode())
+
+    def end(self) -> None:
+        """End it: mpirun is asked first, so that it ends the other nodes' parts."""
+        for number, seconds in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 1)):
+            try:
+                os.killpg(self.process.pid, number)
+            except ProcessLookupError:
+                break
+            if self.wait(seconds):
+                break
+        orphans.end(self.find)
+
+    def logins(self) -> List[str]:
+        """Return the hosts of mpirun's --host list that it still logs in to."""
+        hosts = self.command[self.command.index("--host") + 1] if "--host" in self.command else ""
+        names = [word.rsplit(":", 1)[0] for word in hosts.split(",")]
+        found = set()
+        for pid in self.find():
+            try:
+                with open("/proc/%d/cmdline" % pid, "rb") as file:
+                    words = file.read().decode("utf-8", "replace").split("\0")
+            except OSError:
+                continue  # it ended meanwhile
+            if os.path.basename(words[0]) == "ssh":
+                found.update(set(words) & set(names))
+        return [name for name in names if name in found]
+
+    def _failed(self) -> bool:
+        try:
+            with open(os.path.join(self.directory, "exit.json"), encoding="utf-8") as file:
+                said = json.load(file)
+        except (OSError, ValueError):
+            return False
+        failed: bool = said.get("status") != "exited" or said.get("rc") != 0
+        return failed
+
+
+def main() -> None:
+    """Run the job and print how it ended; the exit status is always 0, `rc` is mpirun's."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--dir", required=True)
+    parser.add_argument("--timeout", type=float, required=True)
+    parser.add_argument("--rendezvous", type=float, default=0)
+    parser.add_argument("--lock")
+    parser.add_argument("--holder")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    args = parser.parse_args()
+    if args.lock and not holds(args.lock, args.holder):
+        sys.exit(
+            "scalebook: the lock %s is not %s's any more: nothing was started" % (args.lock, args.holder)
+        )
+    command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    # `timeout` outlives this process should somebody kill it: the job stays bounded.
+    command = ["timeout", "--kill-after=%d" % GRACE, "%d" % (args.timeout + GRACE)] + command
+
+    said, started, clock = os.path.join(args.dir, "mpirun.stderr"), now(), time.monotonic()
+    with open(said, "w+b") as stderr:
+        job = Job(args, command, stderr)
+        timed_out = False
+        while not job.wait(0.25):
+            timed_out = time.monotonic() - clock > args.timeout
+            if timed_out or job.overdue():
+                job.end()
+                break
+        code = job.process.wait()
+        seconds = time.monotonic() - clock
+        stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - 4000))
+        tail = stderr.read().decode("utf-8", "replace")
+    print(
+        json.dumps(
+            {
+                "rc": code if code >= 0 else 128 - code,
+                "seconds": round(seconds, 3),
+                "cpu": round(sum(os.times()[2:4]), 3),
+                "started": started,
+                "ended": now(),
+                "timed_out": timed_out,
+                "unstarted": job.unstarted,
+                "stderr": tail,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

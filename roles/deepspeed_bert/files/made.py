@@ -1,1 +1,0 @@
-../../horovod_bert/files/made.py

@@ -1,0 +1,33 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that Horovod was built with, and the one that sums the gradients. Python 3.6 or newer."""
+
+from typing import Any, List
+
+import horovod
+
+
+class MissingOperationError(RuntimeError):
+    """Horovod was built without an operation that a run needs; the message names the check and the fix."""
+
+
+def operations(hvd: Any) -> List[str]:
+    """Return the operations of `hvd` (horovod.torch, horovod.tensorflow), as --check-build names them."""
+    built = (("NCCL", hvd.nccl_built()), ("MPI", hvd.mpi_built()), ("Gloo", hvd.gloo_built()))
+    return [name for name, is_built in built if is_built]
+
+
+def backend(device: str, built: List[str]) -> str:
+    """Return the operation that sums gradients of `device` (cpu or gpu), or raise MissingOperationError.
+
+    Without NCCL, gradients of GPUs go through the hosts' memory, and two GPUs are slower than one.
+    """
+    suitable = ["NCCL"] if device == "gpu" else ["MPI", "Gloo"]
+    usable = [name for name in suitable if name in built]
+    if not usable:
+        raise MissingOperationError(
+            "Horovod %s was built with %s, a run on a %s needs %s: see `horovodrun --check-build`, "
+            "and build it again with ansible-playbook provision.yml"
+            % (horovod.__version__, ", ".join(built) or "nothing", device, " or ".join(suitable))
+        )
+    return usable[0].lower()

@@ -1,1 +1,0 @@
-../../torch_bert/files/sizes.py

@@ -1,0 +1,529 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: node_probe
+short_description: Probe a machine before a campaign
+description:
+  - Collects facts of the machine, of its network and of its GPUs that decide whether runs can be trusted.
+    Evaluates nothing and changes nothing; see M(preflight_report).
+  - Every probe runs in a process of its own and is stopped when it does not answer, so that a file system or
+    a driver that hangs costs only its own answer.
+options:
+  peers:
+    description: Machines that this one must reach by ssh.
+    type: list
+    elements: dict
+    default: []
+    suboptions:
+      name:
+        description: Name of the machine.
+        type: str
+        required: true
+      address:
+        description: Its address.
+        type: str
+        required: true
+  names:
+    description: Names that must resolve.
+    type: list
+    elements: str
+    default: []
+  ports:
+    description: Ports that runs will listen on.
+    type: list
+    elements: int
+    default: []
+  work:
+    description: Directory of the node jobs.
+    type: str
+    required: true
+  login:
+    description: Whether to probe logins and the network too.
+    type: bool
+    default: false
+  gpus:
+    description: Whether to probe the GPUs too.
+    type: bool
+    default: false
+  seconds:
+    description: Seconds after which a probe that does not answer is stopped.
+    type: float
+    default: 20
+  login_seconds:
+    description: Seconds that a login may take; one that takes twice as long is stopped.
+    type: float
+    default: 1
+attributes:
+  check_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Probe the machine
+  node_probe:
+    work: /opt/scalebook/work
+    ports: [11111]
+    gpus: true
+"""
+
+RETURN = r"""
+facts:
+  description: What each probe returned, by the name of the probe.
+  returned: success
+  type: dict
+failures:
+  description: Why a probe returned nothing, by the name of the probe.
+  returned: success
+  type: dict
+  sample: {smi: no answer in 20 s}
+"""
+
+import json
+import os
+import pwd
+import re
+import resource
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Any, Callable, Container, Dict, Iterable, List, Optional, Tuple, cast
+
+from ansible.module_utils.basic import AnsibleModule
+
+# Running probes
+
+
+def bounded(probes: Dict[str, Callable[[], Any]], seconds: float) -> Tuple[Dict[str, Any], Dict[str, str]]:
+    """Run `probes` {name: function} at the same time, each in a process of its own.
+
+    Returns ({name: value}, {name: why there is no value}) after `seconds` at the latest.
+    """
+    values: Dict[str, Any] = {}
+    failed: Dict[str, str] = {}
+    waiting = selectors.DefaultSelector()
+    for name in sorted(probes):
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            answer(probes[name], writer)
+        os.close(writer)
+        waiting.register(reader, selectors.EVENT_READ, (name, pid, []))
+    deadline = time.monotonic() + seconds
+    while waiting.get_map() and time.monotonic() < deadline:
+        for key, _ in waiting.select(deadline - time.monotonic()):
+            name, pid, pieces = key.data
+            pieces.append(os.read(key.fd, 1 << 16))
+            if pieces[-1]:
+                continue
+            stop(waiting, key)
+            try:
+                value, why = json.loads(b"".join(pieces).decode())
+            except ValueError:
+                value, why = None, "ended without an answer"
+            if why is None:
+                values[name] = value
+            else:
+                failed[name] = why
+    for key in list(waiting.get_map().values()):
+        failed[key.data[0]] = "no answer in %g s" % seconds
+        stop(waiting, key)
+    return values, failed
+
+
+def stop(waiting: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+    """Stop a probe and the processes that it started, except for those that hang in the kernel."""
+    waiting.unregister(key.fd)
+    os.close(key.fd)
+    for kill in (os.kill, os.killpg):
+        try:
+            kill(key.data[1], signal.SIGKILL)
+        except OSError:
+            continue  # it has ended, or has no process group of its own yet
+
+
+def answer(probe: Callable[[], Any], writer: int) -> None:
+    """Write what `probe` returns, or why it fails, and end this process."""
+    os.setsid()
+    devnull = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(devnull, stream)  # a process that hangs must not hold the caller's output open
+    try:
+        text = json.dumps([probe(), None])
+    except Exception as error:
+        text = json.dumps([None, "%s: %s" % (type(error).__name__, error)])
+    with os.fdopen(writer, "wb") as pipe:
+        pipe.write(text.encode())
+    os._exit(0)
+
+
+def output_of(*argv: str) -> str:
+    """Return the standard output of a command; raises RuntimeError with its error message when it fails."""
+    env = dict(os.environ, LC_ALL="C")
+    pipe = subprocess.PIPE
+    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
+    if done.returncode:
+        message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise RuntimeError("%s: %s" % (argv[0], message[-300:] or "exit status %d" % done.returncode))
+    return done.stdout.decode("utf-8", "replace")
+
+
+# The host
+
+
+def host() -> Dict[str, str]:
+    """Return the host name, the user and the Python version."""
+    user = pwd.getpwuid(os.getuid()).pw_name
+    return {"name": socket.gethostname(), "user": user, "python": sys.version.split()[0]}
+
+
+def limits() -> Dict[str, Any]:
+    """Return the limits of this login; -1 is unlimited."""
+    devices = "/sys/class/infiniband"
+    rdma = os.path.isdir(devices) and bool(os.listdir(devices))
+    return {"memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], "rdma": rdma}
+
+
+def space(path: str) -> Dict[str, Any]:
+    """Return the free space of the file system of `path`, or of its nearest parent directory that exists."""
+    while not os.path.isdir(path) and path != "/":
+        path = os.path.dirname(path)
+    usage = os.statvfs(path)
+    return {
+        "path": path,
+        "mb": usage.f_bavail * usage.f_frsize // 2**20,
+        "size_mb": usage.f_blocks * usage.f_frsize // 2**20,
+        "inodes": usage.f_favail if usage.f_files else None,  # some file systems count none
+        "writable": os.access(path, os.W_OK) and not usage.f_flag & os.ST_RDONLY,
+    }
+
+
+def login(seconds: float) -> Dict[str, Any]:
+    """Return the seconds that the user's shell takes to start as sshd starts it, and as a login shell.
+
+    A shell that takes longer than twice `seconds` is not waited for: None.
+    """
+    shell = pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh"
+    env = dict(os.environ, SHLVL="0", SSH_CLIENT="127.0.0.1 1 22")  # bash reads ~/.bashrc then
+    took: Dict[str, Any] = {"shell": shell, "command": None, "login": None}
+    with open(os.devnull, "r+b") as devnull:
+        started = time.monotonic()
+        streams: Dict[str, Any] = {"stdin": devnull, "stdout": devnull, "stderr": devnull}
+        running = {
+            kind: subprocess.Popen([shell, flag, "true"], env=env, **streams)
+            for kind, flag in (("command", "-c"), ("login", "-lc"))
+        }
+        while running and time.monotonic() - started < 2 * seconds:
+            for kind in [kind for kind in running if running[kind].poll() is not None]:
+                took[kind] = round(time.monotonic() - started, 3)
+                del running[kind]
+            time.sleep(0.005)
+    return took
+
+
+# The network
+
+
+def interfaces() -> Dict[str, Dict[str, Any]]:
+    """Return {interface: {"addresses": ["10.11.0.2/24"], "mtu", "up"}} without the loopback."""
+    result: Dict[str, Dict[str, Any]] = {}
+    for line in output_of("ip", "-o", "addr", "show").splitlines():
+        word = line.split()
+        if word[1] != "lo" and word[2] in ("inet", "inet6"):
+            result.setdefault(word[1].split("@")[0], {"addresses": []})["addresses"].append(word[3])
+    for line in output_of("ip", "-o", "link", "show").splitlines():
+        match = re.match(r"\d+: ([^:@]+)\S* <([^>]*)> mtu (\d+)", line)
+        if match and match.group(1) in result:
+            result[match.group(1)].update(mtu=int(match.group(3)), up="LOWER_UP" in match.group(2).split(","))
+    return result
+
+
+def source(address: str) -> str:
+    """Return the source address of packets to `address`; no packet is sent."""
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(address, 9, 0, socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(place)
+            own: str = probe.getsockname()[0]
+            return own
+    except OSError as error:
+        return error.strerror or str(error)
+
+
+def resolve(name: str) -> List[str]:
+    """Return the addresses that `name` resolves to on this machine."""
+    try:
+        return sorted(
+            {cast(str, entry[4][0]) for entry in socket.getaddrinfo(name, None, 0, socket.SOCK_STREAM)}
+        )
+    except OSError:
+        return []
+
+
+def names(nodes: Iterable[str]) -> Dict[str, Any]:
+    """Return {name: addresses} of the nodes and of this machine's own name."""
+    own = socket.gethostname()
+    resolved = {name: resolve(name) for name in nodes}
+    return {"own": own, "own_addresses": resolved.get(own) or resolve(own), "nodes": resolved}
+
+
+def nccl() -> List[str]:
+    """Return the lines of /etc/nccl.conf and of the environment that choose an interface."""
+    lines = []
+    for path in ("/etc/nccl.conf", os.path.expanduser("~/.nccl.conf")):
+        if os.path.exists(path):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                lines += [line.strip() for line in file]
+    lines += ["%s=%s" % pair for pair in os.environ.items()]
+    return [line for line in lines if re.match(r"(NCCL|GLOO|TP)_SOCKET_IFNAME=", line)]
+
+
+def meet(peer: Dict[str, str], seconds: float) -> Dict[str, Any]:
+    """Log in to one peer as mpirun would; return how long it took and the offset of its clock.
+
+    `offset` is the interval in which the peer's clock minus ours must be: the peer reads its clock after we
+    send a line and before we receive one, over a connection that is already open.
+    """
+    ask = "exec sh -c 'while read x; do date +%s.%N; done'"
+    argv = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", peer["address"], ask]
+    began, pipe, offset = time.monotonic(), subprocess.PIPE, None
+    process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    try:
+        for turn in range(4):
+            before = time.time()
+            process.stdin.write(b"\n")
+            theirs = read_clock(process.stdout, began + seconds)
+            after = time.time()
+            if turn == 0:
+                took = time.monotonic() - began
+            if offset is None or after - before < offset[1] - offset[0]:
+                offset = [theirs - after, theirs - before]
+        assert offset is not None
+        return {"seconds": round(took, 3), "offset": [round(bound, 6) for bound in offset]}
+    except TimeoutError:
+        return {"error": "no answer within %.0f s" % seconds}
+    except (OSError, EOFError) as error:
+        process.kill()
+        return {"error": process.stderr.read().decode("utf-8", "replace").strip()[-300:] or str(error)}
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            stream.close()
+
+
+def read_clock(stream: IO[bytes], deadline: float) -> float:
+    """Return the time that a peer prints; its shell may print a greeting before."""
+    received = b""
+    with selectors.DefaultSelector() as waiting:
+        waiting.register(stream, selectors.EVENT_READ)
+        while not re.search(rb"(?:^|\n)\d+\.\d+\n$", received):
+            left = deadline - time.monotonic()
+            if left <= 0 or not waiting.select(left):
+                raise TimeoutError
+            piece = stream.read(4096)
+            if not piece:
+                raise EOFError("the connection ended")
+            received += piece
+    return float(received.split()[-1])
+
+
+def meet_all(peers: List[Dict[str, str]], seconds: float) -> Dict[str, Dict[str, Any]]:
+    """Return {name: result of `meet`}, six at a time: sshd drops connections when too many are starting."""
+    met: Dict[str, Dict[str, Any]] = {}
+    deadline = time.monotonic() + seconds
+
+    def meet_one(peer: Dict[str, str]) -> None:
+        left = deadline - time.monotonic()
+        met[peer["name"]] = meet(peer, left) if left > 1 else {"error": "no time left to connect"}
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(meet_one, peers))
+        # A second try for those that sshd dropped because too many connections were starting.
+        busy = re.compile("closed by|reset by|kex_exchange")
+        dropped = [peer for peer in peers if busy.search(met[peer["name"]].get("error", ""))]
+        list(pool.map(meet_one, dropped))
+    return met
+
+
+# Processes
+
+
+def read_proc(pid: str, what: str) -> str:
+    """Return a file of /proc/<pid> as text, empty when it has gone or may not be read."""
+    try:
+        with open("/proc/%s/%s" % (pid, what), "rb") as file:
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def user_name(number: Any) -> str:
+    """Return the name of a user, or the number where it has no name on this machine."""
+    try:
+        return pwd.getpwuid(int(number)).pw_name
+    except KeyError:
+        return str(number)
+
+
+def describe(pid: str, work: str = "") -> Dict[str, Any]:
+    """Return {"pid", "user", "command", "run"} of a process; `run` is that of a node job below `work`."""
+    words = read_proc(pid, "cmdline").split("\0")[:-1]
+    env = dict(pair.split("=", 1) for pair in read_proc(pid, "environ").split("\0") if "=" in pair)
+    match = re.search(r"^Uid:\s+(\d+)", read_proc(pid, "status"), re.MULTILINE)
+    job = env.get("SCALEBOOK_JOB") or env.get("JOB_DIR", "")
+    return {
+        "pid": int(pid),
+        "user": user_name(match.group(1)) if match else "?",
+        "command": (" ".join(words) or read_proc(pid, "comm").strip())[:120],
+        # WORK/NODE1/CAMPAIGN/CASE/REPEAT
+        "run": "/".join(job.split("/")[-3:]) if work and job.startswith(work + "/") else None,
+    }
+
+
+def our_processes(work: str) -> List[Dict[str, Any]]:
+    """Return the processes that belong to runs whose jobs are below `work`."""
+    own = str(os.getpid())
+    processes = (describe(pid, work) for pid in os.listdir("/proc") if pid.isdigit() and pid != own)
+    return [process for process in processes if process["run"]]
+
+
+def listening(ports: Container[int], work: str = "") -> List[Dict[str, Any]]:
+    """Return the processes that listen on `ports`: [{"port", …}] with the fields of `describe`."""
+    held = {}
+    for table in ("tcp", "tcp6"):
+        for line in read_proc("self", "net/" + table).splitlines()[1:]:
+            word = line.split()
+            port = int(word[1].rpartition(":")[2], 16)
+            if word[3] == "0A" and port in ports:
+                held[word[9]] = (port, int(word[7]))
+    holders: Dict[str, Dict[str, Any]] = {}
+    for pid in os.listdir("/proc") if held else ():
+        if pid.isdigit():
+            for link in sockets(pid):
+                if link in held:
+                    holders[link] = dict(describe(pid, work), port=held[link][0])
+    for inode in set(held) - set(holders):  # of another user
+        port, user = held[inode]
+        holders[inode] = {
+            "port": port,
+            "pid": None,
+            "user": user_name(user),
+            "command": "a process of another user",
+            "run": None,
+        }
+    return sorted(holders.values(), key=lambda holder: (holder["port"], holder["pid"] or 0))
+
+
+def sockets(pid: str) -> List[str]:
+    """Return the inodes of the sockets that a process has open, as far as we may read them."""
+    inodes = []
+    try:
+        for name in os.listdir("/proc/%s/fd" % pid):
+            link = os.readlink("/proc/%s/fd/%s" % (pid, name))
+            if link.startswith("socket:["):
+                inodes.append(link[8:-1])
+    except OSError:
+        return inodes  # it has ended, or we may not read it
+    return inodes
+
+
+# GPUs
+
+
+def on_the_bus() -> int:
+    """Return the number of NVIDIA display or compute devices on the PCI bus."""
+    count = 0
+    for device in os.listdir("/sys/bus/pci/devices") if os.path.isdir("/sys/bus/pci/devices") else ():
+        values = []
+        for name in ("vendor", "class"):
+            with open("/sys/bus/pci/devices/%s/%s" % (device, name), encoding="ascii") as file:
+                values.append(file.read().strip())
+        count += values[0] == "0x10de" and values[1].startswith("0x03")
+    return count
+
+
+def nvidia_smi() -> Optional[Dict[str, Any]]:
+    """Return {"report", "processes": {pid: description}}; None where nvidia-smi is not installed.
+
+    `report` is the output of `nvidia-smi -q -x`, a description is that of `describe`.
+    """
+    try:
+        report = output_of("nvidia-smi", "-q", "-x")
+    except FileNotFoundError:
+        return None
+    return {
+        "report": report,
+        "processes": {pid: describe(pid) for pid in re.findall(r"<pid>(\d+)</pid>", report)},
+    }
+
+
+def nvlink() -> str:
+    """Return the output of `nvidia-smi nvlink --status`."""
+    try:
+        return output_of("nvidia-smi", "nvlink", "--status")
+    except FileNotFoundError:
+        return ""
+
+
+def xids() -> List[str]:
+    """Return the lines of the kernel's log in which the driver reports errors, since the machine started."""
+    return [line for line in output_of("dmesg").splitlines() if "NVRM: Xid" in line]
+
+
+def argument_spec() -> Dict[str, Any]:
+    peer = {"name": {"type": "str", "required": True}, "address": {"type": "str", "required": True}}
+    return {
+        "peers": {"type": "list", "elements": "dict", "default": [], "options": peer},
+        "names": {"type": "list", "elements": "str", "default": []},
+        "ports": {"type": "list", "elements": "int", "default": []},
+        "work": {"type": "str", "required": True},
+        "login": {"type": "bool", "default": False},
+        "gpus": {"type": "bool", "default": False},
+        "seconds": {"type": "float", "default": 20},
+        "login_seconds": {"type": "float", "default": 1},
+    }
+
+
+def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
+    """Return {name: function} of the probes that the module's options ask for."""
+    work, peers = options["work"], options["peers"]
+    probes: Dict[str, Callable[[], Any]] = {
+        "host": host,
+        "limits": limits,
+        "work": lambda: space(work),
+        "shm": lambda: space("/dev/shm"),  # noqa: S108 - only its size is read
+        "ports": lambda: listening(options["ports"], work),
+        "ours": lambda: our_processes(work),
+    }
+    if options["login"]:
+        probes.update(
+            login=lambda: login(options["login_seconds"]),
+            interfaces=interfaces,
+            names=lambda: names(options["names"]),
+            routes=lambda: {peer["name"]: source(peer["address"]) for peer in peers},
+            nccl=nccl,
+            peers=lambda: meet_all(peers, 0.9 * options["seconds"]),
+        )
+    if options["gpus"]:
+        probes.update(bus=on_the_bus, smi=nvidia_smi, nvlink=nvlink, xids=xids)
+    return probes
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    started = time.monotonic()
+    facts, failures = bounded(probes_for(module.params), module.params["seconds"])
+    facts["seconds"] = round(time.monotonic() - started, 3)
+    module.exit_json(changed=False, facts=facts, failures=failures)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: tf2_bert_patch
+short_description: Patch run_pretraining.py of tf-models-official for several nodes
+description:
+  - The original script defines C(--worker_hosts), C(--task_index), C(--all_reduce_alg) and C(--enable_xla),
+    and ignores some of them silently; a run on four nodes would be four runs on one node each. The patch
+    makes the script use them.
+  - The lines to change are found by their text, never by their numbers. A file in which neither the original
+    nor the patched lines occur exactly once is refused. It is replaced whole or not at all.
+options:
+  path:
+    description: The script.
+    type: path
+    required: true
+  state_path:
+    description: File to write the sha256 of the script before and after the patch to, as JSON.
+    type: path
+    required: true
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Patch the training script
+  tf2_bert_patch:
+    path: /opt/scalebook/tf2_bert/models/official/nlp/bert/run_pretraining.py
+    state_path: /opt/scalebook/tf2_bert/patch.json
+"""
+
+RETURN = r"""
+state:
+  description: The record with C(file), C(variant), and the sha256 C(before) and C(after) the patch.
+  returned: success
+  type: dict
+"""
+
+import hashlib
+import json
+from typing import Any, Dict, List, Tuple
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+
+# The lines are compared without their indentation. The patched lines get that of the first original line;
+# inner indentation is relative to it.
+VARIANTS: List[Dict[str, Any]] = [
+    {
+        "name": "2.3.0",
+        "original": [
+            "strategy = distribution_utils.get_distribution_strategy(",
+            "    distribution_strategy=FLAGS.distribution_strategy,",
+            "    num_gpus=FLAGS.num_gpus,",
+            "    tpu_address=FLAGS.tpu)",
+        ],
+        "patched": [
+            "from official.utils.misc import keras_utils",
+            "keras_utils.set_session_config(enable_xla=FLAGS.enable_xla)",
+            "distribution_utils.configure_cluster(",
+            "    FLAGS.worker_hosts,",
+            "    FLAGS.task_index)",
+            "strategy = distribution_utils.get_distribution_strategy(",
+            "    distribution_strategy=FLAGS.distribution_strategy,",
+            "    all_reduce_alg=FLAGS.all_reduce_alg,",
+            "    num_gpus=FLAGS.num_gpus,",
+            "    tpu_address=FLAGS.tpu)",
+        ],
+    },
+    {
+        # configure_cluster is called only when num_gpus > 0: nodes without GPUs would form no cluster.
+        "name": "2.15",
+        "original": [
+            "if FLAGS.num_gpus > 0:",
+            "  _ = distribute_utils.configure_cluster(FLAGS.worker_hosts, FLAGS.task_index)",
+            "strategy = distribute_utils.get_distribution_strategy(",
+            "    distribution_strategy=FLAGS.distribution_strategy,",
+            "    num_gpus=FLAGS.num_gpus,",
+            "    all_reduce_alg=FLAGS.all_reduce_alg,",
+            "    tpu_address=FLAGS.tpu)",
+        ],
+        "patched": [
+            "from official.utils.misc import keras_utils",
+            "keras_utils.set_session_config(enable_xla=FLAGS.enable_xla)",
+            "_ = distribute_utils.configure_cluster(FLAGS.worker_hosts, FLAGS.task_index)",
+            "strategy = distribute_utils.get_distribution_strategy(",
+            "    distribution_strategy=FLAGS.distribution_strategy,",
+            "    num_gpus=FLAGS.num_gpus,",
+            "    all_reduce_alg=FLAGS.all_reduce_alg,",
+            "    tpu_address=FLAGS.tpu)",
+        ],
+    },
+]
+
+# Calls that the patched lines make. Elsewhere in the file they belong to another patch.
+CALLS = ("set_session_config(", "configure_cluster(", "get_distribution_strategy(")
+
+
+class UnknownFileError(ValueError):
+    """The file is neither the original nor the patched one."""
+
+
+def argument_spec() -> Dict[str, Any]:
+    return {"path": {"type": "path", "required": True}, "state_path": {"type": "path", "required": True}}
+
+
+def positions(lines: List[str], block: List[str]) -> List[int]:
+    """Return the indices at which the lines of `block` follow each other, whatever their indentation."""
+    block = [line.strip() for line in block]
+    lines = [line.strip() for line in lines]
+    return [i for i in range(len(lines) - len(block) + 1) if lines[i : i + len(block)] == block]
+
+
+def counts(lines: List[str]) -> List[int]:
+    """Return how often each of CALLS occurs in the lines."""
+    return [sum(line.count(call) for line in lines) for call in CALLS]
+
+
+def patch(text: str) -> Tuple[str, str]:
+    """Return (patched text, name of the variant); a patched text is returned unchanged.
+
+    Raises UnknownFileError with the lines that were expected.
+    """
+    lines = text.splitlines(True)
+    for variant in VARIANTS:
+        for kind in ("patched", "original"):
+            block = variant[kind]
+            found = positions(lines, block)
+            if not found:
+                continue
+            if len(found) > 1:
+                raise UnknownFileError(
+                    "the lines that begin with `%s` occur %d times" % (block[0], len(found))
+                )
+            if counts(lines) != counts(block):
+                raise UnknownFileError(
+                    "it calls one of %s outside the expected lines: another patch was applied to it"
+                    % ", ".join(call + ")" for call in CALLS)
+                )
+            if kind == "patched":
+                return text, variant["name"]
+            start = found[0]
+            first = lines[start]
+            indent = first[: len(first) - len(first.lstrip())]
+            ending = "\r\n" if first.endswith("\r\n") else "\n"
+            new = [indent + line + ending for line in variant["patched"]]
+            return "".join(lines[:start] + new + lines[start + len(block) :]), variant["name"]
+    expected = "; or ".join(
+        "of tf-models-official %s: %s" % (v["name"], " / ".join(line.strip() for line in v["original"]))
+        for v in VARIANTS
+    )
+    raise UnknownFileError("it does not contain the lines to replace. Expected are the lines %s" % expected)
+
+
+def sha256(data: bytes) -> str:
+    """Return the sha256 of bytes in hexadecimal digits."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_state(path: str) -> Dict[str, Any]:
+    """Return the recorded state, an empty dict where it cannot be read: it is written again then."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            state = json.load(stream)
+    except (OSError, ValueError):
+        return {}
+    return state if isinstance(state, dict) else {}
+
+
+def apply(path: str, state_path: str, write: bool = True) -> Tuple[Dict[str, Any], str, str, bool]:
+    """Patch the file at `path` and record the state; return (state, text before, text after, changed).
+
+    The state is written first: a state without its file is recognised by `after`, whereas a patched file
+    without the checksum of the original would be lost. Nothing is written when not `write`.
+    Raises UnknownFileError (the message names the file) and OSError.
+    """
+    with open(path, "rb") as stream:
+        data = stream.read()
+    try:
+        text = data.decode("utf-8")
+        new_text, variant = patch(text)
+    except (UnknownFileError, UnicodeDecodeError) as error:
+        raise UnknownFileError(
+            "%s is not a known version of run_pretraining.py: %s" % (path, error)
+        ) from error
+    new = new_text.encode("utf-8")
+    old = read_state(state_path)
+    before = sha256(data) if new != data else (old.get("before") if old.get("after") == sha256(new) else None)
+    state = {"schema": 1, "file": path, "variant": variant, "before": before, "after": sha256(new)}
+    changed = new != data or state != old
+    if changed and write:
+        content = (json.dumps(state, indent=2, sort_keys=True) + "\n").encode("utf-8")
+        write_whole(state_path, content, sync=True)
+        write_whole(path, new, sync=True, mode=None)
+    return state, text, new_text, changed
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    path = module.params["path"]
+    try:
+        state, before, after, changed = apply(path, module.params["state_path"], write=not module.check_mode)
+    except UnknownFileError as error:
+        module.fail_json(msg=str(error))
+    except OSError as error:
+        module.fail_json(msg="cannot patch %s: %s" % (path, error))
+    result = {"changed": changed, "state": state}
+    if module._diff:  # the attribute that Ansible's own modules use
+        result["diff"] = {"before_header": path, "after_header": path, "before": before, "after": after}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

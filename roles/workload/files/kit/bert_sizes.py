@@ -1,0 +1,52 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of the BERT models, the number of their parameters and of the operations per sample.
+
+Runs on the nodes, Python 3.6 or newer, standard library only.
+"""
+
+from typing import Dict
+
+VOCABULARY = 30522  # BERT's uncased vocabulary
+PADDED_TO = 64  # rows of the embedding table: aligned matrices of the projection, for tensor cores
+
+MODELS = {
+    "tiny": {"hidden": 64, "layers": 2, "heads": 2, "intermediate": 256, "vocabulary": 1024},
+    "base": {"hidden": 768, "layers": 12, "heads": 12, "intermediate": 3072, "vocabulary": VOCABULARY},
+    "large": {"hidden": 1024, "layers": 24, "heads": 16, "intermediate": 4096, "vocabulary": VOCABULARY},
+}
+POSITIONS = 512
+SEGMENTS = 2
+
+
+def padded(vocabulary: int) -> int:
+    """Return the rows of the embedding table: the vocabulary rounded up to PADDED_TO."""
+    return -(-vocabulary // PADDED_TO) * PADDED_TO
+
+
+def parameters(model: Dict[str, int]) -> int:
+    """Return the parameters of a model with both heads, decoder and embedding tied, without padding rows.
+
+    110,106,428 for base, as the BertForPreTraining of transformers counts them.
+    """
+    h, i, v = model["hidden"], model["intermediate"], model["vocabulary"]
+    norm = 2 * h
+    embedding = (v + POSITIONS + SEGMENTS) * h + norm
+    layer = 4 * (h * h + h) + (h * i + i) + (i * h + h) + 2 * norm
+    mlm = h * h + h + norm + v  # transform, its norm, the decoder's bias
+    nsp = h * h + h + 2 * h + 2  # pooler and classifier
+    return embedding + model["layers"] * layer + mlm + nsp
+
+
+def flops_per_sample(model: Dict[str, int], seq: int, predictions: int) -> int:
+    """Return the floating point operations per sample, forward and backward: 3 x the forward products.
+
+    A product of [m, k] and [k, n] counts 2mkn. Per layer and token 8h^2 (query, key, value, output) and 4hi
+    (the two of the feed-forward); attention 4 s^2 h; per prediction 2h^2 (transform) and 2hv (vocabulary);
+    2h^2 for the pooler. Norms, biases, softmax, dropout and the optimizer are not counted.
+    69.93e9 for base at 128 tokens with 20 predictions.
+    """
+    h, i, v = model["hidden"], model["intermediate"], model["vocabulary"]
+    layer = seq * (8 * h * h + 4 * h * i) + 4 * seq * seq * h
+    heads = predictions * (2 * h * h + 2 * h * v) + 2 * h * h + 4 * h
+    return 3 * (model["layers"] * layer + heads)

@@ -1,0 +1,27 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The parameters that a directory of data was made with, in a file that is written last.
+
+Runs on the nodes, Python 3.6 or newer, standard library only.
+"""
+
+import json
+import os
+from typing import Any
+
+NAME = "made.json"
+
+
+def read(directory: str) -> Any:
+    """Return the parameters that a directory's files were made with, None where they are not complete."""
+    try:
+        with open(os.path.join(directory, NAME), encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError):
+        return None
+
+
+def write(directory: str, parameters: Any) -> None:
+    """Note that the files of a directory are complete, and the parameters they were made with."""
+    with open(os.path.join(directory, NAME), "w", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps(parameters, sort_keys=True) + "\n")

@@ -1,0 +1,32 @@
+# shellcheck shell=sh
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+#
+# The head of every node script (templates/run.sh.j2). Source it first, with these variables set:
+#   WORKLOAD          name of the workload
+#   INSTALLED_DEVICE  the device that its software on this node is for: cpu or gpu
+# It checks the device, removes what other programs left in the environment, and selects the network.
+# DEVICE, NNODES, MASTER_ADDR and NODE come from job.env.
+
+# Software for GPUs runs on a CPU too, but not the reverse.
+if [ "$DEVICE" != cpu ] && [ "$DEVICE" != "$INSTALLED_DEVICE" ]; then
+  echo "$NODE: $WORKLOAD is installed for a $INSTALLED_DEVICE, the run needs a $DEVICE: run ansible-playbook provision.yml -e workload=$WORKLOAD -e ${WORKLOAD}_device=$DEVICE" >&2
+  exit 2
+fi
+
+unset PYTHONHOME PYTHONPATH PYTHONSTARTUP
+export PYTHONUNBUFFERED=1 PYTHONNOUSERSITE=1
+
+case "$MASTER_ADDR" in
+  127.*)
+    # Simulated nodes of one machine: its host name may resolve to an address that does not answer.
+    export GLOO_SOCKET_IFNAME=lo NCCL_SOCKET_IFNAME=lo
+    ;;
+esac
+
+if [ "$DEVICE" = cpu ]; then
+  export CUDA_VISIBLE_DEVICES=
+elif [ "$NNODES" -gt 1 ]; then
+  # The log must show which network NCCL selected: it is part of the measurement.
+  export NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET}"
+fi

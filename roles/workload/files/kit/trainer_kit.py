@@ -1,0 +1,61 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What every trainer needs: lines for the log, arguments, and an end when its launcher has ended.
+
+Runs on the nodes, Python 3.6 or newer, standard library only. Import it before any framework:
+
+    import trainer_kit
+
+    trainer_kit.die_with_parent()
+    say = trainer_kit.Say("MY_WORKLOAD")
+    say(step="1/120", loss="6.91")        # prints: MY_WORKLOAD step=1/120 loss=6.91
+"""
+
+import argparse
+import ctypes
+import math
+import signal
+from typing import Any, Iterable
+
+PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """Let the kernel kill this process as soon as the process that started it has ended (Linux)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Say:
+    """Prints lines `PREFIX name=value …`, which the log patterns of meta/workload.yml read."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+
+    def __call__(self, **values: Any) -> None:
+        """Print one line."""
+        words = ["%s=%s" % pair for pair in values.items()]
+        print(" ".join([self.prefix] + words), flush=True)
+
+
+def boolean(text: str) -> bool:
+    """Return an argument that is `true` or `false`."""
+    if text not in ("true", "false"):
+        raise argparse.ArgumentTypeError("must be true or false")
+    return text == "true"
+
+
+def parser(models: Iterable[str], dtypes: Iterable[str]) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that describe a case; add what else the trainer takes."""
+    case = argparse.ArgumentParser(allow_abbrev=False)
+    case.add_argument("--device", choices=["cpu", "gpu"], required=True)
+    case.add_argument("--model", choices=sorted(models), required=True)
+    case.add_argument("--dtype", choices=sorted(dtypes), required=True)
+    case.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
+    case.add_argument("--accumulation", type=int, default=1)
+    case.add_argument("--steps", type=int, required=True)
+    return case
+
+
+def is_number(loss: float) -> bool:
+    """Return whether a loss is a finite number; training on without one measures nothing."""
+    return math.isfinite(loss)

@@ -1,0 +1,35 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Run an Ansible module as a program of its own, as a node runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+START = (
+    "import runpy, sys, ansible.module_utils as utils; utils.__path__.append(sys.argv[1]); "
+    "path = sys.argv[2]; del sys.argv[1:]; runpy.run_path(path, run_name='__main__')"
+)
+
+
+def module_path(name):
+    """Return the file of a module, of a role's own or of library/."""
+    [path] = [*ROOT.glob(f"roles/*/library/{name}.py"), *ROOT.glob(f"library/{name}.py")]
+    return path
+
+
+def run_module(name, env=None, check=False, diff=False, timeout=60, **options):
+    """Return the result of a module; the result of one that fails has `failed`."""
+    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    done = subprocess.run(
+        [sys.executable, "-c", START, str(ROOT / "module_utils"), str(module_path(name))],
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+        capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})},
+    )  # fmt: skip
+    try:
+        return json.loads(done.stdout)
+    except ValueError:
+        raise AssertionError(f"{name} printed no result: {done.stdout}{done.stderr}") from None

@@ -1,0 +1,137 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""horovod_tf1_bert: how the fork is checked out, and how a run starts it; what it starts is a stand-in.
+
+The fork itself is on a public host that tests do not reach: its logs are in tests/data/horovod_tf1_bert.
+"""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+from local_nodes import HOME, ROOT, play, provision
+
+pytestmark = pytest.mark.slow
+
+CHECK_OUT = """
+- hosts: localhost
+  connection: local
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role:
+        name: horovod_tf1_bert
+        tasks_from: fork
+"""
+# Prints the lines of run_classifier_rank.py, and its command line.
+STAND_IN = """\
+import os, socket, sys, time
+told = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+size, batch, steps = int(told["--devices"]), int(told["--batch"]), int(told["--steps"])
+place = "node_rank=%s host=%s rank=0" % (os.environ["TASK_INDEX"], socket.gethostname())
+lines = [
+    "world_size=%d backend=mpi nodes=1 %s" % (size, place),
+    "batch=%d accumulation=1 global_batch=%d length=%s" % (batch, batch * size, told["--length"]),
+    "dtype=fp32 compression=fp16",
+    "model=%s parameters=1" % told["--model"],
+    "told=%s" % "|".join(sys.argv[1:]),
+]
+for line in lines:
+    print("HOROVOD_BERT " + line)
+for step in range(1, steps + 1):
+    time.sleep(0.01)
+    print("HOROVOD_BERT step=%d/%d loss=0.6931 time=%.6f" % (step, steps, time.time()), flush=True)
+print("HOROVOD_BERT steps_done=%d loss=finite" % steps)
+print("HOROVOD_BERT weights=agree end=true")
+"""
+
+
+def test_the_fork_is_checked_out_at_its_commit(tmp_path):
+    origin = tmp_path / "origin"
+    git = ["git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x@localhost"]
+    origin.mkdir()
+    (origin / "run_classifier.py").write_text("raise SystemExit('it must not be run')\n")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    (tmp_path / "play.yml").write_text(CHECK_OUT)
+    play(
+        str(tmp_path / "play.yml"),
+        horovod_tf1_bert_home=str(tmp_path / "home"),
+        horovod_tf1_bert_repo=f"file://{origin}",
+        horovod_tf1_bert_commit=commit.strip(),
+    )
+    assert (tmp_path / "home/bert/run_classifier.py").read_text().startswith("raise")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Return the variables of an installation whose trainer is the stand-in."""
+    provision("scripted")  # for mpirun
+    home = tmp_path_factory.mktemp("home")
+    code = home / "code"
+    shutil.copytree(ROOT / "roles/workload/files/kit", code)
+    (code / "run_classifier_rank.py").write_text(STAND_IN)
+    (home / "data").mkdir()
+    (home / "data/train.tsv").write_text("\n")
+    record = {
+        "schema": 2,
+        "python": str(ROOT / ".venv/bin/python"),
+        "operations": ["MPI", "Gloo"],
+        "device": "cpu",
+        "versions": "Horovod 0.19.5 with MPI, Gloo; TensorFlow 1.15.5; the fork at 98cde8bd6f95",
+        "data": {"samples": 512, "length": 64, "seed": 2020},
+    }
+    (home / "install.json").write_text(json.dumps(record))
+    return {
+        "workload": "horovod_tf1_bert",
+        "horovod_tf1_bert_home": str(home),
+        "openmpi_home": str(HOME / "openmpi"),
+        "horovod_tf1_bert_samples": 512,
+        "campaign_port": 24790,
+        "repeats": 1,
+    }
+
+
+def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
+    """Takes half a minute."""
+    given = {"campaign": "fork", "campaign_results": str(tmp_path), "nodes": 1, "gpus": 1, "bsz": 8}
+    play("bench.yml", **given, **installed)
+    (path,) = tmp_path.glob("fork/runs/*/1/result.json")
+    record = json.loads(path.read_text())
+    assert (record["status"], record["reason"]) == ("ok", None)
+    log = (path.parent / "NODE1.log").read_text()
+    told = log.split("HOROVOD_BERT told=")[1].splitlines()[0].split("|")
+    home = installed["horovod_tf1_bert_home"]
+    assert told[:-1] == [
+        *("--fork", f"{home}/bert", "--data", f"{home}/data"),
+        *("--device", "cpu", "--devices", "1", "--model", "tiny", "--batch", "8", "--steps", "120"),
+        *("--samples", "512", "--length", "64", "--learning-rate", "2e-05", "--checkpoint", "", "--scratch"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        ({"dtype": "fp16"}, "dtype=fp16: allowed is fp32"),
+        ({"accumulation": 2}, "accumulation=2: allowed are 1"),
+        ({"stack_name": "modern"}, "horovod_tf1_bert_commit=: allowed are the 40 digits of a commit"),
+        ({"horovod_bert_length": 32}, "use horovod_tf1_bert_length"),
+        (
+            {"horovod_tf1_bert_length": 32},
+            "was made with .*64.*required is .*32.*provision.yml with the same values",
+        ),
+    ],
+)
+def test_wrong_values_are_refused_before_anything_runs(installed, tmp_path, given, refusal):
+    words = {
+        "campaign": "fork",
+        "campaign_results": str(tmp_path),
+        "nodes": 1,
+        "gpus": 1,
+        **installed,
+        **given,
+    }
+    with pytest.raises(AssertionError, match=refusal):
+        play("bench.yml", **words)
+    assert not list(tmp_path.glob("fork/runs"))

@@ -1,0 +1,109 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The tasks of role workload, from a role that includes them: what they set, and what they refuse."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from local_nodes import ROOT
+
+pytestmark = pytest.mark.slow
+
+TASKS = """
+- ansible.builtin.include_role: {name: workload, tasks_from: device}
+  vars: {workload_device: "{{ my_device }}"}
+- ansible.builtin.include_role: {name: workload, tasks_from: files}
+  vars:
+    workload_name: my
+    workload_code: "{{ my_home }}/code"
+    workload_files: [train.py]
+    workload_kit: [run_head.sh, mfu.py]
+- ansible.builtin.include_role: {name: workload, tasks_from: validate}
+  vars:
+    workload_name: my
+    workload_checks:
+      - {name: my_length, value: "{{ my_length }}", good: "{{ my_length | int >= 8 }}", allowed: 8 and more}
+- ansible.builtin.include_role: {name: workload, tasks_from: install_record}
+  vars:
+    workload_name: my
+    workload_home: "{{ my_home }}"
+    workload_record_keys: [python]
+- ansible.builtin.include_role: {name: workload, tasks_from: same_on_all}
+  vars:
+    workload_name: my
+    workload_same: "{{ {'torch': workload_install.torch} }}"
+- ansible.builtin.debug:
+    msg: "RESULT {{ workload_detected_device }} {{ workload_gpu_count }} {{ workload_install.torch }}"
+"""
+
+
+@pytest.fixture(scope="module")
+def role(tmp_path_factory):
+    """Write a role that uses the kit, and a play of it on two hosts."""
+    folder = tmp_path_factory.mktemp("kit")
+    for name, text in {
+        "roles/my/tasks/main.yml": TASKS,
+        "roles/my/defaults/main.yml": "{my_length: 64, my_device: auto}",
+        "roles/my/files/train.py": "import mfu\n",
+        "play.yml": "[{hosts: all, gather_facts: false, roles: [my]}]",
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    return folder
+
+
+def play(role, home, records, **variables):
+    hosts = {}
+    local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
+    for node, record in records.items():
+        (home / node).mkdir(exist_ok=True)
+        if record is not None:
+            (home / node / "install.json").write_text(json.dumps(record))
+        hosts[node] = {"my_home": str(home / node)}
+    inventory = home / "hosts.yml"
+    inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": local}}))
+    env = {**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}
+    env["ANSIBLE_ROLES_PATH"] = f"{role}/roles:{ROOT}/roles"
+    done = subprocess.run(
+        ["ansible-playbook", "-i", inventory, role / "play.yml", "-e", json.dumps(variables)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, env=env, timeout=300,
+    )  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def record(**other):
+    return {"schema": 2, "python": "/x", "torch": "2.13.0", **other}
+
+
+def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role, tmp_path):
+    status, shown = play(role, tmp_path, {"A": record(), "B": record()}, my_device="cpu")
+    assert status == 0, shown
+    assert "RESULT cpu 0 2.13.0" in shown
+    for node in "AB":
+        code = tmp_path / node / "code"
+        assert {path.name for path in code.iterdir()} == {"train.py", "run_head.sh", "mfu.py"}
+        assert (code / "train.py").read_text() == "import mfu\n"
+        assert (code / "mfu.py").read_text() == (ROOT / "roles/workload/files/kit/mfu.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("records", "variables", "message"),
+    [
+        ({"A": record(), "B": None}, {}, "B has no finished installation in"),
+        ({"A": record(), "B": record(schema=1)}, {}, "of B is from another version of scalebook"),
+        ({"A": record(), "B": {"schema": 2}}, {}, "of B is from another version of scalebook"),
+        (
+            {"A": record(), "B": record(torch="2.12.0")},
+            {},
+            "The nodes differ in torch: A has 2.13.0, B has 2.12.0.",
+        ),
+        ({"A": record()}, {"my_length": 4}, "my_length=4: allowed are 8 and more"),
+    ],
+)
+def test_what_a_node_lacks_is_refused_with_the_reason(role, tmp_path, records, variables, message):
+    status, shown = play(role, tmp_path, records, **variables)
+    assert status == 2, shown
+    assert message in " ".join(shown.split())

@@ -1,0 +1,97 @@
+"""Node jobs: what each node is given, and the command that starts them together."""
+
+import pytest
+from ansible.module_utils.scalebook.launch.jobs import env_file, job_command, make_jobs, watch
+from cases import cluster, machine
+from cases import gpu_case as case
+
+
+def members(case, nodes, work="/srv/jobs"):
+    return [{**node, "host": node["name"], "work": work} for node in nodes[: case["nodes"]]]
+
+
+def jobs_of(case, nodes, port=11111):
+    return make_jobs(case, 1, "c", members(case, nodes), port)
+
+
+def test_the_index_in_the_inventory_is_the_task_index():
+    jobs = jobs_of(case(4, 8), cluster(4))
+    assert [(job["node"], job["env"]["TASK_INDEX"]) for job in jobs] == [
+        ("NODE1", "0"),
+        ("NODE2", "1"),
+        ("NODE3", "2"),
+        ("NODE4", "3"),
+    ]
+
+
+def test_every_node_is_given_the_same_workers():
+    workers = {job["env"]["WORKER_HOSTS"] for job in jobs_of(case(2, 8), cluster(4))}
+    assert workers == {"10.11.0.2:11111,10.11.0.3:11111"}
+
+
+def test_nodes_that_share_an_address_get_ports_of_their_own():
+    jobs = jobs_of(case(3, 1, "cpu"), machine(4, 1))
+    assert [job["env"]["PORT"] for job in jobs] == ["11111", "11112", "11113"]
+
+
+def test_the_gpus_of_a_machine_are_dealt_to_its_nodes():
+    jobs = jobs_of(case(2, 4), machine(4, 8))
+    assert [job["env"]["CUDA_VISIBLE_DEVICES"] for job in jobs] == ["0,1,2,3", "4,5,6,7"]
+
+
+def test_nodes_of_their_own_machine_count_gpus_from_zero():
+    jobs = jobs_of(case(2, 2), cluster(2))
+    assert {job["env"]["CUDA_VISIBLE_DEVICES"] for job in jobs} == {"0,1"}
+
+
+def test_a_cpu_run_sees_no_gpu():
+    assert jobs_of(case(1, 1, "cpu"), machine(1, 1))[0]["env"]["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_jobs_of_different_repeats_have_directories_of_their_own():
+    nodes = members(case(1, 8), cluster(1))
+    directories = {make_jobs(case(1, 8), n, "c", nodes, 1)[0]["dir"] for n in (1, 2)}
+    assert len(directories) == 2
+
+
+def test_a_node_without_a_place_for_jobs_is_refused():
+    with pytest.raises(ValueError, match="NODE1: no directory"):
+        make_jobs(case(1, 8), 1, "c", members(case(1, 8), cluster(1), work=None), 1)
+
+
+def test_a_value_that_spans_lines_is_no_environment():
+    with pytest.raises(ValueError, match="NODE: a value"):
+        env_file({"NODE": "a\nTASK_INDEX=7"})
+
+
+def test_a_cluster_is_started_in_the_order_of_its_nodes():
+    nodes = cluster(2)
+    command = job_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["python3", "run_node.py"])
+    assert command[1:7] == ["--host", "10.11.0.2:1,10.11.0.3:1", "-np", "2", "--map-by", "ppr:1:node"]
+    assert command[-2:] == ["NODE1=/srv/jobs/NODE1/" + jobs_of(case(2, 8), nodes)[0]["run"], command[-1]]
+
+
+def test_nodes_of_this_machine_are_ranks_on_localhost():
+    nodes = machine(4, 1)
+    command = job_command(jobs_of(case(4, 1, "cpu"), nodes), nodes, "mpirun", ["run_node.py"])
+    assert command[1:5] == ["--host", "localhost:4", "-np", "4"]
+
+
+def test_ranks_of_a_workload_without_a_launcher_are_mpirun_s():
+    nodes = cluster(2)
+    command = job_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["run_node.py"], processes=8)
+    assert command[1:7] == ["--host", "10.11.0.2:8,10.11.0.3:8", "-np", "16", "--map-by", "ppr:8:node"]
+
+
+LOG = {"literal": "step=", "step": r"step=(?P<step>\d+)"}
+
+
+def test_a_node_that_shows_steps_is_held_against_the_limits():
+    limits = watch({"log": LOG}, case(2, 1), 1, stall=60, rendezvous=30)
+    assert (limits["stall"], limits["rendezvous"], limits["literal"]) == (60, 30, "step=")
+
+
+def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
+    log = {**LOG, "nodes": "first"}
+    assert watch({"log": log}, case(2, 1), 1, stall=60, rendezvous=30) == {}
+    assert watch({"log": log}, case(2, 1), 0, stall=60, rendezvous=30)["stall"] == 60

@@ -1,0 +1,79 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Who runs a campaign, and how another control node knows that it has stopped."""
+
+import json
+import multiprocessing
+import subprocess
+
+from ansible.module_utils.scalebook.launch.lock_holder import gone, holders, identity, taken_by
+
+
+def test_a_control_node_that_runs_is_not_gone():
+    assert not gone(identity())
+
+
+def test_a_child_of_the_controller_speaks_for_it():
+    fork = multiprocessing.get_context("fork")
+    queue = fork.SimpleQueue()
+    child = fork.Process(target=lambda: queue.put(identity()["id"]))
+    child.start()
+    assert queue.get() == identity()["id"]
+    child.join()
+
+
+def test_a_controller_whose_process_ended_is_gone():
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert gone({**identity(), "pid": ended.pid})
+
+
+def test_a_controller_that_had_ended_when_its_child_took_the_lock_is_gone():
+    """Killed between the start of a task and its work, it leaves a child that no longer finds it."""
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    assert gone({**identity(), "pid": ended.pid, "started": None})
+
+
+def test_a_later_process_with_the_same_number_is_not_the_controller():
+    assert gone({**identity(), "started": "1"})
+
+
+def test_a_controller_before_the_last_boot_is_gone():
+    here = identity()
+    assert gone({**here, "boot": "an earlier one"}) == bool(here["machine"])
+
+
+def test_of_a_controller_on_another_host_nothing_is_known():
+    assert not gone({**identity(), "host": "elsewhere", "boot": "its own", "pid": 1})
+
+
+def test_of_a_controller_in_another_container_nothing_is_known():
+    assert not gone({**identity(), "namespace": "pid:[1]", "pid": 1})
+
+
+def test_a_holder_that_says_nothing_is_not_gone():
+    assert not gone({})
+
+
+def test_a_node_is_held_by_who_is_there():
+    here = identity()
+    ended = {**here, "started": "1"}
+    locks = {
+        "NODE1": json.dumps(here) + "\r\n",
+        "NODE2": json.dumps(ended),
+        "NODE3": "cat: lock.json: No such file or directory\n",
+        "NODE4": '{"host": "torn',
+        "NODE5": "{}",
+    }
+    assert holders(locks) == {"NODE1": here}
+
+
+def test_nodes_of_one_holder_are_named_together():
+    first = {"id": "1", "user": "ann", "host": "desk", "pid": 7, "since": "noon"}
+    other = {"id": "2", "user": "bob", "host": "lap", "pid": 8, "since": "one"}
+    said = taken_by({"NODE1": first, "NODE2": other, "NODE3": {**first, "since": "noon and a second"}})
+    assert said.startswith(
+        "NODE1, NODE3 are in use by ann@desk, process 7, since noon. "
+        "NODE2 is in use by bob@lap, process 8, since one. Wait for it or stop it"
+    )

@@ -1,0 +1,59 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What Ansible's own results say of a run, where run_job and run_node could say nothing."""
+
+import json
+
+from ansible.module_utils.scalebook.launch.outcome import job_end, trouble
+
+NODES = [{"name": "NODE1", "address": "10.11.0.2"}, {"name": "NODE2", "address": "10.11.0.20"}]
+
+
+def answer(**said):
+    return {"rc": 0, "stdout": json.dumps(said)}
+
+
+def test_the_answer_of_run_job_is_taken():
+    job = job_end(answer(rc=3, seconds=1.5))
+    assert (job["rc"], job["seconds"]) == (3, 1.5)
+
+
+def test_hosts_are_called_by_the_names_of_their_nodes():
+    job = job_end(answer(rc=1, stderr="on node 10.11.0.20\n10.11.0.2: gone.", unstarted=["10.11.0.2"]), NODES)
+    assert (job["stderr"], job["unstarted"]) == ("on node NODE2\nNODE1: gone.", ["NODE1"])
+
+
+def test_an_address_that_nodes_share_names_none_of_them():
+    shared = [{**node, "address": "127.0.0.1"} for node in NODES]
+    assert job_end(answer(rc=1, stderr="127.0.0.1: gone"), shared)["stderr"] == "127.0.0.1: gone"
+
+
+def test_a_first_node_that_was_lost_is_told_from_one_that_failed():
+    job = job_end({"unreachable": True, "msg": "Failed to connect: Connection timed out"})
+    assert (job["rc"], job["unreachable"]) == (255, True)
+    assert "timed out" in job["stderr"]
+
+
+def test_a_run_job_that_failed_says_why():
+    job = job_end({"rc": 1, "stderr": "scalebook: the lock is another's"})
+    assert (job["rc"], job["unreachable"], job["stderr"]) == (1, False, "scalebook: the lock is another's")
+
+
+def test_half_an_answer_is_no_success():
+    assert job_end({"rc": 0, "stdout": '{"rc": 0, "sec'})["rc"] == 255
+
+
+def test_a_node_that_no_longer_answers_is_lost():
+    cleared = [{"rc": 0}, {"unreachable": True, "msg": "Failed:\nssh: No route to host"}]
+    assert trouble(["NODE1", "NODE2"], [{"made": ["/a"]}, {"made": ["/b"]}], cleared) == {
+        "lost": {"NODE2": "ssh: No route to host"},
+        "unwritten": {},
+    }
+
+
+def test_a_node_that_could_not_write_its_job_is_not_lost():
+    written = [{"msg": "cannot write the job of /w: No space left on device"}]
+    assert trouble(["NODE1"], written, [{"rc": 0}]) == {
+        "lost": {},
+        "unwritten": {"NODE1": "cannot write the job of /w: No space left on device"},
+    }

@@ -1,0 +1,268 @@
+"""run_node: one node's part of a run, watched, stamped and ended without orphans."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+RUN_NODE = Path(__file__).parents[3] / "roles/campaign/files/run_node.py"
+ENV = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
+STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
+
+
+def alive(pid):
+    """Tell whether `pid` runs; a zombie that nobody reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def job(directory, script, limits=None, **env):
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "watch.json").write_text(json.dumps(limits or {}))
+    given = {**ENV, "JOB_DIR": directory, **env}
+    (directory / "job.env").write_text("".join(f"{k}={v}\n" for k, v in given.items()))
+    (directory / "run.sh").write_text(script)
+    return f"{env.get('NODE', 'NODE1')}={directory}"
+
+
+def start(*jobs, rank=0, processes=1):
+    return subprocess.Popen(
+        [sys.executable, RUN_NODE, "--processes", str(processes), *jobs],
+        env={**os.environ, "OMPI_COMM_WORLD_RANK": str(rank)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def finish(*jobs, **options):
+    process = start(*jobs, **options)
+    said = process.communicate(timeout=30)[1]
+    return process.returncode, said
+
+
+def read_when_there(path, patience=20):
+    """Return the text of a file that somebody else writes."""
+    deadline = time.monotonic() + patience
+    while not (path.exists() and path.read_text().strip()):
+        assert time.monotonic() < deadline, f"{path} is not written"
+        time.sleep(0.02)
+    return path.read_text()
+
+
+def read_pid(path):
+    return int(read_when_there(path))
+
+
+def await_end(pid, patience=20):
+    deadline = time.monotonic() + patience
+    while alive(pid):
+        assert time.monotonic() < deadline, f"{pid} lives on"
+        time.sleep(0.02)
+
+
+def ended(directory):
+    return json.loads((directory / "exit.json").read_text())
+
+
+def test_the_output_is_logged_behind_two_stamps(tmp_path):
+    assert finish(job(tmp_path, "echo hello; echo world >&2"))[0] == 0
+    lines = (tmp_path / "NODE1.log").read_bytes().splitlines()
+    assert re.fullmatch(rb"\d+\.\d{6} \d{10}\.\d{6} hello", lines[1])
+    assert lines[2].endswith(b" world")
+
+
+def test_the_log_begins_and_ends_with_a_line_of_our_own(tmp_path):
+    finish(job(tmp_path, "echo hello"))
+    lines = (tmp_path / "NODE1.log").read_text().splitlines()
+    first, last = (json.loads(line.split(" SCALEBOOK ")[1]) for line in (lines[0], lines[-1]))
+    assert (first["event"], first["node"], first["task_index"]) == ("start", "NODE1", 0)
+    assert last == ended(tmp_path)
+
+
+def test_the_workload_has_the_environment_of_its_job(tmp_path):
+    finish(job(tmp_path, 'echo "index $TASK_INDEX of $NODE"', NODE="NODE1"))
+    assert "index 0 of NODE1" in (tmp_path / "NODE1.log").read_text()
+
+
+def test_an_exit_status_is_passed_on_so_that_the_job_ends(tmp_path):
+    assert finish(job(tmp_path, "exit 7"))[0] == 7
+    assert (ended(tmp_path)["rc"], ended(tmp_path)["status"]) == (7, "exited")
+
+
+def test_a_signal_is_named(tmp_path):
+    assert finish(job(tmp_path, "kill -KILL $$"))[0] != 0
+    assert (ended(tmp_path)["signal"], ended(tmp_path)["status"]) == (9, "signaled")
+
+
+def test_silence_beyond_the_limit_is_a_hang(tmp_path):
+    began = time.monotonic()
+    finish(job(tmp_path, "echo one; sleep 60", {"stall": 1}))
+    assert ended(tmp_path)["status"] == "hung"
+    assert time.monotonic() - began < 10
+
+
+def test_a_workload_that_shows_no_step_in_time_has_missed_the_rendezvous(tmp_path):
+    began = time.monotonic()
+    finish(job(tmp_path, "while :; do echo waiting; sleep 0.2; done", {**STEPS, "rendezvous": 1}))
+    said = ended(tmp_path)
+    assert (said["status"], said["reason"], said["stepped"]) == ("rendezvous", "no step within 1 s", False)
+    assert time.monotonic() - began < 10
+
+
+def test_a_workload_that_never_says_anything_is_told_from_one_that_waits(tmp_path):
+    finish(job(tmp_path, "sleep 60", {**STEPS, "rendezvous": 1}))
+    assert ended(tmp_path)["reason"] == "no step within 1 s, and nothing was said"
+    assert ended(tmp_path)["said"] == 0
+
+
+def test_silence_before_the_first_step_is_no_hang(tmp_path):
+    finish(job(tmp_path, "sleep 2; echo step=1; exit 0", {**STEPS, "rendezvous": 60, "stall": 1}))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
+
+
+def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
+    finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 1}))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)
+
+
+def test_the_work_of_the_window_is_measured_without_the_framework(tmp_path):
+    burn = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
+    script = f"""
+        echo step=1; echo step=2
+        {sys.executable} -c '{burn}'
+        sleep 0.5; echo step=4"""
+    finish(job(tmp_path, script, STEPS))
+    busy = ended(tmp_path)["busy"]
+    assert busy["work"] >= 0.45
+    assert busy["seconds"] >= 0.95
+
+
+def test_a_child_that_outlives_the_workload_is_ended(tmp_path):
+    finish(job(tmp_path, "sleep 300 & echo $! > child"))
+    child = int((tmp_path / "child").read_text())
+    assert not alive(child)
+
+
+def test_a_child_that_left_the_group_is_ended_all_the_same(tmp_path):
+    left = "setsid sh -c 'echo $$ > child; exec sleep 300' &"
+    finish(job(tmp_path, f"{left} while [ ! -s child ]; do sleep 0.05; done"))
+    assert not alive(int((tmp_path / "child").read_text()))
+
+
+def test_the_workload_ends_though_run_node_is_killed_as_soon_as_it_begins(tmp_path):
+    process = start(job(tmp_path, "kill -9 $PPID; echo $$ > pid; exec sleep 300"))
+    pid = read_pid(tmp_path / "pid")
+    process.communicate(timeout=10)
+    await_end(pid)
+
+
+def test_the_last_lines_are_written_though_mpirun_kills_what_it_started(tmp_path):
+    process = start(job(tmp_path, "echo $$ > pid; setsid sleep 300 & exec sleep 300"))
+    pid = read_pid(tmp_path / "pid")
+    process.kill()
+    process.communicate(timeout=10)
+    await_end(pid)
+    assert json.loads(read_when_there(tmp_path / "exit.json"))["status"] == "terminated"
+
+
+def test_the_workload_ends_when_what_started_run_node_dies(tmp_path):
+    word = job(tmp_path, "echo $$ > pid; exec sleep 300")
+    command = f"OMPI_COMM_WORLD_RANK=0 {sys.executable} {RUN_NODE} '{word}' & wait"
+    orted = subprocess.Popen(["/bin/sh", "-c", command])
+    pid = read_pid(tmp_path / "pid")
+    orted.kill()
+    orted.wait()
+    await_end(pid)
+    assert "died" in read_when_there(tmp_path / "exit.json")
+
+
+def test_the_end_of_the_job_ends_the_workload(tmp_path):
+    process = start(job(tmp_path, "echo $$ > pid; exec sleep 300"))
+    pid = read_pid(tmp_path / "pid")
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=10)
+    assert ended(tmp_path)["status"] == "terminated"
+    assert not alive(pid)
+
+
+def test_a_rank_whose_job_is_another_s_is_refused(tmp_path):
+    jobs = [job(tmp_path / "a", "echo a"), job(tmp_path / "b", "echo b", NODE="NODE2", TASK_INDEX="0")]
+    status, said = finish(*jobs, rank=1)
+    assert status != 0
+    assert "mpirun rank 1 is NODE2, but its job says task_index 0" in said
+
+
+def test_a_host_without_the_job_of_its_rank_names_the_one_it_has(tmp_path):
+    here = job(tmp_path / "a", "echo a", NODE="NODE2", TASK_INDEX="1")
+    status, said = finish(f"NODE1={tmp_path}/elsewhere", here, rank=0)
+    assert status != 0
+    assert "is NODE1, but its job is not here" in said
+    assert "here is the job of NODE2" in said
+
+
+def test_a_port_in_use_is_refused_with_its_number(tmp_path):
+    with socket.socket() as held:
+        held.bind(("", 0))
+        held.listen()
+        port = held.getsockname()[1]
+        status, said = finish(job(tmp_path, "echo never", PORT=str(port)))
+    assert status != 0
+    assert f"port {port} " in said
+    assert ended(tmp_path)["status"] == "refused"
+    assert "never" not in (tmp_path / "NODE1.log").read_text()
+
+
+def test_ranks_of_one_node_log_apart(tmp_path):
+    word = job(tmp_path, "echo rank")
+    for rank in (0, 1):
+        finish(word, rank=rank, processes=2)
+    assert {path.name for path in tmp_path.glob("*.log")} == {"NODE1.log", "NODE1.1.log"}
+
+
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("echo RuntimeError: no memory; exit 3", "ended with exit code 3: RuntimeError: no memory"),
+        ("exit 3", "ended with exit code 3"),
+        ("kill -9 $$", "was ended by signal 9"),
+        ("echo step=1; exec sleep 60", "was ended: no output for 1 s"),
+    ],
+)
+def test_a_further_process_of_a_node_says_through_mpirun_why_it_ended(tmp_path, script, how):
+    """Its log stays on the node, and the node's own process was only ended with it."""
+    said = finish(job(tmp_path, script, limits={"stall": 1}), rank=1, processes=2)[1]
+    assert said == f"scalebook: failed: NODE1.1 (rank 1, host {socket.gethostname()}) {how}\n"
+
+
+@pytest.mark.parametrize(("script", "rank"), [("exit 0", 1), ("exit 3", 0)])
+def test_nothing_is_said_of_one_that_ended_well_or_whose_log_is_the_nodes(tmp_path, script, rank):
+    assert finish(job(tmp_path, script), rank=rank, processes=2)[1] == ""
+
+
+def test_a_line_without_an_end_is_logged(tmp_path):
+    finish(job(tmp_path, "printf tail"))
+    assert " tail\n" in (tmp_path / "NODE1.log").read_text()
+
+
+def test_a_full_disk_is_a_failed_run(tmp_path):
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", tmp_path], capture_output=True)
+    if mount.returncode:
+        pytest.skip("root: a small file system cannot be mounted here")
+    try:
+        status, said = finish(job(tmp_path, "head -c 200000 /dev/zero | tr '\\0' x | fold -w 100"))
+        assert status != 0
+        assert ended(tmp_path)["status"] == "failed"
+        # The closing line has its place even then, and a line of its own.
+        last = (tmp_path / "NODE1.log").read_text().splitlines()[-1]
+        assert "No space left on device" in json.loads(last.split(" SCALEBOOK ")[1])["reason"]
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)

@@ -1,0 +1,246 @@
+"""The parameters: text and typed values mean the same, and every mistake is refused by name."""
+
+import pytest
+from ansible.module_utils.scalebook.plan.parameters import (
+    NAMES,
+    PLAYBOOKS,
+    TABLE,
+    Known,
+    ParameterError,
+    as_list,
+    parts,
+    read,
+    reference,
+    rows_of,
+    safe_name,
+)
+
+TRAINER = {
+    "title": "A trainer",
+    "stack": "old",
+    "model_names": ["tiny", "base"],
+    "dtypes": {"cpu": ["fp32"], "gpu": ["fp32", "fp16"]},
+    "xla": [False, True],
+}
+OTHER = {**TRAINER, "title": "Another", "stack": "new", "dtypes": {"cpu": ["bf16"]}, "xla": [False]}
+TUNER = {**TRAINER, "title": "A tuner", "epoch_samples": 960, "xla": [False]}
+KNOWN = Known(
+    {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER},
+    {"old": {"tf2_bert": {}}, "new": {"other": {}}},
+    {"campaign_takeover": "bool", "campaign_timeout": "int", "tf2_bert_seq_length": "int", "x_rate": "float"},
+    nodes=4,
+)
+
+
+def given(playbook="bench", **values):
+    return read([playbook], values, values, KNOWN)
+
+
+def refusal(playbook="bench", **values):
+    with pytest.raises(ParameterError) as error:
+        given(playbook, **values)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("value", ["32,64", "[32,64]", "[32, 64]", [32, 64], ["32", "64"], " 32 , 64 "])
+def test_all_spellings_of_a_list_mean_the_same(value):
+    assert given(bsz=value)["bsz"] == [32, 64]
+
+
+def test_one_value_is_a_list_of_one():
+    assert as_list("64") == ["64"]
+    assert as_list(64) == [64]
+
+
+@pytest.mark.parametrize(
+    ("text", "truth"), [("true", True), ("False", False), (True, True), ("on", True), ("0", False)]
+)
+def test_a_boolean_reads_as_ansible_reads_it(text, truth):
+    assert given(xla=text)["xla"] == [truth]
+
+
+def test_a_parameter_that_is_not_given_has_its_default_or_none():
+    values = given(bsz=None, dtype="")
+    assert (values["workload"], values["dtype"], values["repeats"]) == (["tf2_bert"], ["fp32"], 3)
+    assert (values["bsz"], values["nodes"], values["model"]) == (None, None, None)
+    assert (values["plan_only"], values["preflight"], values["device"]) == (False, True, "auto")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("bsz", "0"),
+        ("bsz", "-1"),
+        ("bsz", "NaN"),
+        ("bsz", "1e9"),
+        ("bsz", "64.5"),
+        ("bsz", True),
+        ("bsz", "32,"),
+        ("bsz", "٣"),
+        ("bsz", "$(reboot)"),
+        ("nodes", "1000000000"),
+        ("gpus", "0x8"),
+        ("repeats", "0"),
+        ("repeats", "1,2"),
+        ("warmup", "-1"),
+        ("window", "0"),
+        ("dtype", "fp8"),
+        ("model", "huge"),
+        ("device", "tpu"),
+        ("workload", "../x"),
+        ("stack_name", "../../x"),
+        ("topology", "8g1n"),
+        ("topology", "0n1g"),
+        ("campaign", "../../up"),
+        ("compare", "everything"),
+        ("max_regression", "much"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_name_and_the_allowed_ones(name, value):
+    assert refusal(**{name: value}).startswith(f"{name}=")
+    assert "allowed" in refusal(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("playbook", "name"),
+    [
+        (playbook, row.name)
+        for playbook in PLAYBOOKS
+        for row in rows_of([playbook]).values()
+        if row.kind == "bool"
+    ],
+)
+@pytest.mark.parametrize("value", ["ture", "maybe", "2"])
+def test_a_misspelt_boolean_is_refused_in_every_playbook(playbook, name, value):
+    assert f"{name}={value}: allowed are true and false" in refusal(playbook, **{name: value})
+
+
+def test_a_misspelt_boolean_of_a_role_is_refused():
+    assert refusal(campaign_takeover="ture") == "campaign_takeover=ture: allowed are true and false"
+    assert "whole numbers" in refusal(campaign_timeout="1h")
+    assert "numbers" in refusal(x_rate="fast")
+    assert given(
+        campaign_takeover="yes", campaign_timeout="60", x_rate="1e-3", tf2_bert_seq_length="{{ 64 }}"
+    )
+
+
+def test_all_mistakes_are_in_one_message():
+    message = refusal(bsz=0, repeats="x", bzs=64, plan_only="ture", nodes=9, campaign_takeover="jes")
+    for name in ("bsz=0", "repeats=x", "bzs:", "plan_only=ture", "nodes=9", "campaign_takeover=jes"):
+        assert name in message
+
+
+def test_a_value_that_is_named_twice_is_refused():
+    assert "32 is named twice" in refusal(bsz="32,32")
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_one():
+    assert "bzs: there is no parameter of this name; did you mean bsz?" in refusal(bzs=64)
+    assert "did you mean campaign?" in refusal("report", campain="x")
+    assert "did you mean nodes?" in refusal("microbench", nodez=2)
+    assert "did you mean campaign_timeout?" in refusal(campaign_timout=60)
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_an_unknown_name_is_refused_in_every_playbook(playbook):
+    assert "no parameter of this name" in refusal(playbook, bogus=1)
+
+
+def test_a_parameter_of_another_playbook_is_refused_with_its_name():
+    assert refusal(verify="true") == "verify: bench.yml has no such parameter, only report.yml"
+
+
+@pytest.mark.parametrize("playbook", ["provision", "preflight", "mirror"])
+def test_the_parameters_of_bench_are_accepted_where_a_file_of_variables_is_shared(playbook):
+    values = {"workload": "tf2_bert,other", "bsz": "32,64", "nodes": "1,2", "campaign": "night1"}
+    assert given(playbook, **values)["workload"] == ["tf2_bert", "other"]
+
+
+@pytest.mark.parametrize(
+    ("old", "hint"),
+    [
+        ({"framework": "torch_bert"}, "framework: use workload=torch_bert"),
+        ({"deepspeed_bert_source": "upstream"}, "workload=bing_bert"),
+        ({"horovod_bert_source": "upstream"}, "workload=horovod_tf1_bert"),
+        ({"provisioned_anew": "true"}, "use provision_force=true"),
+    ],
+)
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_an_old_name_is_refused_with_the_new_one(playbook, old, hint):
+    assert hint in refusal(playbook, **old)
+
+
+@pytest.mark.parametrize("name", ["ansible_user", "scalebook_home", "slots", "node_address", "stack"])
+def test_variables_of_ansible_and_of_the_inventory_are_accepted(name):
+    assert given(**{name: "x"})
+
+
+def test_a_name_that_only_the_inventory_has_is_not_refused():
+    assert read(["bench"], {"bsz": 8}, {}, KNOWN)["bsz"] == [8]
+
+
+def test_a_dtype_that_one_of_the_workloads_has_is_accepted():
+    assert given(workload="tf2_bert,other", dtype="fp16,bf16")["dtype"] == ["fp16", "bf16"]
+    assert "dtype=bf16" in refusal(dtype="bf16")
+
+
+def test_a_compiler_that_no_workload_has_is_refused():
+    assert given(workload="tf2_bert,other", xla="true")["xla"] == [True]
+    assert refusal(workload="other", xla="true") == "xla=true: not a value of Another"
+
+
+def test_warmup_and_window_of_epochs_are_refused():
+    assert given(warmup=5, window=10)["window"] == 10
+    assert "A tuner is an epoch" in refusal(workload="tuner", window=10)
+    assert given(workload="tuner,tf2_bert", window=10)["window"] == 10
+
+
+def test_a_topology_excludes_nodes_and_gpus():
+    assert given(topology="1n1g,4n8g")["topology"] == ["1n1g", "4n8g"]
+    assert parts("4n8g") == (4, 8)
+    assert "leave out nodes and gpus" in refusal(topology="1n1g", gpus=1)
+
+
+def test_more_nodes_than_the_inventory_has_are_refused_in_plain_words():
+    assert refusal(nodes=9) == "nodes=9: allowed are 1 to 4, the nodes of this inventory"
+    assert "topology=8n1g: allowed are 1 to 4" in refusal(topology="8n1g")
+    with pytest.raises(ParameterError, match="nodes=2: the only allowed value is 1, the nodes"):
+        read(["bench"], {"nodes": 2}, {}, KNOWN._replace(nodes=1))
+
+
+def test_a_stack_without_the_versions_of_a_workload_is_refused():
+    assert given(workload="other", stack_name="new")
+    assert "stack_name=new: it has no versions for tf2_bert" in refusal(stack_name="new")
+
+
+def test_lists_of_bench_are_lists_in_the_report_that_follows():
+    raw = {"nodes": "1,2", "bsz": "32,64", "workload": "tf2_bert,other"}
+    assert read(["report", "bench"], raw, raw, KNOWN)["nodes"] == [1, 2]
+
+
+def test_a_parameter_that_means_something_else_in_the_same_command_keeps_its_default():
+    values = read(["report", "bench"], {"xla": "false,true", "baseline": "b"}, {"xla": "false,true"}, KNOWN)
+    assert (values["xla"], values["baseline"]) == (None, "b")
+
+
+def test_the_names_of_bench_are_those_of_the_table():
+    assert {"workload", "bsz", "topology", "warmup", "window", "plan_only", "preflight"} <= set(NAMES)
+    assert "framework" not in NAMES
+
+
+def test_every_row_names_known_playbooks_and_describes_itself():
+    assert {playbook for row in TABLE for playbook in row.playbooks} == set(PLAYBOOKS)
+    assert all(row.help and set(row.lists) <= set(row.playbooks) for row in TABLE)
+
+
+def test_the_reference_is_that_of_the_table(request):
+    """Made again by: scripts/bench --reference > docs/reference/parameters.md."""
+    assert (request.config.rootpath / "docs/reference/parameters.md").read_text() == reference()
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a/b", "; rm -rf", "$(x)", "{{ 7 }}", "", ".hidden", "a..b", "x" * 101, "-rf"]
+)
+def test_a_name_that_could_be_a_path_or_a_command_is_refused(name):
+    with pytest.raises(ParameterError, match="host name="):
+        safe_name("host name", name)

@@ -1,0 +1,235 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""node_probe on this machine: it answers in time whatever hangs, and recognises processes of runs."""
+
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+from preflight_site import DATA, ROOT, node_probe
+from run_module import run_module
+
+
+def run(env=None, **options):
+    """Return the facts and failures of the module, by default without logins and GPUs."""
+    result = run_module("node_probe", env, **{"work": "/tmp", "seconds": 10, **options})
+    assert "failed" not in result, result["msg"]
+    assert result["changed"] is False
+    return {"facts": result["facts"], "failed": result["failures"]}
+
+
+def tool(folder, name, text):
+    """Put a program of our own in front of all others."""
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return {"PATH": f"{folder}:{os.environ['PATH']}"}
+
+
+# Watchdogs
+
+
+def test_a_probe_that_hangs_is_given_up_and_the_others_answer():
+    started = time.monotonic()
+    values, failed = node_probe.bounded({"hangs": lambda: time.sleep(60), "works": lambda: 7}, 0.5)
+    assert (values, failed) == ({"works": 7}, {"hangs": "no answer in 0.5 s"})
+    assert time.monotonic() - started < 5
+
+
+def test_a_file_that_nobody_writes_to_hangs_nothing(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    _, failed = node_probe.bounded({"fifo": lambda: (tmp_path / "fifo").read_text()}, 0.5)
+    assert failed == {"fifo": "no answer in 0.5 s"}
+
+
+def test_what_a_hanging_probe_started_is_ended_with_it(tmp_path):
+    def hang():
+        child = subprocess.Popen(["sleep", "60"])
+        (tmp_path / "pid").write_text(str(child.pid))
+        child.wait()
+
+    node_probe.bounded({"hangs": hang}, 1.0)
+    deadline = time.monotonic() + 5
+    pid = (tmp_path / "pid").read_text()
+    while node_probe.read_proc(pid, "cmdline").startswith("sleep") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not node_probe.read_proc(pid, "cmdline").startswith("sleep")
+
+
+def test_a_probe_that_fails_says_why():
+    _, failed = node_probe.bounded({"fails": lambda: node_probe.output_of("ls", "/nowhere at all")}, 5)
+    assert "No such file or directory" in failed["fails"]
+
+
+def test_a_probe_that_dies_is_told():
+    _, failed = node_probe.bounded({"dies": lambda: os.kill(os.getpid(), 9)}, 5)
+    assert failed == {"dies": "ended without an answer"}
+
+
+def test_an_answer_of_a_megabyte_comes_whole():
+    values, _ = node_probe.bounded({"long": lambda: "x" * 1_000_000}, 10)
+    assert len(values["long"]) == 1_000_000
+
+
+def test_a_driver_that_hangs_costs_its_own_answer_only(tmp_path):
+    seen = run(tool(tmp_path / "bin", "nvidia-smi", "#!/bin/sh\nsleep 60\n"), gpus=True, seconds=2)
+    assert seen["failed"]["smi"] == "no answer in 2 s"
+    assert seen["facts"]["work"]["mb"] > 0
+    assert seen["facts"]["seconds"] < 10
+
+
+# The host
+
+
+def test_this_machine_is_seen_in_little_time():
+    facts = run(work=str(ROOT))["facts"]
+    assert facts["work"]["path"] == str(ROOT)
+    assert facts["work"]["writable"] is True
+    assert facts["shm"]["size_mb"] > 0
+    assert facts["host"]["name"] == socket.gethostname()
+    assert facts["seconds"] < 10
+
+
+def test_a_directory_that_is_not_there_yet_is_that_above_it(tmp_path):
+    assert node_probe.space(str(tmp_path / "not" / "yet"))["path"] == str(tmp_path)
+
+
+def test_a_slow_login_is_timed_and_given_up(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    shell = tmp_path / "shell"
+    shell.write_text('#!/bin/sh\n[ "$1" = -c ] || sleep 30\n')
+    shell.chmod(0o755)
+    monkeypatch.setattr(node_probe.pwd, "getpwuid", lambda uid: type("user", (), {"pw_shell": str(shell)}))
+    started = time.monotonic()
+    took = node_probe.login(1.5)
+    assert took["command"] is not None and took["login"] is None
+    assert time.monotonic() - started < 15
+
+
+# The network
+
+
+def test_the_address_that_traffic_leaves_from_is_known():
+    assert node_probe.source("127.0.0.1") == "127.0.0.1"
+
+
+def test_an_address_that_nobody_can_talk_to_says_why():
+    assert not node_probe.source("no such name.invalid").replace(".", "").isdigit()
+
+
+def test_a_peer_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", tool(tmp_path / "bin", "ssh", "#!/bin/sh\nexec sleep 60\n")["PATH"])
+    assert node_probe.meet({"name": "NODE2", "address": "10.11.0.3"}, 1.0) == {
+        "error": "no answer within 1 s"
+    }
+
+
+def test_a_peer_that_refuses_says_why(tmp_path):
+    env = tool(tmp_path / "bin", "ssh", "#!/bin/sh\necho Host key verification failed. >&2; exit 255\n")
+    seen = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)
+    assert seen["facts"]["peers"]["NODE2"] == {"error": "Host key verification failed."}
+
+
+# The last word of the command is what a login on the peer would run.
+PEER = '#!/bin/sh\nfor word; do :; done\n{}\nexec sh -c "$word"\n'
+
+
+def test_a_peers_clock_is_read_within_an_interval(tmp_path):
+    env = tool(tmp_path / "bin", "ssh", PEER.format(""))
+    said = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)["facts"]["peers"]["NODE2"]
+    low, high = said["offset"]
+    assert low <= 0 <= high
+    assert high - low < 2
+
+
+def test_a_slow_login_does_not_move_a_peers_clock(tmp_path):
+    env = tool(tmp_path / "bin", "ssh", PEER.format("sleep 2"))
+    said = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)["facts"]["peers"]["NODE2"]
+    assert said["seconds"] >= 2
+    assert said["offset"][0] <= 0 <= said["offset"][1]
+    assert said["offset"][1] - said["offset"][0] < 2
+
+
+def test_a_shell_that_greets_is_understood(tmp_path):
+    env = tool(tmp_path / "bin", "ssh", PEER.format("echo Welcome; echo 17 users"))
+    said = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)["facts"]["peers"]["NODE2"]
+    assert "offset" in said
+
+
+def test_who_holds_a_port_is_named():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        port = server.getsockname()[1]
+        [held] = node_probe.listening([port])
+    assert (held["port"], held["pid"]) == (port, os.getpid())
+    assert node_probe.listening([port]) == []
+
+
+# Processes of ours
+
+
+def start(work, env=None):
+    job = {"JOB_DIR": f"{work}/NODE1/night/1n1g/1"} if env is None else env
+    return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], env={**os.environ, **job})
+
+
+@pytest.fixture
+def children():
+    started = []
+    yield started
+    for child in started:
+        child.kill()
+        child.wait()
+
+
+def test_a_process_of_a_run_is_known_by_its_environment(tmp_path, children):
+    children.append(start(tmp_path))
+    deadline = time.monotonic() + 5
+    while not node_probe.our_processes(str(tmp_path)) and time.monotonic() < deadline:
+        time.sleep(0.05)  # between fork and exec it has its parent's environment
+    [found] = node_probe.our_processes(str(tmp_path))
+    assert (found["pid"], found["run"]) == (children[0].pid, "night/1n1g/1")
+
+
+def test_what_is_no_run_of_ours_is_let_be(tmp_path, children):
+    children += [start(tmp_path / "elsewhere"), start(tmp_path / "work", env={})]
+    time.sleep(0.5)
+    assert node_probe.our_processes(str(tmp_path / "work")) == []
+
+
+# GPUs
+
+
+def recorded(folder, report):
+    """Return the facts that a machine with the recorded report would give."""
+    folder.mkdir()
+    (folder / "report").write_text(report)
+    script = f'#!/bin/sh\n[ "$1" = -q ] && exec cat {folder}/report\nexit 0\n'
+    return run(tool(folder / "bin", "nvidia-smi", script), gpus=True)["facts"]
+
+
+def test_the_drivers_report_comes_whole(tmp_path):
+    report = (DATA / "h100-busy.xml").read_text()
+    assert recorded(tmp_path / "smi", report)["smi"]["report"] == report
+
+
+def test_the_process_on_a_gpu_is_looked_up(tmp_path, children):
+    children.append(start(tmp_path, env={}))
+    pid = str(children[0].pid)
+    report = (DATA / "h100-busy.xml").read_text().replace("<pid>446<", f"<pid>{pid}<")
+    facts = recorded(tmp_path / "smi", report)
+    process = facts["smi"]["processes"][pid]
+    assert "time.sleep(60)" in process["command"]
+    assert process["user"] == facts["host"]["user"]
+
+
+def test_a_machine_without_gpus_is_no_failure(tmp_path):
+    seen = run({"PATH": str(tmp_path)}, gpus=True)
+    assert seen["facts"]["smi"] is None
+    assert seen["facts"]["nvlink"] == ""

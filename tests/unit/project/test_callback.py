@@ -1,0 +1,79 @@
+"""The terminal: one line per phase and run, messages as they are, every error once."""
+
+import pytest
+import scalebook
+import scalebook_progress
+from scalebook_progress import Progress, title
+
+
+def run(number, name="a", repeat=1):
+    case = {"workload": "tf2_bert", "name": name, "label": "2n1g", "bsz": 64, "dtype": "fp32", "xla": False}
+    return {"case": case, "repeat": repeat, "number": number, "total": 4}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (42.4, "0:42"), (725, "12:05"), (3723, "1:02:03")]
+)
+def test_the_clock_of_a_campaign_reads_as_people_write_it(seconds, text):
+    assert scalebook_progress.clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.31, "0.3 s"), (42.4, "42 s"), (725, "12 min 5 s"), (3723, "1 h 2 min")]
+)
+def test_the_duration_of_a_phase_has_units(seconds, text):
+    assert scalebook.duration(seconds) == text
+
+
+def test_the_time_left_is_unknown_before_the_first_run():
+    progress = Progress(0)
+    progress.plan([run(1), run(2)], 0)
+    assert progress.left() is None
+
+
+def test_the_time_left_follows_from_runs_of_the_same_case():
+    progress = Progress(0)
+    progress.plan([run(1, "a"), run(2, "b"), run(3, "a", 2), run(4, "b", 2)], 0)
+    progress.end("a", 1, 10, 12)
+    progress.end("b", 1, 25, 42)
+    assert progress.left() == 10 + 30
+
+
+def test_a_run_that_is_repeated_is_part_of_the_time_left():
+    progress = Progress(0)
+    progress.plan([run(1, "a")], 0)
+    progress.again(progress.end("a", 1, 10, 12))
+    assert progress.left() == 10
+
+
+def test_the_overhead_of_a_run_is_its_time_without_mpirun():
+    progress = Progress(0)
+    progress.plan([run(1), run(2, repeat=2)], 0)
+    progress.end("a", 1, 8, 20)
+    progress.end("a", 2, 8, 31)
+    assert progress.overheads == [3]
+
+
+def test_a_run_is_named_by_number_case_and_repeat():
+    assert title(run(3, repeat=2)) == "[3/4] 2n1g b64 fp32 repeat 2"
+
+
+def test_a_run_is_named_with_its_workload_if_there_are_several():
+    assert title(run(3), {"tf2_bert", "torch_bert"}) == "[3/4] tf2_bert 2n1g b64 fp32 repeat 1"
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ({"msg": "bsz=0: must be at least 1"}, "bsz=0: must be at least 1"),
+        ({"msg": "non-zero return code", "rc": 2, "stderr": "one\nno such file"}, "rc 2: no such file"),
+        ({"msg": "", "rc": 2, "stdout": "no space left"}, "rc 2: no space left"),
+        (
+            {"msg": "MODULE FAILURE", "module_stderr": "Traceback\nOSError: full"},
+            "MODULE FAILURE: OSError: full",
+        ),
+        ({}, "failed without a message; -v shows the result"),
+    ],
+)
+def test_an_error_is_one_line(values, text):
+    assert scalebook.message_of(values) == text

@@ -1,0 +1,18 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Which packages a ready node of the test cluster has."""
+
+import sys
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests/cluster"))
+
+from testcluster import ready  # noqa: E402
+
+
+def test_a_ready_node_has_the_packages_of_role_node_and_venv():
+    defaults = yaml.safe_load((ROOT / "roles/node/defaults/main.yml").read_text())
+    assert ready.packages() == [*defaults["node_packages"], "python3-venv"]

@@ -1,0 +1,122 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The table of a case's fields is the only list of them, and what earlier versions wrote is still read."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook import contracts
+from cases import case, gpu_case
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = ROOT / "module_utils" / "scalebook"
+NAME = "ansible.module_utils.scalebook"
+GROUND = {"contracts", "files", "text", "throughput", "workloads"}
+
+
+def imports_of(path):
+    """Return the names below scalebook that a file imports, dotted."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == NAME:
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{NAME}."):
+            names.append(node.module.removeprefix(f"{NAME}."))
+        elif isinstance(node, ast.Import):
+            names += [a.name.removeprefix(f"{NAME}.") for a in node.names if a.name.startswith(NAME)]
+    return names
+
+
+def test_the_case_has_the_fields_of_the_table():
+    assert list(contracts.Case.__annotations__) == [field.name for field in contracts.CASE]
+
+
+def test_rows_and_groups_have_the_fields_that_group_cases():
+    for contract in (contracts.Row, contracts.Group):
+        assert set(contracts.GROUP_FIELDS) <= set(contract.__annotations__)
+
+
+@pytest.mark.parametrize("field", contracts.IDENTITY)
+def test_cases_that_differ_in_an_identity_field_have_different_names(field):
+    one = case()
+    assert contracts.case_name({**one, field: "other"}) != contracts.case_name(one)
+
+
+def test_a_made_case_has_every_required_field():
+    made = gpu_case(2, 8)
+    assert {field for field in contracts.REQUIRED_FIELDS if field not in made} == set()
+
+
+@pytest.mark.parametrize("package", ["plan", "launch", "read", "report", "preflight", "provision"])
+def test_a_package_imports_only_the_ground_floor_and_itself(package):
+    foreign = {
+        f"{path.name}: {name}"
+        for path in (PACKAGE / package).glob("*.py")
+        for name in imports_of(path)
+        if name.split(".")[0] not in {package, *GROUND}
+    }
+    assert foreign == set()
+
+
+@pytest.mark.parametrize("name", sorted(GROUND))
+def test_the_ground_floor_imports_no_package(name):
+    path = PACKAGE / f"{name}.py"
+    if path.exists():
+        assert {each for each in imports_of(path) if each.split(".")[0] not in GROUND} == set()
+
+
+def test_a_case_of_schema_1_gets_its_workload():
+    assert contracts.upgrade_case({"framework": "tf2_bert", "bsz": 64}) == {"workload": "tf2_bert", "bsz": 64}
+
+
+@pytest.mark.parametrize(
+    ("framework", "settings", "workload"),
+    [
+        ("deepspeed_bert", {"deepspeed": "1afca8f"}, "bing_bert"),
+        ("deepspeed_bert", {"zero_stage": 1}, "deepspeed_bert"),
+        ("horovod_bert", {"fork": "98cde8b"}, "horovod_tf1_bert"),
+        ("horovod_bert", {"cycle_ms": 1.0}, "horovod_bert"),
+    ],
+)
+def test_a_program_that_shared_a_role_gets_its_own_workload(framework, settings, workload):
+    upgraded = contracts.upgrade_case({"framework": framework, "settings": settings})
+    assert upgraded["workload"] == workload
+
+
+def test_a_record_of_schema_1_is_read_under_todays_names():
+    old = {"schema": 1, "case": {"framework": "tf2_bert"}, "gang": {"rc": 0}, "figures": {"mfu": "0.4"}}
+    assert contracts.upgrade_record(old) == {
+        "schema": 2,
+        "case": {"workload": "tf2_bert"},
+        "job": {"rc": 0},
+        "self_reported": {"mfu": "0.4"},
+    }
+
+
+def test_a_plan_of_schema_1_is_read_under_todays_names():
+    old = {
+        "schema": 1,
+        "knobs": {"framework": "tf2_bert", "bsz": [64]},
+        "cases": [{"framework": "tf2_bert"}],
+        "skipped": [{"case": {"framework": "tf2_bert"}, "reason": "r"}],
+    }
+    assert contracts.upgrade_plan(old) == {
+        "schema": 2,
+        "parameters": {"workload": "tf2_bert", "bsz": [64]},
+        "cases": [{"workload": "tf2_bert"}],
+        "skipped": [{"case": {"workload": "tf2_bert"}, "reason": "r"}],
+    }
+
+
+@pytest.mark.parametrize("value", [{}, {"schema": 3}, {"schema": 1, "case": 7}, {"schema": 1, "cases": [3]}])
+def test_what_is_no_record_or_plan_comes_back_without_an_error(value):
+    contracts.upgrade_record(value)
+    contracts.upgrade_plan(value)
+
+
+def test_a_schema_of_a_contract_is_json_and_names_its_keys():
+    schema = json.loads(json.dumps(contracts.json_schema(contracts.Plan)))
+    assert set(schema["properties"]) == set(contracts.Plan.__annotations__)
+    assert schema["properties"]["cases"]["items"]["properties"]["bsz"] == {"type": "integer"}

@@ -1,0 +1,206 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The words of docs/glossary.md, and no others for the same things.
+
+`python tests/unit/project/test_words.py [PATH]...` prints every finding, those of STILL_TO_CLEAN included.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+# Recordings, results, the licence and history are not rewritten; this file would find itself.
+NOT_OURS = (
+    "tests/data/",
+    "docs/results/",
+    "data/",
+    "LICENSE",
+    "CHANGELOG.md",
+    "tests/unit/project/test_words.py",
+)
+TEXTS = (".md", ".yml", ".yaml", ".py", ".j2", ".sh", ".cfg", ".toml", ".in", ".ini", ".cff", "")
+
+
+class Rule(NamedTuple):
+    """A forbidden pattern, a text that each match contains, what to use, and lines with a match."""
+
+    pattern: str
+    stem: str
+    use: str
+    examples: list[str]
+
+
+# Case does not matter. In quotes, gang and knobs may be keys of old records.
+RULES = [
+    Rule(r"\bcure[sd]?\b", "cure", "fix", ["# The cure: start again", "each finding has its cures"]),
+    Rule(
+        r"\bmend(s|ed|ing)?\b", "mend", "fix, repair", ["- name: Mend what apt left", "mended by the start"]
+    ),
+    Rule(r"\banew\b", "anew", "again, from scratch", ["made anew"]),
+    Rule(r"(?<!['\"])\bgangs?\b(?!['\"])", "gang", "job", ["Launch the gang", "two gangs at once"]),
+    Rule(r"(?<!['\"])\bknobs?\b(?!['\"])", "knob", "parameter", ["a misspelt knob", "Knobs"]),
+    Rule(r"\btold\b", "told", "reported, printed, given", ["it is told by name", "told = json.loads(line)"]),
+    Rule(r"\bmedian bears\b", "median bears", "the median is robust to it", ["the median bears it"]),
+    Rule(r"\bcan(not| not)? be meant\b", "be meant", "invalid", ["Refuse what cannot be meant"]),
+    Rule(r"\bwhat no \w+ can mean\b", "can mean", "invalid", ["what no campaign can mean"]),
+    Rule(r"\blogical (node|machine|host)s?\b", "logical ", "simulated node", ["four logical nodes"]),
+    Rule(r"\bcontrollers?\b", "controller", "control node", ["one controller at a time"]),
+    Rule(r"\bproofs?\b", "proof", "stack check, comparison", ["the proof is made all the same"]),
+    Rule(
+        r"(?<!there )\b(is|are|was|were) no (?!longer\b|more\b)(?=[a-z])",
+        " no ",
+        "is not a",
+        ["it is no playbook"],
+    ),
+    Rule(
+        r"(/s|\bsamples|\bsentences|\btokens|\bbatch [\d,]+) a (GPU|device|node)\b",
+        " a ",
+        "per GPU",
+        ["5,774 samples/s a GPU", "8 samples a device", "batch 512 a GPU"],
+    ),
+    Rule(r"\bdesign §", "design", "the name of the upstream file or paper", ["as design §4 asks"]),
+    Rule(r"\bseed 00\d", "seed 00", "the name of the upstream file or paper", ["the table of seed 001"]),
+    Rule(r"\bpass(es|ed)? over\b", "over", "skips", ["passes over what has not changed"]),
+    Rule(r"\bspoil(s|ed|ing)?\b", "spoil", "invalidate", ["what would spoil a measurement"]),
+    Rule(r"\b(no|the) outside(?= cut|[.,;:)]|$)", "outside", "the internet", ["hosts with no outside."]),
+    Rule(r"\bof the kind\b", "of the kind", "of the same type", ["another host of the kind"]),
+    Rule(r"\bheld against\b", "held against", "compared with", ["held against that campaign"]),
+    Rule(r"\bquick(er|est)\b", "quick", "faster, fastest", ["2 % quicker"]),
+    Rule(r"\breason stands above\b", "stands above", "see the error above", ["the reason stands above"]),
+]
+# (file, word) of what is right where it is: the name of a thing of somebody else.
+ALLOWED = {
+    # A heading of `horovodrun --check-build`.
+    ("tests/unit/provision/test_stack_check_info.py", "controllers"),
+    ("roles/horovod/filter_plugins/horovod.py", "controllers"),  # Horovod's own heading
+}
+# Files that are not clean yet. Take a file out when it is; none is ever added.
+STILL_TO_CLEAN: set[str] = {
+    "library/bench_result.py",
+    "module_utils/scalebook/read/step_log.py",
+    "module_utils/scalebook/read/timestamps.py",
+    "roles/bing_bert/defaults/main.yml",
+    "roles/bing_bert/meta/argument_specs.yml",
+    "roles/bing_bert/tasks/validate.yml",
+    "roles/bing_bert/templates/run.sh.j2",
+    "roles/deepspeed/defaults/main.yml",
+    "roles/deepspeed/meta/argument_specs.yml",
+    "roles/deepspeed_bert/defaults/main.yml",
+    "roles/deepspeed_bert/meta/argument_specs.yml",
+    "roles/deepspeed_bert/tasks/validate.yml",
+    "roles/deepspeed_bert/templates/run.sh.j2",
+    "roles/horovod/vars/main.yml",
+    "tests/cluster/converge",
+    "tests/cluster/link",
+    "tests/cluster/resume",
+    "tests/cluster/soak",
+    "tests/cluster/testcluster/access.py",
+    "tests/cluster/testcluster/base.py",
+    "tests/cluster/testcluster/campaign.py",
+    "tests/cluster/testcluster/faults.py",
+    "tests/cluster/testcluster/leftovers.py",
+    "tests/cluster/testcluster/nodefiles.py",
+    "tests/cluster/testcluster/nodes.py",
+    "tests/cluster/testcluster/processes.py",
+    "tests/cluster/up",
+    "tests/integration/local_nodes.py",
+    "tests/integration/test_bing_bert.py",
+    "tests/integration/test_faults.py",
+    "tests/integration/test_horovod_role.py",
+    "tests/integration/test_horovod_tf1_bert.py",
+    "tests/integration/test_legacy.py",
+    "tests/integration/test_secrets.py",
+    "tests/unit/project/test_cluster_campaign.py",
+    "tests/unit/read/test_step_log.py",
+    "tests/unit/read/test_timestamps.py",
+    "tests/unit/workloads/test_horovod.py",
+    "tests/unit/workloads/test_horovod_tf1_bert.py",
+}
+
+SEARCHES = [(re.compile(rule.pattern, re.IGNORECASE), rule) for rule in RULES]
+
+
+def our_texts():
+    """Return the texts that git tracks, as paths relative to the root."""
+    listed = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        text=True,
+    )
+    if listed.returncode == 0:
+        names = [name for name in listed.stdout.split("\0") if name]
+    else:  # an unpacked archive
+        hidden = {".venv", ".scalebook", "results", "artifacts", "env"}
+        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
+        names = [str(path) for path in paths if path.parts[0] not in hidden]
+    return sorted(
+        name
+        for name in names
+        if not name.startswith(NOT_OURS)
+        and Path(name).suffix in TEXTS
+        and not re.search(r"requirements.*\.txt$", name)
+        and (ROOT / name).is_file()
+        and not (ROOT / name).is_symlink()
+    )
+
+
+def findings(name, text):
+    """Return (file, word) and a sentence for every word of the list in a text."""
+    found, lines, lower = [], text.splitlines(), text.lower()
+    for search, rule in SEARCHES:
+        if rule.stem not in lower:
+            continue
+        for number, line in enumerate(lines, 1):
+            for match in search.finditer(line):
+                word = match.group().strip()
+                if (name, word.lower()) not in ALLOWED:
+                    found.append(f"{name}:{number}: «{word}», use: {rule.use}")
+    return found
+
+
+def all_findings(paths=("",)):
+    """Return {file: findings} of all texts below `paths`."""
+    result = {}
+    for name in our_texts():
+        content = (ROOT / name).read_bytes()
+        if name.startswith(tuple(paths)) and b"\0" not in content:
+            found = findings(name, content.decode())
+            if found:
+                result[name] = found
+    return result
+
+
+def test_texts_use_the_words_of_the_glossary():
+    wrong = [line for name, lines in all_findings().items() if name not in STILL_TO_CLEAN for line in lines]
+    assert not wrong, "\n".join(["words that docs/glossary.md does not have:", *wrong])
+
+
+@pytest.mark.parametrize(("rule", "line"), [(rule, line) for rule in RULES for line in rule.examples])
+def test_a_word_of_the_list_is_found_and_named(rule, line):
+    (found, *_) = findings("docs/planted.md", f"first line\n{line}\n")
+    assert found.startswith("docs/planted.md:2: «") and found.endswith(f"use: {rule.use}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "there is no campaign below results/",
+        "the node is no longer reachable",
+        'record["gang"]["seconds"]',
+        "secure, recommend, foretold, waterproof",
+        "scalebook_controller",
+        "a GPU that is slow",
+    ],
+)
+def test_other_text_is_not_found(line):
+    assert findings("docs/planted.md", line) == []
+
+
+if __name__ == "__main__":
+    for found in all_findings(sys.argv[1:] or ("",)).values():
+        print("\n".join(found))

@@ -1,0 +1,105 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A workload is one role: what it shares comes from the kit, and nothing outside it knows its name."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.workloads import load_workloads
+
+ROOT = Path(__file__).resolve().parents[3]
+ROLES = sorted(path for top in ("roles", "tests/roles") for path in (ROOT / top).iterdir() if path.is_dir())
+WORKLOADS = load_workloads([str(ROOT / "roles"), str(ROOT / "tests/roles")])
+NAMES = {role.name for role in ROLES}
+YAML = sorted(
+    path
+    for place in ("roles", "tests/roles", "playbooks")
+    for path in (ROOT / place).rglob("*")
+    if path.suffix in (".yml", ".j2") and path.is_file()
+)
+PROGRAMS = sorted(
+    path
+    for place in ("module_utils", "library", "filter_plugins", "lookup_plugins", "callback_plugins")
+    for path in (ROOT / place).rglob("*.py")
+)
+
+# What still breaks a rule: `<role>: <what>`. Entries may only be removed; one that is no longer true fails.
+PRIVATE = set()
+CONDITIONS = set()
+
+
+def role_of(path):
+    """Return the name of the role that a file belongs to, "" outside of the roles."""
+    parts = path.relative_to(ROOT).parts
+    start = parts.index("roles") + 1 if "roles" in parts else len(parts)
+    return parts[start] if start < len(parts) else ""
+
+
+def private_variables(own, text):
+    """Return the internal variables of other roles in a file of the role `own`, as `<own>: <variable>`."""
+    found = set()
+    for name in re.findall(r"\b__[a-z0-9_]+", text):
+        # The longest name counts: __horovod_bert_x is not a variable of role horovod.
+        owner = max((role for role in NAMES if name.startswith(f"__{role}_")), key=len, default=own)
+        if owner != own:
+            found.add(f"{own}: {name}")
+    return found
+
+
+def conditions(own, text):
+    """Return the workloads that a file outside of their roles compares a variable with."""
+    words = r"""\b(?:framework|workload)\b[^{}\n]{0,40}?(?:==|!=|\bin\b)\s*[\[(]?['"]([a-z0-9_]+)['"]"""
+    return set(re.findall(words, text)) & set(WORKLOADS) - {own}
+
+
+def conditions_of(paths):
+    return {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in paths
+        for name in conditions(role_of(path), path.read_text())
+    }
+
+
+def test_no_link_leads_from_one_role_to_another():
+    links = [path for role in ROLES for path in role.rglob("*") if path.is_symlink()]
+    assert [
+        str(path) for path in links if role_of(path.parent.resolve() / path.readlink()) != role_of(path)
+    ] == []
+
+
+def test_no_role_reads_the_internal_variables_of_another():
+    found = set().union(
+        *(private_variables(role_of(path), path.read_text()) for path in YAML if role_of(path))
+    )
+    assert found == PRIVATE
+
+
+def test_no_condition_names_a_workload_outside_its_role():
+    assert conditions_of([*YAML, *PROGRAMS]) == CONDITIONS
+
+
+@pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
+def test_a_role_is_a_workload_if_and_only_if_it_has_a_node_script(role):
+    assert (role / "templates/run.sh.j2").exists() == (role.name in WORKLOADS)
+
+
+@pytest.mark.parametrize("name", sorted(WORKLOADS))
+def test_a_workload_detects_its_device_with_the_kit(name):
+    tasks = "".join(path.read_text() for path in Path(WORKLOADS[name]["path"]).glob("tasks/*.yml"))
+    assert "--list-gpus" not in tasks
+
+
+def test_what_the_rules_forbid_is_recognised():
+    assert private_variables("hf_mlm", "{{ __torch_bert_device }}") == {"hf_mlm: __torch_bert_device"}
+    assert private_variables("horovod_bert", "{{ __horovod_bert_x }}") == set()
+    assert conditions("", "when: workload == 'tf2_bert'") == {"tf2_bert"}
+    assert conditions("", "when: framework | default('x') in ['torch_bert']") == {"torch_bert"}
+    assert conditions("tf2_bert", "when: workload == 'tf2_bert'") == set()
+
+
+def test_the_declarations_are_yaml_that_needs_no_template():
+    for workload in WORKLOADS.values():
+        text = (Path(workload["path"]) / "meta/workload.yml").read_text()
+        assert "{{" not in text and yaml.safe_load(text)["title"]

@@ -1,0 +1,94 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The module bench_result: files beside the logs, and a result short enough for a terminal."""
+
+import json
+
+import bench_result
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from cases import case
+from dlperf_logs import WORKLOAD, log_text, step_times
+from node_logs import JOB, node_log
+
+
+@pytest.fixture
+def module(capsys):
+    def run(**args):
+        with patch_module_args(args), pytest.raises(SystemExit) as stop:
+            bench_result.main()
+        return stop.value.code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def one_run(tmp_path):
+    (tmp_path / "NODE1.log").write_text(node_log())
+    return {
+        "run_dir": str(tmp_path),
+        "case": case(),
+        "repeat": 2,
+        "nodes": ["NODE1"],
+        "job": JOB,
+        "workload": WORKLOAD,
+    }
+
+
+def test_a_run_gets_its_files(module, one_run, tmp_path):
+    code, result = module(**one_run)
+    assert (code, result["changed"], result["status"], result["rate"]) == (0, True, "ok", 32.0)
+    record = json.loads((tmp_path / "result.json").read_text())
+    assert len(record["nodes"][0]["steps"]) == 120
+    exits = json.loads((tmp_path / "exit.json").read_text())
+    assert exits["job"]["rc"] == 0 and exits["nodes"]["NODE1"]["rc"] == 0
+
+
+def test_the_result_has_no_lists_of_steps(module, one_run):
+    _, result = module(**one_run)
+    assert set(result["record"]["nodes"][0]) == {
+        "node",
+        "task_index",
+        "log",
+        "sha256",
+        "bytes",
+        "loss",
+        "exit",
+    }
+
+
+def test_a_second_time_nothing_changes(module, one_run):
+    module(**one_run)
+    assert module(**one_run)[1]["changed"] is False
+
+
+def test_check_mode_writes_nothing(module, one_run, tmp_path):
+    code, result = module(**one_run, _ansible_check_mode=True)
+    assert (code, result["changed"], result["rate"]) == (0, True, 32.0)
+    assert [path.name for path in tmp_path.iterdir()] == ["NODE1.log"]
+
+
+def test_a_run_that_does_not_count_does_not_fail_the_task(module, one_run, tmp_path):
+    text = log_text(step_times(0.5, count=60), last=120)
+    (tmp_path / "NODE1.log").write_text(node_log(text=text))
+    code, result = module(**one_run)
+    assert (code, result["status"], result["rate"]) == (0, "incomplete", None)
+    assert result["reason"] == "NODE1.log stops at step 60, step 120 is wanted"
+
+
+def test_a_wrong_declaration_fails_the_task_by_its_key(module, one_run):
+    code, result = module(**{**one_run, "workload": {**WORKLOAD, "log": {"literal": "x", "step": "("}}})
+    assert code == 1 and result["failed"] is True
+    assert result["msg"].startswith("log.step: '(' is not a regular expression")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({}, "missing required arguments: case, nodes, run_dir"),
+        ({"run_dir": "/x"}, "missing required arguments: case, nodes"),
+    ],
+)
+def test_missing_arguments_are_refused(module, args, message):
+    code, result = module(workload=WORKLOAD, **args)
+    assert (code, result["msg"]) == (1, message)

@@ -1,0 +1,55 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The module log_import: a directory of logs gets records and a plan, or a reason."""
+
+import json
+
+import log_import
+import pytest
+from ansible.module_utils.testing import patch_module_args
+from dlperf_logs import WORKLOAD, log_of_speed
+
+
+@pytest.fixture
+def module(capsys):
+    def run(**args):
+        with patch_module_args({"workload": WORKLOAD, **args}), pytest.raises(SystemExit) as stop:
+            log_import.main()
+        return stop.value.code, json.loads(capsys.readouterr().out)
+
+    return run
+
+
+@pytest.fixture
+def tree(tmp_path):
+    folder = tmp_path / "bz64" / "1n1g"
+    folder.mkdir(parents=True)
+    (folder / "bert_b64_fp32_1.log").write_text(log_of_speed(128.0))
+    (folder / "bert_b64_fp32_2.log").write_text("")
+    return {"logs": f"{folder.parent}/", "out": str(tmp_path / "out"), "name": "tf2_bert"}
+
+
+def test_a_tree_gets_records_and_a_plan(module, tree, tmp_path):
+    code, result = module(**tree)
+    assert (code, result["counts"], result["out"]) == (0, {"ok": 1, "incomplete": 1}, tree["out"])
+    assert [entry["status"] for entry in result["refused"]] == ["incomplete"]
+    out = tmp_path / "out"
+    assert len(list(out.glob("runs/*/*/result.json"))) == 2 and (out / "plan.json").exists()
+
+
+def test_check_mode_counts_and_writes_nothing(module, tree, tmp_path):
+    code, result = module(**tree, _ansible_check_mode=True)
+    assert (code, result["counts"]) == (0, {"ok": 1, "incomplete": 1})
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ({"logs": "/y", "out": "/z"}, "missing required arguments: name"),
+        ({"logs": "/nowhere", "out": "/z", "name": "x"}, "/nowhere: No such file or directory"),
+    ],
+)
+def test_wrong_arguments_are_refused(module, args, message):
+    code, result = module(**args)
+    assert (code, result["msg"]) == (1, message)

@@ -1,0 +1,71 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a log must show to be believed."""
+
+import pytest
+from ansible.module_utils.scalebook.read.sanity import contradictions, missing, rules_for
+from ansible.module_utils.scalebook.read.workload import compile_workload
+from dlperf_logs import WORKLOAD
+
+TF2 = compile_workload(WORKLOAD)
+CASE = {"nodes": 2, "devices": 16, "warmup": 20, "window": 100, "xla": True, "dtype": "fp16", "bsz": None}
+
+
+def rule(expect, **other):
+    sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": expect, **other}]
+    return compile_workload({**WORKLOAD, "sanity": sanity}).sanity
+
+
+@pytest.mark.parametrize(
+    ("expect", "value"),
+    [
+        ("devices", "16"),
+        ("devices", "016"),
+        ("task_index", "1"),
+        ("steps", "120"),
+        ("xla", "True"),
+        ("xla", "1"),
+        ("dtype", "fp16"),
+        ("bsz", "anything: the case leaves it open"),
+    ],
+)
+def test_a_value_that_is_the_cases_is_believed(expect, value):
+    assert contradictions(rule(expect), {"it": [value]}, CASE, 1) == []
+
+
+@pytest.mark.parametrize(
+    ("expect", "value"),
+    [
+        ("devices", "1"),
+        ("devices", "x"),
+        ("task_index", "0"),
+        ("steps", "12"),
+        ("xla", "false"),
+        ("dtype", "fp32"),
+    ],
+)
+def test_a_value_that_is_not_the_cases_contradicts(expect, value):
+    (sentence,) = contradictions(rule(expect), {"it": [value]}, CASE, 1)
+    assert sentence.startswith(f"shows it {value}, the case has {expect} ")
+
+
+def test_one_value_among_several_is_enough_to_contradict():
+    assert len(contradictions(rule("devices"), {"it": ["16", "8"]}, CASE, 0)) == 1
+
+
+def test_what_is_missing_is_named_by_its_line():
+    rules = rules_for(TF2, CASE, 0).sanity
+    assert missing(rules, {"devices": ["16"], "end": [""]}) == [
+        'does not show num_workers (a line with "num_workers = ")'
+    ]
+
+
+def test_a_rule_for_several_nodes_is_not_asked_of_one():
+    assert [rule.name for rule in rules_for(TF2, {**CASE, "nodes": 1}, 0).sanity] == ["devices", "end"]
+
+
+def test_a_rule_for_the_first_node_is_not_asked_of_the_others():
+    first = compile_workload(
+        {**WORKLOAD, "sanity": [{"name": "it", "literal": "i", "pattern": "i", "nodes": "first"}]}
+    )
+    assert (len(rules_for(first, CASE, 0).sanity), len(rules_for(first, CASE, 1).sanity)) == (1, 0)

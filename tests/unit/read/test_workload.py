@@ -1,0 +1,73 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A workload's declaration is checked before a log is read with it."""
+
+import copy
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.read.workload import compile_workload
+from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads
+from dlperf_logs import WORKLOAD
+
+ROLES = Path(__file__).resolve().parents[3] / "roles"
+DECLARED = list(load_workloads([str(ROLES)]).items())
+
+
+def changed(path, value):
+    """Return the workload with one entry changed, or taken out when `value` is None."""
+    workload = copy.deepcopy(WORKLOAD)
+    *parents, last = path
+    place = workload
+    for key in parents:
+        place = place[key]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return workload
+
+
+def test_the_declaration_of_the_tests_is_good():
+    assert compile_workload(WORKLOAD).need == 120
+
+
+@pytest.mark.parametrize(("name", "workload"), DECLARED, ids=[name for name, _ in DECLARED])
+def test_what_a_role_declares_is_good(name, workload):
+    assert compile_workload(workload).need > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("log",), None, "log: is not a dict"),
+        (("log", "literal"), "", "log.literal: is not a text"),
+        (("log", "literal"), "a\nb", "log.literal: must lie within one line"),
+        (("log", "step"), "Train Step: (?P<step>", "log.step: .* is not a regular expression"),
+        (("log", "step"), r"Train Step: (\d+)", "log.step: the pattern has no group `step`"),
+        (("log", "step"), r"(?P<step>\d+)", "log.time: give the format if and only if"),
+        (("log", "time"), None, "log.time: give the format if and only if"),
+        (("log", "time"), "swatch", "log.time: unknown format 'swatch'; allowed are absl, datetime, clock"),
+        (("log", "steps"), "x", "log: unknown key 'steps'"),
+        (("log", "nodes"), "some", "log.nodes: 'some'; allowed are all, first"),
+        (("log", "rate"), {"scope": "world"}, "log.rate.scope: 'world'; allowed are global, rank"),
+        (("log", "rate"), {"scope": "rank"}, "log.rate: give literal and pattern, or a group `rate`"),
+        (("log", "rate"), {"literal": "x", "pattern": "x"}, "log.rate.pattern: the pattern has no group"),
+        (("warmup",), "many", "warmup: 'many' is not a whole number from 0 on"),
+        (("window",), 0, "window: 0 is not a whole number from 1 on"),
+        (("sanity", 0, "expect"), "colour", r"sanity\[0\].expect: unknown 'colour'"),
+        (("sanity", 0, "pattern"), r"used :\s+\d+", r"sanity\[0\].pattern: the pattern has no group `value`"),
+        (("sanity", 1, "min_nodes"), "x", r"sanity\[1\].min_nodes: 'x' is not a whole number"),
+        (("sanity", 1, "name"), "devices", "sanity: a name is used twice"),
+        (("sanity", 2, "where"), "middle", r"sanity\[2\].where: 'middle'; allowed are any, end"),
+        (("sanity", 2), "Training Summary", r"sanity\[2\]: is not a dict"),
+        (("oom",), [""], "oom: is not a text"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_by_the_name_of_its_key(path, value, message):
+    with pytest.raises(WorkloadError, match=message):
+        compile_workload(changed(path, value))
+
+
+def test_numbers_of_templates_may_be_text():
+    assert compile_workload(changed(("window",), "50")).need == 70

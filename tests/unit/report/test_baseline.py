@@ -1,0 +1,141 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Against an earlier campaign: what is a difference and what is noise."""
+
+import random
+
+import pytest
+from ansible.module_utils.scalebook.report import baseline
+from report_records import SPEEDS, case
+
+
+@pytest.fixture(autouse=True)
+def fewer_draws(monkeypatch):
+    """The interval of a handful of repeats does not change with the number of draws."""
+    whole = baseline.stats.bootstrap_medians
+    monkeypatch.setattr(
+        baseline.stats, "bootstrap_medians", lambda rates, seed: whole(rates, seed, resamples=200)
+    )
+
+
+def row(rates, **of):
+    each = case(**of)
+    return {**each, "case": each["name"], "runs": [{"rate": rate} for rate in rates]}
+
+
+def rows(rates):
+    return [row(each, nodes=nodes, gpus=gpus) for (nodes, gpus), each in rates.items()]
+
+
+def noisy(source, count, noise, speed=100.0):
+    return [source.gauss(speed, noise * speed) for _ in range(count)]
+
+
+def verdicts(now, before, **limit):
+    return [entry["verdict"] for entry in baseline.compare(now, before, **limit)["rows"]]
+
+
+def test_the_same_campaign_is_the_same():
+    made = baseline.compare(rows(SPEEDS), rows(SPEEDS))
+    assert {entry["verdict"] for entry in made["rows"]} == {"same"}
+    assert [entry["ratio"] for entry in made["rows"]] == [1.0] * 6
+    assert made["regressions"] == 0
+
+
+def test_200_bootstrapped_pairs_of_dlperfs_campaign_raise_no_false_alarm():
+    source = random.Random(28)
+    for _ in range(200):
+        pair = [rows({at: source.choices(rates, k=5) for at, rates in SPEEDS.items()}) for _ in range(2)]
+        assert set(verdicts(*pair)) == {"same"}
+
+
+@pytest.mark.parametrize("repeats", [3, 5])
+def test_200_pairs_of_campaigns_with_1_percent_noise_raise_no_false_alarm(repeats):
+    source = random.Random(29)
+    alarms = 0
+    for _ in range(200):
+        now, before = (row(noisy(source, repeats, 0.01)) for _ in range(2))
+        alarms += verdicts([now], [before]) != ["same"]
+    assert alarms == 0
+
+
+@pytest.mark.parametrize("repeats", [3, 5])
+def test_a_slowdown_of_5_percent_in_1_percent_noise_is_found_19_times_of_20(repeats):
+    source = random.Random(30)
+    found = 0
+    for _ in range(400):
+        now, before = row(noisy(source, repeats, 0.01, 95.0)), row(noisy(source, repeats, 0.01))
+        found += baseline.compare([now], [before])["regressions"]
+    assert found >= 380
+
+
+def test_noise_of_3_percent_needs_a_larger_difference():
+    source = random.Random(31)
+    alarms = 0
+    for _ in range(200):
+        now, before = ([row(noisy(source, 5, 0.03), nodes=n) for n in (1, 2, 4)] for _ in range(2))
+        alarms += set(verdicts(now, before)) != {"same"}
+    assert alarms <= 2
+
+
+def test_a_speedup_is_no_regression():
+    made = baseline.compare([row([110, 111, 109.5])], [row([100, 101, 99.5])])
+    assert ([entry["verdict"] for entry in made["rows"]], made["regressions"]) == (["faster"], 0)
+
+
+def test_slower_by_less_than_the_limit_is_said_and_no_regression():
+    made = baseline.compare([row([95, 95.1, 94.9])], [row([100, 100.1, 99.9])], limit=0.1)
+    assert ([entry["verdict"] for entry in made["rows"]], made["regressions"]) == (["slower"], 0)
+
+
+def test_the_interval_of_the_ratio_holds_the_ratio():
+    (entry,) = baseline.compare([row([95, 96, 94])], [row([100, 101, 99])])["rows"]
+    low, high = entry["interval"]
+    assert low <= entry["ratio"] == 0.95 <= high < 1
+
+
+@pytest.mark.parametrize("rates", [[], [50.0], [50.0, 50.0]])
+def test_fewer_than_three_repeats_decide_nothing(rates):
+    (entry,) = baseline.compare([row(rates)], [row([100.0] * 3)])["rows"]
+    assert entry["verdict"] == "n/a"
+    assert entry["why"] == f"{len(rates)} valid repeats now and 3 before, 3 are needed"
+
+
+def test_rows_of_only_one_of_them_are_listed():
+    now, before = [row([100.0] * 3), row([1.0], bsz=8)], [row([100.0] * 3), row([1.0], nodes=9)]
+    made = baseline.compare(now, before)
+    assert [each["bsz"] for each in made["only_here"]] == [8]
+    assert [each["label"] for each in made["only_there"]] == ["9n1g"]
+
+
+@pytest.mark.parametrize("other", [{"dtype": "fp16"}, {"settings": {"seq": 512}}, {"accumulation": 2}])
+def test_what_did_other_work_is_not_compared(other):
+    with pytest.raises(baseline.BaselineError, match="no case in common"):
+        baseline.compare([row([100.0] * 3)], [row([100.0] * 3, **other)])
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ([], "has no rows"),
+        ({"rows": [], "schema": 3}, "has schema 3, this report reads 1"),
+        ({"rows": [{}], "schema": 1}, "a row lacks its case"),
+        ({"rows": [row([float("nan")])], "schema": 1}, "not a positive number"),
+        ({"rows": [row([True])], "schema": 1}, "not a positive number"),
+        ({"rows": [{**row([]), "runs": [{}]}], "schema": 1}, "a run without a rate"),
+    ],
+)
+def test_what_is_no_result_is_refused(document, said):
+    with pytest.raises(baseline.BaselineError, match=said):
+        baseline.check(document)
+
+
+@pytest.mark.parametrize(("text", "limit"), [("3%", 0.03), ("3 %", 0.03), (0.05, 0.05), ("0.5%", 0.005)])
+def test_limits(text, limit):
+    assert baseline.read_limit(text) == pytest.approx(limit)
+
+
+@pytest.mark.parametrize("text", ["", "3", "-3%", "nan%", "x", "100%"])
+def test_a_limit_that_is_none_is_refused(text):
+    with pytest.raises(baseline.BaselineError, match="must be a share such as"):
+        baseline.read_limit(text)

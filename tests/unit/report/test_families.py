@@ -1,0 +1,103 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads of a model family: one table with a column for each of them."""
+
+import pytest
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import families, page, terminal, weak_scaling
+from ansible.module_utils.scalebook.report.load import Campaign
+from row_runs import case, run
+
+WORKLOADS = {
+    "tf2_bert": {"family": "bert", "compiler": "XLA"},
+    "torch_bert": {"family": "bert", "compiler": "torch.compile"},
+    "torch_resnet50": {"family": "resnet50"},
+}
+CASES = {
+    (workload, gpus, xla): case(1, gpus, workload=workload, xla=xla)
+    for workload in WORKLOADS
+    for gpus in (1, 2)
+    for xla in (False, True)
+    if workload != "torch_resnet50" or not xla
+}
+RATES = {"tf2_bert": 100.0, "torch_bert": 200.0, "torch_resnet50": 900.0}
+
+
+def made(cases=CASES):
+    runs = [
+        run(of, repeat, RATES[workload] * gpus * (0.9 if gpus > 1 else 1.0))
+        for (workload, gpus, _), of in cases.items()
+        for repeat in (1, 2, 3)
+    ]
+    return documents.build(
+        Campaign("night", cases={of["name"]: of for of in cases.values()}, runs=runs), WORKLOADS
+    )
+
+
+@pytest.fixture
+def bert():
+    return made()["families"][0]
+
+
+def test_groups_of_a_family_stand_together():
+    document = made()
+    assert [family["family"] for family in document["families"]] == ["bert", "resnet50"]
+    assert [group["family"] for group in document["groups"]] == ["bert"] * 4 + ["resnet50"]
+
+
+def test_a_line_has_the_workloads_side_by_side(bert):
+    assert [column["name"] for column in bert["columns"]] == ["tf2_bert", "torch_bert"]
+    line = bert["lines"][1]
+    assert (line["label"], line["title"]) == ("1n2g", "fp32 not compiled b64")
+    assert [(cell["median"], cell["speedup"], cell["efficiency"]) for cell in line["cells"]] == [
+        (180.0, 1.8, 0.9),
+        (360.0, 1.8, 0.9),
+    ]
+
+
+def test_compiled_cases_have_lines_of_their_own(bert):
+    assert [(line["label"], line["title"]) for line in bert["lines"]] == [
+        ("1n1g", "fp32 not compiled b64"),
+        ("1n2g", "fp32 not compiled b64"),
+        ("1n1g", "fp32 compiled b64"),
+        ("1n2g", "fp32 compiled b64"),
+    ]
+
+
+def test_a_workload_without_a_case_has_an_empty_cell():
+    cases = {key: of for key, of in CASES.items() if key != ("torch_bert", 2, False)}
+    line = made(cases)["families"][0]["lines"][1]
+    assert line["cells"][1] is None
+
+
+def test_a_family_of_one_workload_has_no_comparison():
+    family = made()["families"][1]
+    assert (family["columns"], family["lines"]) == ([], [])
+
+
+def test_cases_that_differ_in_accumulation_or_model_have_columns_of_their_own():
+    cases = [
+        case(workload="tf2_bert"),
+        case(workload="torch_bert"),
+        case(workload="torch_bert", accumulation=4),
+    ]
+    runs = [run(of, repeat) for of in cases for repeat in (1, 2, 3)]
+    tables = weak_scaling.tabulate(cases, runs, (), WORKLOADS)
+    (family,) = families.tabulate(tables["groups"], tables["rows"])
+    assert [column["name"] for column in family["columns"]] == [
+        "tf2_bert",
+        "torch_bert accumulation 1",
+        "torch_bert accumulation 4",
+    ]
+    assert [[cell is not None for cell in line["cells"]] for line in family["lines"]] == [[True] * 3]
+
+
+def test_the_terminal_shows_the_comparison_before_the_tables_of_the_workloads():
+    text = terminal.display(made(), "/r")
+    assert text.startswith("Family bert, workloads side by side\n")
+    assert text.index("tf2_bert samples/s") < text.index("tf2_bert base fp32 b64")
+
+
+def test_the_page_prints_every_cell():
+    shown = page.page(made())["families"][0]
+    assert shown["lines"][1]["cells"][1] == {"rate": "360.0", "speedup": "1.8", "efficiency": "90.0 %"}

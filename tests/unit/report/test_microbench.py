@@ -1,0 +1,221 @@
+"""microbench: what is counted, what stands beside what, and that the published table is the published one."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import microbench_report
+import pytest
+from ansible.module_utils.scalebook.report import microbench
+from role_files import load
+
+ROOT = Path(__file__).resolve().parents[3]
+GPUS = ROOT / "data/gpus.csv"
+PUBLISHED = ROOT / "data/microbench-published.csv"
+
+
+def gpus():
+    return microbench.read_gpus(GPUS.read_text().splitlines())
+
+
+def published():
+    return microbench.read_published(PUBLISHED.read_text().splitlines())
+
+
+def row(benchmark, variant, tflops, **shape):
+    reason = None if tflops else "out of memory"
+    seconds = 1.0 if tflops else None
+    return {
+        "benchmark": benchmark,
+        "variant": variant,
+        "shape": shape,
+        "seconds": seconds,
+        "tflops": tflops,
+        "gbytes_per_second": None,
+        "reason": reason,
+    }
+
+
+def compute(name="NVIDIA H100 80GB HBM3", rows=None, **other):
+    rows = rows or [
+        row("matmul", "fp16", 20.0, n=128),
+        row("matmul", "fp16", 700.0, n=8192),
+        row("vector", "fp32", 0.5, n=1 << 16),
+        row("vector", "fp32", 0.3, n=1 << 22),
+        row("bert", "forward", 210.0, batch=128, seq=128, hidden=1024),
+        row("bert", "forward", None, batch=128, seq=512, hidden=1024),
+    ]
+    values = {
+        "schema": 1,
+        "kind": "compute",
+        "host": "node",
+        "device": "gpu",
+        "name": name,
+        "torch": "2.11.0",
+        "cuda": "13.0",
+        "size": "full",
+        "layer_dtype": "fp16",
+        "layer_attention": "eager",
+        "seconds": 3.0,
+        "measurements": rows,
+    }
+    return {**values, **other}
+
+
+def collectives(**other):
+    rows = [
+        {
+            "collective": name,
+            "bytes": 1 << 20,
+            "seconds": 1e-4,
+            "algbw_gb_per_second": 10.48576,
+            "busbw_gb_per_second": 18.35008,
+        }
+        for name in ("all_reduce", "all_gather")
+    ]
+    values = {"schema": 1, "kind": "collectives", "device": "gpu", "backend": "nccl", "nccl": "2.28.3"}
+    return {**values, "world_size": 8, "nodes": 2, "measurements": rows, **other}
+
+
+@pytest.fixture
+def measured():
+    return microbench.measured(compute(), gpus())
+
+
+def test_the_published_table_is_the_seeds():
+    by_name = {column["name"]: column["figures"] for column in published()}
+    assert [by_name[name]["matmul", "fp32"] for name in ("A100", "A6000", "V100", "3090 Ti")] == [
+        116,
+        60,
+        14,
+        42,
+    ]
+    assert [by_name[name]["bert", "forward_backward"] for name in ("A100", "V100")] == [136, 64]
+    assert by_name["V100"]["t5_decoder", "forward"] == 26
+    assert by_name["A6000"]["vector", "fp32"] == 0.082
+
+
+def test_a_sweep_counts_by_its_best(measured):
+    assert measured["figures"]["matmul", "fp16"] == 700.0
+
+
+def test_a_vector_counts_by_the_longest_since_shorter_ones_fit_into_a_cache(measured):
+    assert measured["figures"]["vector", "fp32"] == 0.3
+
+
+def test_a_shape_without_memory_counts_nothing(measured):
+    assert measured["figures"]["bert", "forward"] == 210.0
+
+
+def test_the_theory_of_a_vector_is_the_memorys(measured):
+    assert measured["theory"]["vector", "fp32"] == pytest.approx(3350 / 8 / 1000)
+
+
+def test_the_theory_of_a_layer_is_that_of_its_dtype():
+    theory = microbench.measured(compute(layer_dtype="fp32"), gpus())["theory"]
+    assert theory["bert", "forward"] == 494.7
+    assert theory["matmul", "fp16"] == 989.4
+
+
+def test_an_unknown_device_has_no_theory():
+    assert microbench.measured(compute("Some CPU"), gpus())["theory"] == {}
+
+
+def test_the_peaks_are_those_that_the_trainer_knows():
+    mfu = load("workload", "mfu")
+    ours = {each["name"]: each for each in gpus()}
+    for name, peaks in mfu.PEAKS:
+        assert {kind: ours[name][kind] for kind in ("fp16", "bf16") if kind in peaks} == {
+            kind: peaks[kind] for kind in ("fp16", "bf16") if kind in peaks
+        }
+        assert ours[name]["fp32"] == peaks.get("tf32", peaks["fp32"])
+
+
+def test_the_table_sets_the_device_beside_the_published_ones(measured):
+    rows = microbench.table([measured, *published()])
+    assert rows[0] == ["TFLOP/s", "NVIDIA H100 80GB HBM3", "A100", "A6000", "V100", "3090 Ti", "4090"]
+    assert rows[1][1:3] == ["– / 700", "116 / 230"]
+
+
+def test_the_chart_is_well_formed_and_says_share_and_figures(measured):
+    svg = microbench.chart([measured, *published()])
+    texts = [each.text for each in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
+    assert "71% · 700 of 989" in texts
+    assert "74% · 116 of 156" in texts
+
+
+def test_without_a_theory_there_is_no_chart():
+    assert microbench.chart([microbench.measured(compute("Some CPU"), gpus())]) == ""
+
+
+def test_a_name_with_markup_stays_text():
+    svg = microbench.chart([microbench.measured(compute("H100 <script>"), gpus())])
+    assert "<script>" not in svg
+
+
+def test_the_page_names_what_was_not_measured(measured):
+    page = microbench.page(compute(), [measured], None, True)
+    assert "Not measured: bert forward, batch 128, seq 512, hidden 1024: out of memory." in page
+
+
+def test_more_than_the_theory_is_told_with_the_likely_cause():
+    fast = compute("NVIDIA H200", [row("vector", "fp32", 0.642, n=1 << 22)])
+    page = microbench.page(fast, [microbench.measured(fast, gpus())], None, True)
+    assert "Above the theoretical peak: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in page
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"kind": "campaign"}, "is not a result of compute"),
+        ({"schema": 2}, "schema 2, this version reads 1"),
+        ({"measurements": []}, "holds no measurements"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused(wrong, message):
+    with pytest.raises(microbench.MicrobenchError, match=message):
+        microbench.check(compute(**wrong), "compute", "compute.json")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"world_size": 1}, "world_size is 1, requested was 8"),
+        ({"nodes": 1}, "nodes is 1, requested was 2"),
+        ({"backend": "gloo"}, "backend is 'gloo', requested was 'nccl'"),
+    ],
+)
+def test_collectives_of_another_group_are_refused(wrong, message):
+    with pytest.raises(microbench.MicrobenchError, match=message):
+        microbench.check_group(collectives(**wrong), 2, 8, "gpu", "collectives.json")
+
+
+@pytest.fixture
+def results(tmp_path):
+    (tmp_path / "compute.json").write_text(json.dumps(compute()))
+    (tmp_path / "collectives.json").write_text(json.dumps(collectives()))
+    return tmp_path
+
+
+def report(results, **expect):
+    given = {"path": str(results), "published": str(PUBLISHED), "gpus": str(GPUS), "expect": expect}
+    return microbench_report.report(given, True)
+
+
+def test_the_report_is_table_picture_and_json(results):
+    answer = report(results, nodes=2, devices=8, device="gpu")
+    assert answer["changed"] and "18.350" in answer["display"]
+    assert {path.name for path in results.iterdir()} >= {"report.md", "theory.svg", "microbench.json"}
+    best = json.loads((results / "microbench.json").read_text())["best"]
+    assert {"benchmark": "matmul", "variant": "fp16", "tflops": 700.0, "peak_tflops": 989.4} in best
+
+
+def test_the_same_results_change_no_report(results):
+    report(results)
+    assert not report(results)["changed"]
+
+
+def test_collectives_that_are_not_there_are_missed(results):
+    (results / "collectives.json").unlink()
+    with pytest.raises(microbench.MicrobenchError, match=r"collectives.json: was not written"):
+        report(results, nodes=2, devices=8, device="gpu")

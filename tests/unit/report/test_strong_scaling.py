@@ -1,0 +1,85 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Strong scaling: what shares a global batch, and what it is divided by."""
+
+import pytest
+from ansible.module_utils.scalebook.report import strong_scaling, weak_scaling
+from row_runs import case, run
+
+
+def tables(*cases_and_rates):
+    cases, made = [], []
+    for of, rates in cases_and_rates:
+        cases.append(of)
+        made += [run(of, repeat, rate) for repeat, rate in enumerate(rates, 1)]
+    return strong_scaling.tabulate(weak_scaling.tabulate(cases, made)["rows"])
+
+
+FIXED = (
+    (case(1, 1, bsz=64), [100.0, 101.0, 99.0]),
+    (case(1, 2, bsz=32), [180.0, 181.0, 179.0]),
+    (case(2, 2, bsz=16), [300.0, 302.0, 298.0]),
+)
+
+
+def test_rows_of_one_global_batch_are_held_against_its_1n1g():
+    (table,) = tables(*FIXED)
+    assert table["global_batch"] == 64
+    assert [(row["label"], row["bsz"], row["speedup"], row["efficiency"]) for row in table["rows"]] == [
+        ("1n1g", 64, 1.0, 1.0),
+        ("1n2g", 32, 1.8, 0.9),
+        ("2n2g", 16, 3.0, 0.75),
+    ]
+
+
+def test_the_speedup_has_an_interval_around_it():
+    (table,) = tables(*FIXED)
+    for row in table["rows"]:
+        low, high = row["speedup_interval"]
+        assert low <= row["speedup"] <= high
+
+
+def test_weak_scaling_alone_makes_no_table():
+    assert tables(*((case(n, 1), [100.0 * n] * 3) for n in (1, 2, 4))) == []
+
+
+def test_the_tables_of_weak_scaling_do_not_change():
+    cases = [of for of, _ in FIXED]
+    made = [run(of, i, rate) for of, rates in FIXED for i, rate in enumerate(rates, 1)]
+    rows = weak_scaling.tabulate(cases, made)["rows"]
+    assert [(row["label"], row["speedup"]) for row in rows] == [("2n2g", None), ("1n2g", None), ("1n1g", 1.0)]
+
+
+def test_accumulation_counts_into_the_global_batch():
+    (table,) = tables((case(1, 1, bsz=16, accumulation=4), [50.0] * 3), (case(1, 4, bsz=16), [180.0] * 3))
+    assert (table["global_batch"], [row["label"] for row in table["rows"]]) == (64, ["1n1g", "1n4g"])
+
+
+@pytest.mark.parametrize(
+    "other", [{"dtype": "fp16"}, {"xla": True}, {"settings": {"seq": 512}}, {"window": 50}]
+)
+def test_what_did_other_work_shares_no_table(other):
+    odd = case(1, 2, bsz=32, **other)
+    odd["name"] += "-odd"
+    assert tables(FIXED[0], (odd, [180.0] * 3)) == []
+
+
+def test_without_1n1g_the_speedup_is_not_available():
+    (table,) = tables(*FIXED[1:])
+    assert [row["speedup"] for row in table["rows"]] == [None, None]
+    assert {mark["code"] for row in table["rows"] for mark in row["flags"]} == {"no-baseline"}
+
+
+def test_a_case_without_a_good_run_is_in_no_table():
+    assert tables(FIXED[0], (case(1, 2, bsz=32), [None, None])) == []
+
+
+def test_too_few_repeats_and_too_much_speedup_are_marked():
+    (table,) = tables((case(1, 1, bsz=64), [100.0, 100.0]), (case(1, 2, bsz=32), [250.0] * 3))
+    codes = [[mark["code"] for mark in row["flags"]] for row in table["rows"]]
+    assert codes == [["provisional"], ["superlinear"]]
+
+
+def test_a_provisional_1n1g_is_named_beside_every_speedup_over_it():
+    (table,) = tables((case(1, 1, bsz=64), [100.0, 100.0]), (case(1, 2, bsz=32), [150.0] * 3))
+    assert [mark["code"] for mark in table["rows"][1]["flags"]] == ["baseline-provisional"]

@@ -1,0 +1,132 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The declaration of a workload: what is loaded from a role, what is refused, and how values are put in."""
+
+import shutil
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads, resolve
+from role_files import ROLES
+
+EPOCH = {"epochs": "hf_mlm_epochs", "samples": "hf_mlm_train_samples"}
+
+
+def changed(folder, role="hf_mlm", **keys):
+    """Copy a role's meta/ below `folder` with keys of the declaration changed; None takes one out."""
+    shutil.copytree(ROLES / role / "meta", folder / role / "meta")
+    file = folder / role / "meta/workload.yml"
+    declaration = {**yaml.safe_load(file.read_text()), **keys}
+    file.write_text(yaml.safe_dump({key: value for key, value in declaration.items() if value is not None}))
+    return [str(folder)]
+
+
+def values(**other):
+    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "report_to": "none"}
+    of_mlm.update({"epochs": "2", "train_samples": 2048.0}, **other)
+    return {f"hf_mlm_{name}": value for name, value in of_mlm.items()}
+
+
+@pytest.fixture
+def hf_mlm():
+    return load_workloads([str(ROLES)])["hf_mlm"]
+
+
+def test_a_role_without_a_declaration_is_not_a_workload():
+    assert "node" not in load_workloads([str(ROLES)])
+
+
+def test_a_declaration_has_the_name_and_the_directory_of_its_role(hf_mlm):
+    assert (hf_mlm["name"], hf_mlm["path"]) == ("hf_mlm", str(ROLES / "hf_mlm"))
+
+
+def test_the_types_of_settings_are_those_of_the_argument_specs(hf_mlm):
+    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "report_to": "str"}
+    types.update(epochs="int", train_samples="int")
+    assert hf_mlm["setting_types"] == {f"hf_mlm_{name}": kind for name, kind in types.items()}
+
+
+def test_the_first_of_two_roles_of_a_name_counts_as_for_ansible(tmp_path):
+    paths = [*changed(tmp_path, title="Mine"), str(ROLES)]
+    assert load_workloads(paths)["hf_mlm"]["title"] == "Mine"
+    assert load_workloads(paths[::-1])["hf_mlm"]["title"] != "Mine"
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    paths = changed(tmp_path)
+    load_workloads(paths)
+    file = tmp_path / "hf_mlm/meta/workload.yml"
+    file.write_text(file.read_text().replace("Hugging Face Trainer", "Another title"))
+    assert "Another title" in load_workloads(paths)["hf_mlm"]["title"]
+
+
+def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
+    hf_mlm["log"]["literal"] = "x"
+    assert load_workloads([str(ROLES)])["hf_mlm"]["log"]["literal"] != "x"
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"family": None}, "the key family is missing"),
+        ({"colour": "blue"}, "unknown key 'colour'; allowed are "),
+        ({"epoch": None}, "give either warmup and window, or epoch"),
+        ({"warmup": 20, "window": 100}, "give either warmup and window, or epoch"),
+        ({"epoch": {"epochs": "hf_mlm_epochs"}}, "epoch: give epochs and samples"),
+        ({"settings": ["tf2_bert_seq_length"]}, "a setting is a variable of the role hf_mlm"),
+        ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
+    ],
+)
+def test_a_wrong_declaration_is_refused_with_its_file(tmp_path, keys, message):
+    with pytest.raises(WorkloadError, match=f"hf_mlm/meta/workload.yml: .*{message}"):
+        load_workloads(changed(tmp_path, **keys))
+
+
+def test_a_file_that_is_not_yaml_is_refused(tmp_path):
+    paths = changed(tmp_path)
+    (tmp_path / "hf_mlm/meta/workload.yml").write_text("title: [")
+    with pytest.raises(WorkloadError, match="workload.yml: is not YAML"):
+        load_workloads(paths)
+
+
+def test_settings_are_named_without_the_role_and_have_the_types_of_their_variables(hf_mlm):
+    settings = resolve(hf_mlm, values())["settings"]
+    assert settings == {"eval_samples": 1024, "length": 512, "tf32": True, "report_to": "none"}
+    assert [type(value) for value in settings.values()] == [int, int, bool, str]
+
+
+def test_an_epoch_becomes_numbers(hf_mlm):
+    resolved = resolve(hf_mlm, values())
+    assert (resolved["epochs"], resolved["epoch_samples"]) == (2, 2048)
+    assert "epoch" not in resolved
+
+
+def test_resolving_leaves_the_declaration_as_it_is(hf_mlm):
+    resolve(hf_mlm, values())
+    assert hf_mlm["epoch"] == EPOCH
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"length": "wide"}, "hf_mlm_length=wide: it must be a whole number"),
+        ({"length": 1.5}, "hf_mlm_length=1.5: it must be a whole number"),
+        ({"length": True}, "hf_mlm_length=True: it must be a whole number"),
+        ({"tf32": "ture"}, "hf_mlm_tf32=ture: allowed are true and false"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_by_the_name_of_its_variable(hf_mlm, other, message):
+    with pytest.raises(WorkloadError, match=message):
+        resolve(hf_mlm, values(**other))
+
+
+@pytest.mark.parametrize("value", ["many", "nan", "inf", True])
+def test_a_number_is_finite(value):
+    declaration = load_workloads([str(ROLES.parent / "tests/roles")])["scripted"]
+    with pytest.raises(WorkloadError, match=f"scripted_step={value}: it must be a number"):
+        resolve(declaration, {"scripted_step": value})
+
+
+def test_a_variable_without_a_value_is_named(hf_mlm):
+    with pytest.raises(WorkloadError, match="hf_mlm: the variable hf_mlm_eval_samples is not set"):
+        resolve(hf_mlm, {})

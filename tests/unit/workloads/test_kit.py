@@ -1,0 +1,165 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The kit of the workloads: what trainers import, and the head of their node scripts. Needs no torch."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from role_files import ROLES, load
+
+KIT = ROLES / "workload/files/kit"
+mfu = load("workload", "mfu")
+data_stamp = load("workload", "data_stamp")
+trainer_kit = load("workload", "trainer_kit")
+
+
+# The closing line
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "peak"),
+    [
+        ("NVIDIA H100 80GB HBM3", "bf16", 989.4),
+        ("NVIDIA H100 PCIe", "bf16", 756.5),
+        ("NVIDIA H200", "tf32", 494.7),
+        ("Tesla V100-SXM2-16GB", "bf16", None),
+        ("cpu", "fp32", None),
+    ],
+)
+def test_the_peak_is_of_the_device_and_dtype_or_unknown(name, dtype, peak):
+    assert mfu.peak(name, dtype) == peak
+
+
+def test_the_closing_line_has_the_share_of_the_peak():
+    values = mfu.closing_line(6173.15, 69.93e9, "NVIDIA H200", "bf16", True)
+    assert values == {
+        "gflop_per_sample": "69.93",
+        "tflops_per_device": "431.69",
+        "peak_tflops": 989.4,
+        "peak_of": "dense-bf16-NVIDIA-H200",
+        "mfu": "0.4363",
+    }
+
+
+def test_fp32_on_tensor_cores_is_compared_with_the_peak_of_tf32():
+    assert mfu.closing_line(1, 1e12, "NVIDIA H200", "fp32", True)["peak_of"] == "dense-tf32-NVIDIA-H200"
+    assert mfu.closing_line(1, 1e12, "NVIDIA H200", "fp32", False)["peak_of"] == "dense-fp32-NVIDIA-H200"
+
+
+def test_a_device_without_a_known_peak_has_no_share_of_it():
+    assert set(mfu.closing_line(10, 1e9, "cpu", "fp32", True)) == {"gflop_per_sample", "tflops_per_device"}
+
+
+# Lines and arguments
+
+
+def test_a_line_has_its_prefix_and_its_values_in_order(capsys):
+    trainer_kit.Say("X")(step="1/2", loss="6.91")
+    assert capsys.readouterr().out == "X step=1/2 loss=6.91\n"
+
+
+def test_a_trainer_takes_the_arguments_of_a_case_and_its_own():
+    parser = trainer_kit.parser({"base": 1, "tiny": 2}, ["fp32"])
+    parser.add_argument("--compile", type=trainer_kit.boolean)
+    words = "--device cpu --model tiny --dtype fp32 --batch 16 --steps 120 --compile true".split()
+    args = parser.parse_args(words)
+    assert (args.model, args.batch, args.steps, args.accumulation, args.compile) == ("tiny", 16, 120, 1, True)
+
+
+@pytest.mark.parametrize("wrong", [["--model", "large"], ["--compile", "yes"], ["--bat", "8"]])
+def test_a_trainer_refuses_other_arguments(wrong, capsys):
+    parser = trainer_kit.parser(["tiny"], ["fp32"])
+    parser.add_argument("--compile", type=trainer_kit.boolean)
+    words = "--device cpu --model tiny --dtype fp32 --batch 16 --steps 120".split()
+    with pytest.raises(SystemExit):
+        parser.parse_args(words + wrong)
+
+
+@pytest.mark.parametrize(("loss", "is_one"), [(1.5, True), (float("nan"), False), (float("inf"), False)])
+def test_a_loss_that_is_not_finite_is_not_a_number(loss, is_one):
+    assert trainer_kit.is_number(loss) is is_one
+
+
+def test_a_trainer_ends_with_the_process_that_started_it(tmp_path):
+    trainer = "import trainer_kit, os, time; trainer_kit.die_with_parent(); print(os.getpid(), flush=True)"
+    parent = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=-1)"
+    parent += "; print(p.stdout.readline().decode().strip(), flush=True)"
+    argv = [sys.executable, "-c", parent, trainer + "; time.sleep(60)"]
+    done = subprocess.run(argv, env={**os.environ, "PYTHONPATH": str(KIT)}, capture_output=True, text=True)
+    pid = int(done.stdout)
+    for _ in range(100):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    os.kill(pid, 9)
+    pytest.fail("the trainer outlives the process that started it")
+
+
+# Data
+
+
+def test_data_are_complete_once_their_parameters_are_written(tmp_path):
+    assert data_stamp.read(tmp_path) is None
+    data_stamp.write(tmp_path, {"seed": 1, "length": 64})
+    assert data_stamp.read(tmp_path) == {"length": 64, "seed": 1}
+
+
+def test_a_half_written_stamp_is_none(tmp_path):
+    (tmp_path / "made.json").write_text('{"seed"')
+    assert data_stamp.read(tmp_path) is None
+
+
+# The head of a node script
+
+
+def head(installed="gpu", **other):
+    """Source the head as a node script does; return its exit status, its message and the environment then."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "DEVICE": "gpu",
+        "NNODES": "2",
+        "MASTER_ADDR": "10.0.0.1",
+        "NODE": "N1",
+    }
+    script = f"set -u; WORKLOAD=my_bert INSTALLED_DEVICE={installed}; . {KIT}/run_head.sh; env"
+    done = subprocess.run(["sh", "-c", script], env={**env, **other}, capture_output=True, text=True)
+    pairs = dict(line.split("=", 1) for line in done.stdout.splitlines())
+    return done.returncode, done.stderr, pairs
+
+
+@pytest.mark.parametrize(("installed", "device"), [("gpu", "gpu"), ("gpu", "cpu"), ("cpu", "cpu")])
+def test_a_run_on_an_installed_device_starts(installed, device):
+    assert head(installed, DEVICE=device)[0] == 0
+
+
+def test_a_run_on_gpus_with_software_for_cpus_is_refused_with_what_to_run():
+    status, message, _ = head("cpu")
+    assert status == 2
+    assert "N1: my_bert is installed for a cpu, the run needs a gpu" in message
+    assert "-e workload=my_bert -e my_bert_device=gpu" in message
+
+
+def test_the_environment_of_another_python_is_removed():
+    _, _, env = head(PYTHONHOME="/x", PYTHONPATH="/x", PYTHONSTARTUP="/x")
+    assert {"PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP"}.isdisjoint(env)
+    assert (env["PYTHONUNBUFFERED"], env["PYTHONNOUSERSITE"]) == ("1", "1")
+
+
+def test_simulated_nodes_talk_over_the_loopback_interface():
+    assert head(MASTER_ADDR="127.0.0.1")[2]["NCCL_SOCKET_IFNAME"] == "lo"
+    assert "NCCL_SOCKET_IFNAME" not in head()[2]
+
+
+def test_a_run_on_cpus_sees_no_gpu():
+    assert head(DEVICE="cpu")[2]["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_nccl_reports_its_network_where_there_are_several_nodes():
+    assert head()[2]["NCCL_DEBUG"] == "INFO"
+    assert "NCCL_DEBUG" not in head(NNODES="1")[2]
+    assert head(NCCL_DEBUG="WARN")[2]["NCCL_DEBUG"] == "WARN"
