@@ -16,6 +16,7 @@ from xdist.scheduler import LoadFileScheduling
 UNITS = [
     # The four hosts that see PyTorch's workloads.
     (
+        "test_several_workloads.py",
         "test_deepspeed*.py",
         "test_hf_mlm.py",
         "test_horovod*bert*.py",
@@ -109,7 +110,7 @@ def installed(framework):
     return install
 
 
-torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, frameworks.ALL)
+tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, frameworks.ALL)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads with PyTorch, as the tests use them: installed on this machine, and shown to four hosts."""
+"""Workloads, as the tests use them: installed on this machine, and shown to four hosts."""
 
 import json
 from functools import partial
@@ -40,6 +40,7 @@ class Framework:
         return self.on_hosts("provision.yml", **self.to_install)
 
 
+TF2_BERT = Framework("tf2_bert", ["openmpi", "tf2_bert"])
 TORCH_BERT = Framework("torch_bert", ["openmpi", "torch_bert"])
 HF_MLM = Framework("hf_mlm", ["openmpi", "hf_mlm"])
 DEEPSPEED_BERT = Framework(
@@ -62,7 +63,7 @@ HOROVOD_BERT = Framework(
     },
     device="cpu",
 )
-ALL = (TORCH_BERT, HF_MLM, DEEPSPEED_BERT, HOROVOD_BERT)
+ALL = (TF2_BERT, TORCH_BERT, HF_MLM, DEEPSPEED_BERT, HOROVOD_BERT)
 
 
 def start_hosts(frameworks):

@@ -1,11 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""hf_mlm for real: two nodes under torchrun, a small epoch, and the report on it; then four hosts."""
+"""hf_mlm for real: two nodes under torchrun, a small epoch, and the report on it."""
 
 import json
 
 import pytest
-from frameworks import record_of
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +29,3 @@ def test_the_report_has_the_row_of_the_published_table(campaign):
     text = (campaign / "report/report.md").read_text()
     assert "Metrics reported by hf_mlm" in text.replace("\\", "")
     assert "CPU_2x1cpu_16" in text.replace("\\", "")
-
-
-@pytest.mark.cluster
-def test_four_hosts_train_together(four_hosts, hf_mlm, tmp_path):
-    """Takes three minutes."""
-    hf_mlm.provision_hosts()
-    few = {"hf_mlm_train_samples": 512, "hf_mlm_eval_samples": 64, "repeats": 1}
-    hf_mlm.on_hosts("bench.yml", nodes=4, campaign="hosts", campaign_results=str(tmp_path), **few)
-    record, _ = record_of(tmp_path)
-    assert (record["status"], record["reason"]) == ("ok", None)

@@ -1,38 +1,29 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""torch_bert for real: installed from its lock, then four hosts under torchrun, which see the same."""
+"""torch_bert for real: installed from its lock, then two hosts under torchrun with split weights."""
 
-import json
 import subprocess
 from pathlib import Path
 
 import pytest
+from frameworks import record_of
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def records(four_hosts, torch_bert, tmp_path_factory):
-    """Measure one and four hosts, and two with split weights; return {nodes: record}. Takes four minutes."""
-    results = tmp_path_factory.mktemp("torch_bert")
+@pytest.mark.cluster
+def test_two_hosts_train_together_with_split_weights(four_hosts, torch_bert, tmp_path):
+    """Takes a minute."""
     torch_bert.provision_hosts()
-    place = {"campaign_results": str(results), "bsz": 4, "repeats": 1}
-    torch_bert.on_hosts("bench.yml", nodes="1,4", gpus=1, campaign="hosts", **place)
-    split = {"torch_bert_parallel": "fsdp", "slots": 2, "campaign": "split"}
-    torch_bert.on_hosts("bench.yml", nodes=2, gpus=2, **place, **split)
-    found = (json.loads(path.read_text()) for path in results.glob("*/runs/*/1/result.json"))
-    return {record["case"]["nodes"]: record for record in found}
-
-
-@pytest.mark.cluster
-@pytest.mark.parametrize("nodes", [1, 2, 4])
-def test_the_hosts_train_together(records, nodes):
-    assert (records[nodes]["status"], records[nodes]["reason"]) == ("ok", None)
-
-
-@pytest.mark.cluster
-def test_four_hosts_see_each_step_of_four_ranks(records):
-    assert records[4]["nodes"][0]["steps"] == list(range(1, 121))
+    split = {
+        "torch_bert_parallel": "fsdp",
+        "slots": 2,
+        "campaign": "split",
+        "campaign_results": str(tmp_path),
+    }
+    torch_bert.on_hosts("bench.yml", nodes=2, gpus=2, bsz=4, repeats=1, **split)
+    record, _ = record_of(tmp_path)
+    assert (record["status"], record["reason"]) == ("ok", None)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
