@@ -79,7 +79,7 @@ def measured(framework, results, launcher, **options):
 
 @pytest.mark.cluster
 def test_four_hosts_train_together(hosts, deepspeed_bert, tmp_path):
-    record, _ = measured(deepspeed_bert, tmp_path, "gang", nodes=4, gpus=1)
+    record, _ = measured(deepspeed_bert, tmp_path, "job", nodes=4, gpus=1)
     assert (record["status"], record["reason"]) == ("ok", None)
 
 

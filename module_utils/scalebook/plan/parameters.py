@@ -257,6 +257,13 @@ RENAMED = {
 }
 """Names of earlier versions; `{}` is the value that was given."""
 
+RENAMED_VALUES = {
+    ("bing_bert_launcher", "gang"): "job",
+    ("deepspeed_bert_launcher", "gang"): "job",
+    ("deepspeed_launcher", "gang"): "job",
+}
+"""(variable of a role, its value in earlier versions) -> the value today."""
+
 SPLIT = {"bing_bert": "deepspeed_bert", "horovod_tf1_bert": "horovod_bert"}
 """Workload -> the one that it was a part of in earlier versions, when it read the variables of that one."""
 
@@ -334,6 +341,9 @@ def _unknown(
         if name in RENAMED:
             problems.append(f"{name}: {RENAMED[name].format(str(value)[:40])}")
         elif name in known.variables:
+            new = RENAMED_VALUES.get((name, str(value).strip()))
+            if new:
+                problems.append(f"{name}={value}: use {name}={new}")
             problems += _role_value(name, value, known.variables[name])
         elif name not in rows and name not in OF_THE_INVENTORY and not name.startswith("ansible_"):
             others = [f"{other}.yml" for other in PLAYBOOKS if name in rows_of([other])]

@@ -56,6 +56,21 @@ def test_a_variable_of_the_former_workload_is_refused_with_its_new_name(workload
     assert refusal(workload, **{old: "64"}) == f"{old}: {workload} does not read it; use {new}"
 
 
+@pytest.mark.parametrize("workload", ["deepspeed_bert", "bing_bert"])
+def test_a_value_that_was_renamed_is_refused_with_its_new_name(workload):
+    name, old = f"{workload}_launcher", "gang"
+    assert refusal(workload, **{name: old}) == f"{name}={old}: use {name}=job"
+
+
+@pytest.mark.parametrize("workload", ["deepspeed", "deepspeed_bert", "bing_bert"])
+def test_a_value_that_was_renamed_is_replaced_by_the_default(workload):
+    specs = yaml.safe_load((ROLES / workload / "meta/argument_specs.yml").read_text())["argument_specs"]
+    option = specs["main"]["options"][f"{workload}_launcher"]
+    assert (f"{workload}_launcher", "gang") in parameters.RENAMED_VALUES
+    assert option["default"] == "job"
+    assert "gang" not in option["choices"] and "job" in option["choices"]
+
+
 def test_both_workloads_together_have_their_own_variables():
     known = parameters.Known(load_workloads([str(ROLES)]), {}, VARIABLES)
     given = {
