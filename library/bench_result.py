@@ -8,8 +8,8 @@ module: bench_result
 short_description: Turn the logs of a run into its result record
 description:
   - Reads the node logs in O(run_dir) and writes C(exit.json) and C(result.json) beside them.
-  - A log that cannot be believed never fails the task. It gets a record whose status and reason say so.
-  - Records are written whole, by a rename. Runs on the controller.
+  - A log that cannot be trusted never fails the task. The status and the reason of the record say so.
+  - Records are written atomically, by a rename. Runs on the control node.
 options:
   run_dir:
     description: Directory of one run, holding C(<node>.log) for each of O(nodes).

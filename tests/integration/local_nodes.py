@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Plays on logical nodes of this machine, and what the checkout's own have installed for all tests."""
+"""Plays on simulated nodes of this machine, whose installations all tests share."""
 
 import contextlib
 import fcntl
@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook"
-# Two workers of pytest measure at the same time, and a node is one campaign's at a time.
+# Two workers of pytest measure at the same time, and a node belongs to one campaign at a time.
 WORK = HOME / f"test-work-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 
 
@@ -25,7 +25,7 @@ def turn(home=HOME):
 
 
 def provision(framework, **variables):
-    """Run provision.yml on inventory/local: minutes the first time, seconds when all is there."""
+    """Run provision.yml on inventory/local: minutes the first time, seconds if all is installed."""
     argv = [ROOT / ".venv/bin/ansible-playbook", "-i", ROOT / "inventory/local", "provision.yml"]
     env = {
         **os.environ,

@@ -49,7 +49,7 @@ def repository(folder, files):
 def sources(tmp_path):
     """Return a function that checks out the sources, and the directory that they go to."""
     inner = "DeepSpeedExamples/"
-    told = {"bing_bert_home": str(tmp_path / "home")}
+    variables = {"bing_bert_home": str(tmp_path / "home")}
     for prefix, files in {
         "": {path: text for path, text in SOURCES.items() if not path.startswith(inner)},
         "examples_": {
@@ -57,11 +57,11 @@ def sources(tmp_path):
         },
     }.items():
         url, commit = repository(tmp_path / f"{prefix}sources", files)
-        told |= {f"bing_bert_{prefix}repo": url, f"bing_bert_{prefix}commit": commit}
+        variables |= {f"bing_bert_{prefix}repo": url, f"bing_bert_{prefix}commit": commit}
     (tmp_path / "play.yml").write_text(PLAY)
 
     def get(part="sources", **other):
-        return changed(play(str(tmp_path / "play.yml"), "-v", part=part, **{**told, **other}))
+        return changed(play(str(tmp_path / "play.yml"), "-v", part=part, **{**variables, **other}))
 
     return get, tmp_path / "home"
 
@@ -112,11 +112,11 @@ def apex(tmp_path):
     url, commit = repository(tmp_path / "apex", {"setup.py": SETUP})
     venv = tmp_path / "home/venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    told = {"part": "apex", "bing_bert_home": str(tmp_path / "home")}
-    told |= {"bing_bert_apex_repo": url, "bing_bert_apex_commit": commit}
+    variables = {"part": "apex", "bing_bert_home": str(tmp_path / "home")}
+    variables |= {"bing_bert_apex_repo": url, "bing_bert_apex_commit": commit}
     (tmp_path / "play.yml").write_text(PLAY)
     return lambda cuda: play(
-        str(tmp_path / "play.yml"), "-v", cuda_home=str(cuda), **told
+        str(tmp_path / "play.yml"), "-v", cuda_home=str(cuda), **variables
     ), venv / "bin/python"
 
 
@@ -139,7 +139,7 @@ def test_an_apex_that_cannot_be_built_is_refused_with_a_fix(apex, tmp_path):
 
 @pytest.fixture(scope="module")
 def installed(deepspeed_bert, tmp_path_factory):
-    """Return the home of an installation of the stand-in, and what plays are told."""
+    """Return the home of an installation of the stand-in, and the variables of its plays."""
     home = tmp_path_factory.mktemp("home")
     shutil.copytree(STAND_IN, home / "DeepSpeed")
     shutil.copytree(FILES, home / "code")
@@ -164,21 +164,21 @@ def installed(deepspeed_bert, tmp_path_factory):
     }
 
 
-def measured(results, told, ok=True, **case):
+def measured(results, variables, ok=True, **case):
     """Run bench.yml; return the one run's record and the first node's log."""
     if ok:
-        play("bench.yml", campaign_results=str(results), **told, **case)
+        play("bench.yml", campaign_results=str(results), **variables, **case)
     else:
         with pytest.raises(AssertionError):
-            play("bench.yml", campaign_results=str(results), **told, **case)
+            play("bench.yml", campaign_results=str(results), **variables, **case)
     (path,) = results.glob("ds2020/runs/*/1/result.json")
     return json.loads(path.read_text()), (path.parent / "NODE1.log").read_text()
 
 
 def test_two_ranks_on_each_of_two_nodes_train_one_model(installed, tmp_path):
     """Takes half a minute."""
-    _, told = installed
-    record, log = measured(tmp_path, told, nodes=2, gpus=2, bsz=4)
+    _, variables = installed
+    record, log = measured(tmp_path, variables, nodes=2, gpus=2, bsz=4)
     assert (record["status"], record["reason"]) == ("ok", None)
     assert record["nodes"][0]["steps"] == list(range(3, 121))
     assert "DEEPSPEED_BERT world_size=4 nodes=2 backend=gloo" in log

@@ -1,9 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Role horovod on two local nodes, built from a source that takes a second in place of minutes.
+"""Role horovod on two local nodes, built from a source that takes a second instead of minutes.
 
-The stand-in is built, copied, checked and started by the role's own tasks, with a real pip and a real mpirun;
-it becomes what the build's variables say. The real release is what `molecule test -s horovod` builds.
+The role's own tasks build, copy, check and start the stand-in, with a real pip and a real mpirun; the
+variables of the build decide what it supports. `molecule test -s horovod` builds the real release.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ import os, pathlib, re, sys
 from setuptools import setup
 if "STAND_IN_BREAKS" in os.environ:
     sys.exit(os.environ["STAND_IN_BREAKS"])
-told = {name: value for name, value in os.environ.items() if name.startswith(("HOROVOD_", "STAND_IN_"))}
+given = {name: value for name, value in os.environ.items() if name.startswith(("HOROVOD_", "STAND_IN_"))}
 for name in ("CMakeLists.txt", "horovod/torch/CMakeLists.txt"):
-    told[name] = re.search(r"CMAKE_CXX_STANDARD (\\d+)", pathlib.Path(name).read_text())[1]
-pathlib.Path("horovod/told.py").write_text("TOLD = %r" % told)
+    given[name] = re.search(r"CMAKE_CXX_STANDARD (\\d+)", pathlib.Path(name).read_text())[1]
+pathlib.Path("horovod/given.py").write_text("GIVEN = %r" % given)
 setup(name="horovod", version="0.28.1", packages=["horovod", "horovod.torch"], scripts=["bin/horovodrun"])
 """,
     "CMakeLists.txt": "set(CMAKE_CXX_STANDARD 14)\n",
@@ -44,20 +44,20 @@ setup(name="horovod", version="0.28.1", packages=["horovod", "horovod.torch"], s
     "horovod/__init__.py": "",
     "horovod/torch/__init__.py": """\
 import os
-from horovod.told import TOLD
+from horovod.given import GIVEN
 Sum = "sum"
 def init(): pass
 def rank(): return int(os.environ["OMPI_COMM_WORLD_RANK"])
 def size(): return int(os.environ["OMPI_COMM_WORLD_SIZE"])
 def allreduce(value, op, name):
-    return [size() * (size() + 1) // 2 + int(TOLD.get("STAND_IN_WRONG", 0))] * len(value)
+    return [size() * (size() + 1) // 2 + int(GIVEN.get("STAND_IN_WRONG", 0))] * len(value)
 """,
     # NCCL is never found, as where its headers are not installed.
     "bin/horovodrun": """\
 #!python
-from horovod.told import TOLD
+from horovod.given import GIVEN
 def line(name):
-    return "    [%s] %s" % ("X" if "HOROVOD_WITH_" + name.upper() in TOLD else " ", name)
+    return "    [%s] %s" % ("X" if "HOROVOD_WITH_" + name.upper() in GIVEN else " ", name)
 
 print("Horovod v0.28.1:", "", "Available Frameworks:", line("PyTorch"), line("TensorFlow"), "",
       "Available Controllers:", line("MPI"), line("Gloo"), "",
@@ -122,7 +122,7 @@ class Nodes:
         )  # fmt: skip
 
     def refused(self, **variables):
-        """Run the role on NODE1, which must refuse; return what it said as one line."""
+        """Run the role on NODE1, which must refuse; return its output as one line."""
         done = self.run("--limit", "NODE1", **variables)
         assert done.returncode == 2, done.stdout[-3000:] + done.stderr
         return re.sub(r"\s+", " ", done.stdout.replace("\\n", " ") + done.stderr)
@@ -165,15 +165,15 @@ def test_a_wheel_is_built_on_one_node_and_is_the_same_on_both(nodes, first):
     assert json.loads(records[0])["operations"] == ["MPI", "Gloo"]
 
 
-def test_the_build_is_told_everything_by_name_and_the_standard_of_the_framework(nodes, first):
-    script = "import json; from horovod.told import TOLD; print(json.dumps(TOLD))"
+def test_the_build_gets_everything_by_name_and_the_standard_of_the_framework(nodes, first):
+    script = "import json; from horovod.given import GIVEN; print(json.dumps(GIVEN))"
     python = nodes.home("NODE2") / "venv/bin/python"
-    told = json.loads(subprocess.run([python, "-c", script], check=True, capture_output=True).stdout)
-    assert sorted(name for name in told if "WITH" in name) == [
+    given = json.loads(subprocess.run([python, "-c", script], check=True, capture_output=True).stdout)
+    assert sorted(name for name in given if "WITH" in name) == [
         "HOROVOD_WITHOUT_MXNET", "HOROVOD_WITHOUT_TENSORFLOW",
         "HOROVOD_WITH_GLOO", "HOROVOD_WITH_MPI", "HOROVOD_WITH_PYTORCH",
     ]  # fmt: skip
-    assert [told["CMakeLists.txt"], told["horovod/torch/CMakeLists.txt"]] == ["20", "20"]
+    assert [given["CMakeLists.txt"], given["horovod/torch/CMakeLists.txt"]] == ["20", "20"]
 
 
 def test_a_second_start_changes_nothing(nodes, first):

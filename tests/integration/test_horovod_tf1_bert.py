@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""horovod_tf1_bert: how the fork is checked out, and how a run starts it; what it starts is a stand-in.
+"""horovod_tf1_bert: how the fork is checked out, and how a run starts it; a stand-in replaces the trainer.
 
 The fork itself is on a public host that tests do not reach: its logs are in tests/data/horovod_tf1_bert.
 """
@@ -26,15 +26,15 @@ CHECK_OUT = """
 # Prints the lines of run_classifier_rank.py, and its command line.
 STAND_IN = """\
 import os, socket, sys, time
-told = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-size, batch, steps = int(told["--devices"]), int(told["--batch"]), int(told["--steps"])
+given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+size, batch, steps = int(given["--devices"]), int(given["--batch"]), int(given["--steps"])
 place = "node_rank=%s host=%s rank=0" % (os.environ["TASK_INDEX"], socket.gethostname())
 lines = [
     "world_size=%d backend=mpi nodes=1 %s" % (size, place),
-    "batch=%d accumulation=1 global_batch=%d length=%s" % (batch, batch * size, told["--length"]),
+    "batch=%d accumulation=1 global_batch=%d length=%s" % (batch, batch * size, given["--length"]),
     "dtype=fp32 compression=fp16",
-    "model=%s parameters=1" % told["--model"],
-    "told=%s" % "|".join(sys.argv[1:]),
+    "model=%s parameters=1" % given["--model"],
+    "given=%s" % "|".join(sys.argv[1:]),
 ]
 for line in lines:
     print("HOROVOD_BERT " + line)
@@ -101,9 +101,9 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
     record = json.loads(path.read_text())
     assert (record["status"], record["reason"]) == ("ok", None)
     log = (path.parent / "NODE1.log").read_text()
-    told = log.split("HOROVOD_BERT told=")[1].splitlines()[0].split("|")
+    given = log.split("HOROVOD_BERT given=")[1].splitlines()[0].split("|")
     home = installed["horovod_tf1_bert_home"]
-    assert told[:-1] == [
+    assert given[:-1] == [
         *("--fork", f"{home}/bert", "--data", f"{home}/data"),
         *("--device", "cpu", "--devices", "1", "--model", "tiny", "--batch", "8", "--steps", "120"),
         *("--samples", "512", "--length", "64", "--learning-rate", "2e-05", "--checkpoint", "", "--scratch"),

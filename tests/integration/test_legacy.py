@@ -100,8 +100,8 @@ def local_nodes(old_python, tmp_path_factory):
 def test_a_campaign_runs_on_nodes_with_python_3_6(legacy, local_nodes, tmp_path):
     scripted = ["-i", local_nodes, "-e", "workload=scripted"]
     play(legacy, *scripted, "provision.yml")
-    knobs = "nodes=1,2 repeats=1 scripted_step=0.003 campaign=legacy campaign_port=24300"
-    done = play(legacy, *scripted, "bench.yml", "-e", f"{knobs} campaign_results={tmp_path}")
+    parameters = "nodes=1,2 repeats=1 scripted_step=0.003 campaign=legacy campaign_port=24300"
+    done = play(legacy, *scripted, "bench.yml", "-e", f"{parameters} campaign_results={tmp_path}")
     records = [json.loads(path.read_text()) for path in tmp_path.glob("legacy/runs/*/1/result.json")]
     assert sorted((record["case"]["label"], record["status"]) for record in records) == [
         ("1n1g", "ok"),

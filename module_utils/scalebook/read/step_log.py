@@ -363,7 +363,7 @@ class _Reader:
         try:
             value = number(text)
         except ValueError:
-            raise LogError(f"a rate is {_text(text)!r}, which is no number without doubt") from None
+            raise LogError(f"a rate is {_text(text)!r}, which cannot be read as a number") from None
         if not math.isfinite(value) or value <= 0:
             raise LogError(f"a rate is {_text(text)}")
         return value
@@ -403,7 +403,7 @@ class _Reader:
             log.notes.append(f"{self.ignored} lines look like step lines but cannot be read")
         if self.odd_loss:
             step, text = self.odd_loss
-            log.notes.append(f"the loss at step {step} is {_text(text)!r}, which is no number")
+            log.notes.append(f"the loss at step {step} is {_text(text)!r}, which is not a number")
         log.notes.extend(self.blocks.notes)
         return log
 

@@ -118,7 +118,7 @@ class Clock:
                     return self._minute(match[1]) + int(match[2]) * SECOND + _microseconds(match[3])
             except ClockError:
                 pass  # named below with the whole stamp
-        raise ClockError(f"{stamp[:40].decode(errors='replace')!r} is no time of the format {self._kind}")
+        raise ClockError(f"{stamp[:40].decode(errors='replace')!r} is not a time of the format {self._kind}")
 
     def _minute(self, text: bytes) -> int:
         """Return the microseconds of a minute, given as the stamp has it: up to its second colon."""

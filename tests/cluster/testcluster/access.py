@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The way in: the controller's key, the nodes' host keys, ssh_config and the inventory."""
+"""Access to the nodes: the key of the control node, the nodes' host keys, ssh_config and the inventory."""
 
 import hashlib
 import shlex
@@ -10,7 +10,7 @@ from .base import RUN, run, write
 
 _INVENTORY = """\
 ---
-# Written by tests/cluster/up; gone with tests/cluster/down.
+# Written by tests/cluster/up, removed by tests/cluster/down.
 nodes:
   hosts:
 {hosts}
@@ -38,7 +38,7 @@ class Access:
         self._sockets = RUN / net
 
     def ensure_key(self) -> None:
-        """Make the key pair of the controller, once."""
+        """Create the key pair of the control node if it does not exist."""
         if self.key.exists() and self.key.with_suffix(".pub").exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class Access:
             for key in sorted(host_keys[node])
         )
         write(self.known_hosts, known)
-        # Other host keys are another cluster: connections kept open to the old one are not for it.
+        # Other host keys mean a new cluster: close the connections that are open to the old one.
         control = self._sockets / hashlib.sha256(known.encode()).hexdigest()[:6]
         self._close_connections(but=control)
         control.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What every part needs: where things lie, how a command is run, how one speaks to the user."""
+"""What every part needs: paths, running commands, and output for the user."""
 
 import contextlib
 import fcntl
@@ -14,9 +14,9 @@ from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 HERE = CHECKOUT / "tests" / "cluster"
-# Everything that lasts: image, containers, keys, inventories. Ignored by git.
+# What is kept: image, containers, keys, inventories. Ignored by git.
 STATE = CHECKOUT / ".scalebook" / "test-cluster"
-# Everything that a reboot ends. Short, because sockets below it may have 107 bytes of path.
+# What does not survive a reboot. The path is short because the path of a socket has at most 107 bytes.
 RUN = Path("/run") / ("scalebook-test-" + hashlib.sha256(str(CHECKOUT).encode()).hexdigest()[:8])
 # Marks our containers; a Docker engine holds other people's as well.
 LABEL = "scalebook.test-cluster"
@@ -25,7 +25,7 @@ _STARTED = time.monotonic()
 
 
 class ClusterError(Exception):
-    """Something the user must cure; the text names the cure."""
+    """A problem that the user must fix; the text names the fix."""
 
 
 def say(text: str) -> None:
@@ -72,7 +72,7 @@ def run(
 
 
 def write(path: Path, text: str, mode: int = 0o644) -> None:
-    """Write a file whole: a reader sees the old one or the new one."""
+    """Write a file atomically: a reader sees the old content or the new."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(path.name + ".new")
     new.unlink(missing_ok=True)
@@ -98,11 +98,11 @@ def lock() -> Iterator[None]:
 def main(work: Callable[[], None]) -> None:
     """Run `work` as a command: errors become one message and exit status 1."""
     if os.geteuid() != 0:
-        sys.exit("tests/cluster needs root: containers with networks of their own cannot be had without it")
+        sys.exit("tests/cluster needs root: it creates containers with networks of their own")
     try:
         with lock():
             work()
     except ClusterError as error:
         sys.exit(f"ERROR: {error}")
     except KeyboardInterrupt:
-        sys.exit("\nInterrupted. What is half made is no obstacle: run the command again.")
+        sys.exit("\nInterrupted. Run the command again: it continues from any state.")

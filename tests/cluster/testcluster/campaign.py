@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A campaign of the scripted trainer on the nodes, driven and watched from outside."""
+"""A campaign of the scripted trainer on the nodes, started and observed from outside."""
 
 import contextlib
 import hashlib
@@ -57,10 +57,10 @@ class Campaign:
         self.orphaned: set[int] = set()
         self.launches = False
 
-    # -- the controller ----------------------------------------------------------------------------
+    # -- ansible-playbook --------------------------------------------------------------------------
 
     def popen(self, log: Path, **more: Any) -> subprocess.Popen[bytes]:
-        """Start ansible-playbook bench.yml; what it says goes to `log`."""
+        """Start ansible-playbook bench.yml with its output in `log`."""
         argv = ["ansible-playbook", "-i", str(self.cluster.access.inventory), "bench.yml", "-v"]
         argv += ["-e", json.dumps({**self.variables, **more})]
         with log.open("wb") as file:
@@ -85,52 +85,52 @@ class Campaign:
         }
 
     def start(self, **more: Any) -> None:
-        """Start the controller."""
+        """Start ansible-playbook."""
         self.starts += 1
         self.orphaned, self.launches = set(), False
         self.results.parent.mkdir(parents=True, exist_ok=True)
         self.log = self.results.parent / f"{self.directory.name}-{self.starts}.log"
         self.process = self.popen(self.log, **more)
-        self.gangs()  # what is there now is an earlier one's
+        self.own_processes()  # those that exist now belong to an earlier start
 
     def running(self) -> bool:
-        """Tell whether the controller runs."""
+        """Return whether ansible-playbook is running."""
         return self.process is not None and self.process.poll() is None
 
     def kill(self) -> None:
-        """End the controller without a word."""
+        """Kill ansible-playbook without warning."""
         if self.process:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
     def said(self) -> str:
-        """Return what the controller has said since its last start."""
+        """Return the output of ansible-playbook since its last start."""
         return self.log.read_text(errors="replace")
 
     def refresh(self) -> None:
-        """Look the nodes up again: a started one is another process."""
+        """Look the nodes up again: a restarted node is another process."""
         for node in self.nodes:
             node.refresh()
 
-    # -- what is going on --------------------------------------------------------------------------
+    # -- the current run ---------------------------------------------------------------------------
 
     def current(self) -> str | None:
-        """Return `<case>/<repeat>` of the run whose trainers are going on, None between two runs."""
-        for processes in self.gangs().values():
+        """Return `<case>/<repeat>` of the run whose trainers are running, None between two runs."""
+        for processes in self.own_processes().values():
             for env in processes.values():
                 if env.get("JOB_DIR"):
                     return "/".join(env["JOB_DIR"].split("/")[-2:])
         return None
 
     def marked(self) -> dict[str, dict[int, dict[str, str]]]:
-        """Return {node: {pid: environment}} of the processes that carry a gang's mark."""
+        """Return {node: {pid: environment}} of the processes that belong to a job."""
         return scan(self.nodes, "SCALEBOOK_JOB")
 
-    def gangs(self) -> dict[str, dict[int, dict[str, str]]]:
-        """Return {node: {pid: environment}} of the processes of gangs that the present controller started.
+    def own_processes(self) -> dict[str, dict[int, dict[str, str]]]:
+        """Return {node: {pid: environment}} of the processes of jobs that this ansible-playbook launched.
 
-        What an earlier one left runs on for a while, and what it was launching may come up as late as this,
-        under the same names: what is seen before the present controller launches a run is not its own.
+        Processes of an earlier start run on for a while, and those that it was launching may appear late,
+        under the same names: processes seen before the first launch of this start are not its own.
         """
         marked = self.marked()
         self.launches = self.launches or bool(_LAUNCHES.search(self.said()))
@@ -142,10 +142,10 @@ class Campaign:
         }
 
     def members(self, run: str) -> list[str]:
-        """Return the names of the nodes on which a trainer of `<case>/<repeat>` is going on."""
+        """Return the names of the nodes on which a trainer of `<case>/<repeat>` is running."""
         return [
             name
-            for name, processes in self.gangs().items()
+            for name, processes in self.own_processes().items()
             if any(env.get("JOB_DIR", "").endswith(f"/{run}") for env in processes.values())
         ]
 
@@ -159,14 +159,14 @@ class Campaign:
         return 0
 
     def wait_for_step(self, step: int, limit: float = 60, but: str | None = None) -> str:
-        """Wait until a run other than `but` has logged `step` and is still going on; return the run."""
+        """Wait until a run other than `but` has logged `step` and is still running; return the run."""
 
         def there() -> str | None:
             if not self.running():
-                raise ClusterError(f"the controller has ended: {self.said()[-1500:]}")
+                raise ClusterError(f"ansible-playbook has ended: {self.said()[-1500:]}")
             run = self.current()
             if run and run != but:
-                # Where its trainer is not there yet, the log is still that of an earlier attempt.
+                # Until the trainer of a node has started, the log is still that of an earlier attempt.
                 begun = [node for node in self.nodes if node.name in self.members(run)]
                 if any(step <= self.step(node, run) < 110 for node in begun):
                     return run
@@ -174,7 +174,7 @@ class Campaign:
 
         return str(wait_for(f"step {step} of a run", there, limit))
 
-    # -- what there is -----------------------------------------------------------------------------
+    # -- records -----------------------------------------------------------------------------------
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return {`<case>/<repeat>`: record} of the campaign."""
@@ -217,7 +217,7 @@ class Campaign:
     # -- what must not be --------------------------------------------------------------------------
 
     def orphans(self, but: str | None = None) -> list[str]:
-        """Return the processes on the nodes that belong to a gang other than that of the run `but`."""
+        """Return the processes on the nodes that belong to a job other than that of the run `but`."""
         return [
             f"{name}: {pid} of {env['SCALEBOOK_JOB']}"
             for name, processes in self.marked().items()

@@ -156,7 +156,7 @@ def little_memory(campaign: Campaign, node: NodeView) -> Callable[[], None]:
 
 
 def refused_second(campaign: Campaign, log: Path, limit: float) -> tuple[float, int, str]:
-    """Start a second controller beside the first; return (seconds, exit status, what it said).
+    """Start a second ansible-playbook beside the first; return (seconds, exit status, output).
 
     It is killed after `limit` seconds.
     """

@@ -31,13 +31,13 @@ def reap(engine: Engine) -> None:
         _wait_for_end(monitor, 5)
         _kill(monitor)
     if unknown and not known:
-        # Only rubbish of a deleted state is there, with mounts in it: begin anew.
+        # Only leftovers of a deleted state are there, with mounts in them: start from scratch.
         image.discard(STATE / "storage")
         image.discard(RUN)
 
 
 def tidy(engine: Engine, nets: list) -> None:
-    """Remove what is no container and no network: bridges, cgroups, our folder below /run.
+    """Remove bridges, cgroups and our folder below /run; not containers and networks.
 
     Does nothing while a container of this checkout is there. nets: first three numbers of the
     subnets whose bridges go.

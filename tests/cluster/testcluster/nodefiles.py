@@ -27,7 +27,7 @@ def contents(host: HostSettings, public_key: str, known_bundle: str) -> dict:
     extra = host.extra_certificates(known_bundle)
     if extra:
         # Both places: the bundle at once, and the folder from which update-ca-certificates, which any
-        # later package may run, makes the bundle anew. (Over a mounted bundle it would fail.)
+        # later package may run, makes the bundle again. (It would fail if the bundle were a mount.)
         files[BUNDLE.lstrip("/")] = known_bundle + "".join(extra.values())
         files.update({f"usr/local/share/ca-certificates/{name}": pem for name, pem in extra.items()})
     return files

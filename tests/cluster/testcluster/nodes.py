@@ -118,7 +118,7 @@ class Cluster:
     def ensure_node(
         self, number: int, found: dict | None, host: HostSettings, mounts: list, image_name: str
     ) -> str:
-        """Bring one node to life and return what had to be done: kept, restarted or created."""
+        """Start one node and return what was done: kept, restarted or created."""
         name, address = self.name(number), self.address(number)
         if found:
             done = self._revive(number, found)
@@ -126,7 +126,7 @@ class Cluster:
                 return done
             self._remove([name])
         elif self.engine.name == "podman":
-            # A killed `podman create` leaves storage of this name that is no container yet.
+            # A killed `podman create` leaves storage of this name that does not belong to a container.
             self.engine("rm", "-f", name, check=False)
         elif self.engine.inspect("container", name):
             raise ClusterError(f"a container {name} that is not ours is in the way: rename or remove it")
@@ -193,7 +193,7 @@ class Cluster:
     def up(
         self, host: HostSettings, count: int, fresh: bool, mounts: list, image_name: str = image.NAME
     ) -> None:
-        """Have exactly NODE1..NODE<count> answer over ssh; new ones are made from the image."""
+        """Make exactly NODE1..NODE<count> answer over ssh; missing nodes are created from the image."""
         self.access.ensure_key()
         found = self.existing()
         wanted = [self.name(number) for number in range(1, count + 1)]
@@ -205,8 +205,8 @@ class Cluster:
         try:
             self._bring_up(host, count, mounts, found, image_name)
         except ClusterError as error:
-            # What a killed run left half done can be in the way of repair, but not of a new start.
-            say(f"making all nodes anew, for: {error}")
+            # What a killed run left behind can prevent a repair, but not the creation of new nodes.
+            say(f"creating all nodes again, because: {error}")
             self._remove(list(self.existing()))
             self._bring_up(host, count, mounts, {}, image_name)
         nodes = {f"NODE{number}": number for number in range(1, count + 1)}

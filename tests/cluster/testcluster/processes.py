@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a node, as the machine sees them: found by what they carry, never by name."""
+"""The processes of a node, as the machine sees them: found by their environment, never by name."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from .nodes import Cluster
 
 
 class NodeView:
-    """One node from outside: its processes and its files, while it lives."""
+    """One node from outside: its processes and its files, while it runs."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.cluster = cluster
@@ -20,7 +20,7 @@ class NodeView:
         self.refresh()
 
     def refresh(self) -> None:
-        """Look up the node's first process again: it is another one after a restart."""
+        """Look up the node's first process again: a restarted node has another one."""
         data = self.cluster.engine.inspect("container", self.cluster.name(self.number)) or {}
         self.pid = data.get("State", {}).get("Pid", 0)
         self.namespace = _link(f"/proc/{self.pid}/ns/pid")
@@ -30,7 +30,7 @@ class NodeView:
         return Path(f"/proc/{self.pid}/root") / inside.lstrip("/")
 
     def processes(self) -> dict[int, dict[str, str]]:
-        """Return {pid on this machine: environment} of the node's processes that are no zombies."""
+        """Return {pid on this machine: environment} of the node's processes, without zombies."""
         return scan([self])[self.name]
 
     def find(self, what: str) -> int | None:
@@ -46,7 +46,7 @@ class NodeView:
         return None
 
     def send(self, what: str, number: int = signal.SIGKILL) -> bool:
-        """Send a signal to what `find` finds; tell whether there was such a process."""
+        """Send a signal to what `find` finds; return whether there was such a process."""
         pid = self.find(what)
         if pid is None:
             return False
@@ -56,7 +56,7 @@ class NodeView:
 
 
 def scan(nodes: list[NodeView], mark: str = "") -> dict[str, dict[int, dict[str, str]]]:
-    """Return {node: {pid on this machine: environment}} of processes that are no zombies.
+    """Return {node: {pid on this machine: environment}} of all processes that are not zombies.
 
     With `mark`, only those in whose environment that variable is.
     """

@@ -145,7 +145,7 @@ def test_a_loss_that_is_no_number_is_noted(tmp_path):
     lines = log_of_speed(128.0).splitlines(keepends=True)
     lines[57] = lines[57].replace("7.02980375289917", "7.0x98")
     log = read_log(write(tmp_path, "".join(lines)), TF2)
-    assert (log.refusal, log.notes) == (None, ["the loss at step 57 is '7.0x98', which is no number"])
+    assert (log.refusal, log.notes) == (None, ["the loss at step 57 is '7.0x98', which is not a number"])
 
 
 def test_decimal_commas_of_another_locale_are_read(tmp_path):

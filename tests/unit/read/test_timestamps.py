@@ -92,7 +92,7 @@ def test_the_minute_of_the_first_stamp_may_come_again_the_next_day():
     ],
 )
 def test_what_is_no_time_is_named(kind, stamp):
-    with pytest.raises(ClockError, match="is no time of the format") as error:
+    with pytest.raises(ClockError, match="is not a time of the format") as error:
         Clock(kind).read([stamp.encode()])
     assert repr(stamp) in str(error.value)
 

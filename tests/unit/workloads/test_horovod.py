@@ -86,7 +86,7 @@ def test_another_text_or_half_of_one_is_refused(text, part):
         read_check_build(text)
 
 
-# -- what a build is told --------------------------------------------------------------------------------
+# -- what a build is given -------------------------------------------------------------------------------
 
 
 def test_everything_is_required_or_left_out_by_name():
@@ -207,8 +207,8 @@ def test_a_torch_for_cpus_has_no_cuda(tmp_path):
 def test_tensorflow_is_known_by_its_package(tmp_path, folder, version, standard):
     for name in ("tensorflow", folder, "tensorflow_estimator-9.9.9.dist-info"):
         (tmp_path / name).mkdir()
-    told = framework_info.tensorflow_info(str(tmp_path / "tensorflow"))
-    assert told == {"version": version, "standard": standard, "cuda": ""}
+    info = framework_info.tensorflow_info(str(tmp_path / "tensorflow"))
+    assert info == {"version": version, "standard": standard, "cuda": ""}
 
 
 def test_the_facts_are_one_line_of_json(tmp_path, monkeypatch, capsys):

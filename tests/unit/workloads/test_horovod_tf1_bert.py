@@ -145,8 +145,8 @@ def test_every_word_is_in_the_vocabulary_of_the_model(data, model):
 def test_the_fork_takes_the_steps_of_the_run(devices, batch, samples):
     """As run_classifier.py counts them: main(), num_train_steps."""
     for steps in (1, 120, 999):
-        told = float(repr(flags.epochs(steps, devices, batch, samples)))
-        assert math.floor(samples / batch * told) // devices == steps
+        epochs = float(repr(flags.epochs(steps, devices, batch, samples)))
+        assert math.floor(samples / batch * epochs) // devices == steps
 
 
 def command(**other):
