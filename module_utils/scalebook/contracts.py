@@ -371,21 +371,12 @@ class Finding(TypedDict, total=False):
     fix: str
 
 
-RENAMED_VALUES = {("launcher", "gang"): "job"}
-"""(setting of a case, its value in earlier versions) -> the value today."""
-
-FORMER_VALUES = {(setting, new): old for (setting, old), new in RENAMED_VALUES.items()}
-
-
 def case_name(case: Mapping[str, Any]) -> str:
     """Return the content-hashed name of `case`, which is also its directory.
 
-    A changed case gets a new directory, so a resumed campaign never takes a stale result for it.  A setting
-    whose value has only been renamed is hashed under the former name: campaigns of before can be resumed.
+    A changed case gets a new directory, so a resumed campaign never takes a stale result for it.
     """
-    values = {key: case.get(key) for key in IDENTITY}
-    values["settings"] = _with_values(case.get("settings"), FORMER_VALUES)
-    content = json.dumps(values, sort_keys=True)
+    content = json.dumps({key: case.get(key) for key in IDENTITY}, sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     xla = "-xla" if case.get("xla") else ""
     accumulation = f"-a{case['accumulation']}" if case.get("accumulation", 1) != 1 else ""
@@ -411,31 +402,41 @@ def make_case(values: Mapping[str, Any]) -> Case:
 # What earlier versions wrote
 
 RENAMED_WORKLOADS = {
-    # (workload of then, a setting that only the other program had) -> workload of now
-    ("deepspeed_bert", "deepspeed"): "bing_bert",
-    ("horovod_bert", "fork"): "horovod_tf1_bert",
+    # (workload of then, a setting that only the other program had) -> workload of now, that setting of now
+    ("deepspeed_bert", "deepspeed"): ("bing_bert", "commit"),
+    ("horovod_bert", "fork"): ("horovod_tf1_bert", "commit"),
 }
+RENAMED_VALUES = {("launcher", "gang"): "job"}
+"""(setting of a case, its value of then) -> its value of now."""
 
 
 def upgrade_case(case: Mapping[str, Any]) -> dict[str, Any]:
     """Return a case, or a row or group with its fields, under today's names; one of today as it is."""
-    settings = case.get("settings")
-    if isinstance(settings, Mapping):
-        case = {**case, "settings": _with_values(settings, RENAMED_VALUES)}
     if "workload" in case or "framework" not in case:
         return dict(case)
     upgraded = {("workload" if key == "framework" else key): value for key, value in case.items()}
-    for (old, setting), new in RENAMED_WORKLOADS.items():
-        if case["framework"] == old and isinstance(settings, Mapping) and setting in settings:
+    settings = case.get("settings")
+    if not isinstance(settings, Mapping):
+        return upgraded
+    names = {}
+    for (old, setting), (new, name) in RENAMED_WORKLOADS.items():
+        if case["framework"] == old and setting in settings:
             upgraded["workload"] = new
+            names[setting] = name
+    upgraded["settings"] = {
+        names.get(setting, setting): RENAMED_VALUES.get((setting, value), value)
+        if isinstance(value, str)
+        else value
+        for setting, value in settings.items()
+    }
     return upgraded
 
 
 def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result record under today's names; anything else as it is."""
-    if record.get("schema") not in (1, RECORD_SCHEMA):
+    if record.get("schema") != 1:
         return dict(record)
-    names = {"gang": "job", "figures": "self_reported"} if record["schema"] == 1 else {}
+    names = {"gang": "job", "figures": "self_reported"}
     upgraded = {names.get(key, key): value for key, value in record.items()}
     if isinstance(upgraded.get("case"), Mapping):
         upgraded["case"] = upgrade_case(upgraded["case"])
@@ -444,10 +445,9 @@ def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def upgrade_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan under today's names; anything else as it is."""
-    if plan.get("schema") not in (1, PLAN_SCHEMA):
+    if plan.get("schema") != 1:
         return dict(plan)
-    names = {"knobs": "parameters"} if plan["schema"] == 1 else {}
-    upgraded = {names.get(key, key): value for key, value in plan.items()}
+    upgraded = {("parameters" if key == "knobs" else key): value for key, value in plan.items()}
     if isinstance(upgraded.get("parameters"), Mapping):
         upgraded["parameters"] = upgrade_case(upgraded["parameters"])
     if isinstance(upgraded.get("cases"), list):
@@ -467,16 +467,6 @@ def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _upgraded(case: Any) -> Any:
     return upgrade_case(case) if isinstance(case, Mapping) else case
-
-
-def _with_values(settings: Any, renamed: Mapping[tuple[str, str], str]) -> Any:
-    """Return the settings of a case with `renamed` values, (setting, value) -> value; others as they are."""
-    if not isinstance(settings, Mapping):
-        return settings
-    return {
-        name: renamed.get((name, value), value) if isinstance(value, str) else value
-        for name, value in settings.items()
-    }
 
 
 # Published schemas

@@ -90,7 +90,7 @@ def judge_ending(nodes: Sequence[Node], job: Mapping[str, Any]) -> Verdict | Non
             reason = f"{verdict.reason}; {names(silent)} left no closing line"
             verdict = verdict._replace(reason=reason)
         return verdict
-    return _gang(nodes, exits, silent, job, stderr, killed)
+    return _job(nodes, exits, silent, job, stderr, killed)
 
 
 def names(nodes: Sequence[Node]) -> str:
@@ -176,7 +176,7 @@ def _oom(node: Node, reason: str) -> Verdict:
     return Verdict("oom", one_line(reason), last_lines(node))
 
 
-def _gang(
+def _job(
     nodes: Sequence[Node],
     exits: Sequence[tuple[Node, Mapping[str, Any]]],
     silent: Sequence[Node],

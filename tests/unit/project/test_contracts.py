@@ -110,26 +110,12 @@ def test_a_plan_of_schema_1_is_read_under_todays_names():
     }
 
 
-@pytest.mark.parametrize("schema", [1, 2])
-def test_a_value_of_a_setting_that_was_renamed_is_read_under_todays_name(schema):
-    old, new = ({"settings": {"launcher": word, "steps": [1]}} for word in ("gang", "job"))
-    assert contracts.upgrade_record({"schema": schema, "case": old})["case"] == new
-    plan = {"schema": schema, "cases": [old], "skipped": [{"case": old}]}
-    upgraded = contracts.upgrade_plan(plan)
-    assert (upgraded["cases"], upgraded["skipped"]) == ([new], [{"case": new}])
-    assert contracts.upgrade_row({**old, "workload": "bing_bert"}) == {**new, "workload": "bing_bert"}
-    assert plan["cases"] == [{"settings": {"launcher": "gang", "steps": [1]}}]
-
-
-def test_a_case_whose_setting_was_renamed_keeps_its_name_so_that_its_campaign_is_resumed():
-    values = {"workload": "deepspeed_bert", "model": "base", "device": "gpu", "dtype": "fp16", "xla": False}
-    values |= {"bsz": 64, "warmup": 20, "window": 100, "nodes": 2, "gpus": 8}
-    names = [
-        contracts.make_case({**values, "settings": {"launcher": launcher, "zero_stage": 0}})["name"]
-        for launcher in ("gang", "job", "pdsh")
-    ]
-    assert names[0] == names[1] == "deepspeed_bert-base-2n8g-b64-fp16-62db73c5"
-    assert names[2] != names[0]
+def test_a_setting_that_was_renamed_is_read_under_todays_name():
+    old = {
+        "framework": "deepspeed_bert",
+        "settings": {"deepspeed": "1afca8f", "launcher": "gang", "workers": 2},
+    }
+    assert contracts.upgrade_case(old)["settings"] == {"commit": "1afca8f", "launcher": "job", "workers": 2}
 
 
 @pytest.mark.parametrize("value", [{}, {"schema": 3}, {"schema": 1, "case": 7}, {"schema": 1, "cases": [3]}])
