@@ -15,6 +15,7 @@ from ansible.errors import AnsibleFilterError
 # Ansible packs module_utils for modules only; a filter has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.plan import hosts, placement  # noqa: E402
@@ -167,6 +168,7 @@ class FilterModule:
             "scalebook_launch_command": launch_command,
             "scalebook_job_command": jobs.job_command,
             "scalebook_job_end": outcome.job_end,
+            "scalebook_hardware": hardware.group,
             "scalebook_provenance": provenance,
             "scalebook_trouble": outcome.trouble,
             "scalebook_gone": lock_holder.gone,

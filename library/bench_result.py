@@ -56,6 +56,11 @@ options:
         the case, what it left is set aside below C(failed) and RV(again) is true.
     type: bool
     default: false
+  hardware:
+    description: What the nodes are made of, one entry for each kind of node, for the record.
+    type: list
+    elements: dict
+    default: []
   workload:
     description: The workload's declaration, its settings resolved.
     type: dict
@@ -115,7 +120,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook import throughput
+from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import set_aside
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
@@ -136,6 +141,7 @@ def argument_spec() -> dict[str, Any]:
         "unfetched": {"type": "list", "elements": "str", "default": []},
         "notes": {"type": "list", "elements": "str", "default": []},
         "again": {"type": "bool", "default": False},
+        "hardware": {"type": "list", "elements": "dict", "default": []},
         "workload": {"type": "dict", "required": True},
     }
 
@@ -162,6 +168,7 @@ def read_run(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         record = run_record(
             run_dir, case, repeat, params["workload"], params["nodes"], params["job"], params["notes"]
         )
+    record["hardware"] = hardware.of_nodes(params["hardware"], params["nodes"])
     again = params["again"] and record["status"] == "failed" and lost_contact(params["job"])
     exits = {"job": params["job"], "nodes": {node["node"]: node["exit"] for node in record["nodes"]}}
     changed = write_json(run_dir / "exit.json", exits, write, sync=True)

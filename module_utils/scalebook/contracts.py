@@ -198,6 +198,44 @@ class NodeLog(TypedDict, total=False):
     exit: dict[str, Any] | None
 
 
+class Network(TypedDict, total=False):
+    """A network device; `kind` is Ethernet, InfiniBand or RoCE."""
+
+    name: str
+    kind: str
+    speed_gbit: float
+
+
+class Gpu(TypedDict, total=False):
+    """A GPU as nvidia-smi describes it."""
+
+    name: str
+    memory_mib: int
+    power_limit_w: int
+    pcie_generation: int
+    pcie_width: int
+
+
+class Hardware(TypedDict, total=False):
+    """What some nodes are made of, as module hardware_info returns it; what cannot be read is absent."""
+
+    nodes: list[str]
+    system: str
+    kernel: str
+    processor: str
+    sockets: int
+    cores: int
+    threads: int
+    memory_gib: float
+    virtual: str
+    networks: list[Network]
+    gpus: list[Gpu]
+    gpu_links: dict[str, int]
+    gpu_topology: str
+    driver: str
+    cuda: str
+
+
 class Record(TypedDict, total=False):
     """result.json: one run as it was seen, with a status and the reason for it.  No statistics."""
 
@@ -213,6 +251,7 @@ class Record(TypedDict, total=False):
     job: JobEnd | None
     last_lines: list[str]
     self_reported: dict[str, str]
+    hardware: list[Hardware]
     source: str
 
 
@@ -336,6 +375,7 @@ class Results(TypedDict, total=False):
     """results.json: the whole report as data, every number unrounded.
 
     `simulated` is the number of nodes and of machines of the largest run whose nodes shared machines.
+    `hardware` has one entry for each kind of node, none where the records are from before it was read.
     """
 
     schema: int
@@ -344,6 +384,7 @@ class Results(TypedDict, total=False):
     counts: dict[str, int]
     started: str | None
     simulated: dict[str, int] | None
+    hardware: list[Hardware]
     families: list[Family]
     groups: list[Group]
     rows: list[Row]

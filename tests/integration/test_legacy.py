@@ -70,7 +70,8 @@ def every_playbook():
 def every_task(folder):
     """Write a playbook that imports every file of tasks of every role, and return its path."""
     tasks = [
-        {"name": f"Import {path.relative_to(ROOT)}", "ansible.builtin.import_tasks": str(path)}
+        # By the role, whose own modules the tasks use.
+        {"ansible.builtin.import_role": {"name": path.parent.parent.name, "tasks_from": path.stem}}
         for path in sorted(ROOT.glob("roles/*/tasks/*.yml"))
     ]
     path = folder / "every_task.yml"

@@ -58,6 +58,7 @@ def build(
         },
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
         "simulated": _simulated(campaign),
+        "hardware": campaign.hardware,
         "families": families.tabulate(groups, rows),
         "groups": groups,
         "rows": rows,

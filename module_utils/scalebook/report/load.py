@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, cast
 
-from ansible.module_utils.scalebook.contracts import Case, Plan, Row, Run, upgrade_plan, upgrade_record
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import (
+    Case,
+    Hardware,
+    Plan,
+    Row,
+    Run,
+    upgrade_plan,
+    upgrade_record,
+)
 from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
 from ansible.module_utils.scalebook.report.source import Source, SourceError, open_source
 
@@ -20,7 +29,8 @@ class Campaign:
     """A campaign or an import, read: one short run for each record.
 
     `name` is that of its directory.  `unreadable` are sentences about files that are not records,
-    `statuses` maps `runs/<case>/<repeat>` to the status of the record there.
+    `statuses` maps `runs/<case>/<repeat>` to the status of the record there, `hardware` is what the
+    records say of their nodes.
     """
 
     name: str
@@ -30,6 +40,7 @@ class Campaign:
     unreadable: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
+    hardware: list[Hardware] = field(default_factory=list)
 
 
 class Baseline(NamedTuple):
@@ -135,6 +146,7 @@ def _read_records(source: Source, campaign: Campaign) -> None:
                 raise ValueError(f"repeats {first[case['name'], record['repeat']]}")
             campaign.cases.setdefault(case["name"], case)
             campaign.runs.append(runs.digest(record))
+            campaign.hardware[:] = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             campaign.statuses[file.rpartition("/")[0]] = record["status"]
         except (OSError, ValueError) as exc:
             campaign.unreadable.append(f"{file}: {exc}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Family, Results
 from ansible.module_utils.scalebook.report import dlperf_format, stats, weak_scaling
 from ansible.module_utils.scalebook.text import clean, count_of
@@ -108,6 +109,7 @@ def page(document: Results) -> dict[str, Any]:
         "counts": document["counts"],
         "started": document["started"],
         "simulated": _simulated(document),
+        "hardware": _hardware(document),
         "families": [_family(family, groups) for family in document["families"]],
         "groups": groups,
         "strong": [_strong(table) for table in document["strong"]],
@@ -132,6 +134,18 @@ def _simulated(document: Results) -> str:
     if not counts:
         return ""
     return f"{count_of(counts['machines'], 'machine')}, {count_of(counts['nodes'], 'simulated node')}"
+
+
+def _hardware(document: Results) -> list[str]:
+    """Return a line for each kind of node, `not recorded` alone where no record says it."""
+    entries = document["hardware"]
+    if not entries:
+        return ["not recorded"]
+    several = len(entries) > 1
+    return [
+        clean((f"{', '.join(entry['nodes'])}: " if several else "each node: ") + hardware.sentence(entry))
+        for entry in entries
+    ]
 
 
 def _family(family: Family, groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

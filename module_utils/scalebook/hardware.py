@@ -1,0 +1,103 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What nodes are made of: nodes with the same hardware are described once.
+
+The fields are those of MLPerf's system description, as far as module hardware_info can read them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ansible.module_utils.scalebook.contracts import Hardware
+
+# Interfaces that a sentence names; a table has them all.
+FEW = 3
+
+
+def group(found: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
+    """Return {node: what hardware_info returned} as one entry for each kind of node, with its `nodes`."""
+    return merge([cast(Hardware, {"nodes": [node], **values}) for node, values in found.items()])
+
+
+def merge(entries: Iterable[Hardware]) -> list[Hardware]:
+    """Return the entries, those that differ only in their nodes as one."""
+    merged: list[Hardware] = []
+    for entry in entries:
+        same = next((each for each in merged if _kind(each) == _kind(entry)), None)
+        if same is None:
+            merged.append(cast(Hardware, {**entry, "nodes": list(entry["nodes"])}))
+        else:
+            same["nodes"] += [node for node in entry["nodes"] if node not in same["nodes"]]
+    return merged
+
+
+def of_nodes(entries: Iterable[Hardware], names: Sequence[str]) -> list[Hardware]:
+    """Return the entries of these nodes only."""
+    chosen = [{**entry, "nodes": [name for name in entry["nodes"] if name in names]} for entry in entries]
+    return [cast(Hardware, entry) for entry in chosen if entry["nodes"]]
+
+
+def sentence(entry: Hardware) -> str:
+    """Return a node's hardware as one line: GPUs, processor, memory, network and system, as far as known."""
+    parts = [gpus(entry), processor(entry), memory(entry), network(entry), system(entry)]
+    return "; ".join(part for part in parts if part)
+
+
+def gpus(entry: Hardware) -> str:
+    """Return such as `8 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18`."""
+    found = entry.get("gpus") or []
+    if not found:
+        return ""
+    names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in found)
+    text = " and ".join(f"{count} × {name}" for name, count in names.items())
+    generations = sorted({gpu["pcie_generation"] for gpu in found if "pcie_generation" in gpu})
+    if len(generations) == 1:
+        widths = sorted({gpu["pcie_width"] for gpu in found if "pcie_width" in gpu})
+        text += f", PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
+    links = entry.get("gpu_links") or {}
+    return text + (f", linked by {', '.join(sorted(links))}" if links else "")
+
+
+def processor(entry: Hardware) -> str:
+    """Return such as `Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz, 2 sockets, 40 cores, 80 threads`."""
+    text = entry.get("processor", "")
+    for key, unit in (("sockets", "socket"), ("cores", "core"), ("threads", "thread")):
+        count = entry.get(key)
+        if isinstance(count, int):
+            text += f", {count} {unit}{'' if count == 1 else 's'}"
+    return text
+
+
+def memory(entry: Hardware) -> str:
+    """Return such as `377 GiB memory`."""
+    return f"{entry['memory_gib']:.0f} GiB memory" if entry.get("memory_gib") else ""
+
+
+def network(entry: Hardware) -> str:
+    """Return the network devices with their speeds, the first few of many."""
+    found = entry.get("networks") or []
+    named = [
+        f"{device['name']} ({device['kind']}"
+        + (f", {device['speed_gbit']:g} Gb/s" if "speed_gbit" in device else "")
+        + ")"
+        for device in found
+    ]
+    more = f" and {len(named) - FEW} more" if len(named) > FEW else ""
+    return ", ".join(named[:FEW]) + more
+
+
+def system(entry: Hardware) -> str:
+    """Return such as `Ubuntu 18.04, kernel 5.4.0, driver 440.33.01, container`."""
+    labelled = [("", "system"), ("kernel ", "kernel"), ("driver ", "driver"), ("", "virtual")]
+    return ", ".join(f"{label}{entry[key]}" for label, key in labelled if entry.get(key))  # type: ignore[literal-required]
+
+
+def _kind(entry: Hardware) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key != "nodes"}
+
+
+def _gib(mib: Any) -> str:
+    return f" ({mib / 1024:.0f} GiB)" if isinstance(mib, (int, float)) else ""

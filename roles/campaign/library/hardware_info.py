@@ -1,0 +1,204 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: hardware_info
+short_description: Describe the hardware and the system of a node
+description:
+  - Returns what MLPerf's system description asks for, as far as the machine says it. A value that cannot be
+    read is absent.
+  - Reads /proc, /sys and nvidia-smi only, so it needs neither root nor a package.
+options: {}
+attributes:
+  check_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Describe the hardware
+  hardware_info: {}
+  register: found
+"""
+
+RETURN = r"""
+hardware:
+  description: >-
+    The keys system, kernel, processor, sockets, cores, threads, memory_gib, virtual, networks (a list of
+    name, kind and speed_gbit), gpus (a list of name, memory_mib, power_limit_w, pcie_generation and
+    pcie_width), gpu_links (how many pairs of GPUs each kind of link connects, as nvidia-smi topo names it),
+    gpu_topology (its matrix), driver and cuda (the newest CUDA that the driver runs).
+  returned: success
+  type: dict
+  sample: {system: "Ubuntu 18.04", processor: "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", cores: 40}
+"""
+
+import os
+import platform
+import re
+import subprocess
+from typing import Any, Dict, List, Optional
+
+from ansible.module_utils.basic import AnsibleModule
+
+QUERY = ("name", "memory.total", "power.limit", "pcie.link.gen.max", "pcie.link.width.max")
+SECONDS = 30
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file without its last newline, an empty one where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read().strip()
+    except OSError:
+        return ""
+
+
+def output_of(*command: str) -> str:
+    """Return what a command prints, an empty text where it fails, hangs or is not installed."""
+    pipes: Dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    try:
+        done = subprocess.run(command, timeout=SECONDS, universal_newlines=True, **pipes)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return str(done.stdout) if done.returncode == 0 else ""
+
+
+def number(text: str) -> Optional[float]:
+    """Return the number that a text begins with, None where it has none, such as `[N/A]`."""
+    found = re.match(r"\s*(\d+(?:\.\d+)?)", text)
+    return float(found.group(1)) if found else None
+
+
+def system(release: str) -> str:
+    """Return name and version of the system from the text of /etc/os-release."""
+    values = dict(re.findall(r'(?m)^(NAME|VERSION_ID)="?([^"\n]*)"?$', release))
+    return " ".join(values[key] for key in ("NAME", "VERSION_ID") if values.get(key))
+
+
+def processor(cpuinfo: str, machine: str) -> Dict[str, Any]:
+    """Return model, sockets, cores and threads from the text of /proc/cpuinfo.
+
+    Machines that are not x86 list neither sockets nor cores there: only their threads are counted.
+    """
+    blocks = [dict(re.findall(r"(?m)^([^\t:]+?)\s*:\s*(.*)$", block)) for block in cpuinfo.split("\n\n")]
+    blocks = [block for block in blocks if "processor" in block]
+    found: Dict[str, Any] = {"processor": machine, "threads": len(blocks)}
+    if blocks and blocks[0].get("model name"):
+        found["processor"] = " ".join(blocks[0]["model name"].split())
+    if blocks and all("physical id" in block and "core id" in block for block in blocks):
+        found["sockets"] = len({block["physical id"] for block in blocks})
+        found["cores"] = len({(block["physical id"], block["core id"]) for block in blocks})
+    return found
+
+
+def virtual(cpuinfo: str) -> str:
+    """Return `container`, `virtual machine` or an empty text; a container hides what its machine is."""
+    if os.path.exists("/run/.containerenv") or os.path.exists("/.dockerenv"):
+        return "container"
+    return "virtual machine" if re.search(r"(?m)^flags\s*:.*\bhypervisor\b", cpuinfo) else ""
+
+
+def networks(root: str = "/sys/class") -> List[Dict[str, Any]]:
+    """Return the network devices that are up: [{"name", "kind", "speed_gbit"}], InfiniBand first.
+
+    `speed_gbit` is absent where the driver gives none, as those of virtual machines and containers.
+    """
+    found = []
+    for device in _names(root + "/infiniband"):
+        for port in _names("%s/infiniband/%s/ports" % (root, device)):
+            place = "%s/infiniband/%s/ports/%s" % (root, device, port)
+            if not read_text(place + "/state").startswith("4"):  # 4: ACTIVE
+                continue
+            layer = read_text(place + "/link_layer") or "InfiniBand"
+            kind = "RoCE" if layer == "Ethernet" else layer
+            found.append(_network(device, kind, number(read_text(place + "/rate"))))
+    devices = [name for name in _names(root + "/net") if read_text("%s/net/%s/type" % (root, name)) == "1"]
+    # Bridges and tunnels are left out, but a container has no other device.
+    real = [name for name in devices if os.path.exists("%s/net/%s/device" % (root, name))]
+    for device in real or devices:
+        place = "%s/net/%s" % (root, device)
+        if read_text(place + "/operstate") != "down":
+            megabit = number(read_text(place + "/speed"))
+            found.append(_network(device, "Ethernet", megabit / 1000 if megabit else None))
+    return found
+
+
+def _names(path: str) -> List[str]:
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []
+
+
+def _network(name: str, kind: str, speed: Optional[float]) -> Dict[str, Any]:
+    network: Dict[str, Any] = {"name": name, "kind": kind}
+    if speed:
+        network["speed_gbit"] = speed
+    return network
+
+
+def gpus(table: str) -> List[Dict[str, Any]]:
+    """Return the GPUs in what nvidia-smi prints for QUERY as CSV without a header."""
+    found = []
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split(",")]
+        if len(cells) != len(QUERY):
+            continue
+        gpu: Dict[str, Any] = {"name": cells[0]}
+        keys = ("memory_mib", "power_limit_w", "pcie_generation", "pcie_width")
+        for column, key in enumerate(keys, 1):
+            value = number(cells[column])
+            if value is not None:
+                gpu[key] = int(value)
+        found.append(gpu)
+    return found
+
+
+def topology(text: str) -> Dict[str, Any]:
+    """Return the matrix of `nvidia-smi topo -m`, and how many pairs of GPUs each kind of link connects."""
+    rows = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in text.split("Legend:")[0].splitlines()]
+    rows = [row for row in rows if row.strip()]
+    cells = {row.split()[0]: row.split()[1:] for row in rows if re.match(r"GPU\d+\s", row)}
+    links: Dict[str, int] = {}
+    for index, line in enumerate(cells.values()):
+        for other in line[index + 1 : len(cells)]:
+            links[other] = links.get(other, 0) + 1
+    return {"gpu_topology": "\n".join(rows), "gpu_links": links} if cells else {}
+
+
+def argument_spec() -> Dict[str, Any]:
+    return {}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    cpuinfo = read_text("/proc/cpuinfo")
+    memory = re.search(r"(?m)^MemTotal:\s*(\d+) kB", read_text("/proc/meminfo"))
+    found: Dict[str, Any] = {
+        "system": system(read_text("/etc/os-release")),
+        "kernel": platform.release(),
+        "memory_gib": round(int(memory.group(1)) / 2**20, 1) if memory else None,
+        "virtual": virtual(cpuinfo),
+        "networks": networks(),
+    }
+    found.update(processor(cpuinfo, platform.machine()))
+    table = output_of("nvidia-smi", "--query-gpu=" + ",".join(QUERY), "--format=csv,noheader,nounits")
+    if table:
+        found["gpus"] = gpus(table)
+        found.update(topology(output_of("nvidia-smi", "topo", "-m")))
+        head = output_of("nvidia-smi")
+        for key, pattern in (
+            ("driver", r"Driver Version:\s*([\d.]+)"),
+            ("cuda", r"CUDA Version:\s*([\d.]+)"),
+        ):
+            match = re.search(pattern, head)
+            found[key] = match.group(1) if match else ""
+    module.exit_json(
+        changed=False, hardware={key: value for key, value in found.items() if value not in ("", None)}
+    )
+
+
+if __name__ == "__main__":
+    main()

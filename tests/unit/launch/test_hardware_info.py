@@ -1,0 +1,121 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Module hardware_info of role campaign: what a machine says of itself, as fields."""
+
+from pathlib import Path
+
+import hardware_info
+import pytest
+
+TOPOLOGY = (Path(__file__).parents[2] / "data/hardware/h200x8-topo.txt").read_text()
+CPUINFO = """\
+processor\t: {thread}
+model name\t: Intel(R) Xeon(R)  Gold 6148 CPU @ 2.40GHz
+physical id\t: {socket}
+core id\t\t: {core}
+flags\t\t: fpu vme{flags}
+"""
+
+
+def cpuinfo(flags=""):
+    """Two sockets with two cores of two threads each."""
+    places = [(socket, core) for _ in range(2) for socket in range(2) for core in range(2)]
+    return "\n".join(
+        CPUINFO.format(thread=thread, socket=socket, core=core, flags=flags)
+        for thread, (socket, core) in enumerate(places)
+    )
+
+
+def test_sockets_cores_and_threads_are_counted_apart():
+    assert hardware_info.processor(cpuinfo(), "x86_64") == {
+        "processor": "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz",
+        "sockets": 2,
+        "cores": 4,
+        "threads": 8,
+    }
+
+
+def test_a_machine_that_lists_no_sockets_has_its_threads_only():
+    arm = "processor\t: 0\nBogoMIPS\t: 50.00\n\nprocessor\t: 1\nBogoMIPS\t: 50.00\n"
+    assert hardware_info.processor(arm, "aarch64") == {"processor": "aarch64", "threads": 2}
+
+
+@pytest.mark.parametrize(
+    ("release", "name"),
+    [
+        ('NAME="Ubuntu"\nVERSION="18.04.4 LTS"\nID=ubuntu\nVERSION_ID="18.04"\n', "Ubuntu 18.04"),
+        ("NAME=Fedora\nVERSION_ID=40\n", "Fedora 40"),
+        ('NAME="Arch Linux"\n', "Arch Linux"),
+        ("", ""),
+    ],
+)
+def test_the_system_has_its_name_and_version(release, name):
+    assert hardware_info.system(release) == name
+
+
+def test_each_pair_of_gpus_counts_once_by_its_link():
+    assert hardware_info.topology(TOPOLOGY)["gpu_links"] == {"NV18": 28}
+
+
+def test_the_matrix_is_kept_without_its_legend():
+    matrix = hardware_info.topology(TOPOLOGY)["gpu_topology"]
+    assert len(matrix.splitlines()) == 9
+    assert "Legend" not in matrix
+
+
+def test_a_machine_without_gpus_has_no_topology():
+    assert hardware_info.topology("") == {}
+
+
+def test_what_the_driver_does_not_say_of_a_gpu_is_absent():
+    assert hardware_info.gpus(
+        "Tesla V100-SXM2-16GB, 16160, 300.00, 3, 16\nNVIDIA A10, 23028, [N/A], 4, 8\n"
+    ) == [
+        {
+            "name": "Tesla V100-SXM2-16GB",
+            "memory_mib": 16160,
+            "power_limit_w": 300,
+            "pcie_generation": 3,
+            "pcie_width": 16,
+        },
+        {"name": "NVIDIA A10", "memory_mib": 23028, "pcie_generation": 4, "pcie_width": 8},
+    ]
+
+
+@pytest.fixture
+def devices(tmp_path):
+    """Return a function that makes /sys/class with a network device, and the directory."""
+
+    def make(place, **files):
+        for name, text in files.items():
+            (tmp_path / place / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / place / name).write_text(f"{text}\n")
+
+    return make, tmp_path
+
+
+def test_network_devices_have_their_kind_and_speed(devices):
+    make, root = devices
+    make("net/eth0", type=1, operstate="up", speed=25000, device="")
+    make("net/lo", type=772, operstate="unknown")
+    make("infiniband/mlx5_0/ports/1", state="4: ACTIVE", link_layer="InfiniBand", rate="100 Gb/sec (4X EDR)")
+    make("infiniband/mlx5_1/ports/1", state="4: ACTIVE", link_layer="Ethernet", rate="25 Gb/sec (1X EDR)")
+    make("infiniband/mlx5_2/ports/1", state="1: DOWN", link_layer="InfiniBand", rate="10 Gb/sec (4X SDR)")
+    assert hardware_info.networks(str(root)) == [
+        {"name": "mlx5_0", "kind": "InfiniBand", "speed_gbit": 100},
+        {"name": "mlx5_1", "kind": "RoCE", "speed_gbit": 25},
+        {"name": "eth0", "kind": "Ethernet", "speed_gbit": 25},
+    ]
+
+
+def test_a_bridge_is_no_hardware_beside_a_real_device(devices):
+    make, root = devices
+    make("net/docker0", type=1, operstate="up", speed=10000)
+    make("net/eth0", type=1, operstate="up", speed=-1, device="")
+    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
+
+
+def test_a_container_names_the_device_that_it_was_given(devices):
+    make, root = devices
+    make("net/eth0", type=1, operstate="up", speed=10000)
+    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet", "speed_gbit": 10}]
