@@ -115,7 +115,7 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
     [
         ({"dtype": "fp16"}, "dtype=fp16: allowed is fp32"),
         ({"accumulation": 2}, "accumulation=2: allowed are 1"),
-        ({"stack_name": "modern"}, "horovod_tf1_bert_commit=: allowed are the 40 digits of a commit"),
+        ({"stack_name": "modern"}, "stack_name=modern: it has no versions for horovod_tf1_bert"),
         ({"horovod_bert_length": 32}, "use horovod_tf1_bert_length"),
         (
             {"horovod_tf1_bert_length": 32},

@@ -17,7 +17,7 @@ from nets import free_net
 
 NODES = Nodes(free_net("10.11.6", "10.12.6", "10.13.6", "10.14.6"), count=2)
 # Those that compile nothing; that of openmpi is in test_openmpi_role.py.
-SCENARIOS = ("node", "stack_check", "python", "nccl", "cuda")
+SCENARIOS = ("node", "preflight", "stack_check", "python", "nccl", "cuda", "mirror")
 run, ssh, play = NODES.run, NODES.ssh, NODES.play
 # What a refusal must leave as it was. Lists, caches and logs are apt's notes, not the host's software.
 STATE = (
@@ -87,7 +87,7 @@ def stand_in(tmp_path_factory):
 
 @pytest.mark.parametrize("role", SCENARIOS)
 def test_the_role_passes_its_scenario(scenarios, role):
-    assert scenarios[role] is None
+    assert not scenarios[role], scenarios[role]
 
 
 # -- node ----------------------------------------------------------------------------------------------
