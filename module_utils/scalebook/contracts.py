@@ -293,7 +293,13 @@ class Flag(TypedDict):
 
 
 class Row(TypedDict, total=False):
-    """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own."""
+    """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own.
+
+    `median`, `mean`, `min` and `max` are rates of its runs, so `min` to `max` is their range; `interval` is
+    the 95 % interval of the median by order statistics.  `speedup_range` has the least and the largest
+    quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
+    logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
+    """
 
     case: str
     group: str
@@ -321,6 +327,7 @@ class Row(TypedDict, total=False):
     interval: list[float] | None
     steps: dict[str, float] | None
     speedup: float | None
+    speedup_range: list[float] | None
     speedup_interval: list[float] | None
     efficiency: float | None
     dlperf: dict[str, Any] | None

@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """This campaign's rows compared with those of an earlier one: faster, slower or the same.
 
-Three to five repeats cannot tell one per cent from noise, so a difference has to pass all of these:
-the 95 % bootstrap interval of the ratio of medians leaves out 1; the ratio is more than EFFECT off 1
-(or than the limit asked for, where that is less); and it is more than SIGMAS standard errors off 1.
-The standard error comes from the scatter of the row's repeats in both campaigns, of the others', and of
-USUAL as if it had been seen PRIOR times: the scatter of three repeats alone is off by half too often.
+A difference counts if it passes two tests.  It is significant: Welch's t test of the logarithms of the
+rates, at a level of ALARMS divided by the number of rows compared (Bonferroni), so that of 100 comparisons
+of a campaign with one of the same thing at most one has a false verdict, however many rows they have.  And
+it is large enough to matter: the ratio of the medians is more than EFFECT off 1, or than the limit asked
+for, where that is less.
 
-At that level and a noise of 1 %, with 3 repeats on either side, two campaigns of the same thing differ
-in fewer than 1 of 1000 rows and a slowdown of 5 % is found 97 times of 100 (tests/unit/test_baseline.py).
-A noise of 3 % gives a false alarm in 6 of 1000 rows of a campaign of four cases, but in 40 of 1000 where
-there is one case of 3 repeats alone: three values seldom show how much they scatter.
+What that finds is simulated in tests/bench/statistics, and docs/reliability.md has its figures.  Where one
+side has 3 runs and scatters several times as much as the other, false verdicts are more frequent.
 """
 
 from __future__ import annotations
@@ -19,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean, median
+from statistics import median
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import (
@@ -33,15 +31,12 @@ from ansible.module_utils.scalebook.report import stats
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
 EFFECT = 0.03
-SIGMAS = 3.3
-USUAL, PRIOR = 0.01, 8
-OTHERS = 12  # how much the scatter of the other rows counts, in degrees of freedom
+ALARMS = 0.01
+"""The share of comparisons of a campaign with one of the same thing that may have a false verdict."""
 
 IDENTITY = (*GROUP_FIELDS, "nodes", "gpus")
 # Reports of before there were windows of an epoch do not say so.
 REQUIRED = (*(field for field in IDENTITY if field != "epoch_samples"), "label", "runs")
-# Variance of the median of n normal values, over that of one (n from 1); pi / 2n from there on.
-_MEDIAN = (1.0, 0.5, 0.449, 0.298, 0.287, 0.215, 0.210)
 
 
 class BaselineError(ValueError):
@@ -75,8 +70,10 @@ def compare(
     """Return `{"rows", "only_here", "only_there", "regressions", "limit"}` of `rows` against `before`.
 
     Both are rows of results.json.  An entry of `rows` has `case`, `label`, `now` and `before` (medians),
-    `ratio`, `interval`, `margin` (the least difference that would count) and `verdict`: `faster`,
-    `slower`, `same`, or `n/a` with `why`.  `regression` says that it is slower by more than `limit`.
+    `ratio`, its `range` and `interval` (the least and largest quotient of two runs, and the 95 % interval
+    of Welch, None below stats.INTERVAL_RUNS runs), `margin` (the least difference that would count, as a
+    fraction) and `verdict`: `faster`, `slower`, `same`, or `n/a` with `why`.  `regression` says that it
+    is slower by more than `limit`.
     Raises BaselineError when they have no case in common.
     """
     there = {_key(row): row for row in before}
@@ -85,12 +82,8 @@ def compare(
     if not common:
         raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before)}")
     pairs = [(here[key], _rates(here[key]), _rates(there[key])) for key in common]
-    scatters = [_scatter(now, old) for _, now, old in pairs]
-    squares, freedom = (sum(each) for each in zip(*scatters, strict=True))
-    entries = [
-        _entry(row, now, old, _variance(scatter, squares, freedom), limit)
-        for (row, now, old), scatter in zip(pairs, scatters, strict=True)
-    ]
+    family = sum(min(len(now), len(old)) >= ENOUGH_RUNS for _, now, old in pairs)
+    entries = [_entry(row, now, old, family, limit) for row, now, old in pairs]
     return {
         "limit": limit,
         "rows": entries,
@@ -145,35 +138,17 @@ def _name(row: Mapping[str, Any]) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
 
-def _scatter(*sides: Sequence[float]) -> tuple[float, int]:
-    """Return the squares of the relative deviations from each side's mean, and their degrees of freedom."""
-    logs = [[math.log(rate) for rate in rates] for rates in sides if len(rates) > 1]
-    squares = sum((value - fmean(side)) ** 2 for side in logs for value in side)
-    return squares, sum(len(side) - 1 for side in logs)
-
-
-def _variance(scatter: tuple[float, int], squares: float, freedom: int) -> float:
-    """Return the relative variance of one repeat of a row, given all rows' `squares` and `freedom`."""
-    own, degrees = scatter
-    others = freedom - degrees
-    weight = min(OTHERS, others)
-    shared = weight * (squares - own) / others if others else 0.0
-    return (own + shared + PRIOR * USUAL**2) / (degrees + weight + PRIOR)
-
-
-def _of_median(count: int) -> float:
-    return _MEDIAN[count - 1] if count <= len(_MEDIAN) else math.pi / (2 * count)
-
-
 def _entry(
-    row: Mapping[str, Any], now: Sequence[float], old: Sequence[float], variance: float, limit: float
+    row: Mapping[str, Any], now: Sequence[float], old: Sequence[float], family: int, limit: float
 ) -> dict[str, Any]:
+    """Return the comparison of one row, one of `family` rows that can be compared."""
     entry: dict[str, Any] = {
         "case": row["case"],
         "label": row["label"],
         "now": median(now) if now else None,
         "before": median(old) if old else None,
         "ratio": None,
+        "range": None,
         "interval": None,
         "margin": None,
         "verdict": "n/a",
@@ -185,15 +160,15 @@ def _entry(
     if min(len(now), len(old)) < ENOUGH_RUNS:
         entry["why"] = f"{len(now)} valid repeats now and {len(old)} before, {ENOUGH_RUNS} are needed"
         return entry
-    draws = [
-        stats.bootstrap_medians(rates, f"{row['case']} {side}")
-        for side, rates in (("now", now), ("old", old))
-    ]
-    low, high = stats.ratio_interval(*draws)
-    noise = SIGMAS * math.sqrt(variance * (_of_median(len(now)) + _of_median(len(old))))
-    margin = max(min(EFFECT, limit), noise)
-    entry.update(interval=[low, high], margin=margin, verdict="same")
-    if abs(entry["ratio"] - 1) > margin and not low <= 1 <= high:
-        entry["verdict"] = "faster" if entry["ratio"] > 1 else "slower"
+    interval = stats.ratio_interval(now, old)
+    entry.update(range=list(stats.ratio_range(now, old)), interval=list(interval) if interval else None)
+    difference, error, freedom = stats.log_difference(now, old)
+    significant = stats.t_quantile(1 - ALARMS / family / 2, freedom) * error
+    effect = min(EFFECT, limit)
+    entry.update(margin=max(effect, math.expm1(significant)), verdict="same")
+    if difference > significant and entry["ratio"] > 1 + effect:
+        entry["verdict"] = "faster"
+    elif difference < -significant and entry["ratio"] < 1 - effect:
+        entry["verdict"] = "slower"
     entry["regression"] = entry["verdict"] == "slower" and 1 - entry["ratio"] > limit
     return entry

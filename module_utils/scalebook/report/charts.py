@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.report import dlperf_format, svg
-from ansible.module_utils.scalebook.report.page import between
+from ansible.module_utils.scalebook.report.page import between, rate_range
 from ansible.module_utils.scalebook.text import clean
 
 
@@ -22,18 +22,17 @@ def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
     for index, chunk in enumerate(chunks, 1):
         part = f" ({index} of {len(chunks)})" if len(chunks) > 1 else ""
         suffix = f"_{index}" if len(chunks) > 1 else ""
-        for name, title, field, bounds, y_label, ideal, unit in (
-            ("throughput", "Throughput", "median", "interval", f"{chunk[0]['unit']}/s, median", "own", ""),
-            ("speedup", "Speedup", "speedup", "speedup_interval", "over 1n1g", "common", " ×"),
+        for name, title, field, y_label, ideal, unit in (
+            ("throughput", "Throughput", "median", f"{chunk[0]['unit']}/s, median", "own", ""),
+            ("speedup", "Speedup", "speedup", "over 1n1g", "common", " ×"),
         ):
             series = [
-                {"label": clean(group["short"]), "points": _points(group, rows, field, bounds)}
-                for group in chunk
+                {"label": clean(group["short"]), "points": _points(group, rows, field)} for group in chunk
             ]
             drawing = svg.chart(
                 series,
                 title + part,
-                f"{title} against number of devices, one line per group, with 95 % intervals: "
+                f"{title} against number of devices, one line per group, with the range of the runs: "
                 + "; ".join(clean(group["title"]) for group in chunk)
                 + ". The numbers are in the tables.",
                 y_label,
@@ -56,7 +55,7 @@ def _strong_charts(document: Results, standalone: bool) -> list[dict[str, str]]:
         series = []
         for table in chunk:
             rows = {row["case"]: row for row in table["rows"]}
-            points = _points({"rows": list(rows)}, rows, "speedup", "speedup_interval")
+            points = _points({"rows": list(rows)}, rows, "speedup")
             series.append({"label": clean(table["title"]), "points": points})
         drawing = svg.chart(
             series,
@@ -77,14 +76,15 @@ def _strong_charts(document: Results, standalone: bool) -> list[dict[str, str]]:
 
 
 def _points(
-    group: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], field: str, bounds: str
+    group: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], field: str
 ) -> list[dict[str, Any]]:
     points = []
     for case in group["rows"]:
         row = rows[case]
         if row[field] is None:
             continue
-        low, high = row[bounds] or (None, None)
+        limits = rate_range(row) if field == "median" else row["speedup_range"]
+        low, high = limits or (None, None)
         points.append(
             {
                 "x": row["devices"],
@@ -92,7 +92,7 @@ def _points(
                 "low": low,
                 "high": high,
                 "hollow": row["status"] == "provisional",
-                "note": f"{row['label']}: {dlperf_format.number(row[field])}, 95 % {between(row[bounds])}, "
+                "note": f"{row['label']}: {dlperf_format.number(row[field])}, range {between(limits)}, "
                 f"{row['good']}/{row['planned']} runs",
             }
         )

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
@@ -30,21 +30,17 @@ def sheet(document: Results) -> list[dict[str, Any]]:
     fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
     for row in document["rows"]:
         values: Mapping[str, Any] = row
-        low, high = row["interval"] or (None, None)
         entry = compared.get(row["case"], {})
-        ratio_low, ratio_high = entry.get("interval") or (None, None)
         strong_row = fixed.get(row["case"], {})
-        speedup_low, speedup_high = row["speedup_interval"] or (None, None)
         steps = row["steps"] or {}
         entry_of_dlperf = row["dlperf"] or {}
         out.append(
             {
                 "campaign": document["campaign"],
                 **{column: values[field] for field, column in SHEET.items()},
-                "interval_low": low,
-                "interval_high": high,
-                "speedup_low": speedup_low,
-                "speedup_high": speedup_high,
+                **_limits("median_interval95", row["interval"]),
+                **_limits("speedup_range", row["speedup_range"]),
+                **_limits("speedup_interval95", row["speedup_interval"]),
                 "average_speed": entry_of_dlperf.get("average_speed"),
                 "median_speed": entry_of_dlperf.get("median_speed"),
                 **{f"step_{key}_seconds": steps.get(key) for key in ("p50", "p95", "p99")},
@@ -53,13 +49,19 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "strong_efficiency": strong_row.get("efficiency"),
                 "baseline_median": entry.get("before"),
                 "baseline_ratio": entry.get("ratio"),
-                "baseline_low": ratio_low,
-                "baseline_high": ratio_high,
+                **_limits("baseline_range", entry.get("range")),
+                **_limits("baseline_interval95", entry.get("interval")),
                 "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
                 "flags": "; ".join(flag["text"] for flag in row["flags"]),
             }
         )
     return out
+
+
+def _limits(name: str, pair: Sequence[float] | None) -> dict[str, float | None]:
+    """Return the columns of a range or an interval."""
+    low, high = pair or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def harmless(text: str) -> str:

@@ -9,8 +9,30 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Family, Results
-from ansible.module_utils.scalebook.report import dlperf_format, stats, weak_scaling
+from ansible.module_utils.scalebook.report import baseline, dlperf_format, stats, weak_scaling
 from ansible.module_utils.scalebook.text import clean, count_of
+
+INTERVAL_RULES = (
+    "range: the slowest and the fastest run. The range of three runs misses the true median in 25 % of "
+    "cases, that of five in 6 %.",
+    f"95 % interval: from {stats.INTERVAL_RUNS} runs on, by order statistics, right for any distribution of "
+    "independent runs.",
+    "speedup range: the least and the largest quotient of a run of the case and one of 1n1g. speedup 95 % "
+    f"interval: from {stats.INTERVAL_RUNS} runs of both on, Welch's t interval of the logarithms of rates.",
+)
+FLAG_RULE = (
+    f"An outlier, from {stats.OUTLIER_RUNS} runs on, is flagged and kept: Grubbs' test at "
+    f"{100 * stats.OUTLIER_LEVEL:g} %, and more than {100 * stats.OUTLIER_SHARE:g} % from the median."
+)
+DRIFT_RULE = (
+    f"It is flagged from {100 * stats.STEADY_SHARE:g} % and {stats.STEADY_ERRORS:g} standard errors "
+    "on; these allow for steps that resemble the step before."
+)
+BASELINE_RULE = (
+    "A difference counts if it is significant (Welch's t test of the logarithms of the rates, "
+    f"{100 * baseline.ALARMS:g} % for the whole comparison) and the medians differ by more than "
+    f"{100 * baseline.EFFECT:g} % or the limit, whichever is less."
+)
 
 
 def percent(value: float | None, digits: int = 1) -> str:
@@ -19,9 +41,25 @@ def percent(value: float | None, digits: int = 1) -> str:
     return "n/a" if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f} %"
 
 
-def between(pair: Sequence[float] | None, missing: str = "n/a") -> str:
-    """Return an interval as text."""
-    return missing if pair is None else f"{pair[0]:.2f} – {pair[1]:.2f}"
+def between(pair: Sequence[float] | None, missing: str = "n/a", digits: int = 2) -> str:
+    """Return a range or an interval as text."""
+    return missing if pair is None else f"{pair[0]:.{digits}f} – {pair[1]:.{digits}f}"
+
+
+def rate_range(row: Mapping[str, Any]) -> list[float] | None:
+    """Return the least and the largest rate of a row, None for one run."""
+    return [row["min"], row["max"]] if row["good"] > 1 else None
+
+
+def _limits(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the printed ranges and 95 % intervals of a row of weak or of strong scaling."""
+    missing = "–" if row["label"] == BASELINE else "n/a"
+    return {
+        "range": between(rate_range(row)),
+        "interval": between(row["interval"]),
+        "speedup_range": between(row["speedup_range"], missing),
+        "speedup_interval": between(row["speedup_interval"], missing),
+    }
 
 
 def _milliseconds(seconds: float) -> str:
@@ -43,8 +81,7 @@ def _line(row: Mapping[str, Any]) -> dict[str, Any]:
         "runs": f"{row['good']}/{row['planned']}",
         "spread": percent(row["spread"]),
         "cv": "n/a" if row["cv"] is None else f"{row['cv']:.2f} %",
-        "interval": between(row["interval"]),
-        "speedup_interval": "–" if row["label"] == BASELINE else between(row["speedup_interval"]),
+        **_limits(row),
         "status": row["status"],
         "flags": [
             {"code": flag["code"], "short": _short(flag, row), "text": clean(flag["text"])}
@@ -123,7 +160,10 @@ def page(document: Results) -> dict[str, Any]:
         ],
         "notes": [clean(note) for note in document["notes"]],
         "environment": _plan_rows(document) + provenance_rows(document["provenance"] or {}),
-        "resamples": stats.RESAMPLES,
+        "intervals": any(row["interval"] for row in document["rows"]),
+        "interval_rules": INTERVAL_RULES,
+        "flag_rule": FLAG_RULE,
+        "drift_rule": DRIFT_RULE,
         "enough": ENOUGH_RUNS,
     }
 
@@ -217,8 +257,7 @@ def _strong(table: Mapping[str, Any]) -> dict[str, Any]:
                 "speedup": _speedup(row["speedup"]),
                 "efficiency": percent(row["efficiency"]),
                 "runs": f"{row['good']}/{row['planned']}",
-                "interval": between(row["interval"]),
-                "speedup_interval": "–" if row["label"] == BASELINE else between(row["speedup_interval"]),
+                **_limits(row),
                 "flags": [
                     {"code": flag["code"], "short": _short(flag, row), "text": clean(flag["text"])}
                     for flag in row["flags"]
@@ -240,6 +279,8 @@ def _baseline(document: Results) -> dict[str, Any] | None:
         "name": clean(made["name"]),
         "limit": percent(made["limit"]),
         "regressions": made["regressions"],
+        "rule": BASELINE_RULE,
+        "intervals": any(entry["interval"] for entry in made["rows"]),
         "rows": [
             {
                 "label": clean(entry["label"]),
@@ -247,9 +288,8 @@ def _baseline(document: Results) -> dict[str, Any] | None:
                 "now": dlperf_format.number(entry["now"]),
                 "before": dlperf_format.number(entry["before"]),
                 "ratio": "n/a" if entry["ratio"] is None else f"{entry['ratio']:.3f}",
-                "interval": "n/a"
-                if entry["interval"] is None
-                else f"{entry['interval'][0]:.3f} – {entry['interval'][1]:.3f}",
+                "range": between(entry["range"], digits=3),
+                "interval": between(entry["interval"], digits=3),
                 "margin": "n/a" if entry["margin"] is None else f"± {percent(entry['margin'])}",
                 "verdict": entry["verdict"],
                 "regression": entry["regression"],

@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS
-from ansible.module_utils.scalebook.report import stats, weak_scaling
+from ansible.module_utils.scalebook.report import weak_scaling
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
-KEPT = ("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned")
+KEPT = (
+    *("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned"),
+    *("median", "min", "max", "interval"),
+)
 
 
 def tabulate(
@@ -26,8 +29,9 @@ def tabulate(
     """Return the tables of strong scaling in `rows` of weak_scaling.tabulate, by increasing global batch.
 
     A table needs results for two numbers of devices.  Its `rows` have `speedup` (median over that of
-    1n1g with the same global batch, None without one), `speedup_interval` and `efficiency` (speedup /
-    devices).  Where 1n1g was run in several ways the one with the least accumulation is the baseline.
+    1n1g with the same global batch, None without one), its `speedup_range` and `speedup_interval` as in
+    weak_scaling, and `efficiency` (speedup / devices).  Where 1n1g was run in several ways the one with
+    the least accumulation is the baseline.
     """
     members: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -68,8 +72,7 @@ def title(table: Mapping[str, Any]) -> str:
 
 def _row(row: Mapping[str, Any], base: Mapping[str, Any] | None) -> dict[str, Any]:
     made: dict[str, Any] = {key: row[key] for key in KEPT}
-    made.update(median=row["median"], interval=row["interval"], flags=[])
-    made.update(speedup=None, speedup_interval=None, efficiency=None)
+    made.update(flags=[], speedup=None, speedup_range=None, speedup_interval=None, efficiency=None)
     if row["status"] == "provisional":
         made["flags"].append(
             weak_scaling.flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed")
@@ -81,14 +84,9 @@ def _row(row: Mapping[str, Any], base: Mapping[str, Any] | None) -> dict[str, An
         return made
     made["speedup"] = row["median"] / base["median"]
     made["efficiency"] = made["speedup"] / row["devices"]
-    if row is base:
-        made["speedup_interval"] = [1.0, 1.0]
-    elif min(row["good"], base["good"]) > 1:
-        draws = [
-            stats.bootstrap_medians([run["rate"] for run in each["runs"]], each["case"])
-            for each in (row, base)
-        ]
-        made["speedup_interval"] = list(stats.ratio_interval(*draws))
+    if row is not base:
+        rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))
+        made["speedup_range"], made["speedup_interval"] = weak_scaling.quotients(rates, base_rates)
     if made["speedup"] > row["devices"] * weak_scaling.SUPERLINEAR:
         made["flags"].append(
             weak_scaling.flag(

@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.text import aligned
 SHOWN = 10  # lines of one section; the page has them all
 WIDEST = 300  # characters of one of them
 
-_HEADS = {"label": "case", "interval": "95 % interval", "margin": "smallest significant change"}
+_HEADS = {"label": "case", "margin": "smallest significant change"}
 
 
 def table(document: Results) -> str:
@@ -84,7 +84,7 @@ def _comparison(made: Mapping[str, Any] | None) -> list[str]:
     """Return the comparison with an earlier campaign."""
     if not made:
         return []
-    columns = ["label", "now", "before", "ratio", "interval", "margin", "verdict"]
+    columns = ["label", "now", "before", "ratio", "range", "margin", "verdict"]
     if any(row["group"] for row in made["rows"]):
         columns.insert(0, "group")
     rows = [[row[column] for column in columns] for row in made["rows"]]

@@ -211,6 +211,7 @@ def _row(case: Mapping[str, Any], runs: Sequence[Run], expected: set[int]) -> Ro
         "interval": None,
         "steps": None,
         "speedup": None,
+        "speedup_range": None,
         "speedup_interval": None,
         "efficiency": None,
         "dlperf": None,
@@ -236,34 +237,42 @@ def _divide(table: Sequence[Row]) -> None:
     base = next((row for row in table if row["label"] == BASELINE and row["good"]), None)
     base_rates = rates_of(base["runs"]) if base else []
     base_median = base["median"] if base else None
-    # The draws of a case serve its own interval and, with those of the baseline, that of its speedup.
-    # One repeat has no interval: resampling it would claim a certainty of zero width.
-    draws = {
-        row["case"]: stats.bootstrap_medians(rates_of(row["runs"]), row["case"])
-        for row in table
-        if row["good"] > 1
-    }
     for row in table:
         if row["median"] is None:
             continue
-        row["dlperf"] = dlperf_format.figures(rates_of(row["runs"]), row["bsz"], base_rates)
-        if row["case"] in draws:
-            row["interval"] = list(stats.interval(draws[row["case"]]))
+        rates = rates_of(row["runs"])
+        row["dlperf"] = dlperf_format.figures(rates, row["bsz"], base_rates)
+        row["interval"] = as_list(stats.median_interval(rates))
         if base is None or base_median is None:
             row["flags"].append(flag("no-baseline", "speedup n/a: no valid run of 1n1g in this table"))
             continue
         speedup = row["median"] / base_median
         row["speedup"], row["efficiency"] = speedup, speedup / row["devices"]
-        if row is base:
-            row["speedup_interval"] = [1.0, 1.0]
-        elif row["case"] in draws and base["case"] in draws:
-            row["speedup_interval"] = list(stats.ratio_interval(draws[row["case"]], draws[base["case"]]))
+        if row is not base:
+            row["speedup_range"], row["speedup_interval"] = quotients(rates, base_rates)
         if speedup > row["devices"] * SUPERLINEAR:
             row["flags"].append(flag("superlinear", _superlinear(row, base)))
         elif base["status"] == "provisional" and row is not base:
             row["flags"].append(
                 flag("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
             )
+
+
+def quotients(
+    above: Sequence[float], below: Sequence[float]
+) -> tuple[list[float] | None, list[float] | None]:
+    """Return the range and the 95 % interval of `above` over `below`, two sets of rates.
+
+    One run has no range, fewer than stats.INTERVAL_RUNS on either side no interval: both are None then.
+    """
+    if min(len(above), len(below)) < 2:
+        return None, None
+    return list(stats.ratio_range(above, below)), as_list(stats.ratio_interval(above, below))
+
+
+def as_list(pair: tuple[float, float] | None) -> list[float] | None:
+    """Return a pair of limits as JSON has it."""
+    return None if pair is None else list(pair)
 
 
 def _superlinear(row: Row, base: Row) -> str:

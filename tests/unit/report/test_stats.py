@@ -1,5 +1,6 @@
 """Statistics: what a figure is made of, and when there is none."""
 
+import math
 import statistics
 
 import pytest
@@ -49,47 +50,79 @@ def test_repeats_that_agree_but_for_the_fourth_digit_hold_no_outlier():
 
 
 def test_an_outlier_among_identical_repeats_is_found():
-    assert stats.outliers([100.0, 100.0, 100.0, 90.0]) == [3]
+    assert stats.outliers([100.0, 100.0, 100.0, 100.0, 90.0]) == [4]
 
 
-def test_two_repeats_never_accuse_each_other():
-    assert stats.outliers([100.0, 50.0]) == []
+def test_what_is_less_than_1_percent_off_is_no_outlier():
+    assert stats.outliers([100.0, 100.0, 100.0, 100.0, 99.1]) == []
 
 
-def test_the_interval_is_the_same_every_time():
-    first = stats.interval(stats.bootstrap_medians(ONE_GPU, "case"))
-    assert first == stats.interval(stats.bootstrap_medians(ONE_GPU, "case"))
+@pytest.mark.parametrize("values", [[100.0, 50.0], [100.0, 100.0, 50.0], [100.0, 100.1, 100.0, 50.0]])
+def test_fewer_than_five_repeats_never_accuse_each_other(values):
+    assert stats.outliers(values) == []
 
 
-def test_the_seed_decides_the_draw():
-    assert stats.bootstrap_medians(ONE_GPU, "a") != stats.bootstrap_medians(ONE_GPU, "b")
+@pytest.mark.parametrize(
+    ("probability", "freedom", "printed"),
+    [
+        # NIST e-Handbook, 1.3.6.7.2, and Abramowitz and Stegun, table 26.10.
+        (0.975, 1, 12.706),
+        (0.975, 2, 4.303),
+        (0.975, 3, 3.182),
+        (0.95, 4, 2.132),
+        (0.995, 5, 4.032),
+        (0.999, 8, 4.501),
+        (0.9995, 7, 5.408),
+        (0.975, 10, 2.228),
+        (0.975, 30, 2.042),
+        (0.995, 100, 2.626),
+        (0.5, 4, 0.0),
+    ],
+)
+def test_quantiles_of_t_are_those_of_the_tables(probability, freedom, printed):
+    assert stats.t_quantile(probability, freedom) == pytest.approx(printed, abs=0.0005)
+
+
+@pytest.mark.parametrize(("probability", "freedom"), [(1.0, 3), (0.4, 3), (0.975, 0)])
+def test_a_quantile_that_does_not_exist_is_refused(probability, freedom):
+    with pytest.raises(stats.StatsError):
+        stats.t_quantile(probability, freedom)
+
+
+@pytest.mark.parametrize(
+    ("runs", "limits"), [(5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15))]
+)
+def test_the_interval_of_the_median_is_that_of_the_tables_of_order_statistics(runs, limits):
+    assert stats.median_interval(list(range(1, runs + 1))) == limits
 
 
 @given(numbers)
 def test_the_interval_holds_the_median_and_stays_within_the_repeats(values):
-    low, high = stats.interval(stats.bootstrap_medians(values, "x", resamples=200))
-    assert min(values) <= low <= high <= max(values)
+    values = values * 6
+    low, high = stats.median_interval(values)
+    assert min(values) <= low <= statistics.median(values) <= high <= max(values)
 
 
-def test_the_interval_of_known_repeats():
-    low, high = stats.interval(stats.bootstrap_medians(ONE_GPU, "x"))
-    assert (low, high) == (111.67, 114.95)
+def test_the_range_of_a_quotient_is_that_of_all_its_pairs():
+    assert stats.ratio_range([8.0, 9.0], [2.0, 3.0]) == (8 / 3, 4.5)
 
 
-def test_the_interval_covers_the_true_median_about_95_times_in_100():
-    import random
-
-    source = random.Random(1)
-    hits = 0
-    for trial in range(200):
-        sample = [source.gauss(100, 1) for _ in range(15)]
-        low, high = stats.interval(stats.bootstrap_medians(sample, str(trial), resamples=400))
-        hits += low <= 100 <= high
-    assert 180 <= hits <= 199
+def test_fewer_than_six_runs_on_either_side_make_no_interval_of_a_quotient():
+    six, five = [8.0, 8.1, 7.9, 8.0, 8.2, 7.8], [2.0, 2.1, 1.9, 2.0, 2.0]
+    assert stats.ratio_interval(six, five) is None
+    assert stats.ratio_interval(five, six) is None
 
 
-def test_the_quotient_of_two_sets_of_medians():
-    assert stats.ratio_interval([8.0, 8.0], [2.0, 2.0]) == (4.0, 4.0)
+def test_welchs_interval_of_a_quotient_worked_by_hand():
+    # Logarithms 1..6 and 0..5: means 3.5 and 2.5, variances 3.5, error sqrt(7/6), 10 degrees of freedom.
+    above, below = ([math.exp(i + shift) for i in range(6)] for shift in (1, 0))
+    low, high = stats.ratio_interval(above, below)
+    margin = 2.228139 * math.sqrt(7 / 6)
+    assert (math.log(low), math.log(high)) == pytest.approx((1 - margin, 1 + margin), abs=1e-5)
+
+
+def test_equal_rates_have_a_quotient_without_an_error():
+    assert stats.ratio_interval([8.0] * 6, [2.0] * 6) == pytest.approx((4.0, 4.0))
 
 
 def test_percentiles_are_linear_between_neighbours():
@@ -111,5 +144,29 @@ def test_the_first_quarter_is_held_against_the_last(first, last, verdict):
     assert stats.steadiness([first] * 25 + [1.0] * 50 + [last] * 25) == verdict
 
 
+def test_a_difference_of_5_percent_in_steps_that_scatter_by_10_says_nothing():
+    steps = [1.1, 0.9] * 10 + [1.0] * 0 + [1.1, 0.9] * 30 + [1.1555, 0.9455] * 10
+    noisy = [step * (1.3 if index % 7 == 0 else 1.0) for index, step in enumerate(steps)]
+    assert stats.drift(noisy) > 0.03
+    assert stats.steadiness(noisy) is None
+
+
+def test_a_warm_up_at_the_beginning_of_the_window_is_found():
+    steps = [1 + 0.3 * math.exp(-step / 6) + 0.002 * (step % 3) for step in range(100)]
+    assert stats.steadiness(steps) == "warm-up not over"
+
+
+def test_a_gpu_that_slows_down_in_the_middle_of_the_window_is_found():
+    steps = [(1 if step < 50 else 1.05) + 0.002 * (step % 3) for step in range(100)]
+    assert stats.steadiness(steps) == "slowing down"
+
+
+def test_steps_that_resemble_the_step_before_have_a_larger_error():
+    alternating = [1.0, 1.1] * 50
+    in_blocks = ([1.0] * 5 + [1.1] * 5) * 10
+    assert stats.drift_error(in_blocks) > 2 * stats.drift_error(alternating)
+
+
 def test_a_handful_of_steps_says_nothing_about_steadiness():
     assert stats.drift([1.0, 9.0, 9.0]) is None
+    assert stats.steadiness([1.0] * 9 + [9.0] * 10) is None

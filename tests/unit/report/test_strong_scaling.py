@@ -32,11 +32,19 @@ def test_rows_of_one_global_batch_are_held_against_its_1n1g():
     ]
 
 
-def test_the_speedup_has_an_interval_around_it():
+def test_a_speedup_of_three_repeats_has_a_range_around_it_and_no_interval():
     (table,) = tables(*FIXED)
-    for row in table["rows"]:
+    assert [row["speedup_interval"] for row in table["rows"]] == [None] * 3
+    for row in table["rows"][1:]:
+        low, high = row["speedup_range"]
+        assert low < row["speedup"] < high
+
+
+def test_a_speedup_of_six_repeats_has_an_interval_within_its_range():
+    (table,) = tables(*((of, rates * 2) for of, rates in FIXED))
+    for row in table["rows"][1:]:
         low, high = row["speedup_interval"]
-        assert low <= row["speedup"] <= high
+        assert row["speedup_range"][0] < low < row["speedup"] < high < row["speedup_range"][1]
 
 
 def test_weak_scaling_alone_makes_no_table():

@@ -64,11 +64,24 @@ def test_efficiency_is_speedup_over_devices(published):
     assert published["rows"][-1]["efficiency"] == pytest.approx(2244.38 / 112.99 / 32)
 
 
-def test_the_speedup_has_an_interval_around_it(published):
-    for row in published["rows"]:
-        low, high = row["speedup_interval"]
-        assert low <= row["speedup"] <= high
-    assert published["rows"][0]["speedup_interval"] == [1.0, 1.0]
+def test_five_repeats_show_their_range_and_no_interval(published):
+    row = published["rows"][1]
+    assert (row["min"], row["max"], row["interval"], row["speedup_interval"]) == (202.48, 204.96, None, None)
+    assert row["speedup_range"] == [202.48 / 114.95, 204.96 / 111.67]
+
+
+def test_six_repeats_show_an_interval():
+    rows = table((case(), [100.0, 101, 99, 100, 102, 98]), (case(1, 2), [200.0, 201, 199, 200, 198, 202]))[
+        "rows"
+    ]
+    assert rows[1]["interval"] == [198, 202]
+    low, high = rows[1]["speedup_interval"]
+    assert 1.9 < low < rows[1]["speedup"] < high < 2.1
+
+
+def test_1n1g_has_no_range_of_its_speedup_over_itself(published):
+    row = published["rows"][0]
+    assert (row["speedup"], row["speedup_range"], row["speedup_interval"]) == (1.0, None, None)
 
 
 def test_without_1n1g_the_speedup_is_not_available_never_1():
@@ -148,9 +161,9 @@ def test_a_planned_run_without_a_record_is_missing_not_forgotten():
     assert [(u["repeat"], u["status"]) for u in result["uncounted"]] == [(3, "missing")]
 
 
-def test_one_repeat_has_no_interval():
-    row = only(table((case(), [128.0])))
-    assert row["interval"] is None
+def test_one_repeat_has_no_range_of_its_speedup():
+    rows = table((case(), [100.0]), (case(1, 2), [190.0, 191.0]))["rows"]
+    assert (rows[1]["speedup"], rows[1]["speedup_range"]) == (1.905, None)
 
 
 @pytest.mark.parametrize(("speedup", "marked"), [(8.0, False), (8.15, False), (8.17, True), (8.89, True)])
