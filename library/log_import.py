@@ -35,7 +35,9 @@ options:
     type: dict
     default: {}
   checksums:
-    description: Compute the sha256 of logs of more than 4 MiB too, which reads them completely.
+    description:
+      - Compute the sha256 of logs of more than 4 MiB too, which reads them completely.
+      - Logs of the same size always get one, since the report counts logs with the same content once.
     type: bool
     default: false
 attributes:

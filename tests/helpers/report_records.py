@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Result records and campaign directories made to order, for the tests of the report."""
 
+import hashlib
 import json
 from itertools import accumulate
 
@@ -56,7 +57,7 @@ def record(of, repeat=1, rate=100.0, **other):
                 "node": "NODE1",
                 "task_index": 0,
                 "log": "NODE1.log",
-                "sha256": "0" * 64,
+                "sha256": hashlib.sha256(f"{of['name']}/{repeat}/{rate}".encode()).hexdigest(),
                 "bytes": 1,
                 "steps": list(range(1, last + 1)),
                 "times": list(accumulate([step] * (last - 1), initial=0.0)),

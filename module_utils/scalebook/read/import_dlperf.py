@@ -27,7 +27,8 @@ from ansible.module_utils.scalebook.read.step_log import plain_lines
 from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
 
 CHECKSUM_LIMIT = 4 << 20
-"""Imported logs up to this size always get a sha256; larger ones on demand, since it reads them whole."""
+"""Imported logs up to this size always get a sha256, larger ones if another log has the same size, or on
+demand: it reads them whole."""
 
 MOST_FILES = 20_000
 """Files of one tree: a campaign has some hundreds, and a million would fill the memory."""
@@ -76,7 +77,9 @@ def import_tree(
         hint = f"; {unread[0]['path']} {unread[0]['reason']}" if unread else ""
         raise TreeError(f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log{hint}")
     earlier = _earlier_import(target)
-    results = list(_each(partial(_import_log, compiled, target, checksums, write), found))
+    sizes = Counter(item.size for item in found)
+    twins = frozenset(size for size, count in sizes.items() if count > 1)
+    results = list(_each(partial(_import_log, compiled, target, checksums, twins, write), found))
     changed = any(result["changed"] for result in results)
     changed |= _remove_stale(target, earlier, found, write)
     if changed and write:
@@ -224,10 +227,12 @@ def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_res
     return None, status
 
 
-def _import_log(compiled: Workload, out: Path, checksums: bool, write: bool, item: Found) -> dict[str, Any]:
-    """Write the record of one log and return what the caller reports of it."""
+def _import_log(
+    compiled: Workload, out: Path, checksums: bool, twins: frozenset[int], write: bool, item: Found
+) -> dict[str, Any]:
+    """Write the record of one log and return what the caller reports of it; `twins` are sizes of several."""
     try:
-        checksum = checksums or item.size <= CHECKSUM_LIMIT
+        checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
         record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum)
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
         record = {

@@ -134,9 +134,11 @@ def _optional(source: Source, file: str) -> dict[str, Any]:
 def _read_records(source: Source, campaign: Campaign) -> None:
     """Add every record to `campaign`, and the cases that only records have.
 
-    Each record is reduced as it is read: thousands of them with every step would not fit.
+    Each record is reduced as it is read: thousands of them with every step would not fit.  Of runs whose
+    logs have the same content only the first counts: a copied directory is not a measurement.
     """
     first: dict[tuple[str, int], str] = {}
+    logs: dict[str, str] = {}
     for file in sorted(source.records(), key=_order):
         try:
             record = upgrade_record(decode(source.read(file)))
@@ -145,8 +147,13 @@ def _read_records(source: Source, campaign: Campaign) -> None:
             if first.setdefault((case["name"], record["repeat"]), file) != file:
                 raise ValueError(f"repeats {first[case['name'], record['repeat']]}")
             campaign.cases.setdefault(case["name"], case)
-            campaign.runs.append(runs.digest(record))
             campaign.hardware[:] = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
+            run = runs.digest(record)
+            log = runs.log_of(record) if run["rate"] is not None else None
+            place = str(record.get("source") or file.rpartition("/")[0])
+            if log and logs.setdefault(log, place) != place:
+                run = runs.repeated(run, logs[log])
+            campaign.runs.append(run)
             campaign.statuses[file.rpartition("/")[0]] = record["status"]
         except (OSError, ValueError) as exc:
             campaign.unreadable.append(f"{file}: {exc}")

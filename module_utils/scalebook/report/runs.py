@@ -16,6 +16,18 @@ from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIE
 from ansible.module_utils.scalebook.report import stats
 from ansible.module_utils.scalebook.throughput import measure
 
+UNMEASURED: Run = {
+    "rate": None,
+    "seconds": None,
+    "time_source": None,
+    "second": None,
+    "differs": None,
+    "drift": None,
+    "steady": None,
+    "steps": [],
+}
+"""What a run that does not count has measured."""
+
 
 class RecordError(ValueError):
     """A record that lacks what the report needs."""
@@ -63,20 +75,13 @@ def digest(record: Mapping[str, Any]) -> Run:
         "status": record["status"],
         "reason": record.get("reason"),
         "notes": [str(note) for note in record.get("notes") or []],
-        "rate": None,
-        "seconds": None,
-        "time_source": None,
-        "second": None,
-        "differs": None,
-        "drift": None,
-        "steady": None,
+        **UNMEASURED,
         "source": record.get("source"),
         "last_lines": [str(line) for line in record.get("last_lines") or []],
         "started": (record.get("job") or {}).get("started"),
         "self_reported": {
             str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
         },
-        "steps": [],
         "hosts": _hosts(record),
     }
     if run["status"] != "ok":
@@ -96,6 +101,19 @@ def digest(record: Mapping[str, Any]) -> Run:
     except (ValueError, KeyError, TypeError) as exc:
         return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
     return cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
+
+
+def log_of(record: Mapping[str, Any]) -> str | None:
+    """Return the sha256 of the log of the first node of a checked `record`, None if it is not known."""
+    first: Mapping[str, Any] = next((node for node in record["nodes"] if node.get("task_index") == 0), {})
+    digest_of_log = first.get("sha256")
+    return digest_of_log if isinstance(digest_of_log, str) else None
+
+
+def repeated(run: Run, place: str) -> Run:
+    """Return a run that counts as one that does not, since its log is, byte for byte, that of `place`."""
+    reason = f"its log has the same content as that of {place}: the same log counts as one run"
+    return {**run, **UNMEASURED, "status": "refused", "reason": reason}
 
 
 def _hosts(record: Mapping[str, Any]) -> dict[str, str]:
