@@ -234,10 +234,56 @@ class Hardware(TypedDict, total=False):
     gpu_topology: str
     driver: str
     cuda: str
+class Quantity(TypedDict, total=False):
+    """What one quantity of a node or device was over the window.
+
+    Of a counter `total` is the difference between its two ends and the other numbers are rates, of a
+    gauge they are values.  `mean` is weighted by time; the others are of its `samples`, weighted too.
+    `seconds` is the time between the readings at the ends.
+    """
+
+    unit: str
+    mean: float
+    min: float
+    max: float
+    p50: float
+    p95: float
+    total: float
+    seconds: float
+    samples: int
+
+
+class NodeTelemetry(TypedDict, total=False):
+    """How busy a node was over exactly the window, from the readings in `file`.
+
+    The names of `quantities` are group:instance:quantity, for example `gpu:0:sm_active`; seconds per
+    second (`s/s`) are processors, or disks, that were busy.  `cores` are the same means of each processor.
+    `absent` maps a source or quantity that is not there to the reason; `reason` says why nothing is, or
+    how the sampler ended.  `covered` is the part of the window between the first and the last reading,
+    `placed_by` what its ends are known from.  `about` are facts such as the size of the memory, `sampler`
+    what measuring itself took.
+    """
+
+    node: str
+    file: str | None
+    sha256: str | None
+    reason: str | None
+    placed_by: str
+    interval: float
+    seconds: float
+    covered: float
+    quantities: dict[str, Quantity]
+    cores: list[float | None]
+    absent: dict[str, str]
+    about: dict[str, Any]
+    sampler: dict[str, float]
 
 
 class Record(TypedDict, total=False):
-    """result.json: one run as it was seen, with a status and the reason for it.  No statistics."""
+    """result.json: one run as it was seen, with a status and the reason for it.  No statistics.
+
+    `telemetry` is there if the run counts and was made with it.
+    """
 
     schema: int
     case: Case
@@ -252,6 +298,7 @@ class Record(TypedDict, total=False):
     last_lines: list[str]
     self_reported: dict[str, str]
     hardware: list[Hardware]
+    telemetry: list[NodeTelemetry]
     source: str
 
 

@@ -58,8 +58,8 @@ def window_samples(case: Mapping[str, Any]) -> int:
     return int(case["devices"] * case["bsz"] * case.get("accumulation", 1) * case["window"])
 
 
-def window_seconds(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> float | None:
-    """Return the seconds of the window by the stamps `key` of a node of a record, None without them."""
+def window_ends(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the stamps `key` of the window's first and last step on a node, None without them."""
     stamps: Sequence[float] | None = node.get(key)
     if not stamps or len(stamps) != len(node["steps"]):
         return None
@@ -69,8 +69,14 @@ def window_seconds(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -
         end = steps.index(case["warmup"] + case["window"], begin)
     except ValueError:
         return None
+    return stamps[begin], stamps[end]
+
+
+def window_seconds(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> float | None:
+    """Return the seconds of the window by the stamps `key` of a node of a record, None without them."""
+    ends = window_ends(node, key, case)
     # Stamps have whole microseconds: what a subtraction of floats adds behind them is noise.
-    return round(stamps[end] - stamps[begin], 6)
+    return None if ends is None else round(ends[1] - ends[0], 6)
 
 
 def printed_rate(node: Mapping[str, Any], case: Mapping[str, Any], scope: str) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any
 from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
-from ansible.module_utils.scalebook.read import closing_line, sanity
+from ansible.module_utils.scalebook.read import closing_line, sanity, telemetry
 from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
@@ -54,9 +54,23 @@ def run_record(
     record["job"] = {key: job.get(key) for key in ("rc", "seconds", "started", "ended")} if job else None
     record = _judged(record, verdict, read)
     record["notes"] += notes
+    if record["status"] == "ok":
+        parts = zip(read, record["nodes"], strict=True)
+        windows = [(node.name, part["exit"], _window(node, part, case)) for node, part in parts]
+        measured = telemetry.of_run(run_dir, windows)
+        record.update({"telemetry": measured} if measured else {})
     if workload.get("figures") and read[0].log:
         record["self_reported"] = closing_line.read(read[0].path, workload["figures"]["literal"])
     return record
+
+
+def _window(node: Node, part: Mapping[str, Any], case: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return when the window's first and last step were logged, on the node's own monotonic clock."""
+    ends = throughput.window_ends(part, "received", case)
+    if ends is None or node.log is None or not node.log.received:
+        return None
+    first = node.log.received[0] / SECOND
+    return first + ends[0], first + ends[1]
 
 
 def skip_record(

@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.files import NotRegularError, open_regular, 
 
 ARCHIVE = "runs.tar.xz"
 PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
-COVERED = ("*.log", "exit.json", "result.json")
+COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one JSON file; a record of 120 steps on 125 nodes has about 1 MB."""

@@ -1,0 +1,288 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A node's readings of telemetry -> what they say of exactly the window.
+
+Of a counter the difference between the readings at the two ends of the window counts, so nothing between
+them is lost. A gauge is averaged over time. A sample, which is the interval between two readings, belongs to
+the window only if all of it does. What is not there has a reason and no number.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity
+from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+
+SCHEMA = 1
+LATE, LATE_SHARE = 0.01, 0.01
+"""Seconds, or part of the window, by which a reading may follow the step that asked for it."""
+
+DIGITS = 6
+"""Decimals of what is recorded: readings have whole microseconds, and floats add noise behind them."""
+
+MOST = 1 << 28
+"""Bytes of a file, unpacked, that are read at most: far beyond a day of readings."""
+
+
+class TelemetryError(ValueError):
+    """A file of readings that cannot be used; the message says why."""
+
+
+@dataclass
+class Readings:
+    """The content of a file: when each reading was taken, its mark, and its values by column."""
+
+    interval: float
+    offset: float
+    kinds: dict[str, tuple[str, str]]
+    about: dict[str, Any]
+    absent: dict[str, str]
+    at: list[float] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    values: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+def parse(text: str) -> Readings:
+    """Return the readings in the text of a file; an unfinished last line is dropped.
+
+    Raises TelemetryError for what a sampler has not written.
+    """
+    lines = text.split("\n")[:-1]
+    try:
+        head = json.loads(lines[0].removeprefix("# "))
+        if head["schema"] != SCHEMA:
+            raise TelemetryError(f"has schema {head['schema']!r}, this version reads {SCHEMA}")
+        readings = Readings(
+            interval=float(head["interval"]),
+            offset=float(head["wall"]) - float(head["monotonic"]),
+            kinds={name: (kind, unit) for name, kind, unit in head["columns"]},
+            about=dict(head["about"]),
+            absent={},
+        )
+        names = lines[1].split(",")
+    except (LookupError, TypeError, ValueError) as exc:
+        raise exc if isinstance(exc, TelemetryError) else TelemetryError("has no head of readings") from None
+    if names != ["at", "mark", *readings.kinds]:
+        raise TelemetryError("has other columns than its head says")
+    readings.values = {name: [] for name in readings.kinds}
+    for line in lines[2:]:
+        if line.startswith("# "):
+            _take_tail(readings, line)
+        else:
+            _take_line(readings, line.split(","))
+    return readings
+
+
+def _take_tail(readings: Readings, line: str) -> None:
+    try:
+        tail = json.loads(line.removeprefix("# "))
+        readings.absent.update(tail["absent"])
+        readings.about.update(tail["about"])
+    except (LookupError, TypeError, ValueError):
+        raise TelemetryError("has a closing line that is not one") from None
+
+
+def _take_line(readings: Readings, cells: Sequence[str]) -> None:
+    if len(cells) != len(readings.kinds) + 2:
+        raise TelemetryError(f"has a reading of {len(cells)} cells, {len(readings.kinds) + 2} are expected")
+    try:
+        at = float(cells[0])
+        values = [float(cell) if cell else None for cell in cells[2:]]
+    except ValueError:
+        raise TelemetryError("has a cell that is not a number") from None
+    if not all(value is None or math.isfinite(value) for value in (at, *values)):
+        raise TelemetryError("has a cell that is not finite")
+    if readings.at and at < readings.at[-1]:
+        raise TelemetryError("has readings that are not in the order of time")
+    readings.at.append(at)
+    readings.marks.append(cells[1])
+    for column, value in zip(readings.values.values(), values, strict=True):
+        column.append(value)
+
+
+def ends(readings: Readings, begin: float, end: float) -> tuple[int, int] | None:
+    """Return the first and last reading of the window from `begin` to `end`, None with fewer than two.
+
+    The readings that the window's steps asked for are its ends if they came in time, else the first and the
+    last that lie in it.
+    """
+    late = max(LATE, LATE_SHARE * (end - begin))
+    inside = [index for index, at in enumerate(readings.at) if begin <= at <= end]
+    asked = [
+        index
+        for index, (at, mark) in enumerate(zip(readings.at, readings.marks, strict=True))
+        if mark == "last" and 0 <= at - end <= late
+    ]
+    chosen = [*inside, *asked[:1]]
+    return (chosen[0], max(chosen)) if len(chosen) > 1 else None
+
+
+def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity | str:
+    """Return what a column says between two readings, or why it says nothing."""
+    kind, unit = readings.kinds[name]
+    column = readings.values[name]
+    there = [index for index in range(first, last + 1) if column[index] is not None]
+    if kind == "counter":
+        samples = list(zip(there, there[1:], strict=False))
+    else:  # a sample begins with the reading before it, whether that has a value or not
+        samples = [(index - 1, index) for index in there if index > first]
+    if not samples:
+        return "no sample in the window"
+    spans = [readings.at[after] - readings.at[before] for before, after in samples]
+    if min(spans) <= 0:
+        return "two readings at the same time"
+    seconds = math.fsum(spans)
+    counted: Quantity
+    if kind == "counter":
+        steps = [_value(column, after) - _value(column, before) for before, after in samples]
+        if min(steps) < 0:
+            return "the counter went backwards"
+        values = [step / span for step, span in zip(steps, spans, strict=True)]
+        total = _value(column, there[-1]) - _value(column, there[0])
+        counted = {"unit": f"{unit}/s", "total": round(total, DIGITS), "mean": round(total / seconds, DIGITS)}
+    else:
+        values = [_value(column, after) for _, after in samples]
+        weighed = math.fsum(value * span for value, span in zip(values, spans, strict=True))
+        counted = {"unit": unit, "mean": round(weighed / seconds, DIGITS)}
+    return {
+        **counted,
+        "min": round(min(values), DIGITS),
+        "max": round(max(values), DIGITS),
+        "p50": round(weighted_quantile(values, spans, 0.50), DIGITS),
+        "p95": round(weighted_quantile(values, spans, 0.95), DIGITS),
+        "seconds": round(seconds, DIGITS),
+        "samples": len(values),
+    }
+
+
+def _value(column: Sequence[float | None], index: int) -> float:
+    value = column[index]
+    assert value is not None  # only readings with a value are asked for
+    return value
+
+
+def weighted_quantile(values: Sequence[float], weights: Sequence[float], share: float) -> float:
+    """Return the smallest value that, with those below it, has at least `share` of the weight."""
+    ordered = sorted(zip(values, weights, strict=True))
+    wanted = share * math.fsum(weights)
+    reached = 0.0
+    for value, weight in ordered:
+        reached += weight
+        # The sum of floats may fall short of the whole by its last digit.
+        if reached >= wanted * (1 - 1e-12):
+            return value
+    return ordered[-1][0]
+
+
+def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
+    """Return what the readings say of the window from `begin` to `end`, on the node's monotonic clock."""
+    made: NodeTelemetry = {
+        "interval": readings.interval,
+        "about": readings.about,
+        "quantities": {},
+        "cores": [],
+        "absent": dict(readings.absent),
+    }
+    found = ends(readings, begin, end) if begin < end else None
+    if found is None:
+        return {**made, "reason": f"the window of {end - begin:.3f} s has fewer than two readings"}
+    first, last = found
+    made["seconds"] = round(readings.at[last] - readings.at[first], DIGITS)
+    made["covered"] = round(min(1.0, made["seconds"] / (end - begin)), DIGITS)
+    for name in readings.kinds:
+        value = quantity(readings, name, first, last)
+        if name.startswith("core:"):
+            made["cores"].append(None if isinstance(value, str) else value["mean"])
+        elif not isinstance(value, str):
+            made["quantities"][name] = value
+        else:
+            # Some column of a source without an answer, or all of them: the sampler knows why.
+            group, _, rest = name.partition(":")
+            known = {group, f"{group}:{rest.partition(':')[0]}"} & made["absent"].keys()
+            if not known:
+                made["absent"][name] = value
+    return made
+
+
+# The file of a node
+
+
+def read_file(path: str | os.PathLike[str]) -> Readings:
+    """Return the readings in a file, compressed or not.
+
+    Raises OSError when it cannot be read and TelemetryError when it is not a file of readings.
+    """
+    try:
+        with open_regular(path) as file:
+            data = file.read(MOST)
+        if Path(path).suffix == ".xz":
+            data = lzma.LZMADecompressor().decompress(data, MOST)
+        return parse(data.decode("ascii"))
+    except (lzma.LZMAError, UnicodeDecodeError):
+        raise TelemetryError("is not a file of readings") from None
+    except NotRegularError as exc:
+        raise TelemetryError(str(exc)) from None
+
+
+def of_run(
+    run_dir: str | os.PathLike[str],
+    nodes: Sequence[tuple[str, Mapping[str, Any] | None, tuple[float, float] | None]],
+) -> list[NodeTelemetry]:
+    """Return the telemetry of each node of a run; [] where nothing was to be measured.
+
+    `nodes` are (name, closing record, window) in task_index order; the window is (begin, end) by the node's
+    monotonic clock, None for a node whose log has no steps. Such a node takes the window of the first node,
+    placed by the time of day.
+    """
+    if not any((closing or {}).get("telemetry") for _, closing, _ in nodes):
+        return []
+    made = []
+    first: tuple[float, float] | None = None
+    for name, closing, window in nodes:
+        said = (closing or {}).get("telemetry")
+        said = said if isinstance(said, Mapping) else {}
+        part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": said.get("reason")}
+        part["sampler"] = {
+            key: said[key] for key in ("cpu_seconds", "memory_bytes", "readings") if key in said
+        }
+        made.append(part)
+        paths = (Path(run_dir) / file for file in names_of(name))
+        path = next((path for path in paths if path.exists()), None)
+        if path is None:
+            part["reason"] = part["reason"] or f"{names_of(name)[0]} is missing"
+            continue
+        part["file"] = path.name
+        try:
+            part["sha256"] = sha256_of(path)
+            readings = read_file(path)
+        except (OSError, ValueError) as exc:
+            why = exc.strerror if isinstance(exc, OSError) else str(exc)
+            part["reason"] = f"{path.name} {why}"
+            continue
+        if window is not None:
+            part["placed_by"] = "steps of this node"
+            first = first or (window[0] + readings.offset, window[1] + readings.offset)
+        elif first is not None:
+            part["placed_by"] = "steps of the first node, by the time of day"
+            window = (first[0] - readings.offset, first[1] - readings.offset)
+        else:
+            part["reason"] = part["reason"] or "no node with readings has logged the window's steps"
+            continue
+        found = summary(readings, *window)
+        reason = part["reason"] or found.get("reason")
+        part.update(found)
+        part["reason"] = reason
+    return made
+
+
+def names_of(node: str) -> list[str]:
+    """Return the names that the file of a node's readings may have: compressed, or not."""
+    return [f"{node}.telemetry.csv.xz", f"{node}.telemetry.csv"]
