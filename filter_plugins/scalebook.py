@@ -99,14 +99,23 @@ def launch_command(
 
 
 def job_dirs(
-    mine: Iterable[NodeJob], workload: Mapping[str, Any], case: Case, limits: Mapping[str, int], script: str
+    mine: Iterable[NodeJob],
+    workload: Mapping[str, Any],
+    case: Case,
+    limits: Mapping[str, int],
+    script: str,
+    telemetry: Mapping[str, Any],
 ) -> dict[str, dict[str, str]]:
-    """Return {directory: {file: content}} of the jobs `mine`; `script` is the text of run.sh."""
+    """Return {directory: {file: content}} of the jobs `mine`; `script` is the text of run.sh.
+
+    `telemetry` are the arguments of jobs.telemetry.
+    """
     try:
         return {
             job["dir"]: {
                 "job.env": jobs.env_file(job["env"]),
                 "watch.json": json.dumps(jobs.watch(workload, case, job["task_index"], **limits)),
+                "telemetry.json": json.dumps(jobs.telemetry(**telemetry)),
                 "run.sh": script,
             }
             for job in mine

@@ -37,7 +37,9 @@ options:
     type: str
     default: ""
   local_logs:
-    description: Where the logs of the nodes lie that are this machine; they are copied to O(run_dir).
+    description:
+      - Where the logs of the nodes lie that are this machine. They and the telemetry beside them are copied
+        to O(run_dir).
     type: dict
     default: {}
   unfetched:
@@ -114,6 +116,7 @@ record:
   type: dict
 """
 
+import contextlib
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -124,6 +127,7 @@ from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import set_aside
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
+from ansible.module_utils.scalebook.read.telemetry import names_of
 from ansible.module_utils.scalebook.read.verdict import lost_contact
 
 STEP_LISTS = ("steps", "times", "received", "rates")
@@ -147,11 +151,17 @@ def argument_spec() -> dict[str, Any]:
 
 
 def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
-    """Copy the files `logs` (node -> path) to `run_dir`; the record names the node whose log is missing."""
+    """Copy the files `logs` (node -> path) to `run_dir`, and the telemetry beside them.
+
+    The record names the node whose log, or telemetry, is missing.
+    """
     for node, path in logs.items():
         if Path(path).exists():
             run_dir.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, run_dir / f"{node}.log")
+        for name in names_of(node):
+            with contextlib.suppress(OSError):  # mostly it is not there
+                shutil.copyfile(Path(path).with_name(name), run_dir / name)
 
 
 def read_run(params: Mapping[str, Any], write: bool) -> dict[str, Any]:

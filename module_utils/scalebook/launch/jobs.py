@@ -85,6 +85,16 @@ def watch(
     }
 
 
+def telemetry(interval: Any, python: str, directories: Sequence[str]) -> dict[str, Any]:
+    """Return what a node's sampler is given; see parameter telemetry_interval.
+
+    `python` is the interpreter that has NVIDIA's bindings, where it is there; the disks that hold the
+    `directories` are read.
+    """
+    # Numbers that went through a template are text on ansible-core 2.16.
+    return {"interval": float(interval), "python": python, "directories": list(directories)}
+
+
 def env_file(env: Mapping[str, str]) -> str:
     """Return `env` as the text of job.env, one KEY=VALUE per line; a value never spans lines."""
     for name, value in env.items():

@@ -23,9 +23,9 @@ TAKES_ALL = ("provision", "preflight", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, bool, choice, name, topology, percent or text; of `choice`, `choices` are the values, or
-    empty where they follow from the workloads or stacks.  `lists` are the playbooks in which it takes
-    several values.  `default` is the value where none is given; None where it follows from something
+    `kind` is count, bool, choice, name, topology, percent, seconds or text; of `choice`, `choices` are the
+    values, or empty where they follow from the workloads or stacks.  `lists` are the playbooks in which it
+    takes several values.  `default` is the value where none is given; None where it follows from something
     else, which `otherwise` describes.
     """
 
@@ -193,6 +193,15 @@ TABLE = (
         default=False,
     ),
     Parameter("preflight", "bool", _BENCH, "check the nodes before the first run", default=True),
+    Parameter(
+        "telemetry_interval",
+        "seconds",
+        _BENCH,
+        "seconds between two readings of how busy the nodes are; 0 takes none",
+        default=1.0,
+        largest=60,
+        example="1",
+    ),
     Parameter("baseline", "text", ("bench", "report"), "campaign or results.json to compare with"),
     Parameter(
         "max_regression", "percent", ("bench", "report"), "slowdown that fails the comparison", default="3%"
@@ -269,6 +278,7 @@ SPLIT = {"bing_bert": "deepspeed_bert", "horovod_tf1_bert": "horovod_bert"}
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TOPOLOGY = re.compile(r"([1-9][0-9]{0,5})n([1-9][0-9]{0,3})g")
+_SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
 _PERCENT = re.compile(r"[0-9]{1,3}(\.[0-9]{1,6})? ?%?")
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
@@ -412,6 +422,7 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "name": lambda value: safe_name(row.name, value),
         "topology": lambda value: as_topology(row.name, value),
         "percent": lambda value: as_percent(row.name, value),
+        "seconds": lambda value: as_seconds(row.name, value, row.largest),
         "text": lambda value: as_text(row.name, value),
     }
     reader = readers[row.kind]
@@ -523,6 +534,15 @@ def as_percent(name: str, value: Any) -> str:
     return word
 
 
+def as_seconds(name: str, value: Any, largest: int) -> float:
+    """Return seconds from 0.1 to `largest`, or 0, which switches something off."""
+    word = str(value).strip()
+    seconds = float(word) if _SECONDS.fullmatch(word) else -1.0
+    if isinstance(value, bool) or (seconds != 0 and not 0.1 <= seconds <= largest):
+        raise ParameterError(f"{name}={word[:40]}: allowed are 0 and seconds from 0.1 to {largest}")
+    return seconds
+
+
 def as_text(name: str, value: Any) -> str:
     """Return `value` if it is one line of text: a path or a name."""
     word = str(value).strip()
@@ -596,6 +616,7 @@ def _values(row: Parameter, playbook: str) -> str:
         "name": "name",
         "topology": "such as 4n8g",
         "percent": "percent",
+        "seconds": "seconds",
         "text": "path or name" if row.name == "baseline" else "path",
     }
     return kinds[row.kind] + (", or a list" if playbook in row.lists else "")

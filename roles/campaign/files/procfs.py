@@ -71,12 +71,9 @@ def work(pid: int) -> Tuple[float, float]:
     A rank that waits for its peers in a collective does neither, so the slow rank of a
     synchronised job stands out by more of them, though all ranks' steps take equally long.
     """
-    ticks = os.sysconf("SC_CLK_TCK")
-    computed = queued = 0.0
-    for member in family(pid):
-        fields = _read("/proc/%d/stat" % member).rpartition(")")[2].split()
-        if len(fields) > 14:
-            computed += sum(map(int, fields[11:15])) / ticks  # user, system, and of children that ended
+    members = family(pid)
+    queued = 0.0
+    for member in members:
         try:
             threads = os.listdir("/proc/%d/task" % member)
         except OSError:
@@ -84,4 +81,14 @@ def work(pid: int) -> Tuple[float, float]:
         for thread in threads:
             waited = _read("/proc/%d/task/%s/schedstat" % (member, thread)).split()
             queued += int(waited[1]) / 1e9 if len(waited) > 1 else 0.0
-    return computed, queued
+    return computed(members), queued
+
+
+def computed(pids: Iterable[int]) -> float:
+    """Return the seconds that the processes `pids`, and those of their children that ended, computed."""
+    ticks = 0
+    for pid in pids:
+        fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
+        if len(fields) > 14:
+            ticks += sum(map(int, fields[11:15]))  # user, system, and of children that ended
+    return ticks / float(os.sysconf("SC_CLK_TCK"))

@@ -10,7 +10,8 @@ its own mpirun rank. It checks that rank and job agree, starts DIR/run.sh in a p
 its own with the environment of DIR/job.env, and stamps every line of its output with the time it
 was received (monotonic and wall clock, a reading that needs no framework). It ends the workload when
 no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is full and
-when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed.
+when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed. Where
+DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -30,6 +31,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import orphans
 import procfs
+import telemetry
 
 KILL_AFTER = 0.5
 """Seconds between asking the workload to end and making it; mpirun gives run_node itself one."""
@@ -136,11 +138,14 @@ class Watch:
     `literal` and `pattern` tell a step line (group `step`), `warmup` and `last` the steps between which
     the workload `pid` is measured. `rendezvous` are the seconds in which the first step must come,
     `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 switches
-    a limit off.
+    a limit off. `mark` is called with the words `first` and `last` when those two steps are heard.
     """
 
-    def __init__(self, limits: Dict[str, Any], pid: int) -> None:
+    def __init__(
+        self, limits: Dict[str, Any], pid: int, mark: Callable[[str], Any] = lambda word: None
+    ) -> None:
         self.pid = pid
+        self.mark = mark
         self.began = time.monotonic()
         self.said = 0
         self.stepped = False
@@ -160,6 +165,7 @@ class Watch:
                 found = self.pattern.search(line)
                 if found and int(found.group("step")) >= self.marks[0]:
                     self.marks.pop(0)
+                    self.mark("last" if self.readings else "first")
                     self.readings.append((time.monotonic(), procfs.work(self.pid)))
 
     def overdue(self, heard: float) -> Optional[Tuple[str, str]]:
@@ -269,8 +275,15 @@ def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, fail
         output.close()
 
 
-def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, front: int) -> Dict[str, Any]:
-    """Run DIR/run.sh and return how it ended, for the exit record."""
+def run(
+    directory: str,
+    env: Dict[str, str],
+    limits: Dict[str, Any],
+    log: Log,
+    front: int,
+    settings: Dict[str, Any],
+) -> Dict[str, Any]:
+    """Run DIR/run.sh and return how it ended, for the exit record; `settings` are those of the telemetry."""
     ended_by: List[int] = []
 
     def on_signal(number: int, _frame: Any) -> None:
@@ -288,6 +301,8 @@ def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, f
         orphans.end(lambda: orphans.with_group(pid, *mine), patience)
 
     guard = Guard(end_group)
+    # After the guard, which would otherwise hold its pipe open.
+    sampler = telemetry.Telemetry(settings, directory, env["NODE"], env)
     process = subprocess.Popen(
         ["/bin/sh", os.path.join(directory, "run.sh")],
         stdin=subprocess.DEVNULL,
@@ -298,7 +313,7 @@ def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, f
         start_new_session=True,
     )
     guard.watch(process.pid)
-    watch = Watch(limits, process.pid)
+    watch = Watch(limits, process.pid, sampler.mark)
     reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
     status, reason = "exited", None
@@ -317,6 +332,9 @@ def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, f
         reader.join(0.1)
         if not reader.is_alive():
             time.sleep(0.02)
+    if status == "exited" and watch.marks:
+        reader.join(0.3)  # the window's last step may not be read yet
+    sampler.end()  # first: it bears the job's environment, and its last words are wanted
     stopped = procfs.stopped(orphans.with_group(process.pid, *mine)) if status != "exited" else []
     end_group(process.pid, KILL_AFTER)  # also what the workload left behind after it ended
     guard.dismiss()
@@ -336,6 +354,7 @@ def run(directory: str, env: Dict[str, str], limits: Dict[str, Any], log: Log, f
         "stopped": len(stopped),
         "oom_kills": None if kills is None else (procfs.oom_kills() or kills) - kills,
         "busy": watch.busy(),
+        **({"telemetry": sampler.record()} if sampler.wanted else {}),
     }
 
 
@@ -386,7 +405,8 @@ def main() -> None:
     try:
         if local == 0:
             check_port(int(env["PORT"]))
-        ended = run(directory, env, limits, log, front)
+        settings = telemetry.read_settings(directory) if local == 0 else {}
+        ended = run(directory, env, limits, log, front, settings)
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
         sys.stderr.write("scalebook: refused: %s\n" % error)

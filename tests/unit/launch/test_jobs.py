@@ -1,7 +1,7 @@
 """Node jobs: what each node is given, and the command that starts them together."""
 
 import pytest
-from ansible.module_utils.scalebook.launch.jobs import env_file, job_command, make_jobs, watch
+from ansible.module_utils.scalebook.launch.jobs import env_file, job_command, make_jobs, telemetry, watch
 from cases import cluster, machine
 from cases import gpu_case as case
 
@@ -95,3 +95,11 @@ def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
     log = {**LOG, "nodes": "first"}
     assert watch({"log": log}, case(2, 1), 1, stall=60, rendezvous=30) == {}
     assert watch({"log": log}, case(2, 1), 0, stall=60, rendezvous=30)["stall"] == 60
+
+
+def test_the_interval_of_the_sampler_is_a_number_also_when_a_template_made_it_a_text():
+    assert telemetry("0.5", "/venv/bin/python", ["/data"]) == {
+        "interval": 0.5,
+        "python": "/venv/bin/python",
+        "directories": ["/data"],
+    }

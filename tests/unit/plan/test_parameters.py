@@ -53,6 +53,13 @@ def test_one_value_is_a_list_of_one():
 
 
 @pytest.mark.parametrize(
+    ("value", "seconds"), [("0", 0), (0, 0), ("0.5", 0.5), (2, 2), (60.0, 60), (None, 1)]
+)
+def test_an_interval_is_seconds_and_0_switches_it_off(value, seconds):
+    assert given(telemetry_interval=value)["telemetry_interval"] == seconds
+
+
+@pytest.mark.parametrize(
     ("text", "truth"), [("true", True), ("False", False), (True, True), ("on", True), ("0", False)]
 )
 def test_a_boolean_reads_as_ansible_reads_it(text, truth):
@@ -94,6 +101,14 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("campaign", "../../up"),
         ("compare", "everything"),
         ("max_regression", "much"),
+        ("telemetry_interval", "-1"),
+        ("telemetry_interval", "0.05"),
+        ("telemetry_interval", "61"),
+        ("telemetry_interval", "1s"),
+        ("telemetry_interval", "1,2"),
+        ("telemetry_interval", "nan"),
+        ("telemetry_interval", "٣"),
+        ("telemetry_interval", True),
     ],
 )
 def test_a_bad_value_is_refused_with_its_name_and_the_allowed_ones(name, value):

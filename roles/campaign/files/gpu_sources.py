@@ -1,0 +1,331 @@
+#!/usr/bin/env python3
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What NVIDIA's driver tells of GPUs: through NVML where nvidia-ml-py is installed, else through nvidia-smi.
+
+`utilization` says that some kernel ran, `sm_active` on how many multiprocessors one did. The activities
+have the names of DCGM; they come from GPM, which is there from Hopper on. `pipe_tensor_active` is the HMMA
+pipe, the only counter of FP16, BF16 and TF32.
+
+Runs on the nodes' own Python, 3.6 or later; pynvml where it can be imported.
+"""
+
+import shutil
+import subprocess
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from host_sources import Absent, Column, Source, Value
+
+QUANTITIES = (
+    # name, kind, unit
+    ("utilization", "gauge", "%"),
+    ("memory", "gauge", "B"),
+    ("power", "gauge", "W"),
+    ("energy", "counter", "J"),
+    ("sm_clock", "gauge", "MHz"),
+    ("memory_clock", "gauge", "MHz"),
+    ("temperature", "gauge", "C"),
+    # Whether the clocks were held down for this reason: the mean is the share of the time.
+    ("throttle_power_cap", "gauge", ""),
+    ("throttle_thermal", "gauge", ""),
+    ("throttle_hardware", "gauge", ""),
+    ("pcie_sent", "counter", "B"),
+    ("pcie_received", "counter", "B"),
+    ("nvlink_sent", "counter", "B"),
+    ("nvlink_received", "counter", "B"),
+    ("sm_active", "gauge", "%"),
+    ("sm_occupancy", "gauge", "%"),
+    ("pipe_tensor_active", "gauge", "%"),
+    ("dram_active", "gauge", "%"),
+)
+
+GPM = (
+    # name, number of NVML's metric
+    ("sm_active", 2),
+    ("sm_occupancy", 3),
+    ("pipe_tensor_active", 7),
+    ("dram_active", 10),
+)
+
+# Bits of nvmlDeviceGetCurrentClocksEventReasons.
+POWER_CAP, THERMAL, HARDWARE = 0x04, 0x20 | 0x40, 0x08 | 0x80
+
+ALL_LINKS = 0xFFFFFFFF
+"""The scope of an NVLink field that adds up the links."""
+
+KIB = 1024.0
+
+
+def columns(gpus: Sequence[int]) -> List[Column]:
+    """Return the columns of these GPUs: known before the driver has answered, which can take long."""
+    return [("gpu:%d:%s" % (gpu, name), kind, unit) for gpu in gpus for name, kind, unit in QUANTITIES]
+
+
+class Gpus(Source):
+    """GPUs; `absent` says why a quantity has no value."""
+
+    def __init__(self, gpus: Sequence[int]) -> None:
+        super().__init__()
+        self.gpus = list(gpus)
+        self.columns = columns(gpus)
+        self.absent: Dict[str, str] = {}
+
+    def values(self, gpu: int) -> Dict[str, float]:
+        """Return what one GPU tells, by quantity."""
+        raise NotImplementedError
+
+    def read(self) -> List[Value]:
+        """Return the values in the order of the columns."""
+        read = {gpu: self.values(gpu) for gpu in self.gpus}
+        return [read[gpu].get(name) for gpu in self.gpus for name, _, _ in QUANTITIES]
+
+
+class Nvml(Gpus):
+    """GPUs through NVML. Each quantity that a GPU does not know is left out, with NVML's own reason."""
+
+    def __init__(self, nvml: Any, gpus: Sequence[int]) -> None:
+        super().__init__(gpus)
+        self.nvml = nvml
+        try:
+            nvml.nvmlInit()
+            self.handles = {gpu: nvml.nvmlDeviceGetHandleByIndex(gpu) for gpu in gpus}
+        except nvml.NVMLError as error:
+            raise Absent("NVML: %s" % error) from error
+        self.refused: Dict[int, List[str]] = {gpu: [] for gpu in gpus}
+        self.before: Dict[int, Any] = {}
+        self.about = {"gpus": {str(gpu): self._facts(gpu) for gpu in gpus}}
+
+    def _facts(self, gpu: int) -> Dict[str, Any]:
+        facts: Dict[str, Any] = {}
+        nvml, handle = self.nvml, self.handles[gpu]
+        for name, ask in (
+            ("name", lambda: _words(nvml.nvmlDeviceGetName(handle))),
+            ("memory_bytes", lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
+            ("power_limit", lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000.0),
+        ):
+            try:
+                facts[name] = ask()
+            except nvml.NVMLError:
+                continue  # a fact that it does not tell
+        return facts
+
+    def values(self, gpu: int) -> Dict[str, float]:
+        """Ask for one quantity after the other; what a GPU refuses it is not asked again."""
+        nvml, handle = self.nvml, self.handles[gpu]
+        found: Dict[str, float] = {}
+        for name, ask in (
+            ("utilization", lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu}),
+            ("memory", lambda: {"memory": nvml.nvmlDeviceGetMemoryInfo(handle).used}),
+            ("power", lambda: {"power": nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0}),
+            ("energy", lambda: {"energy": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0}),
+            ("sm_clock", lambda: {"sm_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)}),
+            (
+                "memory_clock",
+                lambda: {"memory_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)},
+            ),
+            (
+                "temperature",
+                lambda: {"temperature": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)},
+            ),
+            ("throttle", lambda: self._throttle(handle)),
+            ("pcie", lambda: self._fields(handle, "pcie")),
+            ("nvlink", lambda: self._fields(handle, "nvlink")),
+            ("gpm", lambda: self._gpm(gpu, handle)),
+        ):
+            if name in self.refused[gpu]:
+                continue
+            try:
+                found.update(ask())
+            except (nvml.NVMLError, AttributeError) as error:  # an older driver, or older bindings
+                self.refused[gpu].append(name)
+                self.absent["gpu:%d:%s" % (gpu, name)] = "NVML: %s" % error
+        return found
+
+    def _throttle(self, handle: Any) -> Dict[str, float]:
+        try:
+            ask = self.nvml.nvmlDeviceGetCurrentClocksEventReasons
+        except AttributeError:  # its name before 2023
+            ask = self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons
+        reasons = int(ask(handle))
+        return {
+            "throttle_power_cap": float(bool(reasons & POWER_CAP)),
+            "throttle_thermal": float(bool(reasons & THERMAL)),
+            "throttle_hardware": float(bool(reasons & HARDWARE)),
+        }
+
+    def _fields(self, handle: Any, group: str) -> Dict[str, float]:
+        """Return the counters of a bus: PCIe counts bytes, NVLink KiB."""
+        nvml = self.nvml
+        if group == "pcie":
+            fields = [nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES]
+            unit = 1.0
+        else:
+            numbers = (nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX)
+            fields = [(number, ALL_LINKS) for number in numbers]
+            unit = KIB
+        found = {}
+        values = nvml.nvmlDeviceGetFieldValues(handle, fields)
+        for name, value in zip(("sent", "received"), values):  # noqa: B905 - strict is of Python 3.10
+            if value.nvmlReturn:
+                raise nvml.NVMLError(value.nvmlReturn)
+            found["%s_%s" % (group, name)] = _number(value) * unit
+        return found
+
+    def _gpm(self, gpu: int, handle: Any) -> Dict[str, float]:
+        """Return the activities between the reading before and this one; none at the first."""
+        nvml = self.nvml
+        if gpu not in self.before and not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
+        now = nvml.nvmlGpmSampleAlloc()
+        nvml.nvmlGpmSampleGet(handle, now)
+        before, self.before[gpu] = self.before.get(gpu), now
+        if before is None:
+            return {}
+        asked = nvml.c_nvmlGpmMetricsGet_t()
+        asked.version = nvml.NVML_GPM_METRICS_GET_VERSION
+        asked.numMetrics = len(GPM)
+        asked.sample1, asked.sample2 = before, now
+        for index, (_, metric) in enumerate(GPM):
+            asked.metrics[index].metricId = metric
+        try:
+            nvml.nvmlGpmMetricsGet(asked)
+        finally:
+            nvml.nvmlGpmSampleFree(before)
+        answers = zip(GPM, asked.metrics)  # noqa: B905 - strict is of Python 3.10
+        return {name: float(answer.value) for (name, _), answer in answers if not answer.nvmlReturn}
+
+
+def _words(name: Any) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
+
+
+def _number(field: Any) -> float:
+    """Return the value of an NVML field, a union whose member depends on its type."""
+    members = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")
+    return float(getattr(field.value, members[field.valueType]))
+
+
+class Smi(Gpus):
+    """GPUs through one nvidia-smi that prints all the time: slower and coarser than NVML."""
+
+    QUERY = (
+        ("utilization", "utilization.gpu", 1.0),
+        ("memory", "memory.used", KIB * KIB),
+        ("power", "power.draw", 1.0),
+        ("sm_clock", "clocks.sm", 1.0),
+        ("memory_clock", "clocks.mem", 1.0),
+        ("temperature", "temperature.gpu", 1.0),
+    )
+
+    def __init__(self, gpus: Sequence[int], interval: float, program: str = "nvidia-smi") -> None:
+        super().__init__(gpus)
+        words = ", ".join(name for name, _, _ in self.QUERY)
+        self.absent = {"gpu": "nvidia-ml-py is not installed, and nvidia-smi gives only " + words}
+        self.stale = 3 * interval
+        self.latest: Dict[int, Dict[str, float]] = {}
+        self.heard: Dict[int, float] = {}
+        asked = ",".join(["index"] + [word for _, word, _ in self.QUERY])
+        argv = [program, "--query-gpu=" + asked, "--format=csv,noheader,nounits"]
+        argv += ["--id=" + ",".join(map(str, gpus)), "--loop-ms=%d" % (1000 * interval)]
+        try:
+            self.process = subprocess.Popen(
+                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        except OSError as error:
+            raise Absent("%s: %s" % (program, error.strerror)) from error
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None  # it is a pipe
+        for line in self.process.stdout:
+            words = [word.strip() for word in line.decode("ascii", "replace").split(",")]
+            if len(words) != len(self.QUERY) + 1 or not words[0].isdigit():
+                continue
+            values = {}
+            for word, (name, _, unit) in zip(words[1:], self.QUERY):  # noqa: B905 - see above
+                try:
+                    values[name] = float(word) * unit
+                except ValueError:  # [N/A]
+                    continue
+            self.latest[int(words[0])] = values
+            self.heard[int(words[0])] = time.monotonic()
+
+    def values(self, gpu: int) -> Dict[str, float]:
+        """Return what was printed last, unless that is long ago."""
+        fresh = time.monotonic() - self.heard.get(gpu, 0.0) <= self.stale
+        return self.latest.get(gpu, {}) if fresh else {}
+
+
+def open_gpus(gpus: Sequence[int], interval: float) -> Gpus:
+    """Return the source for these GPUs, or raise Absent."""
+    try:
+        import pynvml
+    except ImportError:
+        if shutil.which("nvidia-smi"):
+            return Smi(gpus, interval)
+        raise Absent("neither nvidia-ml-py nor nvidia-smi is installed") from None
+    return Nvml(pynvml, gpus)
+
+
+class Patient(Source):
+    """Asks a source in a thread of its own: a driver that hangs must not keep the others from being read.
+
+    `make` returns the source; that too can hang. A reading that is not there after `patience` seconds has no
+    values, and `late` counts it.
+    """
+
+    def __init__(self, names: List[Column], make: Callable[[], Gpus], patience: float = 0.2) -> None:
+        super().__init__()
+        self.columns = names
+        self.patience = patience
+        self.late = 0
+        self.source: Optional[Gpus] = None
+        self.reason = ""
+        self.asked, self.answered = threading.Event(), threading.Event()
+        self.waiting = False
+        self.values: List[Value] = []
+        threading.Thread(target=self._serve, args=(make,), daemon=True).start()
+
+    def _serve(self, make: Callable[[], Gpus]) -> None:
+        try:
+            self.source = make()
+            while True:
+                self.asked.wait()
+                self.asked.clear()
+                self.values = self.source.read()
+                self.answered.set()
+        except Absent as error:
+            self.reason = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever a driver or its bindings do, the run goes on
+            self.reason = "%s: %s" % (type(error).__name__, error)
+
+    def read(self) -> List[Value]:
+        """Return the values, each None where the driver does not answer in time."""
+        nothing: List[Value] = [None] * len(self.columns)
+        if self.reason or self.source is None:
+            return nothing
+        if self.waiting and self.answered.is_set():
+            self.answered.clear()  # the answer to an earlier question
+            self.waiting = False
+        if not self.waiting:
+            self.asked.set()
+            self.waiting = True
+            if self.answered.wait(self.patience):
+                self.answered.clear()
+                self.waiting = False
+                return self.values
+        self.late += 1
+        return nothing
+
+    def absent(self) -> Dict[str, str]:
+        """Return why values are missing, by source."""
+        found = dict(self.source.absent) if self.source else {}
+        if self.reason:
+            found["gpu"] = self.reason
+        elif self.source is None:
+            found["gpu"] = "the driver did not answer when it was opened"
+        elif self.late:
+            found["gpu:late"] = "the driver did not answer within %g s, %d times" % (self.patience, self.late)
+        return found

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What /proc and /sys tell of a node: processors, memory, disks, network, energy, and the job's own share.
+
+A source has `columns`, a list of (name, kind, unit), and `read()`, which returns a value for each of them,
+None for one that is not there any more. A name is group:instance:quantity. Of a counter only differences
+mean something, a gauge is a value by itself. `about` are facts that do not change. A source that is not
+there raises Absent with the reason.
+
+Runs on the nodes' own Python, 3.6 or later, standard library only.
+"""
+
+import glob
+import os
+import time
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+import orphans
+import procfs
+
+Column = Tuple[str, str, str]
+Value = Optional[float]
+
+SECTOR = 512
+"""Bytes of a sector in /proc/diskstats, whatever the disk's own are."""
+
+WORD = 4
+"""Bytes of a unit in InfiniBand's counters of data."""
+
+RARELY = 1000.0
+"""The job's processes are searched again after this many times what the search takes: 0.1 % of a core."""
+
+
+class Absent(Exception):  # noqa: N818 - it is not an error
+    """A source that is not on this node; the text says why."""
+
+
+class Source:
+    """What can be read at once."""
+
+    def __init__(self) -> None:
+        self.columns: List[Column] = []
+        self.about: Dict[str, Any] = {}
+
+    def read(self) -> List[Value]:
+        """Return a value for each of the columns."""
+        raise NotImplementedError
+
+
+def text(path: str) -> str:
+    """Return the content of a small file, or raise Absent."""
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("ascii", "replace")
+    except OSError as error:
+        raise Absent("%s: %s" % (path, error.strerror)) from error
+
+
+def number(path: str) -> Value:
+    """Return the number that a file holds, None when it holds none or is not there."""
+    try:
+        return float(text(path))
+    except (Absent, ValueError):
+        return None
+
+
+class Processors(Source):
+    """/proc/stat: seconds that the processors were busy, all of them and each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ticks = float(os.sysconf("SC_CLK_TCK"))
+        self.cores = [line.split(None, 1)[0] for line in self._lines()[1:]]
+        whole = [("cpu::%s" % name, "counter", "s") for name in ("busy", "iowait", "steal")]
+        self.columns = whole + [("core:%s:busy" % name[3:], "counter", "s") for name in self.cores]
+        self.about = {"cores": len(self.cores)}
+
+    def _lines(self) -> List[str]:
+        return [line for line in text("/proc/stat").splitlines() if line.startswith("cpu")]
+
+    def read(self) -> List[Value]:
+        """Busy is neither idle nor waiting for a disk nor given to another virtual machine."""
+        busy, waited = {}, []
+        for line in self._lines():
+            name, *fields = line.split()
+            user, nice, system, _, iowait, irq, softirq, steal = map(int, fields[:8])
+            busy[name] = (user + nice + system + irq + softirq) / self.ticks
+            if name == "cpu":
+                waited = [iowait / self.ticks, steal / self.ticks]
+        return [busy.get("cpu"), *waited, *(busy.get(name) for name in self.cores)]
+
+
+class Memory(Source):
+    """/proc/meminfo: what is not available to a new process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.columns = [("memory::used", "gauge", "B")]
+        self.about = {"memory_bytes": self._kilobytes()["MemTotal"] * 1024}
+
+    def _kilobytes(self) -> Dict[str, int]:
+        lines = [line.split() for line in text("/proc/meminfo").splitlines()[:3]]
+        return {words[0].rstrip(":"): int(words[1]) for words in lines}
+
+    def read(self) -> List[Value]:
+        """Free memory and caches that can be given up are available."""
+        now = self._kilobytes()
+        return [(now["MemTotal"] - now["MemAvailable"]) * 1024.0]
+
+
+def disk_of(directory: str, sys: str = "/sys") -> Optional[str]:
+    """Return the name of the disk that holds a directory, None where none does (network, memory, overlay)."""
+    try:
+        device = os.stat(directory).st_dev
+    except OSError:
+        return None
+    place = os.path.realpath("%s/dev/block/%d:%d" % (sys, os.major(device), os.minor(device)))
+    if not os.path.exists(place):
+        return None
+    if os.path.exists(os.path.join(place, "partition")):
+        place = os.path.dirname(place)
+    return os.path.basename(place)
+
+
+class Disks(Source):
+    """/proc/diskstats of the disks that hold `directories`; where none is found, of all physical ones."""
+
+    def __init__(self, directories: Sequence[str]) -> None:
+        super().__init__()
+        there = set(self._fields())
+        found = {disk_of(directory) for directory in directories} & there
+        physical = {os.path.basename(os.path.dirname(path)) for path in glob.glob("/sys/block/*/device")}
+        self.names = sorted(name for name in found or physical & there if name)
+        if not self.names:
+            raise Absent("/proc/diskstats shows no physical disk")
+        for name in self.names:
+            self.columns += [
+                ("disk:%s:read" % name, "counter", "B"),
+                ("disk:%s:written" % name, "counter", "B"),
+                ("disk:%s:busy" % name, "counter", "s"),
+            ]
+        self.about = {"disks_hold_the_data": bool(found)}
+
+    def _fields(self) -> Dict[str, List[str]]:
+        lines = [line.split() for line in text("/proc/diskstats").splitlines()]
+        return {words[2]: words for words in lines if len(words) > 12}
+
+    def read(self) -> List[Value]:
+        """Busy is the time in which at least one request was under way."""
+        now = self._fields()
+        values: List[Value] = []
+        for name in self.names:
+            words = now.get(name)
+            if words is None:
+                values += [None, None, None]
+            else:
+                read, written, busy = int(words[5]), int(words[9]), int(words[12])
+                values += [read * float(SECTOR), written * float(SECTOR), busy / 1000.0]
+        return values
+
+
+class Network(Source):
+    """/proc/net/dev: bytes of each interface, loopback included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names = sorted(self._fields())
+        if not self.names:
+            raise Absent("/proc/net/dev shows no interface")
+        for name in self.names:
+            self.columns += [
+                ("network:%s:received" % name, "counter", "B"),
+                ("network:%s:sent" % name, "counter", "B"),
+            ]
+        of = "/sys/class/net/%s/%s"
+        speeds = {name: number(of % (name, "speed")) for name in self.names}
+        self.about = {
+            "physical_interfaces": [name for name in self.names if os.path.exists(of % (name, "device"))],
+            "network_megabits": {name: speed for name, speed in speeds.items() if speed and speed > 0},
+        }
+
+    def _fields(self) -> Dict[str, List[str]]:
+        found = {}
+        for line in text("/proc/net/dev").splitlines()[2:]:
+            name, _, fields = line.rpartition(":")
+            found[name.strip().replace(",", "_")] = fields.split()
+        return found
+
+    def read(self) -> List[Value]:
+        """An interface that is gone has no value."""
+        now = self._fields()
+        values: List[Value] = []
+        for name in self.names:
+            fields = now.get(name)
+            values += [float(fields[0]), float(fields[8])] if fields else [None, None]
+        return values
+
+
+class InfiniBand(Source):
+    """Counters of the data that the ports of InfiniBand and RoCE adapters moved."""
+
+    def __init__(self, top: str = "/sys/class/infiniband") -> None:
+        super().__init__()
+        self.ports = sorted(glob.glob(os.path.join(top, "*/ports/*/counters")))
+        if not self.ports:
+            raise Absent("%s shows no port" % top)
+        rates = {}
+        for path in self.ports:
+            words = path.split("/")
+            name = "%s/%s" % (words[-4], words[-2])
+            self.columns += [
+                ("infiniband:%s:received" % name, "counter", "B"),
+                ("infiniband:%s:sent" % name, "counter", "B"),
+            ]
+            rate = text(os.path.join(os.path.dirname(path), "rate")).split()
+            rates[name] = float(rate[0]) * 1000 if rate else 0.0
+        self.about = {"infiniband_megabits": rates}
+
+    def read(self) -> List[Value]:
+        """The counters count words of four bytes."""
+        values: List[Value] = []
+        for path in self.ports:
+            for name in ("port_rcv_data", "port_xmit_data"):
+                words = number(os.path.join(path, name))
+                values.append(None if words is None else words * WORD)
+        return values
+
+
+class HostEnergy(Source):
+    """RAPL: the joules of each processor package. Readable for root alone since 2020."""
+
+    def __init__(self, top: str = "/sys/class/powercap") -> None:
+        super().__init__()
+        # intel-rapl:0 is a package, intel-rapl:0:1 a part of it.
+        packages = sorted(glob.glob(os.path.join(top, "intel-rapl:[0-9]*")))
+        self.paths = [os.path.join(path, "energy_uj") for path in packages if path.count(":") == 1]
+        if not self.paths:
+            raise Absent("%s shows no package" % top)
+        for path in self.paths:
+            text(path)
+            package = os.path.dirname(path).rpartition(":")[2]
+            self.columns.append(("host:%s:energy" % package, "counter", "J"))
+        self.last: Dict[str, float] = {}
+        self.turns: Dict[str, float] = {}
+
+    def read(self) -> List[Value]:
+        """The counter starts again from 0 after max_energy_range_uj."""
+        values: List[Value] = []
+        for path in self.paths:
+            now = number(path)
+            if now is not None:
+                if now < self.last.get(path, 0.0):
+                    span = number(os.path.join(os.path.dirname(path), "max_energy_range_uj"))
+                    self.turns[path] = self.turns.get(path, 0.0) + (span or 0.0)
+                self.last[path] = now
+                now = (now + self.turns.get(path, 0.0)) / 1e6
+            values.append(now)
+        return values
+
+
+class JobShare(Source):
+    """The processes of the job, known by `words` (NAME=value) of their environment: their time and memory.
+
+    Memory is what they have resident; pages that several of them share count for each.
+    """
+
+    def __init__(self, *words: bytes) -> None:
+        super().__init__()
+        self.words = set(words)
+        self.columns = [("job::busy", "counter", "s"), ("job::memory", "gauge", "B")]
+        self.page = float(os.sysconf("SC_PAGE_SIZE"))
+        self.pids: List[int] = []
+        self.due = 0.0
+
+    def search(self) -> None:
+        """Find the processes, and put off the next search by what this one took."""
+        began = time.process_time()
+        found = [pid for pid, environment in orphans.environments() if environment.issuperset(self.words)]
+        mine = set(procfs.family(os.getpid()))
+        self.pids = [pid for pid in found if pid not in mine]
+        self.due = time.monotonic() + RARELY * (time.process_time() - began)
+
+    def read(self) -> List[Value]:
+        """Time of processes that ended counts where their parent is one of the job's."""
+        if time.monotonic() >= self.due:
+            self.search()
+        resident = 0.0
+        for pid in self.pids:
+            try:
+                resident += int(text("/proc/%d/statm" % pid).split()[1]) * self.page
+            except (Absent, IndexError, ValueError):
+                continue  # it ended meanwhile
+        return [procfs.computed(self.pids), resident]

@@ -1,0 +1,127 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for pynvml with the answers that one H200 gave under a matrix product in bf16.
+
+FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
+(a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's).
+"""
+
+import os
+import time
+
+NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 138, 139
+NVML_FI_DEV_PCIE_COUNT_TX_BYTES, NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 197, 198
+NVML_ERROR_NOT_SUPPORTED = 3
+NVML_GPM_METRICS_GET_VERSION = 1
+
+FAULT = os.environ.get("FAKE_NVML", "")
+TEXTS = {3: "Not Supported", 9: "Driver Not Loaded"}
+ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5}
+POWER = 689.0
+BEGAN = time.monotonic()
+asked = []
+
+
+class NVMLError(Exception):
+    """NVML's own errors; `str` is their text."""
+
+    def __str__(self):
+        return TEXTS[self.args[0]]
+
+
+class Answer:
+    """A structure of NVML."""
+
+    def __init__(self, **values):
+        self.__dict__.update(values)
+
+
+def nvmlInit():
+    if FAULT == "open":
+        time.sleep(3600)
+    if FAULT == "none":
+        raise NVMLError(9)
+
+
+def nvmlDeviceGetHandleByIndex(index):
+    return index
+
+
+def nvmlDeviceGetName(handle):
+    return "NVIDIA H200"
+
+
+def nvmlDeviceGetMemoryInfo(handle):
+    return Answer(total=150754820096, used=80 << 30)
+
+
+def nvmlDeviceGetEnforcedPowerLimit(handle):
+    return 700000
+
+
+def nvmlDeviceGetUtilizationRates(handle):
+    asked.append(handle)
+    if FAULT == "hang" and len(asked) == 3:
+        time.sleep(3600)
+    if FAULT == "crash" and len(asked) == 3:
+        raise OSError("the library is gone")
+    return Answer(gpu=100)
+
+
+def nvmlDeviceGetPowerUsage(handle):
+    return round(1000 * POWER)
+
+
+def nvmlDeviceGetTotalEnergyConsumption(handle):
+    return round(1000 * POWER * (time.monotonic() - BEGAN))
+
+
+def nvmlDeviceGetClockInfo(handle, clock):
+    return {NVML_CLOCK_SM: 1980, NVML_CLOCK_MEM: 3201}[clock]
+
+
+def nvmlDeviceGetTemperature(handle, sensor):
+    return 61
+
+
+def nvmlDeviceGetCurrentClocksEventReasons(handle):
+    return 0x04
+
+
+def nvmlDeviceGetFieldValues(handle, fields):
+    if fields[0] == NVML_FI_DEV_PCIE_COUNT_TX_BYTES:
+        counts = [1000, 2000]
+    else:
+        assert [scope for _, scope in fields] == [0xFFFFFFFF, 0xFFFFFFFF]
+        counts = [5, 7]
+    refused = NVML_ERROR_NOT_SUPPORTED if FAULT == "old" and counts[0] == 5 else 0
+    return [Answer(nvmlReturn=refused, valueType=3, value=Answer(ullVal=count)) for count in counts]
+
+
+def nvmlGpmQueryDeviceSupport(handle):
+    return Answer(isSupportedDevice=int(FAULT != "old"))
+
+
+def nvmlGpmSampleAlloc():
+    return Answer(taken=None, freed=False)
+
+
+def nvmlGpmSampleGet(handle, sample):
+    sample.taken = time.monotonic()
+
+
+def nvmlGpmSampleFree(sample):
+    assert not sample.freed
+    sample.freed = True
+
+
+def c_nvmlGpmMetricsGet_t():
+    return Answer(metrics=[Answer(metricId=0, nvmlReturn=0, value=0.0) for _ in range(98)])
+
+
+def nvmlGpmMetricsGet(asked_for):
+    assert asked_for.version == NVML_GPM_METRICS_GET_VERSION
+    assert asked_for.sample1.taken < asked_for.sample2.taken
+    for metric in asked_for.metrics[: asked_for.numMetrics]:
+        metric.value = ACTIVE[metric.metricId]

@@ -1,0 +1,428 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler: known loads come out of it, and whatever happens to it, the run goes on."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.read.telemetry import quantity, read_file
+
+ROOT = Path(__file__).parents[3]
+FILES = ROOT / "roles/campaign/files"
+sys.path.append(str(FILES))
+import gpu_sources  # noqa: E402
+import host_sources  # noqa: E402
+
+STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
+BURN = """
+import os, time
+end = time.process_time() + 1.5
+while time.process_time() < end: pass
+print("burnt", sum(os.times()[:2]), flush=True)
+"""
+
+
+def with_nvml(tmp_path, fault=""):
+    """Return the environment in which pynvml is the stand-in, with a fault."""
+    shutil.copy(ROOT / "tests/helpers/fake_nvml.py", tmp_path / "pynvml.py")
+    return {**os.environ, "PYTHONPATH": str(tmp_path), "FAKE_NVML": fault}
+
+
+class Sampler:
+    """A sampler that runs by itself."""
+
+    def __init__(self, tmp_path, *options, interval=0.2, env=None):
+        self.path = tmp_path / "N.telemetry.csv"
+        self.process = subprocess.Popen(
+            [sys.executable, FILES / "sampler.py", "--out", self.path, "--interval", str(interval), *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**(env or os.environ), "JOB_DIR": str(tmp_path), "SCALEBOOK_RUN": "c/case/1"},
+        )
+
+    def mark(self, word):
+        self.process.stdin.write(f"{word}\n".encode())
+        self.process.stdin.flush()
+
+    def await_readings(self, count, patience=20):
+        deadline = time.monotonic() + patience
+        while not self.path.exists() or self.path.read_text().count("\n") < count + 2:
+            assert time.monotonic() < deadline, "no readings"
+            assert self.process.poll() is None, self.process.stdout.read().decode()
+            time.sleep(0.02)
+
+    def end(self):
+        """Return what it says, and the readings."""
+        said = self.process.communicate(timeout=20)[0].decode()
+        return json.loads(said.splitlines()[-1]), read_file(self.path)
+
+
+def sample(tmp_path, *options, readings=4, **more):
+    sampler = Sampler(tmp_path, *options, **more)
+    sampler.await_readings(readings)
+    return sampler.end()
+
+
+def whole(readings, name):
+    """Return the quantity over all readings."""
+    return quantity(readings, name, 0, len(readings.at) - 1)
+
+
+# What it reads
+
+
+def test_a_node_without_gpus_has_the_rest_and_a_reason(tmp_path):
+    said, readings = sample(tmp_path)
+    assert {name.partition(":")[0] for name in readings.kinds} >= {"cpu", "core", "memory", "network", "job"}
+    assert readings.absent["gpu"] == "the job uses no GPU"
+    assert not [name for name in readings.kinds if name.startswith("gpu")]
+    assert said["reason"] is None and said["readings"] >= 4
+    cores = os.cpu_count()
+    assert readings.about["cores"] == cores == sum(name.startswith("core:") for name in readings.kinds)
+    assert 0 <= whole(readings, "cpu::busy")["mean"] <= cores * 1.02
+
+
+def test_a_process_that_burns_a_core_is_seen_to_two_per_cent(tmp_path):
+    sampler = Sampler(tmp_path)
+    sampler.await_readings(1)
+    sampler.mark("first")
+    burning = subprocess.Popen(
+        [sys.executable, "-c", f"import time; time.sleep(0.5){BURN}time.sleep(60)"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "JOB_DIR": str(tmp_path), "SCALEBOOK_RUN": "c/case/1"},
+    )
+    burnt = float(burning.stdout.readline().split()[1])
+    sampler.mark("last")
+    time.sleep(0.5)
+    _, readings = sampler.end()
+    burning.kill()
+    burning.wait()
+    last = readings.marks.index("last")
+    job = quantity(readings, "job::busy", readings.marks.index("first"), last)
+    seconds = job["seconds"]
+    assert job["total"] / seconds == pytest.approx(burnt / seconds, abs=0.02)
+    machine = quantity(readings, "cpu::busy", readings.marks.index("first"), last)
+    assert machine["total"] >= job["total"] - 0.02 * seconds
+    assert quantity(readings, "job::memory", 0, last)["max"] > 4e6
+
+
+def test_bytes_written_to_the_disk_are_counted(tmp_path):
+    size = 24 << 20
+    disks = host_sources.Disks([str(tmp_path)])
+    written = [index for index, (name, _, _) in enumerate(disks.columns) if name.endswith(":written")]
+    before = disks.read()
+    with (tmp_path / "data").open("wb") as file:
+        file.write(os.urandom(size))
+        file.flush()
+        os.fsync(file.fileno())
+    after = disks.read()
+    assert sum(after[index] - before[index] for index in written) >= 0.99 * size
+
+
+def test_bytes_sent_over_loopback_are_counted_apart(tmp_path):
+    network = host_sources.Network()
+    column = [name for name, _, _ in network.columns].index("network:lo:received")
+    size = 8 << 20
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sender = socket.create_connection(server.getsockname())
+        receiver = server.accept()[0]
+        before = network.read()[column]
+        code = f"import socket, sys; socket.socket(fileno={sender.fileno()}).sendall(bytes({size}))"
+        sending = subprocess.Popen([sys.executable, "-c", code], pass_fds=[sender.fileno()])
+        received = 0
+        while received < size:
+            received += len(receiver.recv(1 << 20))
+        assert network.read()[column] - before >= size
+        sending.wait()
+        sender.close()
+        receiver.close()
+
+
+def test_infiniband_counts_words_of_four_bytes(tmp_path):
+    counters = tmp_path / "mlx5_0/ports/1/counters"
+    counters.mkdir(parents=True)
+    (counters / "port_rcv_data").write_text("250\n")
+    (counters / "port_xmit_data").write_text("1000\n")
+    (counters.parent / "rate").write_text("200 Gb/sec (4X HDR)\n")
+    ports = host_sources.InfiniBand(str(tmp_path))
+    assert ports.columns[0] == ("infiniband:mlx5_0/1:received", "counter", "B")
+    assert ports.read() == [1000.0, 4000.0]
+    assert ports.about == {"infiniband_megabits": {"mlx5_0/1": 200000.0}}
+
+
+def test_the_energy_of_the_host_goes_on_where_its_counter_starts_again(tmp_path):
+    package = tmp_path / "intel-rapl:0"
+    for path in (package, package / "intel-rapl:0:0", tmp_path / "intel-rapl:0:0"):
+        path.mkdir()
+        (path / "energy_uj").write_text("4000000")
+        (path / "max_energy_range_uj").write_text("5000000")
+    energy = host_sources.HostEnergy(str(tmp_path))
+    assert [name for name, _, _ in energy.columns] == ["host:0:energy"]
+    assert energy.read() == [4.0]
+    (package / "energy_uj").write_text("500000")
+    assert energy.read() == [5.5]
+
+
+def test_what_is_not_there_is_absent_with_its_reason(tmp_path):
+    with pytest.raises(host_sources.Absent, match="shows no port"):
+        host_sources.InfiniBand(str(tmp_path))
+    with pytest.raises(host_sources.Absent, match="shows no package"):
+        host_sources.HostEnergy(str(tmp_path))
+
+
+def test_a_directory_that_no_disk_holds_has_none():
+    assert host_sources.disk_of("/proc") is None
+    assert host_sources.disk_of("/not/there") is None
+
+
+# GPUs
+
+
+def test_an_h200_tells_everything(tmp_path):
+    said, readings = sample(tmp_path, "--gpus", "0,3", env=with_nvml(tmp_path), readings=8)
+    assert (said["reason"], readings.absent.get("gpu"), readings.absent.get("gpu:late")) == (None, None, None)
+    for gpu in (0, 3):
+        means = {name: whole(readings, f"gpu:{gpu}:{name}") for name, _, _ in gpu_sources.QUANTITIES}
+        values = {name: value["mean"] for name, value in means.items()}
+        assert values["energy"] == pytest.approx(689, rel=0.02)  # watts, from the counter
+        assert (values["utilization"], values["power"]) == (100, 689)
+        assert (values["sm_active"], values["sm_occupancy"]) == (96.1, 14.2)
+        assert (values["pipe_tensor_active"], values["dram_active"]) == (93.3, 16.5)
+        assert (values["throttle_power_cap"], values["throttle_thermal"]) == (1, 0)
+        assert means["nvlink_sent"]["total"] == 0
+        assert readings.about["gpus"][str(gpu)]["power_limit"] == 700
+    link = [value for value in readings.values["gpu:0:nvlink_received"] if value is not None]
+    assert link[0] == 7 * 1024
+
+
+def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "old"), readings=6)
+    assert readings.absent["gpu:0:gpm"] == readings.absent["gpu:0:nvlink"] == "NVML: Not Supported"
+    assert set(readings.values["gpu:0:sm_active"]) == {None}
+    assert whole(readings, "gpu:0:power")["mean"] == 689
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("none", "NVML: Driver Not Loaded"),
+        ("open", "the driver did not answer when it was opened"),
+        ("crash", "OSError: the library is gone"),
+    ],
+)
+def test_without_the_driver_the_host_is_still_read(tmp_path, fault, reason):
+    said, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, fault), readings=8)
+    assert readings.absent["gpu"] == reason
+    assert said["reason"] is None
+    assert whole(readings, "memory::used")["mean"] > 0
+
+
+def test_a_driver_that_hangs_does_not_keep_the_host_from_being_read(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "hang"), readings=12)
+    assert readings.absent["gpu:late"].startswith("the driver did not answer within 0.2 s, ")
+    power = readings.values["gpu:0:power"]
+    assert power[-3:] == [None, None, None] and power.count(689.0) == 2
+    assert len([value for value in readings.values["cpu::busy"] if value is not None]) >= 12
+
+
+def test_nvidia_smi_is_asked_where_the_bindings_are_missing(tmp_path):
+    script = tmp_path / "nvidia-smi"
+    script.write_text(
+        "#!/bin/sh\nwhile :; do echo '0, 98, 1024, 650.5, 1900, 3200, [N/A]'; sleep 0.1; done\n"
+    )
+    script.chmod(0o755)
+    smi = gpu_sources.Smi([0], 0.1, str(script))
+    deadline = time.monotonic() + 10
+    while not smi.latest and time.monotonic() < deadline:
+        time.sleep(0.02)
+    values = smi.values(0)
+    smi.process.kill()
+    smi.process.wait()
+    assert values == {
+        "utilization": 98,
+        "memory": 1 << 30,
+        "power": 650.5,
+        "sm_clock": 1900,
+        "memory_clock": 3200,
+    }
+
+
+def test_without_bindings_and_program_there_is_a_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(host_sources.Absent, match="neither nvidia-ml-py nor nvidia-smi"):
+        gpu_sources.open_gpus([0], 1)
+
+
+# Its life
+
+
+def run_node(directory, script, settings='{"interval": 0.1}', env=None, while_running=None, patience=40):
+    """Return the closing record of a run with telemetry."""
+    directory.mkdir(parents=True, exist_ok=True)
+    values = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
+    values.update(JOB_DIR=directory, CUDA_VISIBLE_DEVICES="0" if env else "")
+    files = {
+        "watch.json": json.dumps(STEPS),
+        "telemetry.json": settings,
+        "job.env": "".join(f"{name}={value}\n" for name, value in values.items()),
+        "run.sh": script,
+    }
+    for name, text in files.items():
+        (directory / name).write_text(text)
+    process = subprocess.Popen(
+        [sys.executable, FILES / "run_node.py", f"NODE1={directory}"],
+        env={**(env or os.environ), "OMPI_COMM_WORLD_RANK": "0"},
+        stderr=subprocess.PIPE,
+    )
+    if while_running:
+        while_running()
+    process.communicate(timeout=patience)
+    return json.loads((directory / "exit.json").read_text())
+
+
+def samplers(directory):
+    """Return the pids of the samplers of a job."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            state = (path / "stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        ours = any(word.startswith(str(directory).encode()) for word in words)
+        if ours and state != "Z" and any(word.endswith(b"sampler.py") for word in words):
+            found.append(int(path.name))
+    return found
+
+
+def await_sampler(directory):
+    deadline = time.monotonic() + 20
+    while not (directory / "NODE1.telemetry.csv").exists() or not samplers(directory):
+        assert time.monotonic() < deadline, "the sampler does not start"
+        time.sleep(0.02)
+    return samplers(directory)[0]
+
+
+SCRIPT = "echo step=1; sleep 0.5; echo step=2; sleep 1; echo step=4; sleep 0.2"
+
+
+def stamps(directory):
+    """Return when the window's steps were logged."""
+    lines = (directory / "NODE1.log").read_text().splitlines()
+    return [float(line.split()[0]) for line in lines if line.endswith(("step=2", "step=4"))]
+
+
+def test_a_run_has_readings_at_both_ends_of_its_window(tmp_path):
+    said = run_node(tmp_path, SCRIPT)
+    assert said["status"] == "exited" and said["rc"] == 0
+    assert said["telemetry"]["reason"] is None
+    assert said["telemetry"]["file"] == "NODE1.telemetry.csv.xz"
+    readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
+    marked = {mark: at for at, mark in zip(readings.at, readings.marks, strict=True) if mark}
+    for at, step in zip((marked["first"], marked["last"]), stamps(tmp_path), strict=True):
+        assert 0 <= at - step < 0.3
+    assert samplers(tmp_path) == []
+
+
+def test_the_job_has_its_own_share_without_the_sampler(tmp_path):
+    run_node(tmp_path, f"echo step=2; {sys.executable} -c '{BURN}'; echo step=4; sleep 0.3")
+    readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
+    first, last = readings.marks.index("first"), readings.marks.index("last")
+    job = quantity(readings, "job::busy", first, last)
+    log = (tmp_path / "NODE1.log").read_text()
+    burnt = float(log.partition("burnt ")[2].split()[0])
+    assert job["total"] == pytest.approx(burnt, abs=0.02 * job["seconds"] + 0.02)
+
+
+@pytest.mark.parametrize("settings", ['{"interval": 0}', "{}", "no JSON"])
+def test_where_nothing_is_asked_nothing_is_measured(tmp_path, settings):
+    said = run_node(tmp_path, "echo step=1", settings)
+    assert "telemetry" not in said
+    assert not list(tmp_path.glob("*telemetry.csv*"))
+
+
+def test_a_sampler_that_is_killed_leaves_its_readings_and_a_reason(tmp_path):
+    script = f"{SCRIPT}; sleep 2"
+    said = run_node(tmp_path, script, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGKILL))
+    assert (said["status"], said["rc"]) == ("exited", 0)
+    assert said["telemetry"]["reason"].startswith("the sampler was ended by signal 9")
+    assert read_file(tmp_path / "NODE1.telemetry.csv.xz").kinds
+
+
+def test_a_sampler_that_is_stopped_is_killed_and_the_run_counts(tmp_path):
+    began = time.monotonic()
+    said = run_node(tmp_path, SCRIPT, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGSTOP))
+    assert (said["status"], said["rc"]) == ("exited", 0)
+    assert said["telemetry"]["reason"] == "the sampler did not end when it was asked to"
+    assert samplers(tmp_path) == []
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("fault", ["hang", "open"])
+def test_a_driver_that_hangs_costs_the_run_nothing(tmp_path, fault):
+    said = run_node(tmp_path / "job", SCRIPT, env=with_nvml(tmp_path, fault))
+    assert (said["status"], said["rc"]) == ("exited", 0)
+    assert said["telemetry"]["reason"] is None
+    assert samplers(tmp_path) == []
+
+
+def test_a_sampler_that_cannot_start_is_a_reason(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho no sampler here\nexit 3\n")
+    python.chmod(0o755)
+    said = run_node(tmp_path / "job", SCRIPT, json.dumps({"interval": 1, "python": str(python)}))
+    assert (said["status"], said["rc"]) == ("exited", 0)
+    assert said["telemetry"] == {
+        "file": None,
+        "reason": "the sampler ended with exit code 3: no sampler here",
+    }
+
+
+def test_when_run_node_is_killed_its_sampler_ends(tmp_path):
+    def kill():
+        parent = int(Path(f"/proc/{await_sampler(tmp_path)}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(parent, signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while samplers(tmp_path):
+            assert time.monotonic() < deadline, "the sampler lives on"
+            time.sleep(0.02)
+        (tmp_path / "exit.json").write_text("{}")
+
+    run_node(tmp_path, "sleep 60", while_running=kill)
+
+
+def test_the_sampler_bears_the_mark_of_its_job(tmp_path):
+    marks = []
+
+    def read():
+        environment = Path(f"/proc/{await_sampler(tmp_path)}/environ").read_bytes().split(b"\0")
+        marks.extend(word for word in environment if word.startswith(b"SCALEBOOK_JOB="))
+
+    run_node(tmp_path, SCRIPT, env={**os.environ, "SCALEBOOK_JOB": str(tmp_path)}, while_running=read)
+    assert marks == [f"SCALEBOOK_JOB={tmp_path}".encode()]
+
+
+def test_a_full_disk_ends_the_readings_not_the_run(tmp_path):
+    size = "size=4800k"  # some hundred kilobytes above what the sampler leaves free
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", size, "none", tmp_path], capture_output=True)
+    if mount.returncode:
+        pytest.skip("root: a small file system cannot be mounted here")
+    try:
+        script = f"sleep 1; echo step=2; head -c 800000 /dev/zero > {tmp_path}/data; sleep 1; echo step=4"
+        said = run_node(tmp_path, script)
+        assert (said["status"], said["rc"]) == ("exited", 0)
+        assert said["telemetry"]["reason"] == f"less than 4 MB free in {tmp_path}"
+        assert read_file(tmp_path / "NODE1.telemetry.csv.xz").at
+    finally:
+        subprocess.run(["umount", tmp_path], check=True)
