@@ -7,6 +7,7 @@ one.  The truth is known: every log is a mutation of a recording below tests/dat
 """
 
 import contextlib
+import copy
 import io
 import json
 import math
@@ -215,7 +216,8 @@ def hurt_json(value, rng):
             if rng.random() < 0.2:
                 del value[key]
             else:
-                value[key] = rng.choice(HOSTILE)
+                # A copy: one that two places shared, or that got into itself, would not be JSON.
+                value[key] = copy.deepcopy(rng.choice(HOSTILE))
             return
         value = value[key]
 
