@@ -307,7 +307,8 @@ class Run(TypedDict, total=False):
 
     `time_source` says where the rate comes from (`times`, `received` or `rates`), `second` is the
     rate by another one and `differs` how far it is off.  `steps` are the seconds of each step of the
-    window; `hosts` maps nodes to the host names that their node scripts reported.
+    window; `hosts` maps nodes to the host names that their node scripts reported, `utilisation` quantities
+    to the mean of each node or device that has them.
     """
 
     case: str
@@ -330,6 +331,21 @@ class Run(TypedDict, total=False):
     self_reported: dict[str, str]
     steps: list[float]
     hosts: dict[str, str]
+    utilisation: dict[str, list[float]]
+
+
+class Usage(TypedDict):
+    """How busy the nodes or devices of a case were: one quantity over the windows of its valid runs."""
+
+    case: str
+    label: str
+    quantity: str
+    unit: str
+    mean: float
+    min: float
+    max: float
+    of: int
+    runs: int
 
 
 class Flag(TypedDict):
@@ -445,6 +461,7 @@ class Results(TypedDict, total=False):
     uncounted: list[dict[str, Any]]
     strong: list[dict[str, Any]]
     self_reported: list[dict[str, Any]]
+    utilisation: list[Usage]
     baseline: dict[str, Any] | None
     skipped: list[dict[str, Any]]
     notes: list[str]

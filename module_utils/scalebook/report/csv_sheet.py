@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
-from ansible.module_utils.scalebook.report import strong_scaling, weak_scaling
+from ansible.module_utils.scalebook.report import strong_scaling, utilisation, weak_scaling
 
 SHEET = {
     "unit": "unit",
@@ -27,6 +27,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
     """Return one flat dict per case for a CSV; numbers stay numbers, what is missing is None."""
     out = []
     compared = {entry["case"]: entry for entry in (document["baseline"] or {"rows": ()})["rows"]}
+    usage = {(line["case"], line["quantity"]): line["mean"] for line in document["utilisation"]}
     fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
     for row in document["rows"]:
         values: Mapping[str, Any] = row
@@ -44,6 +45,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "average_speed": entry_of_dlperf.get("average_speed"),
                 "median_speed": entry_of_dlperf.get("median_speed"),
                 **{f"step_{key}_seconds": steps.get(key) for key in ("p50", "p95", "p99")},
+                **{f"{name}_mean": usage.get((row["case"], name)) for name in utilisation.QUANTITIES},
                 "global_batch": strong_scaling.global_batch(row),
                 "strong_speedup": strong_row.get("speedup"),
                 "strong_efficiency": strong_row.get("efficiency"),

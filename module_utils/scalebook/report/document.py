@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.report import (
     published,
     self_reported,
     strong_scaling,
+    utilisation,
     weak_scaling,
 )
 from ansible.module_utils.scalebook.report.load import Baseline, Campaign
@@ -65,6 +66,7 @@ def build(
         "uncounted": tables["uncounted"],
         "strong": strong_scaling.tabulate(rows, workloads),
         "self_reported": self_reported.tabulate(rows),
+        "utilisation": utilisation.tabulate(rows, campaign.runs),
         "baseline": _compare(rows, earlier, workloads),
         "skipped": [
             {

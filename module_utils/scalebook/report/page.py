@@ -10,6 +10,7 @@ from typing import Any
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Family, Results
 from ansible.module_utils.scalebook.report import baseline, dlperf_format, stats, weak_scaling
+from ansible.module_utils.scalebook.report import dlperf_format, stats, utilisation, weak_scaling
 from ansible.module_utils.scalebook.text import clean, count_of
 
 INTERVAL_RULES = (
@@ -151,6 +152,7 @@ def page(document: Results) -> dict[str, Any]:
         "groups": groups,
         "strong": [_strong(table) for table in document["strong"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
+        "utilisation": _utilisation(document),
         "baseline": _baseline(document),
         "compare": [_compared(entry) for entry in document["compare"]],
         "uncounted": _uncounted(document),
@@ -239,6 +241,24 @@ def _self_reported(table: Mapping[str, Any]) -> dict[str, Any]:
             for row in table["rows"]
         ],
     }
+
+
+def _utilisation(document: Results) -> list[dict[str, str]]:
+    """Return the printed cells of the utilisation, [] where it was not recorded."""
+    short = {case: clean(group["short"]) for group in document["groups"] for case in group["rows"]}
+    return [
+        {
+            "label": clean(line["label"]),
+            "group": short[line["case"]] if len(document["groups"]) > 1 else "",
+            "quantity": f"{utilisation.QUANTITIES[line['quantity']][0]}, {line['unit']}",
+            **{
+                key: dlperf_format.number(value)
+                for key, value in (("mean", line["mean"]), ("min", line["min"]), ("max", line["max"]))
+            },
+            "of": str(line["of"]),
+        }
+        for line in document["utilisation"]
+    ]
 
 
 def _strong(table: Mapping[str, Any]) -> dict[str, Any]:

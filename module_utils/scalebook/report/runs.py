@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Run
-from ansible.module_utils.scalebook.report import stats
+from ansible.module_utils.scalebook.report import stats, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
 UNMEASURED: Run = {
@@ -83,6 +83,7 @@ def digest(record: Mapping[str, Any]) -> Run:
             str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
         },
         "hosts": _hosts(record),
+        "utilisation": {},
     }
     if run["status"] != "ok":
         run["reason"] = run["reason"] or "no reason recorded"
@@ -100,7 +101,12 @@ def digest(record: Mapping[str, Any]) -> Run:
         json.dumps(numbers, allow_nan=False)
     except (ValueError, KeyError, TypeError) as exc:
         return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
-    return cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
+    run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
+    try:
+        run["utilisation"] = utilisation.of_record(record)
+    except utilisation.TelemetryError as exc:  # its rate stands without
+        run["notes"].append(str(exc))
+    return run
 
 
 def log_of(record: Mapping[str, Any]) -> str | None:

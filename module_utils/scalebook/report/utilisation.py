@@ -1,0 +1,117 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""How busy nodes and GPUs were over the window: one line for each case and quantity.
+
+What was not recorded has no line; it is never 0.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Row, Run, Usage
+
+QUANTITIES = {
+    # name: (heading, unit)
+    "cpu": ("CPU", "%"),
+    "memory": ("memory", "%"),
+    "network": ("network, in and out", "MB/s"),
+    "disk": ("disk, read and written", "MB/s"),
+    "gpu": ("GPU utilisation", "%"),
+    "sm_active": ("SM active", "%"),
+    "gpu_power": ("GPU power", "W"),
+    "gpu_energy": ("GPU energy per sample", "J"),
+}
+MEGA = 1e6
+
+
+class TelemetryError(ValueError):
+    """A record whose telemetry is not what a reader of logs wrote."""
+
+
+def of_record(record: Mapping[str, Any]) -> dict[str, list[float]]:
+    """Return the means over the window by quantity, one of each node or GPU that has it."""
+    found: dict[str, list[float]] = {}
+    try:
+        for node in record.get("telemetry") or []:
+            for name, value in _of_node(node):
+                if not math.isfinite(value):
+                    raise ValueError(f"{name} is {value}")
+                found.setdefault(name, []).append(value)
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
+        raise TelemetryError(f"its telemetry cannot be used: {exc}") from exc
+    return found
+
+
+def _of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    means = {name: float(each["mean"]) for name, each in (node.get("quantities") or {}).items()}
+    about = node.get("about") or {}
+    for name, column, whole in (("cpu", "cpu::busy", "cores"), ("memory", "memory::used", "memory_bytes")):
+        if column in means and about.get(whole):
+            yield name, 100 * means[column] / about[whole]
+    physical = about.get("physical_interfaces") or []
+    moved = [
+        mean
+        for name, mean in means.items()
+        for group, instance, _ in [name.split(":", 2)]
+        # In a container no interface is physical: all but loopback count then.
+        if group == "infiniband"
+        or (group == "network" and (instance in physical if physical else instance != "lo"))
+    ]
+    if moved:
+        yield "network", sum(moved) / MEGA
+    disks = [mean for name, mean in means.items() if name.startswith("disk:") and not name.endswith(":busy")]
+    if disks:
+        yield "disk", sum(disks) / MEGA
+    for gpu in sorted({name.split(":")[1] for name in means if name.startswith("gpu:")}):
+        # The rate of the energy counter is the power over exactly the window.
+        for name, columns in (
+            ("gpu", ("utilization",)),
+            ("sm_active", ("sm_active",)),
+            ("gpu_power", ("energy", "power")),
+        ):
+            there = [means[f"gpu:{gpu}:{column}"] for column in columns if f"gpu:{gpu}:{column}" in means]
+            if there:
+                yield name, there[0]
+
+
+def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:
+    """Return a line for each case and quantity: the mean over runs, nodes and devices, and the extremes.
+
+    The extremes are those of single nodes or devices in single runs.  `of` is how many nodes or devices
+    have the quantity in the run that has most.
+    """
+    by_case: dict[str, list[Run]] = {}
+    for run in runs:
+        if run["rate"] is not None and run.get("utilisation"):
+            by_case.setdefault(run["case"], []).append(run)
+    lines: list[Usage] = []
+    for row in rows:
+        measured = [_with_energy(run, row["devices"]) for run in by_case.get(row["case"], [])]
+        for name, (_, unit) in QUANTITIES.items():
+            each = [values[name] for values in measured if values.get(name)]
+            if each:
+                lines.append(
+                    {
+                        "case": row["case"],
+                        "label": row["label"],
+                        "quantity": name,
+                        "unit": unit,
+                        "mean": statistics.fmean(statistics.fmean(values) for values in each),
+                        "min": min(map(min, each)),
+                        "max": max(map(max, each)),
+                        "of": max(map(len, each)),
+                        "runs": len(each),
+                    }
+                )
+    return lines
+
+
+def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
+    """Return the run's quantities and, where every device's power is known, the joules per sample."""
+    powers, rate = run["utilisation"].get("gpu_power", []), run["rate"]
+    known = len(powers) == devices and rate
+    return {**run["utilisation"], **({"gpu_energy": [sum(powers) / rate]} if known and rate else {})}

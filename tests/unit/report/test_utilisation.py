@@ -1,0 +1,91 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The utilisation of a case: means over its nodes and devices, nothing where nothing was recorded."""
+
+import pytest
+from ansible.module_utils.scalebook.report import csv_sheet, document, utilisation
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.report.page import page
+from report_records import campaign, case, record
+
+
+def node(name, cpu, gpus=(), **more):
+    """Return the telemetry of a node with 4 processors; `gpus` are (utilisation, SM active, watts)."""
+    quantities = {
+        "cpu::busy": {"mean": cpu},
+        "memory::used": {"mean": 25.0},
+        "network:eth0:sent": {"mean": 3e6},
+        "network:eth0:received": {"mean": 1e6},
+        "network:lo:sent": {"mean": 9e9},
+        "disk:sda:read": {"mean": 2e6},
+        "disk:sda:busy": {"mean": 0.5},
+    }
+    for index, (busy, active, watts) in enumerate(gpus):
+        quantities[f"gpu:{index}:utilization"] = {"mean": busy}
+        quantities[f"gpu:{index}:sm_active"] = {"mean": active}
+        quantities[f"gpu:{index}:energy"] = {"mean": watts}
+        quantities[f"gpu:{index}:power"] = {"mean": 1.0}
+    return {"node": name, "quantities": {**quantities, **more}, "about": {"cores": 4, "memory_bytes": 100.0}}
+
+
+def report(tmp_path, *records):
+    return document.build(load_campaign(campaign(tmp_path, records)))
+
+
+def of(made, quantity):
+    return next(line for line in made["utilisation"] if line["quantity"] == quantity)
+
+
+def test_a_case_has_the_mean_and_the_extremes_of_its_nodes_and_devices(tmp_path):
+    nodes = [node("A", 1.0, [(100, 90.0, 600.0)]), node("B", 3.0, [(60, 30.0, 200.0)])]
+    made = report(tmp_path, record(case(2, 1), 1, 400.0, telemetry=nodes))
+    cpu = of(made, "cpu")
+    assert (cpu["mean"], cpu["min"], cpu["max"], cpu["of"]) == (50.0, 25.0, 75.0, 2)
+    assert of(made, "sm_active")["mean"] == 60.0
+    assert of(made, "memory")["mean"] == 25.0
+    assert (of(made, "network")["mean"], of(made, "disk")["mean"]) == (4.0, 2.0)
+    assert of(made, "gpu_power")["max"] == 600.0
+    assert of(made, "gpu_energy")["mean"] == pytest.approx(800 / 400)
+    [line] = csv_sheet.sheet(made)
+    assert line["gpu_energy_mean"] == pytest.approx(2.0)
+    assert page(made)["utilisation"][0]["quantity"] == "CPU, %"
+
+
+def test_the_joules_need_the_power_of_every_device(tmp_path):
+    made = report(tmp_path, record(case(1, 2), 1, 400.0, telemetry=[node("A", 1.0, [(100, 90.0, 600.0)])]))
+    assert [line for line in made["utilisation"] if line["quantity"] == "gpu_energy"] == []
+
+
+def test_where_an_interface_is_physical_the_others_do_not_count():
+    one = node("A", 1.0, **{"network:docker0:sent": {"mean": 7e6}})
+    one["about"]["physical_interfaces"] = ["eth0"]
+    assert utilisation.of_record({"telemetry": [one]})["network"] == [4.0]
+
+
+def test_what_is_not_recorded_is_neither_zero_nor_in_the_table(tmp_path):
+    made = report(
+        tmp_path, record(case(), 1), record(case(1, 2), 1, telemetry=[{"node": "A", "reason": "killed"}])
+    )
+    assert made["utilisation"] == []
+    assert {line["cpu_mean"] for line in csv_sheet.sheet(made)} == {None}
+
+
+def test_a_run_that_does_not_count_has_no_utilisation(tmp_path):
+    made = report(tmp_path, record(case(), 1, None, telemetry=[node("A", 1.0)]))
+    assert made["utilisation"] == []
+
+
+@pytest.mark.parametrize(
+    "telemetry",
+    [
+        7,
+        ["A"],
+        [{"quantities": 3}],
+        [{"quantities": {"cpu": {"mean": 1}}}],
+        [node("A", 1e308), node("B", "x")],
+    ],
+)
+def test_telemetry_that_makes_no_sense_leaves_the_rate_and_a_note(tmp_path, telemetry):
+    made = report(tmp_path, record(case(), 1, telemetry=telemetry))
+    assert made["counts"]["good"] == 1 and made["utilisation"] == []
+    assert any("telemetry cannot be used" in note for note in made["notes"])
