@@ -234,6 +234,8 @@ class Hardware(TypedDict, total=False):
     gpu_topology: str
     driver: str
     cuda: str
+
+
 class Quantity(TypedDict, total=False):
     """What one quantity of a node or device was over the window.
 

@@ -173,10 +173,17 @@ def test_the_record_says_where_it_was_measured(resumed):
     provenance = json.loads((resumed[0] / "results/test/provenance.json").read_text())
     assert set(provenance["nodes"]) == {"NODE1", "NODE2", "NODE3", "NODE4"}
     about = provenance["nodes"]["NODE1"]
-    assert about["cores"] > 0
     assert about["mpi"].startswith("Open MPI 4.")
     assert re.fullmatch("[0-9a-f]{64}", about["script"])
     assert [key for key in stack_table.KEYS if key not in about] == []
+
+
+def test_each_record_has_the_hardware_of_its_nodes(resumed):
+    for path in (resumed[0] / "results/test/runs").glob("*/*/result.json"):
+        record = json.loads(path.read_text())
+        (hardware,) = record["hardware"]
+        assert hardware["nodes"] == [node["node"] for node in record["nodes"]]
+        assert hardware["threads"] > 0
 
 
 def test_the_report_is_there(resumed):

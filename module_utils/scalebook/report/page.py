@@ -9,8 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Family, Results
-from ansible.module_utils.scalebook.report import baseline, dlperf_format, stats, weak_scaling
-from ansible.module_utils.scalebook.report import dlperf_format, stats, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report import baseline, dlperf_format, stats, utilisation, weak_scaling
 from ansible.module_utils.scalebook.text import clean, count_of
 
 INTERVAL_RULES = (
