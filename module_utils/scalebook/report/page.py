@@ -418,21 +418,33 @@ def _sources(names: Iterable[str]) -> str:
 def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return `{"what", "where", "value"}` rows; nodes that agree share one.
 
-    `provenance` maps nodes to their facts, below `nodes` or at the top; anything else is the
-    campaign's own.
+    `provenance` maps nodes to their facts, below `workloads` for each workload, or below `nodes`, or at the
+    top; anything else is the campaign's own.
     """
-    nodes = provenance.get("nodes")
-    if isinstance(nodes, Mapping):
+    workloads, nodes = provenance.get("workloads"), provenance.get("nodes")
+    if isinstance(workloads, Mapping) and all(isinstance(facts, Mapping) for facts in workloads.values()):
+        common = {key: value for key, value in provenance.items() if key not in ("nodes", "workloads")}
+        places = {f"{name}." if len(workloads) > 1 else "": facts for name, facts in workloads.items()}
+    elif isinstance(nodes, Mapping):
         common = {key: value for key, value in provenance.items() if key != "nodes"}
+        places = {"": nodes}
     else:
-        nodes = {key: value for key, value in provenance.items() if isinstance(value, Mapping)}
-        common = {key: value for key, value in provenance.items() if key not in nodes}
+        places = {"": {key: value for key, value in provenance.items() if isinstance(value, Mapping)}}
+        common = {key: value for key, value in provenance.items() if key not in places[""]}
     out = [{"what": what, "where": "", "value": value} for what, value in _flat(common)]
-    facts: dict[str, dict[str, list[str]]] = {}
+    for prefix, facts in places.items():
+        out += [{**row, "what": clean(prefix) + row["what"]} for row in _node_rows(facts)]
+    return out
+
+
+def _node_rows(nodes: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of {node: facts}."""
+    found: dict[str, dict[str, list[str]]] = {}
     for node, values in nodes.items():
         for what, value in _flat(values):
-            facts.setdefault(what, {}).setdefault(value, []).append(clean(node))
-    for what, values in facts.items():
+            found.setdefault(what, {}).setdefault(value, []).append(clean(node))
+    out = []
+    for what, values in found.items():
         for value, where in values.items():
             everywhere = len(where) == len(nodes)
             place = "all nodes" if everywhere and len(nodes) > 1 else ", ".join(where)

@@ -178,6 +178,23 @@ def test_nodes_that_agree_share_a_line_of_provenance():
     ]
 
 
+def test_each_workload_has_rows_of_its_own_where_nodes_that_agree_share_one():
+    old, new = {"python": "3.8.18"}, {"python": "3.11.2"}
+    workloads = {"tf2_bert": {"NODE1": old, "NODE2": old}, "torch_bert": {"NODE1": new, "NODE2": old}}
+    rows = page.provenance_rows({"nodes": workloads["tf2_bert"], "workloads": workloads})
+    assert [tuple(row.values()) for row in rows] == [
+        ("tf2_bert.python", "all nodes", "3.8.18"),
+        ("torch_bert.python", "NODE1", "3.11.2"),
+        ("torch_bert.python", "NODE2", "3.8.18"),
+    ]
+
+
+def test_one_workload_needs_no_name_in_its_rows():
+    nodes = {"NODE1": {"python": "3.8.18"}}
+    rows = page.provenance_rows({"nodes": nodes, "workloads": {"tf2_bert": nodes}})
+    assert [tuple(row.values()) for row in rows] == [("python", "NODE1", "3.8.18")]
+
+
 def test_provenance_may_list_the_nodes_at_the_top():
     rows = page.provenance_rows({"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}})
     assert rows == [
