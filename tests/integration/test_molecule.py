@@ -17,7 +17,7 @@ from nets import free_net
 
 NODES = Nodes(free_net("10.11.6", "10.12.6", "10.13.6", "10.14.6"), count=2)
 # Those that compile nothing; that of openmpi is in test_openmpi_role.py.
-SCENARIOS = ("node", "preflight", "stack_check", "python", "nccl", "cuda", "mirror")
+SCENARIOS = ("node", "preflight", "stack_check", "python", "telemetry", "nccl", "cuda", "mirror")
 run, ssh, play = NODES.run, NODES.ssh, NODES.play
 # What a refusal must leave as it was. Lists, caches and logs are apt's notes, not the host's software.
 STATE = (
