@@ -357,18 +357,9 @@ class Flag(TypedDict):
     text: str
 
 
-class Row(TypedDict, total=False):
-    """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own.
+class GroupFields(TypedDict, total=False):
+    """The fields of a case that all rows of a group share."""
 
-    `median`, `mean`, `min` and `max` are rates of its runs, so `min` to `max` is their range; `interval` is
-    the 95 % interval of the median by order statistics.  `speedup_range` has the least and the largest
-    quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
-    logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
-    """
-
-    case: str
-    group: str
-    label: str
     workload: str
     model: str
     device: str | None
@@ -380,6 +371,20 @@ class Row(TypedDict, total=False):
     window: int | None
     epoch_samples: int | None
     settings: dict[str, Any] | None
+
+
+class Row(GroupFields, total=False):
+    """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own.
+
+    `median`, `mean`, `min` and `max` are rates of its runs, so `min` to `max` is their range; `interval` is
+    the 95 % interval of the median by order statistics.  `speedup_range` has the least and the largest
+    quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
+    logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
+    """
+
+    case: str
+    group: str
+    label: str
     nodes: int
     gpus: int
     devices: int
@@ -405,21 +410,10 @@ class Row(TypedDict, total=False):
     spread: float | None
 
 
-class Group(TypedDict, total=False):
+class Group(GroupFields, total=False):
     """Rows that may be divided by each other: one table of the report, by name of their cases."""
 
     id: str
-    workload: str
-    model: str
-    device: str | None
-    dtype: str
-    xla: bool
-    bsz: int
-    accumulation: int
-    warmup: int | None
-    window: int | None
-    epoch_samples: int | None
-    settings: dict[str, Any] | None
     unit: str
     rows: list[str]
     title: str

@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import threading
 import time
+from abc import abstractmethod
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from host_sources import Absent, Column, Source, Value
@@ -72,9 +73,9 @@ class Gpus(Source):
         self.columns = columns(gpus)
         self.absent: Dict[str, str] = {}
 
+    @abstractmethod
     def values(self, gpu: int) -> Dict[str, float]:
-        """Return what one GPU tells, by quantity."""
-        raise NotImplementedError
+        """Return the values of one GPU, by quantity."""
 
     def read(self) -> List[Value]:
         """Return the values in the order of the columns."""

@@ -14,6 +14,7 @@ Runs on the nodes' own Python, 3.6 or later, standard library only.
 import glob
 import os
 import time
+from abc import ABC, abstractmethod
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import orphans
@@ -36,16 +37,16 @@ class Absent(Exception):  # noqa: N818 - it is not an error
     """A source that is not on this node; the text says why."""
 
 
-class Source:
+class Source(ABC):
     """What can be read at once."""
 
     def __init__(self) -> None:
         self.columns: List[Column] = []
         self.about: Dict[str, Any] = {}
 
+    @abstractmethod
     def read(self) -> List[Value]:
         """Return a value for each of the columns."""
-        raise NotImplementedError
 
 
 def text(path: str) -> str:
