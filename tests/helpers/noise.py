@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 from ansible.module_utils.scalebook.report import stats, weak_scaling
-from row_runs import case, run
+from report_records import case
+from row_runs import run
 
 SPREAD_1_PERCENT = 0.0043
 """Standard deviation at which five runs have a spread (max - min) / median of 1 % on average."""

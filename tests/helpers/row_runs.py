@@ -1,34 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Cases and digested runs as the tables of a report take them."""
-
-NAME = ("workload", "label", "bsz", "dtype", "xla", "accumulation", "model")
-
-
-def case(nodes=1, gpus=1, **other):
-    base = {
-        "workload": "tf2_bert",
-        "model": "base",
-        "device": "gpu",
-        "dtype": "fp32",
-        "xla": False,
-        "bsz": 64,
-        "accumulation": 1,
-        "warmup": 20,
-        "window": 100,
-        "settings": {},
-        "nodes": nodes,
-        "gpus": gpus,
-        "devices": nodes * gpus,
-        "label": f"{nodes}n{gpus}g",
-        **other,
-    }
-    return {
-        **base,
-        "name": "-".join(
-            str(base[key]) for key in ("workload", "label", "bsz", "dtype", "xla", "accumulation", "model")
-        ),
-    }
+"""Digested runs as the tables of a report take them."""
 
 
 def run(of, repeat=1, rate=100.0, **other):

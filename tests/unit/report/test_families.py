@@ -6,7 +6,8 @@ import pytest
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report import families, page, terminal, weak_scaling
 from ansible.module_utils.scalebook.report.load import Campaign
-from row_runs import case, run
+from report_records import case
+from row_runs import run
 
 WORKLOADS = {
     "tf2_bert": {"family": "bert", "compiler": "XLA"},

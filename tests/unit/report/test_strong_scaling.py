@@ -4,7 +4,8 @@
 
 import pytest
 from ansible.module_utils.scalebook.report import strong_scaling, weak_scaling
-from row_runs import case, run
+from report_records import case
+from row_runs import run
 
 
 def tables(*cases_and_rates):

@@ -3,7 +3,8 @@
 import pytest
 from ansible.module_utils.scalebook.report import runs, weak_scaling
 from ansible.module_utils.scalebook.throughput import measure
-from row_runs import case, run
+from report_records import case
+from row_runs import run
 
 # TensorFlow/bert/README.md of DLPerf, fp32, batch 64: the speeds of each file.
 DLPERF = {
