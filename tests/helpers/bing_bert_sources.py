@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of DeepSpeed and bing_bert of 2020 that the patch changes, as the published files have them."""
 
-import runpy
-from pathlib import Path
+from role_files import load
 
-SCRIPT = Path(__file__).resolve().parents[2] / "roles/bing_bert/files/patch_bing_bert.py"
-PATCH = runpy.run_path(str(SCRIPT))
+PATCH = load("bing_bert", "bing_bert_patch")
 STORE = "https://s3.amazonaws.com/models.huggingface.co/bert"
 
 # With the indentation and the line ends of the published files.
@@ -20,13 +18,11 @@ TRAINER = (
     "                # Call DeepSpeed engine step on micro steps\r\n"
     "                model.network.step()\r\n"
 )
-TOKENIZATION = "".join(
-    f"    '{name}':\n    \"{STORE}/{name}-vocab.txt\",\n" for name in PATCH["VOCABULARIES"]
-)
+TOKENIZATION = "".join(f"    '{name}':\n    \"{STORE}/{name}-vocab.txt\",\n" for name in PATCH.VOCABULARIES)
 # {path in DeepSpeed's repository: text}
 SOURCES = {
     "install.sh": INSTALL,
     "requirements/requirements.txt": REQUIREMENTS,
-    PATCH["TRAINER"]: TRAINER,
-    PATCH["TOKENIZATION"]: TOKENIZATION,
+    PATCH.TRAINER: TRAINER,
+    PATCH.TOKENIZATION: TOKENIZATION,
 }

@@ -100,7 +100,7 @@ def flags(args: argparse.Namespace, folder: str) -> List[str]:
         "--lr_schedule=EP",
         "--lr_offset=10e-4",
         "--seed=%d" % args.seed,
-        # Micro-steps, because of patch_bing_bert.py; the run ends after one epoch.
+        # Micro-steps, because of bing_bert_patch; the run ends after one epoch.
         "--max_steps_per_epoch=%d" % args.steps,
         # No checkpoint: epochs are counted from 1.
         "--ckpt_to_save=0",

@@ -2,12 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The patch of bing_bert: lines are found by their text, patched once, and refused where they differ."""
 
-import json
-import subprocess
-import sys
-
 import pytest
-from bing_bert_sources import INSTALL, PATCH, REQUIREMENTS, SCRIPT, SOURCES, STORE, TRAINER
+from bing_bert_sources import INSTALL, PATCH, REQUIREMENTS, SOURCES, STORE, TRAINER
+from run_module import run_module
 
 
 @pytest.fixture
@@ -19,9 +16,8 @@ def sources(tmp_path):
     return tmp_path
 
 
-def run(sources, *more):
-    command = [sys.executable, SCRIPT, sources, "/vocabulary", *more]
-    return subprocess.run(command, capture_output=True, text=True)
+def run(sources, vocabulary="/vocabulary", **options):
+    return run_module("bing_bert_patch", path=str(sources), vocabulary=vocabulary, **options)
 
 
 def content(sources, name):
@@ -29,8 +25,9 @@ def content(sources, name):
 
 
 def test_all_files_are_changed_once(sources):
-    assert len(json.loads(run(sources).stdout)["changed"]) == 4
-    assert json.loads(run(sources).stdout) == {"changed": []}
+    assert sorted(SOURCES) == run(sources)["files"]
+    again = run(sources)
+    assert (again["changed"], again["files"]) == (False, [])
 
 
 def test_pip_is_that_of_the_python_in_use(sources):
@@ -46,25 +43,25 @@ def test_torch_is_not_required_and_the_imports_of_the_trainer_are(sources):
 
 def test_the_learning_rate_is_known_in_fp32_too(sources):
     run(sources)
-    lines = content(sources, PATCH["TRAINER"]).split("\r\n")
+    lines = content(sources, PATCH.TRAINER).split("\r\n")
     assert lines[1] == '                lr_this_step = optimizer.param_groups[0]["lr"]'
 
 
 def test_micro_steps_count_against_the_steps_of_an_epoch(sources):
     run(sources)
-    lines = content(sources, PATCH["TRAINER"]).split("\r\n")
+    lines = content(sources, PATCH.TRAINER).split("\r\n")
     assert lines[lines.index("            else:") + 1] == "                epoch_step += 1"
 
 
 def test_line_ends_stay_as_they_are(sources):
     run(sources)
-    text = content(sources, PATCH["TRAINER"])
+    text = content(sources, PATCH.TRAINER)
     assert text.count("\n") == text.count("\r\n") == TRAINER.count("\n") + 2
 
 
 def test_no_vocabulary_is_downloaded(sources):
     run(sources)
-    text = content(sources, PATCH["TOKENIZATION"])
+    text = content(sources, PATCH.TOKENIZATION)
     assert STORE not in text
     assert "'bert-base-uncased':\n    \"/vocabulary/bert-base-uncased-vocab.txt\"," in text
 
@@ -76,24 +73,33 @@ def test_the_modes_of_files_stay(sources):
 
 
 def test_a_check_changes_nothing(sources):
-    assert len(json.loads(run(sources, "--check").stdout)["changed"]) == 4
+    assert run(sources, check=True)["changed"]
     assert content(sources, "install.sh") == INSTALL
 
 
-@pytest.mark.parametrize("name", ["install.sh", PATCH["TRAINER"]])
+@pytest.mark.parametrize("name", ["install.sh", PATCH.TRAINER])
 def test_an_unknown_text_is_refused_by_name_and_nothing_is_written(sources, name):
     (sources / name).write_text("something else\n")
     done = run(sources)
-    assert (done.returncode, name in done.stderr) == (3, True)
+    assert done["failed"] and name in done["msg"]
     assert content(sources, "requirements/requirements.txt") == REQUIREMENTS
 
 
 def test_lines_that_occur_twice_are_refused(sources):
     (sources / "install.sh").write_text(INSTALL * 2)
-    assert run(sources).returncode == 3
+    assert "occur 2 times" in run(sources)["msg"]
 
 
 def test_another_directory_of_vocabularies_is_refused(sources):
     run(sources)
-    done = subprocess.run([sys.executable, SCRIPT, sources, "/other"], capture_output=True, text=True)
-    assert (done.returncode, "vocabularies" in done.stderr) == (3, True)
+    assert "vocabularies are on the node" in run(sources, vocabulary="/other")["msg"]
+
+
+def test_the_diff_shows_each_file_before_and_after(sources):
+    shown = {each["before_header"]: each for each in run(sources, check=True, diff=True)["diff"]}
+    assert shown["install.sh"]["before"] == INSTALL
+    assert 'PIP_SUDO="python3 -m "' in shown["install.sh"]["after"]
+
+
+def test_sources_that_are_not_there_are_named(tmp_path):
+    assert f"cannot patch the sources in {tmp_path}" in run(tmp_path)["msg"]

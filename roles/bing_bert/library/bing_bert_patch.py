@@ -1,20 +1,51 @@
+#!/usr/bin/python
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Patch DeepSpeed 1afca8f with DeepSpeedExamples ba63ad0 so that they run DLPerf's benchmark of bing_bert.
+# Runs on the nodes, so on any Python from 3.6 on.
 
-    python3 patch_bing_bert.py DEEPSPEED VOCABULARY [--check]
-
-DEEPSPEED is the checkout, VOCABULARY the directory of NAME-vocab.txt. The lines to change are found by their
-text, never by their numbers. Every file must be either as published or as patched: any other is refused,
-before anything is written. Files are replaced atomically. Prints one JSON object: {"changed": [file, ...]}.
-Exit status 3: refused, the reason is on stderr. Standard library only, Python 3.6 or newer.
+DOCUMENTATION = r"""
+module: bing_bert_patch
+short_description: Patch DeepSpeed of 2020 and bing_bert so that they run DLPerf's benchmark
+description:
+  - For DeepSpeed 1afca8f with DeepSpeedExamples ba63ad0. The edits are those of DLPerf's instructions; each
+    has its reason in the source of this module.
+  - The lines to change are found by their text, never by their numbers. Every file must be either as
+    published or as patched; any other is refused before anything is written. A file is replaced whole or not
+    at all.
+options:
+  path:
+    description: The checkout of DeepSpeed, with the examples below it.
+    type: path
+    required: true
+  vocabulary:
+    description: Directory of the files C(NAME-vocab.txt), which replace the addresses of vocabularies.
+    type: path
+    required: true
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+author: [Contributors to the scalebook project]
 """
 
-import json
+EXAMPLES = r"""
+- name: Patch the sources
+  bing_bert_patch:
+    path: /opt/scalebook/bing_bert/DeepSpeed
+    vocabulary: /opt/scalebook/bing_bert/vocabulary
+"""
+
+RETURN = r"""
+files:
+  description: The files that were changed, relative to O(path).
+  returned: success
+  type: list
+"""
+
 import os
-import sys
-import tempfile
 from typing import Dict, List, Tuple
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
 
 TRAINER = "DeepSpeedExamples/bing_bert/deepspeed_train.py"
 TOKENIZATION = "DeepSpeedExamples/bing_bert/pytorch_pretrained_bert/tokenization.py"
@@ -112,53 +143,49 @@ def patch(text: str, published: List[str], patched: List[str]) -> str:
     return "".join(lines[:start] + new + lines[start + len(published) :])
 
 
-def plan(root: str, vocabulary: str) -> Dict[str, str]:
-    """Return {file: new text} of the files that have to change; raises UnknownFileError and OSError."""
-    texts, changed = {}, {}
+def plan(root: str, vocabulary: str) -> Dict[str, Tuple[str, str]]:
+    """Return {file: (text, new text)} of the files that have to change.
+
+    Raises UnknownFileError, with the file and its lines, and OSError.
+    """
+    before: Dict[str, str] = {}
+    after: Dict[str, str] = {}
     for name, reason, published, patched in edits(vocabulary):
         path = os.path.join(root, name)
-        if name not in texts:
+        if name not in before:
             # Line ends stay as they are: the published trainer has those of Windows.
             with open(path, encoding="utf-8", newline="") as stream:
-                texts[name] = stream.read()
+                before[name] = after[name] = stream.read()
         try:
-            new = patch(texts[name], published, patched)
+            after[name] = patch(after[name], published, patched)
         except UnknownFileError as exc:
             raise UnknownFileError(
                 "%s is not the published file (%s): the lines %s" % (path, reason, exc)
             ) from exc
-        if new != texts[name]:
-            texts[name] = changed[name] = new
-    return changed
+    return {name: (text, after[name]) for name, text in before.items() if after[name] != text}
 
 
-def write_whole(path: str, text: str) -> None:
-    """Replace the content of a file atomically; its mode stays."""
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".patch-")
+def main() -> None:
+    arguments = {"path": {"type": "path", "required": True}, "vocabulary": {"type": "path", "required": True}}
+    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    root = module.params["path"]
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
-        os.chmod(temporary, os.stat(path).st_mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def main(arguments: List[str]) -> int:
-    """Command line; returns the exit status."""
-    root, vocabulary = [argument for argument in arguments if argument != "--check"]
-    try:
-        changed = plan(root, vocabulary)
+        changes = plan(root, module.params["vocabulary"])
+        if not module.check_mode:
+            for name, (_, text) in changes.items():
+                write_whole(os.path.join(root, name), text.encode("utf-8"), sync=True, mode=None)
     except UnknownFileError as exc:
-        print("refused: %s" % exc, file=sys.stderr)
-        return 3
-    if "--check" not in arguments:
-        for name, text in changed.items():
-            write_whole(os.path.join(root, name), text)
-    print(json.dumps({"changed": sorted(changed)}))
-    return 0
+        module.fail_json(msg=str(exc))
+    except (OSError, UnicodeDecodeError) as exc:
+        module.fail_json(msg="cannot patch the sources in %s: %s" % (root, exc))
+    result = {"changed": bool(changes), "files": sorted(changes)}
+    if module._diff:  # the attribute that Ansible's own modules use
+        result["diff"] = [
+            {"before_header": name, "after_header": name, "before": before, "after": after}
+            for name, (before, after) in sorted(changes.items())
+        ]
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    main()
