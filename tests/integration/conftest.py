@@ -17,8 +17,7 @@ UNITS = [
     # The four hosts that see PyTorch's workloads.
     (
         "test_several_workloads.py",
-        "test_deepspeed*.py",
-        "test_hf_mlm.py",
+        "test_deepspeed_bert.py",
         "test_horovod*bert*.py",
         "test_torch_bert_cluster.py",
         "test_bing*.py",
@@ -44,7 +43,7 @@ UNITS = [
     ("test_mirror.py",),
 ]
 # Fixtures that two workers must not have at the same time.
-SHARED = ("four_hosts", "provisioned_hosts", *(framework.name for framework in frameworks.ALL))
+SHARED = ("four_hosts", "provisioned_hosts", *frameworks.PARTS)
 
 
 def unit_of(path):
@@ -99,32 +98,49 @@ def pytest_xdist_make_scheduler(config, log):
     return ByUnit(config, log)
 
 
-def installed(framework):
-    """Return the fixture by which a test has a framework: minutes the first time, then half a minute."""
+@pytest.fixture(scope="session")
+def frameworks_here(request):
+    """Install the workloads that tests of this session name: minutes the first time, then half a minute.
 
-    @pytest.fixture(scope="session", name=framework.name)
-    def install():
-        framework.install()
-        return framework
-
-    return install
+    Returns what provision.yml printed when it found all in place.
+    """
+    return frameworks.install(named(request))
 
 
-tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, frameworks.ALL)
+def named(request):
+    """Return the workloads that tests of this session name as fixtures."""
+    names = {name for item in request.session.items for name in item.fixturenames}
+    return [name for name in frameworks.PARTS if name in names]
+
+
+def installed(workload):
+    """Return the fixture by which a test names a workload that it needs on this machine."""
+
+    @pytest.fixture(scope="session", name=workload)
+    def home(frameworks_here):
+        return frameworks.HOME
+
+    return home
+
+
+(
+    tf2_bert,
+    torch_bert,
+    hf_mlm,
+    deepspeed_bert,
+    horovod_bert,
+    bing_bert,
+    horovod_tf1_bert,
+) = map(installed, frameworks.PARTS)
 
 
 @pytest.fixture(scope="session")
-def four_hosts(request):
-    """Four hosts that see the frameworks of all tests of this session."""
+def four_hosts(request, frameworks_here):
+    """Four hosts, provisioned for the workloads that tests of this session name. Takes four minutes."""
     if os.geteuid():
         pytest.skip("containers with networks of their own need root")
-    named = {name for item in request.session.items for name in item.fixturenames}
-    wanted = [framework for framework in frameworks.ALL if framework.name in named]
-    for framework in wanted:
-        request.getfixturevalue(framework.name)
-    frameworks.start_hosts(wanted)
-    yield
-    frameworks.NODES.down()
+    request.addfinalizer(frameworks.NODES.down)
+    frameworks.start_hosts(named(request))
 
 
 @pytest.fixture(scope="session")

@@ -1,74 +1,73 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads, as the tests use them: installed on this machine, and shown to four hosts."""
+"""Workloads with their real frameworks: installed on this machine, and shown to four hosts."""
 
 import json
 from functools import partial
 
 import local_nodes
+import repositories
 from container_nodes import Nodes, shown
-from local_nodes import HOME, ROOT, changed, turn
+from local_nodes import HOME, provision_twice, turn
 from nets import free_net
 
 NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"))
+# What each workload has below the home of all of them, beside Open MPI.
+PARTS = {
+    "tf2_bert": ["tf2_bert"],
+    "torch_bert": ["torch_bert"],
+    "hf_mlm": ["hf_mlm"],
+    "deepspeed_bert": ["deepspeed_bert"],
+    "horovod_bert": ["torch_bert", "horovod/pytorch"],
+    "bing_bert": ["bing_bert"],
+    "horovod_tf1_bert": ["horovod_tf1_bert", "horovod_tf1_bert/horovod"],
+}
+SOURCES = HOME / "test-sources"
+# Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
+# built again only when its recipe has changed.
+VARIABLES = {
+    "scalebook_home": str(HOME),
+    "deepspeed_bert_device": "cpu",
+    "deepspeed_bert_launcher": "pdsh",
+    "horovod_bert_device": "cpu",
+    "horovod_operations": ["MPI"],
+    "horovod_environment": {"HOROVOD_DEBUG": "1"},
+    "horovod_tf1_bert_device": "cpu",
+    "bing_bert_device": "cpu",
+    "bing_bert_samples": 4096,
+}
 
 
-class Framework:
-    """A framework, the folder that it is installed below, and what plays on it are given."""
-
-    def __init__(self, name, parts, home=HOME, install=None, **given):
-        self.name = name
-        self.home = home
-        self.parts = [home / part for part in parts]
-        self.given = {"workload": name, **given}
-        self.to_install = {**self.given, **(install or {})}
-        self.said = ""
-        self.play = partial(local_nodes.play, scalebook_home=str(home), **self.given)
-        self.on_hosts = partial(NODES.playbook, home=home, **self.given)
-
-    def install(self):
-        """Install what is not there yet; keep what provisioning says that finds all in place."""
-        provision = partial(
-            local_nodes.play, "provision.yml", scalebook_home=str(self.home), **self.to_install
-        )
-        with turn(self.home):
-            self.said = provision()
-            if changed(self.said):
-                self.said = provision()
-
-    def provision_hosts(self):
-        return self.on_hosts("provision.yml", **self.to_install)
+def variables():
+    """Return VARIABLES with those of the sources that are on GitHub only."""
+    return {**VARIABLES, **repositories.bing_bert(SOURCES), **repositories.horovod_tf1_bert(SOURCES)}
 
 
-TF2_BERT = Framework("tf2_bert", ["openmpi", "tf2_bert"])
-TORCH_BERT = Framework("torch_bert", ["openmpi", "torch_bert"])
-HF_MLM = Framework("hf_mlm", ["openmpi", "hf_mlm"])
-DEEPSPEED_BERT = Framework(
-    "deepspeed_bert",
-    ["openmpi", "deepspeed_bert"],
-    home=ROOT / ".scalebook/test-deepspeed",
-    deepspeed_bert_device="cpu",
-    device="cpu",
-)
-# Its build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and built
-# again only when its recipe has changed.
-HOROVOD_BERT = Framework(
-    "horovod_bert",
-    ["openmpi", "torch_bert", "horovod/pytorch"],
-    home=ROOT / ".scalebook/test-horovod_bert",
-    install={
-        "horovod_bert_device": "cpu",
-        "horovod_operations": ["MPI"],
-        "horovod_environment": {"HOROVOD_DEBUG": "1"},
-    },
-    device="cpu",
-)
-ALL = (TF2_BERT, TORCH_BERT, HF_MLM, DEEPSPEED_BERT, HOROVOD_BERT)
+def install(workloads):
+    """Install what is not there yet; return what provision.yml prints once all is in place."""
+    if "tf2_bert" in workloads:
+        local_nodes.provision("tf2_bert")  # first, and alone: other tests wait for it
+    play = partial(local_nodes.play, "provision.yml", workload=",".join(workloads), **variables())
+    with turn():
+        return provision_twice(play)
 
 
-def start_hosts(frameworks):
-    """Make the four hosts, with the packages of role node and what is installed here of these frameworks."""
-    NODES.up("--ready", *shown(*dict.fromkeys(part for framework in frameworks for part in framework.parts)))
+def start_hosts(workloads):
+    """Make the four hosts, show them what is installed here, and provision them by Molecule's scenario."""
+    homes = dict.fromkeys(HOME / part for name in workloads for part in ["openmpi", *PARTS[name]])
+    NODES.up("--ready", *shown(*homes), "--mount", f"{SOURCES}:{SOURCES}")
+    given = NODES.files / "inventory/group_vars/all.json"
+    given.parent.mkdir(exist_ok=True)
+    given.write_text(json.dumps({**variables(), "workload": ",".join(workloads)}))
+    NODES.molecule("workload")
+
+
+def bench(results, ok=True, on_hosts=True, **variables):
+    """Run bench.yml on the four hosts or on local nodes, with one repeat unless another number is given."""
+    given = {"campaign": "test", "campaign_results": str(results), "repeats": 1, "device": "cpu", **variables}
+    if on_hosts:
+        return NODES.playbook("bench.yml", HOME, ok=ok, **given)
+    return local_nodes.play("bench.yml", scalebook_home=str(HOME), **given)
 
 
 def record_of(results):

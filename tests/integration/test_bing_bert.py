@@ -13,13 +13,13 @@ import subprocess
 import sys
 
 import pytest
-from bing_bert_sources import SOURCES
+import repositories
 from local_nodes import ROOT, changed, play
+from repositories import STAND_IN, repository
 
 pytestmark = pytest.mark.slow
 
 FILES = ROOT / "roles/bing_bert/files"
-STAND_IN = ROOT / "tests/stand_ins/bing_bert"
 
 # -- sources: repositories of this test, with the lines that are patched -------------------------------------
 
@@ -33,31 +33,10 @@ PLAY = """
 """
 
 
-def repository(folder, files):
-    """Make a repository of these files; return its URL and its commit."""
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(text.encode())
-    git = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@localhost"]
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
-    return f"file://{folder}", commit.strip()
-
-
 @pytest.fixture
 def sources(tmp_path):
     """Return a function that checks out the sources, and the directory that they go to."""
-    inner = "DeepSpeedExamples/"
-    variables = {"bing_bert_home": str(tmp_path / "home")}
-    for prefix, files in {
-        "": {path: text for path, text in SOURCES.items() if not path.startswith(inner)},
-        "examples_": {
-            path.removeprefix(inner): text for path, text in SOURCES.items() if path.startswith(inner)
-        },
-    }.items():
-        url, commit = repository(tmp_path / f"{prefix}sources", files)
-        variables |= {f"bing_bert_{prefix}repo": url, f"bing_bert_{prefix}commit": commit}
+    variables = {"bing_bert_home": str(tmp_path / "home"), **repositories.bing_bert(tmp_path / "sources")}
     (tmp_path / "play.yml").write_text(PLAY)
 
     def get(part="sources", **other):
@@ -148,14 +127,14 @@ def installed(deepspeed_bert, tmp_path_factory):
         (home / name).parent.mkdir(parents=True)
         (home / name).touch()
     data = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}
-    record = {"schema": 2, "python": str(deepspeed_bert.home / "deepspeed_bert/venv/bin/python"), "cuda": ""}
+    record = {"schema": 2, "python": str(deepspeed_bert / "deepspeed_bert/venv/bin/python"), "cuda": ""}
     record |= {"device": "cpu", "versions": "DeepSpeed 0.3.0+stand-in", "data": data}
     (home / "install.json").write_text(json.dumps(record))
     return home, {
         "workload": "bing_bert",
         "bing_bert_home": str(home),
         "bing_bert_samples": 4096,
-        "scalebook_home": str(deepspeed_bert.home),
+        "scalebook_home": str(deepspeed_bert),
         "device": "cpu",
         "campaign": "ds2020",
         "campaign_port": 24590,
@@ -253,7 +232,7 @@ def test_wrong_values_are_refused_before_anything_runs(installed, tmp_path, give
 
 def supplied(deepspeed_bert, code, *before):
     env = {**os.environ, "PYTHONPATH": ":".join([*map(str, before), str(FILES)])}
-    argv = [deepspeed_bert.home / "deepspeed_bert/venv/bin/python", "-c", code]
+    argv = [deepspeed_bert / "deepspeed_bert/venv/bin/python", "-c", code]
     return subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout.strip()
 
 

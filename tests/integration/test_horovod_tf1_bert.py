@@ -7,9 +7,9 @@ The fork itself is on a public host that tests do not reach: its logs are in tes
 
 import json
 import shutil
-import subprocess
 
 import pytest
+import repositories
 from local_nodes import HOME, ROOT, play, provision
 
 pytestmark = pytest.mark.slow
@@ -47,20 +47,9 @@ print("HOROVOD_BERT weights=agree end=true")
 
 
 def test_the_fork_is_checked_out_at_its_commit(tmp_path):
-    origin = tmp_path / "origin"
-    git = ["git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x@localhost"]
-    origin.mkdir()
-    (origin / "run_classifier.py").write_text("raise SystemExit('it must not be run')\n")
-    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
-        subprocess.run([*git, *words], check=True)
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
     (tmp_path / "play.yml").write_text(CHECK_OUT)
-    play(
-        str(tmp_path / "play.yml"),
-        horovod_tf1_bert_home=str(tmp_path / "home"),
-        horovod_tf1_bert_repo=f"file://{origin}",
-        horovod_tf1_bert_commit=commit.strip(),
-    )
+    fork = repositories.horovod_tf1_bert(tmp_path / "sources")
+    play(str(tmp_path / "play.yml"), horovod_tf1_bert_home=str(tmp_path / "home"), **fork)
     assert (tmp_path / "home/bert/run_classifier.py").read_text().startswith("raise")
 
 

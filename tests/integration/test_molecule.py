@@ -21,7 +21,7 @@ SCENARIOS = ("node", "preflight", "stack_check", "python", "telemetry", "nccl", 
 run, ssh, play = NODES.run, NODES.ssh, NODES.play
 # What a refusal must leave as it was. Lists, caches and logs are apt's notes, not the host's software.
 STATE = (
-    "{ find /etc /usr /opt /var/lib/dpkg/info -xdev -type f -exec sha256sum {} +; "
+    "{ find /etc /usr /opt /var/lib/dpkg/info -xdev -type f -printf '%p %s %m %T@\\n'; "
     "find /etc /usr /opt -xdev -type l -printf '%p %l\\n'; dpkg --get-selections; } "
     "| grep -v -e /etc/ld.so.cache -e __pycache__ | LC_ALL=C sort"
 )

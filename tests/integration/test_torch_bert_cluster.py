@@ -5,31 +5,25 @@
 import subprocess
 from pathlib import Path
 
+import frameworks
 import pytest
-from frameworks import record_of
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.cluster
 def test_two_hosts_train_together_with_split_weights(four_hosts, torch_bert, tmp_path):
-    """Takes a minute."""
-    torch_bert.provision_hosts()
-    split = {
-        "torch_bert_parallel": "fsdp",
-        "slots": 2,
-        "campaign": "split",
-        "campaign_results": str(tmp_path),
-    }
-    torch_bert.on_hosts("bench.yml", nodes=2, gpus=2, bsz=4, repeats=1, **split)
-    record, _ = record_of(tmp_path)
+    """Takes half a minute."""
+    split = {"nodes": 2, "gpus": 2, "slots": 2, "bsz": 4, "torch_bert_parallel": "fsdp"}
+    frameworks.bench(tmp_path, workload="torch_bert", **split)
+    record, _ = frameworks.record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])
 @pytest.mark.parametrize("accumulation", ["1", "2"])
 def test_split_weights_are_trained_as_whole_ones_are(torch_bert, optimizer, accumulation):
-    place = torch_bert.home / "torch_bert"
+    place = torch_bert / "torch_bert"
     words = [
         place / "venv/bin/python",
         "-m",
@@ -54,13 +48,13 @@ def test_a_trainer_leaves_though_a_thread_of_a_library_is_still_there(torch_bert
     """Gloo's threads made the interpreter's own end an abort, once in thirty runs on a loaded machine."""
     program = f"""
 import atexit, sys, threading, time
-sys.path.insert(0, {str(torch_bert.home / "torch_bert/code")!r})
+sys.path.insert(0, {str(torch_bert / "torch_bert/code")!r})
 import torch_end
 torch_end.dist.init_process_group("gloo", init_method="file://{tmp_path}/store", rank=0, world_size=1)
 threading.Thread(target=time.sleep, args=(600,)).start()
 atexit.register(print, "done at the end")
 torch_end.leave()
 """
-    words = [torch_bert.home / "torch_bert/venv/bin/python", "-c", program]
+    words = [torch_bert / "torch_bert/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done at the end\n")

@@ -41,6 +41,7 @@ def test_200_bootstrapped_pairs_of_dlperfs_campaign_raise_no_false_alarm():
         assert set(verdicts(*pair)) == {"same"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noise", [0.01, 0.03])
 @pytest.mark.parametrize("repeats", [3, 5, 7])
 @pytest.mark.parametrize(("cases", "comparisons"), [(1, 2000), (6, 600)])
@@ -55,6 +56,7 @@ def test_at_most_1_comparison_of_100_with_the_same_thing_raises_a_false_alarm(
     assert alarms <= comparisons / 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [1, 6, 20])
 def test_a_slowdown_of_5_percent_at_a_spread_of_1_percent_is_found_19_times_of_20_with_5_repeats(cases):
     source = random.Random(30)

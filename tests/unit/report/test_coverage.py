@@ -12,6 +12,8 @@ from ansible.module_utils.scalebook.report import stats
 
 DRAWS = 4000
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def source():
