@@ -9,16 +9,7 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
-# Printed by DLPerf's extractor for TensorFlow/bert, fp32, batch 64 per GPU: case -> speed of repeat 1..5.
-SPEEDS = {
-    "1n1g": (113.55, 114.95, 112.99, 112.71, 111.67),
-    "1n2g": (204.3, 202.48, 204.16, 204.96, 203.15),
-    "1n4g": (399.56, 402.02, 404.06, 402.34, 400.27),
-    "1n8g": (806.74, 805.43, 806.01, 805.41, 803.36),
-    "2n8g": (1237.07, 1242.44, 1237.47, 1239.3, 1249.61),
-    "4n8g": (2238.39, 2237.6, 2252.55, 2249.41, 2244.38),
-}
-MEDIANS = {"1n1g": 112.99, "1n2g": 204.16, "1n4g": 402.02, "1n8g": 805.43, "2n8g": 1239.3, "4n8g": 2244.38}
+from dlperf_figures import SPEEDS
 
 WORKLOAD = {
     "title": "TensorFlow 2 official BERT pretraining",

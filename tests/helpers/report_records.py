@@ -6,15 +6,7 @@ import hashlib
 import json
 from itertools import accumulate
 
-# Printed by DLPerf's extractor for TensorFlow/bert, fp32, batch 64 per GPU: (nodes, gpus) -> speeds.
-SPEEDS = {
-    (1, 1): [113.55, 114.95, 112.99, 112.71, 111.67],
-    (1, 2): [204.3, 202.48, 204.16, 204.96, 203.15],
-    (1, 4): [399.56, 402.02, 404.06, 402.34, 400.27],
-    (1, 8): [806.74, 805.43, 806.01, 805.41, 803.36],
-    (2, 8): [1237.07, 1242.44, 1237.47, 1239.3, 1249.61],
-    (4, 8): [2238.39, 2237.6, 2252.55, 2249.41, 2244.38],
-}
+from dlperf_figures import SPEEDS_BY_SIZE
 
 
 def case(nodes=1, gpus=1, **other):
@@ -103,6 +95,6 @@ def dlperf_records(**other):
     """Return the 30 records of DLPerf's published speeds."""
     return [
         record(case(*shape, **other), repeat, rate)
-        for shape, rates in SPEEDS.items()
+        for shape, rates in SPEEDS_BY_SIZE.items()
         for repeat, rate in enumerate(rates, 1)
     ]

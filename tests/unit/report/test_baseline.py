@@ -6,8 +6,9 @@ import random
 
 import pytest
 from ansible.module_utils.scalebook.report import baseline
+from dlperf_figures import SPEEDS_BY_SIZE as SPEEDS
 from noise import SPREAD_1_PERCENT
-from report_records import SPEEDS, case
+from report_records import case
 
 
 def row(rates, **of):

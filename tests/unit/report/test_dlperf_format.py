@@ -5,31 +5,9 @@ import json
 import numpy
 import pytest
 from ansible.module_utils.scalebook.report import dlperf_format
+from dlperf_figures import PUBLISHED, SPEEDS
 from hypothesis import given
 from hypothesis import strategies as st
-
-# Per-file speeds and results as DLPerf prints them: TensorFlow/bert/README.md, fp32, batch 64.
-SPEEDS = {
-    "1n1g": [113.55, 114.95, 112.99, 112.71, 111.67],
-    "1n2g": [204.3, 202.48, 204.16, 204.96, 203.15],
-    "1n4g": [399.56, 402.02, 404.06, 402.34, 400.27],
-    "1n8g": [806.74, 805.43, 806.01, 805.41, 803.36],
-    "2n8g": [1237.07, 1242.44, 1237.47, 1239.3, 1249.61],
-    "4n8g": [2238.39, 2237.6, 2252.55, 2249.41, 2244.38],
-}
-PUBLISHED = {
-    "1n1g": {"average_speed": 113.17, "batch_size_per_device": 64, "median_speed": 112.99, "speedup": 1.0},
-    "1n2g": {"average_speed": 203.81, "batch_size_per_device": 64, "median_speed": 204.16, "speedup": 1.81},
-    "1n4g": {"average_speed": 401.65, "batch_size_per_device": 64, "median_speed": 402.02, "speedup": 3.56},
-    "1n8g": {"average_speed": 805.39, "batch_size_per_device": 64, "median_speed": 805.43, "speedup": 7.13},
-    "2n8g": {"average_speed": 1241.18, "batch_size_per_device": 64, "median_speed": 1239.3, "speedup": 10.97},
-    "4n8g": {
-        "average_speed": 2244.47,
-        "batch_size_per_device": 64,
-        "median_speed": 2244.38,
-        "speedup": 19.86,
-    },
-}
 
 
 @pytest.mark.parametrize("label", SPEEDS)

@@ -3,19 +3,9 @@
 import pytest
 from ansible.module_utils.scalebook.report import runs, weak_scaling
 from ansible.module_utils.scalebook.throughput import measure
+from dlperf_figures import SPEEDS_BY_SIZE
 from report_records import case
 from row_runs import run
-
-# TensorFlow/bert/README.md of DLPerf, fp32, batch 64: the speeds of each file.
-DLPERF = {
-    (1, 1): [113.55, 114.95, 112.99, 112.71, 111.67],
-    (1, 2): [204.3, 202.48, 204.16, 204.96, 203.15],
-    (1, 4): [399.56, 402.02, 404.06, 402.34, 400.27],
-    (1, 8): [806.74, 805.43, 806.01, 805.41, 803.36],
-    (2, 8): [1237.07, 1242.44, 1237.47, 1239.3, 1249.61],
-    (4, 8): [2238.39, 2237.6, 2252.55, 2249.41, 2244.38],
-}
-
 
 WORKLOADS = {"tf2_bert": {"family": "bert", "compiler": "XLA"}, "torch_bert": {"compiler": "torch.compile"}}
 
@@ -39,7 +29,7 @@ def codes(row):
 
 @pytest.fixture
 def published():
-    return table(*((case(*shape), rates) for shape, rates in reversed(DLPERF.items())))
+    return table(*((case(*shape), rates) for shape, rates in reversed(SPEEDS_BY_SIZE.items())))
 
 
 def test_dlperfs_table_comes_out_to_the_last_digit(published):
@@ -275,7 +265,7 @@ def test_cpu_groups_say_so():
 
 
 def test_the_same_records_always_make_the_same_table(published):
-    again = table(*((case(*shape), rates) for shape, rates in DLPERF.items()))
+    again = table(*((case(*shape), rates) for shape, rates in SPEEDS_BY_SIZE.items()))
     assert again == published
 
 
