@@ -26,7 +26,7 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
 
     Nodes with a local connection are one machine, whatever their names; `host` is the host of the
     inventory that acts for a node, the first of its machine's nodes.  The GPUs found on that host
-    (`campaign_gpus`) go before the `slots` of the inventory.  Raises HostError.
+    (`workload_gpu_count`) go before the `slots` of the inventory.  Raises HostError.
     """
     hosts = list(hosts)
     names = [check_name(str(host["inventory_hostname"])) for host in hosts]
@@ -37,7 +37,7 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
         name, actor = names[index], hosts[acting[index]]
         address = "127.0.0.1" if local[index] else str(host.get("ansible_host", name))
         machine = check_address(address, name)
-        gpus = int(actor.get("campaign_gpus", 0)) if device == "gpu" else 0
+        gpus = int(actor.get("workload_gpu_count", 0)) if device == "gpu" else 0
         home = actor.get("scalebook_home")
         found.append(
             {

@@ -42,7 +42,7 @@ files:
 """
 
 import os
-from typing import Dict, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
@@ -165,9 +165,12 @@ def plan(root: str, vocabulary: str) -> Dict[str, Tuple[str, str]]:
     return {name: (text, after[name]) for name, text in before.items() if after[name] != text}
 
 
+def argument_spec() -> Dict[str, Any]:
+    return {"path": {"type": "path", "required": True}, "vocabulary": {"type": "path", "required": True}}
+
+
 def main() -> None:
-    arguments = {"path": {"type": "path", "required": True}, "vocabulary": {"type": "path", "required": True}}
-    module = AnsibleModule(argument_spec=arguments, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     root = module.params["path"]
     try:
         changes = plan(root, module.params["vocabulary"])

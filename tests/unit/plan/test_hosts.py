@@ -59,7 +59,7 @@ def test_a_node_listens_on_its_own_address_where_it_has_one():
 
 def test_nodes_with_a_local_connection_are_one_machine_and_its_first_acts_for_all():
     local = {"ansible_connection": "local", "slots": 2}
-    found = nodes([host("NODE1", **local, campaign_gpus=4), host("NODE2", **local)], "gpu")
+    found = nodes([host("NODE1", **local, workload_gpu_count=4), host("NODE2", **local)], "gpu")
     assert [(node["machine"], node["host"], node["slots"]) for node in found] == [
         ("localhost", "NODE1", 4)
     ] * 2
@@ -67,7 +67,7 @@ def test_nodes_with_a_local_connection_are_one_machine_and_its_first_acts_for_al
 
 def test_the_slots_of_the_inventory_count_where_no_gpus_were_listed():
     assert nodes([host("NODE1", slots=8)], "gpu")[0]["slots"] == 8
-    assert nodes([host("NODE1", slots=8, campaign_gpus=4)], "cpu")[0]["slots"] == 8
+    assert nodes([host("NODE1", slots=8, workload_gpu_count=4)], "cpu")[0]["slots"] == 8
 
 
 def test_jobs_are_kept_below_the_home_of_the_acting_host_or_where_campaign_work_says():
