@@ -1,0 +1,29 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Every role that installs something on a node is tested by a scenario of Molecule."""
+
+import ast
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+# Why a role needs no scenario of its own.
+OTHERS = {
+    "campaign": "installs nothing",
+    "microbench": "installs role torch_bert and nothing else",
+    "deepspeed": "the scenario workload has it through deepspeed_bert and bing_bert",
+}
+
+
+def provisioned_workloads():
+    """Return the workloads for which the integration tests run the scenario `workload`."""
+    tree = ast.parse((ROOT / "tests/integration/frameworks.py").read_text())
+    (parts,) = (
+        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "PARTS"
+    )
+    return set(ast.literal_eval(parts))
+
+
+def test_every_role_that_installs_something_has_a_scenario():
+    roles = {path.parent.parent.name for path in ROOT.glob("roles/*/tasks/main.yml")}
+    scenarios = {path.parent.name for path in ROOT.glob("molecule/*/molecule.yml")}
+    assert roles - scenarios - provisioned_workloads() == set(OTHERS)
