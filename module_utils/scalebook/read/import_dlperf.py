@@ -56,14 +56,15 @@ class Found(NamedTuple):
 def import_tree(
     logs: str | os.PathLike[str],
     out: str | os.PathLike[str],
-    framework: str,
+    name: str,
     workload: Mapping[str, Any],
     overrides: Mapping[str, Any] | None = None,
     checksums: bool = False,
     write: bool = True,
 ) -> dict[str, Any]:
-    """Read every log below `logs` into `out`/runs/<case>/<repeat>/result.json and write `out`/plan.json.
+    """Read every log of the workload `name` below `logs`, and write records and a plan below `out`.
 
+    They are `out`/runs/<case>/<repeat>/result.json and `out`/plan.json.
     One bad file never costs the others their numbers: it gets a record that says what is wrong.
     Returns `{"counts": {status: n}, "refused": [{"source", "status", "reason"}], "unread": [{"path",
     "reason"}], "changed"}`. `refused` lists the logs that do not count, `unread` the files that are not
@@ -72,7 +73,7 @@ def import_tree(
     """
     compiled = compile_workload(workload)
     root, target = Path(logs), Path(out)
-    found, unread = find_logs(root, framework, compiled, read_overrides(overrides or {}))
+    found, unread = find_logs(root, name, compiled, read_overrides(overrides or {}))
     if not found:
         hint = f"; {unread[0]['path']} {unread[0]['reason']}" if unread else ""
         raise TreeError(f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log{hint}")
@@ -85,7 +86,7 @@ def import_tree(
     if changed and write:
         # These records are new: what was signed before (manifest.py) is no longer theirs.
         (target / "manifest.json").unlink(missing_ok=True)
-    changed |= write_json(target / "plan.json", _plan(root, found, unread, framework, overrides), write)
+    changed |= write_json(target / "plan.json", _plan(root, found, unread, name, overrides), write)
     return {
         "counts": dict(Counter(result["status"] for result in results)),
         "refused": [
@@ -125,7 +126,7 @@ def read_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_logs(
-    root: Path, framework: str, workload: Workload, overrides: Mapping[str, Any]
+    root: Path, name: str, workload: Workload, overrides: Mapping[str, Any]
 ) -> tuple[list[Found], list[dict[str, str]]]:
     """Return the logs below `root` in the order of their cases, and what else lies there and why not."""
     try:
@@ -175,7 +176,7 @@ def find_logs(
                 continue
             case = make_case(
                 {
-                    "workload": framework,
+                    "workload": name,
                     "model": named[1],
                     "dtype": named[3],
                     "xla": False,
@@ -264,22 +265,22 @@ def _plan(
     root: Path,
     found: list[Found],
     unread: list[dict[str, str]],
-    framework: str,
+    name: str,
     overrides: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     cases = {item.case["name"]: item.case for item in found}
     repeats = Counter(item.case["name"] for item in found)
-    name = root.resolve().name
+    folder = root.resolve().name
     return {
         "schema": PLAN_SCHEMA,
-        "campaign": re.sub(r"[^\w.-]", "_", name, flags=re.ASCII) or "import",
+        "campaign": re.sub(r"[^\w.-]", "_", folder, flags=re.ASCII) or "import",
         "inventory": "",
-        "parameters": {"workload": framework, **(overrides or {})},
+        "parameters": {"workload": name, **(overrides or {})},
         "repeats": max(repeats.values()),
         "cases": list(cases.values()),
         "skipped": [],
         "runs": [{"case": item.case["name"], "repeat": item.repeat} for item in found],
-        "source": _readable(name),
+        "source": _readable(folder),
         "unread": unread,
     }
 
