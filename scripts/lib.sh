@@ -8,6 +8,8 @@ logs="$root/.scalebook/logs"
 
 # Settings of a user's shell that would make pip, Python or Ansible use another directory than this checkout.
 unset PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_USER PIP_TARGET PIP_PREFIX ANSIBLE_INVENTORY
+# With it, every process of Ansible compiles the project's Python again.
+unset PYTHONDONTWRITEBYTECODE
 export ANSIBLE_CONFIG="$root/ansible.cfg"
 
 say() { printf '%s\n' "$*"; }
