@@ -94,7 +94,7 @@ def shown(*homes):
         (settings,) = (path for path in (home / "pyvenv.cfg", home / "venv/pyvenv.cfg") if path.exists())
         config.read_string("[venv]\n" + settings.read_text())
         interpreter = Path(config["venv"]["home"]).parent
-        if not interpreter.is_relative_to("/usr"):
+        if not any(map(interpreter.is_relative_to, ["/usr", *homes])):
             folders[str(interpreter)] = ""
     return [word for folder, mode in folders.items() for word in ("--mount", f"{folder}:{folder}{mode}")]
 

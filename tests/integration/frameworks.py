@@ -27,6 +27,8 @@ SOURCES = HOME / "test-sources"
 # built again only when its recipe has changed.
 VARIABLES = {
     "scalebook_home": str(HOME),
+    # The hosts take the interpreters that they are shown: with others they would install everything again.
+    "python_search": ["pyenv", "system", "conda", "uv"],
     "deepspeed_bert_device": "cpu",
     "deepspeed_bert_launcher": "pdsh",
     "horovod_bert_device": "cpu",
