@@ -61,7 +61,8 @@ def start_hosts(workloads):
     given = NODES.files / "inventory/group_vars/all.json"
     given.parent.mkdir(exist_ok=True)
     given.write_text(json.dumps({**variables(), "workload": ",".join(workloads)}))
-    NODES.molecule("workload")
+    NODES.play("workload", "--check", node="NODE1")
+    NODES.molecule("workload", steps=("converge", "idempotence", "verify"))
 
 
 def bench(results, ok=True, on_hosts=True, **variables):
