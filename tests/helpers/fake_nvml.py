@@ -3,7 +3,8 @@
 """A stand-in for pynvml with the answers that one H200 gave under a matrix product in bf16.
 
 FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
-(a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's).
+(a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's),
+`flood` (PCIe at 4 GiB/s).
 """
 
 import os
@@ -14,13 +15,19 @@ NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX = 1
 NVML_FI_DEV_PCIE_COUNT_TX_BYTES, NVML_FI_DEV_PCIE_COUNT_RX_BYTES = 197, 198
 NVML_ERROR_NOT_SUPPORTED = 3
 NVML_GPM_METRICS_GET_VERSION = 1
+nvmlMemory_v2 = 0x02000028
 
 FAULT = os.environ.get("FAKE_NVML", "")
 TEXTS = {3: "Not Supported", 9: "Driver Not Loaded"}
-ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5}
+ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5, 20: 8.1, 21: 4000.0 if FAULT == "flood" else 68.7}
+# Readings of the counters of PCIe bytes, sent and received, a second apart, of an H200 on 23 November 2026
+# (torch_bert at batch 512): that of received bytes starts again.
+PCIE = [(256129624, 4285291504), (269618632, 36419212), (283020644, 81603872), (296559316, 127673436)]
+RESERVED = 28214951936 - (26293 << 20)
 POWER = 689.0
 BEGAN = time.monotonic()
 asked = []
+read = {}
 
 
 class NVMLError(Exception):
@@ -52,8 +59,10 @@ def nvmlDeviceGetName(handle):
     return "NVIDIA H200"
 
 
-def nvmlDeviceGetMemoryInfo(handle):
-    return Answer(total=150754820096, used=80 << 30)
+def nvmlDeviceGetMemoryInfo(handle, version=None):
+    if version and FAULT == "old":
+        raise NVMLError(3)
+    return Answer(total=150754820096, used=(26293 << 20) + (0 if version else RESERVED))
 
 
 def nvmlDeviceGetEnforcedPowerLimit(handle):
@@ -91,7 +100,8 @@ def nvmlDeviceGetCurrentClocksEventReasons(handle):
 
 def nvmlDeviceGetFieldValues(handle, fields):
     if fields[0] == NVML_FI_DEV_PCIE_COUNT_TX_BYTES:
-        counts = [1000, 2000]
+        read[handle] = read.get(handle, -1) + 1
+        counts = list(PCIE[min(read[handle], len(PCIE) - 1)])
     else:
         assert [scope for _, scope in fields] == [0xFFFFFFFF, 0xFFFFFFFF]
         counts = [5, 7]

@@ -43,11 +43,13 @@ QUANTITIES = (
 )
 
 GPM = (
-    # name, number of NVML's metric
+    # name, number of NVML's metric; PCIe's in MiB/s, only to know that its counters did not go round twice
     ("sm_active", 2),
     ("sm_occupancy", 3),
     ("pipe_tensor_active", 7),
     ("dram_active", 10),
+    ("pcie_sent_rate", 20),
+    ("pcie_received_rate", 21),
 )
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons.
@@ -57,6 +59,9 @@ ALL_LINKS = 0xFFFFFFFF
 """The scope of an NVLink field that adds up the links."""
 
 KIB = 1024.0
+
+PCIE_RANGE = 1 << 32
+"""NVML's counters of PCIe bytes have 32 bits: they start again every 4 GiB (seen on an H200, driver 580)."""
 
 
 def columns(gpus: Sequence[int]) -> List[Column]:
@@ -96,6 +101,7 @@ class Nvml(Gpus):
             raise Absent("NVML: %s" % error) from error
         self.refused: Dict[int, List[str]] = {gpu: [] for gpu in gpus}
         self.before: Dict[int, Any] = {}
+        self.pcie = {gpu: Wrapping() for gpu in gpus}
         self.about = {"gpus": {str(gpu): self._facts(gpu) for gpu in gpus}}
 
     def _facts(self, gpu: int) -> Dict[str, Any]:
@@ -118,7 +124,7 @@ class Nvml(Gpus):
         found: Dict[str, float] = {}
         for name, ask in (
             ("utilization", lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu}),
-            ("memory", lambda: {"memory": nvml.nvmlDeviceGetMemoryInfo(handle).used}),
+            ("memory", lambda: {"memory": self._memory(handle)}),
             ("power", lambda: {"power": nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0}),
             ("energy", lambda: {"energy": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0}),
             ("sm_clock", lambda: {"sm_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)}),
@@ -131,9 +137,9 @@ class Nvml(Gpus):
                 lambda: {"temperature": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)},
             ),
             ("throttle", lambda: self._throttle(handle)),
-            ("pcie", lambda: self._fields(handle, "pcie")),
             ("nvlink", lambda: self._fields(handle, "nvlink")),
             ("gpm", lambda: self._gpm(gpu, handle)),
+            ("pcie", lambda: self._pcie(gpu, handle, found)),
         ):
             if name in self.refused[gpu]:
                 continue
@@ -142,7 +148,28 @@ class Nvml(Gpus):
             except (nvml.NVMLError, AttributeError) as error:  # an older driver, or older bindings
                 self.refused[gpu].append(name)
                 self.absent["gpu:%d:%s" % (gpu, name)] = "NVML: %s" % error
+            except UnknownError as error:
+                self.refused[gpu].append(name)
+                self.absent["gpu:%d:%s" % (gpu, name)] = str(error)
+        for rate in ("pcie_sent_rate", "pcie_received_rate"):
+            found.pop(rate, None)
         return found
+
+    def _memory(self, handle: Any) -> int:
+        """Return the bytes that programs use, as nvidia-smi does; version 1 adds what the driver keeps."""
+        nvml = self.nvml
+        try:
+            return int(nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).used)
+        except (nvml.NVMLError, AttributeError, TypeError):  # an older driver, or older bindings
+            return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+
+    def _pcie(self, gpu: int, handle: Any, found: Dict[str, float]) -> Dict[str, float]:
+        """Return the bytes since the first reading; GPM's rates are in `found`."""
+        if "gpm" in self.refused[gpu]:
+            raise UnknownError(
+                "its counters start again every 4 GiB, and without GPM nothing tells how often"
+            )
+        return self.pcie[gpu].add(self._fields(handle, "pcie"), found, time.monotonic())
 
     def _throttle(self, handle: Any) -> Dict[str, float]:
         try:
@@ -196,6 +223,31 @@ class Nvml(Gpus):
             nvml.nvmlGpmSampleFree(before)
         answers = zip(GPM, asked.metrics)  # noqa: B905 - strict is of Python 3.10
         return {name: float(answer.value) for (name, _), answer in answers if not answer.nvmlReturn}
+
+
+class UnknownError(Exception):
+    """A quantity that the driver's answer does not tell."""
+
+
+class Wrapping:
+    """Counters of 32 bits, added up over their starting again."""
+
+    def __init__(self) -> None:
+        self.last: Dict[str, float] = {}
+        self.total: Dict[str, float] = {}
+        self.at = 0.0
+
+    def add(self, counters: Dict[str, float], rates: Dict[str, float], now: float) -> Dict[str, float]:
+        """Return the bytes since the first reading; raise UnknownError where one may have wrapped twice."""
+        for name, value in counters.items():
+            # GPM leaves out the overhead of the packets, a third of what is sent in small ones.
+            if 2 * rates.get(name + "_rate", 0.0) * KIB * KIB * (now - self.at) > PCIE_RANGE and self.last:
+                raise UnknownError("its counters start again every 4 GiB, which is too often at this rate")
+            moved = (value - self.last.get(name, value)) % PCIE_RANGE
+            self.total[name] = self.total.get(name, 0.0) + moved
+            self.last[name] = value
+        self.at = now
+        return dict(self.total)
 
 
 def _words(name: Any) -> str:

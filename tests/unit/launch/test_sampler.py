@@ -205,9 +205,27 @@ def test_an_h200_tells_everything(tmp_path):
     assert link[0] == 7 * 1024
 
 
+def test_a_pcie_counter_that_starts_again_is_added_up(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path), readings=6)
+    received, sent = (readings.values[f"gpu:0:pcie_{way}"] for way in ("received", "sent"))
+    assert received[-1] == 127673436 + 2**32 - 4285291504
+    assert sent[-1] == 296559316 - 256129624
+
+
+def test_pcie_counters_that_start_again_too_often_are_absent(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "flood"), interval=0.7, readings=6)
+    assert "too often at this rate" in readings.absent["gpu:0:pcie"]
+
+
+def test_the_memory_of_a_gpu_is_what_nvidia_smi_says(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path), readings=4)
+    assert whole(readings, "gpu:0:memory")["mean"] == 26293 << 20
+
+
 def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
     _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "old"), readings=6)
     assert readings.absent["gpu:0:gpm"] == readings.absent["gpu:0:nvlink"] == "NVML: Not Supported"
+    assert "every 4 GiB" in readings.absent["gpu:0:pcie"]
     assert set(readings.values["gpu:0:sm_active"]) == {None}
     assert whole(readings, "gpu:0:power")["mean"] == 689
 
