@@ -40,6 +40,7 @@ def main(_):
   if strategy:
     print('***** Number of cores used : ', strategy.num_replicas_in_sync)
 """
+# The same lines in 2.15.0, 2.19.1 and 2.20.0.
 GENUINE_215 = """\
 def main(_):
   # Configures cluster spec for multi-worker distribution strategy.
