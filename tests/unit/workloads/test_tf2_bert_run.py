@@ -1,0 +1,104 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The node script of tf2_bert on GPUs: what it refuses, and what it tells TensorFlow and XLA."""
+
+import shlex
+import subprocess
+
+import jinja2
+import pytest
+import yaml
+from role_files import ROLES
+
+FAKE_TRAINER = """#!/bin/sh
+[ "$1" = -c ] && exit 0
+echo "legacy=$TF_USE_LEGACY_KERAS xla=$XLA_FLAGS cache=$CUDA_CACHE_PATH $CUDA_CACHE_MAXSIZE"
+echo "flags $*"
+"""
+STACKS = yaml.safe_load((ROLES / "tf2_bert/vars/main.yml").read_text())["__tf2_bert_stacks"]
+
+
+@pytest.fixture
+def script(tmp_path):
+    """Return a function that runs the script of a version on a GPU of a compute capability."""
+
+    def run(version, capability, **environment):
+        (tmp_path / "code").mkdir(exist_ok=True)
+        (tmp_path / "code/run_head.sh").write_text((ROLES / "workload/files/kit/run_head.sh").read_text())
+        for name, text in (("python", FAKE_TRAINER), ("nvidia-smi", f"#!/bin/sh\necho {capability}\n")):
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
+        stack = STACKS[version]
+        values = {
+            "tf2_bert_install": {
+                "version": version,
+                "device": "gpu",
+                "python": str(tmp_path / "python"),
+                "models": str(tmp_path),
+                "script": "run_pretraining.py",
+                "environment": stack["environment"],
+                "nccl": stack.get("nccl", ""),
+                "xla_flags": ["--xla_gpu_cuda_data_dir=/cuda", *stack["xla_flags"]],
+            },
+            "__tf2_bert_code": str(tmp_path / "code"),
+            "__tf2_bert_input_files": "*.tfrecord",
+            "tf2_bert_home": str(tmp_path),
+            "tf2_bert_data": str(tmp_path),
+            "tf2_bert_seq_length": 128,
+            "tf2_bert_predictions": 20,
+            "tf2_bert_all_reduce_alg": "",
+        }
+        engine = jinja2.Environment(keep_trailing_newline=True, trim_blocks=True)
+        engine.filters["quote"] = lambda value: shlex.quote(str(value))
+        text = (ROLES / "tf2_bert/templates/run.sh.j2").read_text()
+        (tmp_path / "run.sh").write_text(engine.from_string(text).render(values))
+        case = {"DEVICE": "gpu", "NNODES": 1, "GPUS_PER_NODE": 1, "XLA": "false", "MASTER_ADDR": "10.0.0.1"}
+        case.update(NODE="NODE1", TASK_INDEX=0, DTYPE="fp16", STEPS=120, GLOBAL_BATCH=64, MODEL="base")
+        case.update(WORKER_HOSTS="", JOB_DIR=tmp_path, PATH=f"{tmp_path}:/usr/bin:/bin")
+        case.update(environment)
+        return subprocess.run(
+            ["sh", tmp_path / "run.sh"],
+            env={name: str(value) for name, value in case.items()},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.mark.parametrize("place", [{"GPUS_PER_NODE": 2}, {"NNODES": 2, "WORKER_HOSTS": "a:1,b:1"}])
+def test_several_hopper_gpus_are_refused_where_nccl_has_no_code_for_them(script, place):
+    done = script("2.15", "9.0", **place)
+    assert done.returncode == 2
+    assert "NCCL of TensorFlow 2.15 does not work on GPUs of compute capability 9.0" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("version", "capability", "place"),
+    [
+        ("2.15", "9.0", {}),
+        ("2.15", "8.0", {"GPUS_PER_NODE": 2}),
+        ("2.20", "9.0", {"GPUS_PER_NODE": 2}),
+        ("2.3.0", "7.0", {"NNODES": 2, "WORKER_HOSTS": "a:1,b:1"}),
+    ],
+)
+def test_what_nccl_has_code_for_runs(script, version, capability, place):
+    done = script(version, capability, **place)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--dtype=fp16" in done.stdout
+
+
+def test_xla_on_gpus_finds_cuda_and_leaves_triton_out(script):
+    done = script("2.20", "9.0", XLA="true")
+    flags = "--xla_gpu_cuda_data_dir=/cuda --xla_gpu_enable_triton_gemm=false"
+    assert f"XLA_FLAGS={flags}\n" in done.stdout
+    assert f"legacy=1 xla={flags} " in done.stdout
+
+
+def test_flags_of_xla_in_the_environment_do_not_reach_a_run_without_it(script):
+    assert "xla= " in script("2.20", "9.0", XLA_FLAGS="--xla_dump_to=/tmp").stdout
+
+
+def test_compiled_kernels_have_a_cache_of_four_gib(script, tmp_path):
+    assert f"cache={tmp_path}/cuda_cache 4294967296\n" in script("2.20", "9.0").stdout
