@@ -10,19 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import ansible.module_utils
+from ansible import constants
 from ansible.errors import AnsibleFilterError
 
 # Ansible packs module_utils for modules only; a filter has to point at it.
-ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
+ROOT = Path(__file__).resolve().parent.parent
+ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
-from ansible.module_utils.scalebook.plan import hosts, placement  # noqa: E402
+from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, placement  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters, urls  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
-from ansible.module_utils.scalebook.workloads import resolve  # noqa: E402
+from ansible.module_utils.scalebook.workloads import load_workloads, resolve  # noqa: E402
 
 
 def nodes(all_hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
@@ -163,6 +165,22 @@ def python_choice(output: str, core: str) -> str:
     return interpreters.choice(core, interpreters.found(output))
 
 
+def stack_choice(
+    answers: Mapping[str, str], parameters: Mapping[str, Any], variables: Mapping[str, Any]
+) -> dict[str, str]:
+    """See gpu_code.choose; `problem` is why no stack can be taken. `variables` are those of a host."""
+    names = list(parameters.get("workload") or [])
+    stacks = declared.stacks(str(ROOT / "playbooks/vars"))
+    own = [name for name in names if variables.get(f"{name}_python")]
+    workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+    wanted = parameters.get("stack_name") or ""
+    try:
+        choice = gpu_code.choose(answers, names, workloads, stacks, wanted, own)
+    except ValueError as error:
+        return {"stack_name": wanted, "said": "", "problem": str(error)}
+    return {**choice, "problem": ""}
+
+
 class FilterModule:
     """The filters of the playbooks and roles."""
 
@@ -172,6 +190,7 @@ class FilterModule:
             "scalebook_nodes": nodes,
             "scalebook_roles": role_directories,
             "scalebook_resolve": resolve_workload,
+            "scalebook_stack_choice": stack_choice,
             "scalebook_job_dirs": job_dirs,
             "scalebook_run_layout": run_layout,
             "scalebook_launch_command": launch_command,

@@ -1,0 +1,102 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Which stack has code for which GPUs: the stacks' `gpus`, compared with what nvidia-smi says.
+
+A stack says it once for all its workloads (`default`), and for a workload whose software differs:
+
+    gpus: {default: {software: CUDA 10.2, oldest: "3.5", newest: "7.5"}}
+
+`oldest` and `newest` are compute capabilities (https://developer.nvidia.com/cuda-gpus).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook.plan.declared import StackError
+
+Stacks = Mapping[str, Mapping[str, Any]]
+
+
+class Choice(TypedDict):
+    """The stack for all workloads, "" for the one that each declares; and what to tell the user."""
+
+    stack_name: str
+    said: str
+
+
+def capabilities(answers: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return {host: the compute capabilities of its GPUs, each once}, of hosts whose driver tells them.
+
+    `answers` are what `nvidia-smi --query-gpu=compute_cap --format=csv,noheader` printed. A driver before
+    510 does not know the question, and a GPU's number is then unknown.
+    """
+    found = {}
+    for host, text in answers.items():
+        numbers = [line.strip() for line in text.splitlines()]
+        if numbers and all(re.fullmatch(r"\d+\.\d+", number) for number in numbers):
+            found[host] = sorted(set(numbers), key=_number)
+    return found
+
+
+def choose(
+    answers: Mapping[str, str],
+    names: Sequence[str],
+    workloads: Mapping[str, Mapping[str, Any]],
+    stacks: Stacks,
+    wanted: str = "",
+    own: Iterable[str] = (),
+) -> Choice:
+    """Return the stack to take for the workloads `names` on hosts with these GPUs.
+
+    `wanted` is the user's stack_name; it is kept, or refused. Without it the stacks that the workloads
+    declare are kept where they have code for all GPUs, else one stack that has. Workloads in `own` run in
+    an environment of the user's own, of which a stack says nothing.
+    Raises StackError with the reason, and the stack to use where there is one.
+    """
+    hosts = capabilities(answers)
+    judged = [name for name in names if name not in set(own)]
+    declared = {name: wanted or str(workloads.get(name, {}).get("stack", "modern")) for name in judged}
+    reasons = [
+        reason
+        for name, stack in declared.items()
+        for reason in _lacks(stacks.get(stack, {}), stack, name, hosts)
+    ]
+    if not reasons:
+        return {"stack_name": wanted, "said": ""}
+    others = [
+        stack
+        for stack, versions in stacks.items()
+        if stack not in declared.values()
+        and all(name in versions and not list(_lacks(versions, stack, name, hosts)) for name in judged)
+    ]
+    if wanted and others:
+        raise StackError(f"stack_name={wanted}: {reasons[0]}. Fix: -e stack_name={others[0]}")
+    if not others:
+        fix = " or ".join(f"{name}_python=…" for name in judged)
+        raise StackError(f"{reasons[0]}, and no other stack has. Fix: an environment of your own, {fix}")
+    return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reasons[0]}."}
+
+
+def _lacks(
+    versions: Mapping[str, Any], stack: str, name: str, hosts: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """Return why the stack cannot serve the workload, a sentence for each GPU that it has no code for."""
+    table = versions.get("gpus") or {}
+    code = table.get(name) or table.get("default")
+    if not code:
+        return []
+    oldest, newest = _number(code["oldest"]), _number(code["newest"])
+    return [
+        f"{code['software']} of stack {stack} has code for compute capability {code['oldest']} to "
+        f"{code['newest']}, a GPU of {host} has {found}"
+        for host, numbers in hosts.items()
+        for found in numbers
+        if not oldest <= _number(found) <= newest
+    ]
+
+
+def _number(capability: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(capability).split("."))

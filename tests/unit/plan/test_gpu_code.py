@@ -1,0 +1,75 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Which stack has code for which GPUs: the stacks of the project against what nvidia-smi printed.
+
+The answer of the H200 is what `nvidia-smi --query-gpu=compute_cap --format=csv,noheader` of driver 580.159.04
+printed on 23 November 2026, that of the H100 is in tests/data/preflight/h100-more.txt; those of V100 and A100 are
+made up, from https://developer.nvidia.com/cuda-gpus.
+"""
+
+import pytest
+from ansible.module_utils.scalebook.plan import declared, gpu_code
+from ansible.module_utils.scalebook.plan.declared import StackError
+from ansible.module_utils.scalebook.workloads import load_workloads
+from role_files import ROLES
+
+V100, A100, H100, H200 = "7.0\n7.0\n", "8.0\n", "9.0\n", "9.0\n"
+OLD_DRIVER = 'Field "compute_cap" is not a valid field to query.\n'
+
+
+def choose(answer, *names, **more):
+    stacks = declared.stacks(str(ROLES.parent / "playbooks/vars"))
+    return gpu_code.choose({"NODE1": answer}, names, load_workloads([str(ROLES)]), stacks, **more)
+
+
+@pytest.mark.parametrize("answer", [V100, "", OLD_DRIVER])
+def test_the_declared_stack_stays_where_nothing_speaks_against_it(answer):
+    assert choose(answer, "tf2_bert") == {"stack_name": "", "said": ""}
+
+
+@pytest.mark.parametrize(("answer", "number"), [(A100, "8.0"), (H100, "9.0"), (H200, "9.0")])
+def test_gpus_that_the_declared_stack_has_no_code_for_get_the_other_one(answer, number):
+    choice = choose(answer, "tf2_bert")
+    assert choice["stack_name"] == "modern"
+    assert choice["said"] == (
+        "stack_name=modern is used: the CUDA 10.2 software of stack dlperf2020 has code for compute "
+        f"capability 3.5 to 7.5, a GPU of NODE1 has {number}."
+    )
+
+
+@pytest.mark.parametrize("answer", [A100, H100, H200])
+def test_a_stack_without_code_for_the_gpus_is_refused_with_the_one_to_use(answer):
+    with pytest.raises(
+        StackError, match=r"stack_name=dlperf2020: the CUDA 10.2 .* Fix: -e stack_name=modern$"
+    ):
+        choose(answer, "tf2_bert", wanted="dlperf2020")
+
+
+@pytest.mark.parametrize("answer", [V100, A100, H100, H200])
+def test_tensorflow_of_today_has_code_for_all_of_them(answer):
+    assert choose(answer, "tf2_bert", wanted="modern")["stack_name"] == "modern"
+
+
+def test_torch_of_today_is_refused_on_a_v100():
+    with pytest.raises(
+        StackError, match=r"torch for CUDA 13.0 .* 7.5 to 12.1, a GPU of NODE1 has 7.0, and no other"
+    ):
+        choose(V100, "torch_bert")
+
+
+def test_an_environment_of_the_users_own_is_not_judged():
+    assert choose(H200, "bing_bert", own=["bing_bert"])["stack_name"] == ""
+
+
+def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
+    with pytest.raises(
+        StackError, match=r"no other stack has. Fix: an environment of your own, bing_bert_python="
+    ):
+        choose(H200, "bing_bert")
+
+
+def test_one_node_with_other_gpus_decides_for_all():
+    stacks = declared.stacks(str(ROLES.parent / "playbooks/vars"))
+    answers = {"NODE1": V100, "NODE2": A100}
+    choice = gpu_code.choose(answers, ["tf2_bert"], load_workloads([str(ROLES)]), stacks)
+    assert choice["stack_name"] == "modern" and "NODE2" in choice["said"]
