@@ -178,7 +178,7 @@ def stack_choice(
         choice = gpu_code.choose(answers, names, workloads, stacks, wanted, own)
     except ValueError as error:
         return {"stack_name": wanted, "said": "", "problem": str(error)}
-    return {**choice, "problem": ""}
+    return {"stack_name": choice["stack_name"], "said": choice["said"], "problem": ""}
 
 
 class FilterModule:
