@@ -255,15 +255,30 @@ class Quantity(TypedDict, total=False):
     samples: int
 
 
+class Timeline(TypedDict):
+    """The course of a node's quantities around the window, for a chart.
+
+    Times are in seconds; the window goes from 0 to `window`, the values of `columns` from `begin` on, one
+    for each `step`: the mean of that time, null where nothing was read.  The names are those of
+    `quantities`; a counter has its rate.
+    """
+
+    begin: float
+    step: float
+    window: float
+    columns: dict[str, list[float | None]]
+
+
 class NodeTelemetry(TypedDict, total=False):
     """How busy a node was over exactly the window, from the readings in `file`.
 
     The names of `quantities` are group:instance:quantity, for example `gpu:0:sm_active`; seconds per
     second (`s/s`) are processors, or disks, that were busy.  `cores` are the same means of each processor.
     `absent` maps a source or quantity that is not there to the reason; `reason` says why nothing is, or
-    how the sampler ended.  `covered` is the part of the window between the first and the last reading,
-    `placed_by` what its ends are known from.  `about` are facts such as the size of the memory, `sampler`
-    what measuring itself took.
+    how the sampler ended.  `gpu_idle` is the part of the window in which a GPU's utilisation was below 10 %.
+    The first node with readings has a `timeline`.  `covered` is the part of the window between the first
+    and the last reading, `placed_by` what its ends are known from.  `about` are facts such as the size
+    of the memory, `sampler` what measuring itself took.
     """
 
     node: str
@@ -276,6 +291,8 @@ class NodeTelemetry(TypedDict, total=False):
     covered: float
     quantities: dict[str, Quantity]
     cores: list[float | None]
+    gpu_idle: dict[str, float]
+    timeline: Timeline
     absent: dict[str, str]
     about: dict[str, Any]
     sampler: dict[str, float]
@@ -334,6 +351,24 @@ class Run(TypedDict, total=False):
     steps: list[float]
     hosts: dict[str, str]
     utilisation: dict[str, list[float]]
+    timeline: CaseTimeline | None
+
+
+class CaseTimeline(TypedDict, total=False):
+    """The course of one run of a case around its window, of the node `node`.
+
+    `lines` are quantities of the table of utilisation, the mean over `gpus` GPUs.  Times are as in Timeline.
+    """
+
+    case: str
+    label: str
+    repeat: int
+    node: str
+    gpus: int
+    begin: float
+    step: float
+    window: float
+    lines: dict[str, list[float | None]]
 
 
 class Usage(TypedDict):
@@ -458,6 +493,7 @@ class Results(TypedDict, total=False):
     strong: list[dict[str, Any]]
     self_reported: list[dict[str, Any]]
     utilisation: list[Usage]
+    timelines: list[CaseTimeline]
     baseline: dict[str, Any] | None
     skipped: list[dict[str, Any]]
     notes: list[str]

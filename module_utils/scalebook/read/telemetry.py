@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity
+from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+from ansible.module_utils.scalebook.read import timeline
 
 SCHEMA = 1
 LATE, LATE_SHARE = 0.01, 0.01
@@ -27,6 +28,10 @@ LATE, LATE_SHARE = 0.01, 0.01
 
 DIGITS = 6
 """Decimals of what is recorded: readings have whole microseconds, and floats add noise behind them."""
+
+IDLE = 10.0
+"""GPU utilisation, in per cent, below which a GPU is idle: NVML averages it over up to a second, so that some
+kernel of the driver or of another program may lie in it."""
 
 MOST = 1 << 28
 """Bytes of a file, unpacked, that are read at most: far beyond a day of readings."""
@@ -129,11 +134,7 @@ def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity |
     """Return what a column says between two readings, or why it says nothing."""
     kind, unit = readings.kinds[name]
     column = readings.values[name]
-    there = [index for index in range(first, last + 1) if column[index] is not None]
-    if kind == "counter":
-        samples = list(zip(there, there[1:], strict=False))
-    else:  # a sample begins with the reading before it, whether that has a value or not
-        samples = [(index - 1, index) for index in there if index > first]
+    there, samples = _samples(readings, name, first, last)
     if not samples:
         return "no sample in the window"
     spans = [readings.at[after] - readings.at[before] for before, after in samples]
@@ -161,6 +162,17 @@ def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity |
         "seconds": round(seconds, DIGITS),
         "samples": len(values),
     }
+
+
+def _samples(readings: Readings, name: str, first: int, last: int) -> tuple[list[int], list[tuple[int, int]]]:
+    """Return the readings from `first` to `last` that have a value, and the two ends of each sample."""
+    kind, _ = readings.kinds[name]
+    column = readings.values[name]
+    there = [index for index in range(first, last + 1) if column[index] is not None]
+    if kind == "counter":
+        return there, list(zip(there, there[1:], strict=False))
+    # A sample begins with the reading before it, whether that has a value or not.
+    return there, [(index - 1, index) for index in there if index > first]
 
 
 def _value(column: Sequence[float | None], index: int) -> float:
@@ -209,7 +221,44 @@ def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
             known = {group, f"{group}:{rest.partition(':')[0]}"} & made["absent"].keys()
             if not known:
                 made["absent"][name] = value
+    idle = {
+        name.split(":")[1]: share
+        for name in readings.kinds
+        if name.startswith("gpu:") and name.endswith(":utilization")
+        for share in [idle_share(readings, name, first, last)]
+        if share is not None
+    }
+    if idle:
+        made["gpu_idle"] = idle
     return made
+
+
+def idle_share(readings: Readings, name: str, first: int, last: int) -> float | None:
+    """Return the part of the time between two readings in which a column is below IDLE, None if unknown."""
+    _, samples = _samples(readings, name, first, last)
+    spans = [(readings.at[after] - readings.at[before], after) for before, after in samples]
+    whole = math.fsum(span for span, _ in spans)
+    if whole <= 0:
+        return None
+    column = readings.values[name]
+    return round(math.fsum(span for span, index in spans if _value(column, index) < IDLE) / whole, DIGITS)
+
+
+def course(readings: Readings, begin: float, end: float) -> Timeline | None:
+    """Return the course of a node around its window from `begin` to `end`."""
+    samples: dict[str, list[timeline.Sample]] = {}
+    for name, (kind, _) in readings.kinds.items():
+        column = readings.values[name]
+        for before, after in _samples(readings, name, 0, len(readings.at) - 1)[1]:
+            span = readings.at[after] - readings.at[before]
+            value = _value(column, after)
+            if kind == "counter":
+                value -= _value(column, before)
+            # A counter that went backwards, or two readings at once, say nothing of this moment.
+            if span > 0 and not (kind == "counter" and value < 0):
+                sample = value / span if kind == "counter" else value
+                samples.setdefault(name, []).append((readings.at[before], readings.at[after], sample))
+    return timeline.decimate(samples, begin, end, readings.interval)
 
 
 # The file of a node
@@ -280,6 +329,10 @@ def of_run(
         reason = part["reason"] or found.get("reason")
         part.update(found)
         part["reason"] = reason
+        # One node's is enough for a chart, and 125 of them would double the record.
+        if found.get("quantities") and not any("timeline" in other for other in made):
+            line = course(readings, *window)
+            part.update({"timeline": line} if line else {})
     return made
 
 

@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.report import (
     published,
     self_reported,
     strong_scaling,
+    timeline,
     utilisation,
     weak_scaling,
 )
@@ -67,6 +68,7 @@ def build(
         "strong": strong_scaling.tabulate(rows, workloads),
         "self_reported": self_reported.tabulate(rows),
         "utilisation": utilisation.tabulate(rows, campaign.runs),
+        "timelines": timeline.choose(rows, campaign.runs),
         "baseline": _compare(rows, earlier, workloads),
         "skipped": [
             {

@@ -9,7 +9,14 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Family, Results
-from ansible.module_utils.scalebook.report import baseline, dlperf_format, stats, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report import (
+    baseline,
+    dlperf_format,
+    stats,
+    timeline,
+    utilisation,
+    weak_scaling,
+)
 from ansible.module_utils.scalebook.text import clean, count_of
 
 INTERVAL_RULES = (
@@ -152,6 +159,7 @@ def page(document: Results) -> dict[str, Any]:
         "strong": [_strong(table) for table in document["strong"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
         "utilisation": _utilisation(document),
+        "timeline_rule": timeline.rule(document),
         "baseline": _baseline(document),
         "compare": [_compared(entry) for entry in document["compare"]],
         "uncounted": _uncounted(document),

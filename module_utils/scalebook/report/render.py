@@ -15,7 +15,7 @@ import platform
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.report import charts, csv_sheet, svg
+from ansible.module_utils.scalebook.report import charts, csv_sheet, svg, timeline
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.page import page
 from ansible.module_utils.scalebook.text import markdown_cell
@@ -47,11 +47,16 @@ def files(document: Results, templates: str) -> dict[str, str]:
         for name, content in documents.results(document).items()
     }
     texts.update({chart["name"] + ".svg": chart["svg"] for chart in charts.charts(document, standalone=True)})
+    lines = timeline.charts(document)
+    texts.update({each["name"] + ".svg": each["svg"] for each in timeline.charts(document, standalone=True)})
     texts["results.csv"] = _csv(document)
     names = [chart["name"] for chart in drawn]
-    texts["report.md"] = plain.get_template("report.md.j2").render(shown, charts=names)
+    texts["report.md"] = plain.get_template("report.md.j2").render(shown, charts=names, timelines=lines)
     texts["report.html"] = html.get_template("report.html.j2").render(
-        shown, charts=drawings, chart_style=style
+        shown,
+        charts=drawings,
+        chart_style=style,
+        timelines=[{**each, "svg": markupsafe.Markup(each["svg"])} for each in lines],  # noqa: S704
     )
     document["files"] = sorted([*texts, "results.json"])
     texts["results.json"] = json.dumps(document, indent=1) + "\n"

@@ -49,7 +49,7 @@ def style() -> str:
         ".chart .own.ideal{stroke:var(--c);opacity:.55}"
         ".chart .line{stroke:var(--c);stroke-width:2;fill:none;stroke-linejoin:round}"
         ".chart .bar{stroke:var(--c);stroke-width:1.25;fill:none}"
-        ".chart .fill{fill:var(--c)}"
+        ".chart .fill{fill:var(--c)}.chart .window{fill:var(--grid);opacity:.6}"
         ".chart .dot{fill:var(--c);stroke:var(--paper);stroke-width:1}"
         ".chart .dot.hollow{fill:var(--paper);stroke:var(--c);stroke-width:1.75}"
         + colours(LIGHT)
@@ -112,13 +112,13 @@ def chart(
     for tick in ticks:
         y = y_at(tick)
         body.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
-        body.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{_short(tick)}</text>')
+        body.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
     floor = TOP + PLOT_HEIGHT
     body.append(f'<path class="axis" d="M{LEFT} {floor}H{right}"/>')
     for tick in _x_ticks(devices, x_at):
         x = x_at(tick)
         body.append(f'<path class="axis" d="M{x:.1f} {floor}v4"/>')
-        body.append(f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{_short(tick)}</text>')
+        body.append(f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{short(tick)}</text>')
     scale = ", log scale" if logarithmic else ""
     body.append(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{floor + 35}" text-anchor="middle">devices{scale}</text>'
@@ -134,10 +134,10 @@ def chart(
     body += legend
 
     height = floor + BOTTOM + rows * LEGEND_ROW + 4
-    return _framed(body, title, description, key, WIDTH, height, standalone)
+    return framed(body, title, description, key, WIDTH, height, standalone)
 
 
-def _framed(
+def framed(
     body: Sequence[str],
     title: str,
     description: str,
@@ -214,7 +214,7 @@ def bar_chart(
         at = LABEL + tick / 100 * (right - LABEL)
         body.insert(1, f'<path class="grid" d="M{at:.1f} {top - 8:.0f}V{y:.0f}"/>')
         body.append(f'<text x="{at:.1f}" y="{y + 14:.0f}" text-anchor="middle">{tick} %</text>')
-    return _framed(body, title, description, key, max(BARS_WIDTH, round(x)), round(y + 24), True)
+    return framed(body, title, description, key, max(BARS_WIDTH, round(x)), round(y + 24), True)
 
 
 def _extent(point: Point) -> list[float]:
@@ -285,7 +285,7 @@ def _x_ticks(devices: Sequence[float], x_at: Callable[[float], float]) -> list[f
     return kept[::-1]
 
 
-def _short(value: float) -> str:
+def short(value: float) -> str:
     """Return a number on an axis: 1, 0.5, 12500 as 12.5k."""
     if value >= 10000:
         return f"{value / 1000:.4g}k"

@@ -22,6 +22,7 @@ QUANTITIES = {
     "disk": ("disk, read and written", "MB/s"),
     "gpu": ("GPU utilisation", "%"),
     "sm_active": ("SM active", "%"),
+    "gpu_memory": ("GPU memory", "%"),
     "gpu_power": ("GPU power", "W"),
     "gpu_energy": ("GPU energy per sample", "J"),
 }
@@ -37,7 +38,7 @@ def of_record(record: Mapping[str, Any]) -> dict[str, list[float]]:
     found: dict[str, list[float]] = {}
     try:
         for node in record.get("telemetry") or []:
-            for name, value in _of_node(node):
+            for name, value in of_node(node):
                 if not math.isfinite(value):
                     raise ValueError(f"{name} is {value}")
                 found.setdefault(name, []).append(value)
@@ -46,7 +47,8 @@ def of_record(record: Mapping[str, Any]) -> dict[str, list[float]]:
     return found
 
 
-def _of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+def of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    """Yield (quantity, mean) of a node's telemetry, one of each GPU."""
     means = {name: float(each["mean"]) for name, each in (node.get("quantities") or {}).items()}
     about = node.get("about") or {}
     for name, column, whole in (("cpu", "cpu::busy", "cores"), ("memory", "memory::used", "memory_bytes")):
@@ -76,6 +78,9 @@ def _of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
             there = [means[f"gpu:{gpu}:{column}"] for column in columns if f"gpu:{gpu}:{column}" in means]
             if there:
                 yield name, there[0]
+        size = ((about.get("gpus") or {}).get(gpu) or {}).get("memory_bytes")
+        if size and f"gpu:{gpu}:memory" in means:
+            yield "gpu_memory", 100 * means[f"gpu:{gpu}:memory"] / size
 
 
 def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:

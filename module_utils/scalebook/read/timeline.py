@@ -1,0 +1,72 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of telemetry -> the course of one node around the window, in few enough points for a chart."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ansible.module_utils.scalebook.contracts import Timeline
+
+POINTS = 96
+"""Points of a line at most: a chart of 400 pixels shows no more."""
+
+MARGIN, MARGIN_SECONDS = 0.5, 10.0
+"""How much of the run is kept before and after the window: this part of the window, and at least so long."""
+
+DIGITS = 4
+"""Significant digits of a value."""
+
+COLUMNS = re.compile(
+    r"cpu::busy|memory::used|network:.*|infiniband:.*|disk:.*:(read|written)"
+    r"|gpu:\d+:(utilization|sm_active|memory|power|energy)"
+)
+"""The columns that a timeline keeps; the raw readings have the others."""
+
+Sample = tuple[float, float, float]
+"""When a sample began and ended, and its value: of a counter the rate."""
+
+
+def decimate(
+    samples: Mapping[str, Sequence[Sample]], begin: float, end: float, interval: float
+) -> Timeline | None:
+    """Return the course of the columns from before `begin` to after `end`, None without a sample there.
+
+    Time is cut into pieces of one length, `interval` seconds or longer; a value is the mean of the samples in
+    its piece, weighted by time, None where there are none.  A column without any value is left out.
+    """
+    kept = {name: values for name, values in samples.items() if COLUMNS.fullmatch(name) and values}
+    if not kept:
+        return None
+    margin = max(MARGIN * (end - begin), MARGIN_SECONDS)
+    left = max(begin - margin, min(values[0][0] for values in kept.values()))
+    right = min(end + margin, max(values[-1][1] for values in kept.values()))
+    if right <= left:
+        return None
+    step = max(interval, (right - left) / POINTS)
+    count = max(1, math.ceil(round((right - left) / step, 6)))
+    columns = {name: _pieces(values, left, step, count) for name, values in kept.items()}
+    return {
+        "begin": round(left - begin, 3),
+        "step": round(step, 6),
+        "window": round(end - begin, 3),
+        "columns": {name: values for name, values in columns.items() if set(values) != {None}},
+    }
+
+
+def _pieces(samples: Sequence[Sample], left: float, step: float, count: int) -> list[float | None]:
+    weights, sums = [0.0] * count, [0.0] * count
+    for start, end, value in samples:
+        first = max(0, int((start - left) / step))
+        for index in range(first, min(count, int((end - left) / step) + 1)):
+            shared = min(end, left + (index + 1) * step) - max(start, left + index * step)
+            if shared > 0:
+                weights[index] += shared
+                sums[index] += shared * value
+    return [_rounded(total / weight) if weight else None for total, weight in zip(sums, weights, strict=True)]
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")

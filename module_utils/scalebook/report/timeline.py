@@ -1,0 +1,227 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The course of one run of each case around its window: from the records, as data and as charts.
+
+The run is the one whose rate is nearest to the median of its case, the node is its first.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, Row, Run
+from ansible.module_utils.scalebook.report import svg, utilisation
+from ansible.module_utils.scalebook.text import clean, count_of
+
+PANELS = (
+    # heading, quantities of utilisation.QUANTITIES, top of the axis (None: of the values)
+    ("utilisation, %", ("gpu", "sm_active", "cpu"), 100.0),
+    ("memory, %", ("gpu_memory", "memory"), 100.0),
+    ("GPU power, W", ("gpu_power",), None),
+    ("moved, MB/s", ("network", "disk"), None),
+)
+DASHES = ("", "6 3", "2 3")
+"""Lines of a panel differ in these as well as in colour."""
+
+DRAWN = 24
+"""Charts of a report at most: with its 5 KB each the page stays small. results.json has the others."""
+
+PANEL, GAP = 64, 44  # pixels: height of a panel, room above it for heading and legend
+LEFT, RIGHT, FIRST = 44, 8, 42
+
+
+def of_record(record: Mapping[str, Any]) -> CaseTimeline | None:
+    """Return the course of the first node that has one, None without one.
+
+    Raises utilisation.TelemetryError for telemetry that no reader of logs wrote.
+    """
+    for node in record.get("telemetry") or []:
+        if node.get("timeline"):
+            try:
+                return _of_node(record, node)
+            except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
+                raise utilisation.TelemetryError(f"its timeline cannot be used: {exc}") from exc
+    return None
+
+
+def _of_node(record: Mapping[str, Any], node: Mapping[str, Any]) -> CaseTimeline:
+    line = node["timeline"]
+    columns: Mapping[str, Sequence[float | None]] = line["columns"]
+    count = max(map(len, columns.values()))
+    lines: dict[str, list[float | None]] = {}
+    gpus = 0
+    for index in range(count):
+        there = {
+            name: {"mean": values[index]} for name, values in columns.items() if values[index] is not None
+        }
+        found: dict[str, list[float]] = {}
+        for name, value in utilisation.of_node({"quantities": there, "about": node.get("about")}):
+            found.setdefault(name, []).append(value)
+        gpus = max(gpus, len(found.get("gpu_memory", ())), len(found.get("gpu", ())))
+        for name, values in found.items():
+            mean = statistics.fmean(values)
+            if not math.isfinite(mean):
+                raise ValueError(f"{name} is {mean}")
+            lines.setdefault(name, [None] * count)[index] = float(f"{mean:.4g}")
+    begin, step, window = (float(line[key]) for key in ("begin", "step", "window"))
+    if not (step > 0 and window > 0 and math.isfinite(begin) and math.isfinite(step * count)):
+        raise ValueError("it has no length")
+    return {
+        "case": record["case"]["name"],
+        "label": record["case"]["label"],
+        "repeat": record["repeat"],
+        "node": str(node.get("node")),
+        "gpus": gpus,
+        "begin": begin,
+        "step": step,
+        "window": window,
+        "lines": lines,
+    }
+
+
+def choose(rows: Iterable[Row], runs: Sequence[Run]) -> list[CaseTimeline]:
+    """Return the course of one run of each case that has one."""
+    chosen = []
+    for row in rows:
+        candidates = [
+            (abs(run["rate"] - row["median"]), run["repeat"], timeline)
+            for run in runs
+            if run["case"] == row["case"] and run["rate"] is not None and row["median"] is not None
+            for timeline in [run.get("timeline")]
+            if timeline
+        ]
+        if candidates:
+            chosen.append(min(candidates, key=lambda each: each[:2])[2])
+    return chosen
+
+
+def rule(document: Results) -> str:
+    """Return what the charts show, and how many of them are left out."""
+    more = len(document["timelines"]) - DRAWN
+    return "One run of each case, the one nearest to the median, on its first node; the window is shaded." + (
+        f" {count_of(more, 'more case')} in results.json." if more > 0 else ""
+    )
+
+
+def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
+    """Return `{"name", "title", "svg"}` of the chart of each timeline, of DRAWN at most."""
+    group_of = {case: clean(group["title"]) for group in document["groups"] for case in group["rows"]}
+    out = []
+    for index, line in enumerate(document["timelines"][:DRAWN], 1):
+        title = f"{clean(line['label'])}, repeat {line['repeat']}, {clean(line['node'])}"
+        if line["gpus"] > 1:
+            title += f", mean of {count_of(line['gpus'], 'GPU')}"
+        name, group = f"timeline{index}", group_of[line["case"]]
+        drawing = chart(line, title, group, name, standalone)
+        out.append({"name": name, "title": f"{title}: {group}", "svg": drawing})
+    return out
+
+
+def chart(line: CaseTimeline, title: str, group: str, key: str, standalone: bool = False) -> str:
+    """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
+    panels = [
+        (heading, [name for name in names if name in line["lines"]], top) for heading, names, top in PANELS
+    ]
+    panels = [panel for panel in panels if panel[1]]
+    count = max(map(len, line["lines"].values()), default=0)
+    begin, end = line["begin"], line["begin"] + count * line["step"]
+    right = svg.WIDTH - RIGHT
+
+    def x_at(seconds: float) -> float:
+        return LEFT + (seconds - begin) / (end - begin) * (right - LEFT)
+
+    body = [
+        f'<text class="name" x="0" y="14">{escape(title)}</text>',
+        f'<text x="0" y="32">{escape(group)}</text>',
+    ]
+    y = float(FIRST)
+    for heading, names, top in panels:
+        y += GAP
+        body += _panel(line, heading, names, top, y, x_at)
+        y += PANEL
+    for tick in _seconds(begin, end):
+        x = x_at(tick)
+        body.append(f'<path class="axis" d="M{x:.1f} {y:.0f}v4"/>')
+        body.append(f'<text x="{x:.1f}" y="{y + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>')
+    body.append(
+        f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
+        "seconds from the first step of the window</text>"
+    )
+    said = ", ".join(utilisation.QUANTITIES[name][0] for _, names, _ in panels for name in names)
+    description = f"{said} over time; the window of {line['window']:.4g} s is shaded."
+    return svg.framed(body, title, description, key, svg.WIDTH, round(y + 42), standalone)
+
+
+def _panel(
+    line: CaseTimeline,
+    heading: str,
+    names: Sequence[str],
+    top: float | None,
+    y: float,
+    x_at: Callable[[float], float],
+) -> list[str]:
+    """Return one panel whose upper edge is at `y`."""
+    highest = max(value for name in names for value in line["lines"][name] if value is not None)
+    top = top or _above(highest)
+    left, right = x_at(0), x_at(line["window"])
+    body = [
+        f'<text x="0" y="{y - 24:.0f}">{escape(heading)}</text>',
+        f'<rect class="window" x="{left:.1f}" y="{y:.0f}" width="{right - left:.1f}" height="{PANEL}"/>',
+    ]
+    for share in (0.0, 0.5, 1.0):
+        height = y + PANEL * (1 - share)
+        body.append(f'<path class="grid" d="M{LEFT} {height:.0f}H{svg.WIDTH - RIGHT}"/>')
+        body.append(
+            f'<text x="{LEFT - 6}" y="{height + 4:.0f}" text-anchor="end">{svg.short(top * share)}</text>'
+        )
+    x = float(LEFT)
+    for index, name in enumerate(names):
+        dashes = f' stroke-dasharray="{DASHES[index]}"' if DASHES[index] else ""
+        label = utilisation.QUANTITIES[name][0]
+        body.append(
+            f'<g class="p{index}"><path class="line"{dashes} d="M{x:.0f} {y - 10:.0f}h18"/>'
+            f'<text class="legend" x="{x + 22:.0f}" y="{y - 6:.0f}">{escape(label)}</text>'
+            f'<path class="line"{dashes} d="{_path(line, name, y, top, x_at)}"/></g>'
+        )
+        x += 40 + svg.CHARACTER * len(label)
+    return body
+
+
+def _path(line: CaseTimeline, name: str, y: float, top: float, x_at: Callable[[float], float]) -> str:
+    """Return the path of a quantity: broken where it was not read, without the middle of level stretches."""
+    words: list[str] = []
+    flat: str | None = None  # where a level stretch ends so far
+    before: str | None = None
+    for index, value in enumerate(line["lines"][name]):
+        if value is None:
+            words += [flat] if flat else []
+            flat, before = None, None
+            continue
+        x = x_at(line["begin"] + (index + 0.5) * line["step"])
+        height = f"{y + PANEL * (1 - min(max(value, 0.0), top) / top):.1f}"
+        point = f"{x:.1f} {height}"
+        if before == height:
+            flat = f"L{point}"
+            continue
+        words += [flat] if flat else []
+        words.append(f"{'M' if before is None else 'L'}{point}")
+        flat, before = None, height
+    return "".join([*words, flat or ""])
+
+
+def _above(value: float) -> float:
+    """Return 1, 2 or 5 times a power of ten that is not below `value`."""
+    if value <= 0:
+        return 1.0
+    decade = 10.0 ** math.floor(math.log10(value))
+    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= value)
+
+
+def _seconds(begin: float, end: float) -> list[float]:
+    """Return the ticks of the axis of time, 0 among them."""
+    step = _above((end - begin) / 8)
+    return [step * index for index in range(math.ceil(begin / step), math.floor(end / step) + 1)]
