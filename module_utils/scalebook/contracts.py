@@ -351,7 +351,19 @@ class Run(TypedDict, total=False):
     steps: list[float]
     hosts: dict[str, str]
     utilisation: dict[str, list[float]]
+    gpus: list[GpuState]
     timeline: CaseTimeline | None
+
+
+class GpuState(TypedDict, total=False):
+    """One GPU in one run: the `shares` of the window in which something was so (a column of the readings that
+    is a reason to hold down the clocks, or `idle`), and the `highest` utilisation of a sample, in per cent.
+    """
+
+    node: str
+    gpu: str
+    shares: dict[str, float]
+    highest: float
 
 
 class CaseTimeline(TypedDict, total=False):

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.report import (
     baseline,
     dlperf_format,
     families,
+    gpu_flags,
     manifest,
     published,
     self_reported,
@@ -49,6 +50,8 @@ def build(
     groups, rows = tables["groups"], tables["rows"]
     _flag_changed_files(rows, check)
     _flag_slower_than_one(rows, workloads)
+    for row, flag in gpu_flags.flags(rows, campaign.runs):
+        row["flags"].append(flag)
     return {
         "schema": RESULTS_SCHEMA,
         "kind": "import" if name else "campaign",

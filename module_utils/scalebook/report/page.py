@@ -259,7 +259,7 @@ def _utilisation(document: Results) -> list[dict[str, str]]:
             "group": short[line["case"]] if len(document["groups"]) > 1 else "",
             "quantity": f"{utilisation.QUANTITIES[line['quantity']][0]}, {line['unit']}",
             **{
-                key: dlperf_format.number(value)
+                key: utilisation.printed(value)
                 for key, value in (("mean", line["mean"]), ("min", line["min"]), ("max", line["max"]))
             },
             "of": str(line["of"]),

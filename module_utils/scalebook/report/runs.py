@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Run
-from ansible.module_utils.scalebook.report import stats, timeline, utilisation
+from ansible.module_utils.scalebook.report import gpu_flags, stats, timeline, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
 UNMEASURED: Run = {
@@ -84,6 +84,7 @@ def digest(record: Mapping[str, Any]) -> Run:
         },
         "hosts": _hosts(record),
         "utilisation": {},
+        "gpus": [],
         "timeline": None,
     }
     if run["status"] != "ok":
@@ -105,6 +106,7 @@ def digest(record: Mapping[str, Any]) -> Run:
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
         run["utilisation"] = utilisation.of_record(record)
+        run["gpus"] = gpu_flags.of_record(record)
         run["timeline"] = timeline.of_record(record)
     except utilisation.TelemetryError as exc:  # its rate stands without
         run["notes"].append(str(exc))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import Row, Run, Usage
 
@@ -25,8 +25,11 @@ QUANTITIES = {
     "gpu_memory": ("GPU memory", "%"),
     "gpu_power": ("GPU power", "W"),
     "gpu_energy": ("GPU energy per sample", "J"),
+    "gpu_samples_per_joule": ("samples per joule of the GPUs", "1/J"),
+    "gpu_energy_per_million": ("GPU energy per million samples", "kWh"),
 }
 MEGA = 1e6
+KILOWATT_HOUR = 3.6e6
 
 
 class TelemetryError(ValueError):
@@ -99,20 +102,40 @@ def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:
         for name, (_, unit) in QUANTITIES.items():
             each = [values[name] for values in measured if values.get(name)]
             if each:
-                lines.append(
-                    {
-                        "case": row["case"],
-                        "label": row["label"],
-                        "quantity": name,
-                        "unit": unit,
-                        "mean": statistics.fmean(statistics.fmean(values) for values in each),
-                        "min": min(map(min, each)),
-                        "max": max(map(max, each)),
-                        "of": max(map(len, each)),
-                        "runs": len(each),
-                    }
-                )
+                line: Usage = {
+                    "case": row["case"],
+                    "label": row["label"],
+                    "quantity": name,
+                    "unit": unit,
+                    "mean": statistics.fmean(statistics.fmean(values) for values in each),
+                    "min": min(map(min, each)),
+                    "max": max(map(max, each)),
+                    "of": max(map(len, each)),
+                    "runs": len(each),
+                }
+                lines += [line, *_energy_lines(line)]
     return lines
+
+
+def _energy_lines(line: Usage) -> list[Usage]:
+    """Return what follows from the joules per sample: samples per joule, and kWh per million samples."""
+    if line["quantity"] != "gpu_energy" or line["min"] <= 0:
+        return []
+    made = []
+    for name, of, low, high in (
+        ("gpu_samples_per_joule", lambda joules: 1 / joules, "max", "min"),
+        ("gpu_energy_per_million", lambda joules: joules * MEGA / KILOWATT_HOUR, "min", "max"),
+    ):
+        values = {"mean": of(line["mean"]), "min": of(line[low]), "max": of(line[high])}  # type: ignore[literal-required]
+        made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name][1], **values}))
+    return made
+
+
+def printed(value: float) -> str:
+    """Return a value as the table shows it: two decimals, of one below 1 three significant digits."""
+    if value == 0 or abs(value) >= 1:
+        return repr(round(value, 2))
+    return f"{value:.3g}"
 
 
 def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
