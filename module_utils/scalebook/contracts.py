@@ -397,6 +397,20 @@ class Usage(TypedDict):
     runs: int
 
 
+class Bottleneck(TypedDict):
+    """What a case is likely held back by: `causes`, the likeliest first, none where that is not known.
+
+    `evidence` are means over runs, nodes and devices by name, `missing` names what was not measured.
+    """
+
+    case: str
+    label: str
+    causes: list[str]
+    sentence: str
+    evidence: dict[str, float]
+    missing: list[str]
+
+
 class Flag(TypedDict):
     """Something a reader must know about a row: a word for programs and a sentence for people."""
 
@@ -505,6 +519,7 @@ class Results(TypedDict, total=False):
     strong: list[dict[str, Any]]
     self_reported: list[dict[str, Any]]
     utilisation: list[Usage]
+    bottlenecks: list[Bottleneck]
     timelines: list[CaseTimeline]
     baseline: dict[str, Any] | None
     skipped: list[dict[str, Any]]

@@ -14,6 +14,7 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Results, Row
 from ansible.module_utils.scalebook.report import (
     baseline,
+    bottleneck,
     dlperf_format,
     families,
     gpu_flags,
@@ -71,6 +72,7 @@ def build(
         "strong": strong_scaling.tabulate(rows, workloads),
         "self_reported": self_reported.tabulate(rows),
         "utilisation": utilisation.tabulate(rows, campaign.runs),
+        "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),
         "baseline": _compare(rows, earlier, workloads),
         "skipped": [

@@ -159,6 +159,7 @@ def page(document: Results) -> dict[str, Any]:
         "strong": [_strong(table) for table in document["strong"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
         "utilisation": _utilisation(document),
+        "bottlenecks": _bottlenecks(document),
         "timeline_rule": timeline.rule(document),
         "baseline": _baseline(document),
         "compare": [_compared(entry) for entry in document["compare"]],
@@ -265,6 +266,19 @@ def _utilisation(document: Results) -> list[dict[str, str]]:
             "of": str(line["of"]),
         }
         for line in document["utilisation"]
+    ]
+
+
+def _bottlenecks(document: Results) -> list[dict[str, str]]:
+    """Return the sentence on the bottleneck of each case."""
+    short = {case: clean(group["short"]) for group in document["groups"] for case in group["rows"]}
+    return [
+        {
+            "label": clean(entry["label"]),
+            "group": short[entry["case"]] if len(document["groups"]) > 1 else "",
+            "sentence": clean(entry["sentence"]),
+        }
+        for entry in document["bottlenecks"]
     ]
 
 

@@ -19,15 +19,21 @@ QUANTITIES = {
     "cpu": ("CPU", "%"),
     "memory": ("memory", "%"),
     "network": ("network, in and out", "MB/s"),
+    "network_link": ("busiest network link, of its capacity", "%"),
     "disk": ("disk, read and written", "MB/s"),
+    "disk_busy": ("busiest disk", "%"),
     "gpu": ("GPU utilisation", "%"),
     "sm_active": ("SM active", "%"),
+    "pipe_tensor_active": ("tensor pipe active", "%"),
+    "dram_active": ("DRAM active", "%"),
     "gpu_memory": ("GPU memory", "%"),
     "gpu_power": ("GPU power", "W"),
     "gpu_energy": ("GPU energy per sample", "J"),
     "gpu_samples_per_joule": ("samples per joule of the GPUs", "1/J"),
     "gpu_energy_per_million": ("GPU energy per million samples", "kWh"),
 }
+"""What the table shows. `of_node` yields more: what the bottleneck is judged by."""
+
 MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
 
@@ -68,22 +74,56 @@ def of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
     ]
     if moved:
         yield "network", sum(moved) / MEGA
+    links = list(_links(means, about))
+    if links:
+        yield "network_link", max(links)
     disks = [mean for name, mean in means.items() if name.startswith("disk:") and not name.endswith(":busy")]
     if disks:
         yield "disk", sum(disks) / MEGA
+    busy = [mean for name, mean in means.items() if name.startswith("disk:") and name.endswith(":busy")]
+    if busy:
+        yield "disk_busy", 100 * max(busy)
+    if "job::busy" in means:
+        yield "job_processors", means["job::busy"]
+        if means.get("cpu::busy"):
+            yield "job_share", min(100.0, 100 * means["job::busy"] / means["cpu::busy"])
+    cores = [core for core in node.get("cores") or [] if core is not None]
+    if cores:
+        yield "busiest_core", 100 * max(cores)
     for gpu in sorted({name.split(":")[1] for name in means if name.startswith("gpu:")}):
         # The rate of the energy counter is the power over exactly the window.
         for name, columns in (
             ("gpu", ("utilization",)),
             ("sm_active", ("sm_active",)),
+            ("pipe_tensor_active", ("pipe_tensor_active",)),
+            ("dram_active", ("dram_active",)),
             ("gpu_power", ("energy", "power")),
         ):
             there = [means[f"gpu:{gpu}:{column}"] for column in columns if f"gpu:{gpu}:{column}" in means]
             if there:
                 yield name, there[0]
+        if f"gpu:{gpu}:throttle_power_cap" in means:
+            yield "power_capped", 100 * means[f"gpu:{gpu}:throttle_power_cap"]
         size = ((about.get("gpus") or {}).get(gpu) or {}).get("memory_bytes")
         if size and f"gpu:{gpu}:memory" in means:
             yield "gpu_memory", 100 * means[f"gpu:{gpu}:memory"] / size
+
+
+def _links(means: Mapping[str, float], about: Mapping[str, Any]) -> Iterable[float]:
+    """Yield the share of its capacity, in per cent, of each direction of each network link that has one.
+
+    Only physical interfaces have: a virtual one tells a nominal speed.
+    """
+    physical = about.get("physical_interfaces") or []
+    ethernet = about.get("network_megabits") or {}
+    capacities = {
+        **{("network", name): rate for name, rate in ethernet.items() if name in physical},
+        **{("infiniband", name): rate for name, rate in (about.get("infiniband_megabits") or {}).items()},
+    }
+    for (group, name), rate in capacities.items():
+        for way in ("received", "sent"):
+            if rate and f"{group}:{name}:{way}" in means:
+                yield 100 * 8 * means[f"{group}:{name}:{way}"] / (rate * MEGA)
 
 
 def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:

@@ -1,0 +1,364 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a case is likely held back by: rules with thresholds over what was measured within the window.
+
+Every rule that applies is a cause; RULES has them with the most specific first, and the first one makes the
+sentence.  What was not measured makes no cause, and is named.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ansible.module_utils.scalebook.contracts import BASELINE, Bottleneck, Case, Row, Run
+
+Evidence = Mapping[str, float]
+
+
+class Threshold(NamedTuple):
+    """A limit and the reason for it; docs/utilisation.md has both."""
+
+    value: float
+    why: str
+
+
+DCGM = "NVIDIA's DCGM user guide, Profiling Metrics"
+THRESHOLDS = {
+    "gpu-bound": Threshold(90, f"SM active, %. {DCGM}: 80 % is necessary, but not sufficient"),
+    "memory-bound": Threshold(
+        60, f"DRAM active, %: three quarters of the 80 % that {DCGM}, gives as reachable"
+    ),
+    "sm-low": Threshold(50, f"SM active, %. {DCGM}: less than 50 % is likely an ineffective use of the GPU"),
+    "gpu-often": Threshold(50, "GPU utilisation, %: some kernel ran for half of the time or more"),
+    "gpu-waits": Threshold(80, "GPU utilisation, %: below it the GPU is idle for a fifth of the time"),
+    "one-thread": Threshold(
+        0.9, "processors per device: a thread that never waits takes 1.0, less the ticks"
+    ),
+    "workers": Threshold(1.5, "processors per device: more than the one thread that starts kernels"),
+    "host-busy": Threshold(80, "CPU or busiest disk, %: queues grow long from there on"),
+    "cpu-bound": Threshold(90, "CPU, %, of a run on CPUs: there is next to nothing left"),
+    "own-share": Threshold(50, "job's part of the busy processors, %: below it other programs take most"),
+    "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
+    "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
+    "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),
+    "power": Threshold(50, "share of the window at the power limit, %: most of the time"),
+    "memory-full": Threshold(90, "memory of a run on CPUs, %: twice the batch cannot fit"),
+    "memory-free": Threshold(45, "GPU memory, %: twice of it fits"),
+}
+
+NAMES = {
+    # name of the evidence: (what it is called, unit)
+    "gpu": ("GPU utilisation", "%"),
+    "sm_active": ("SM active", "%"),
+    "dram_active": ("DRAM active", "%"),
+    "gpu_memory": ("GPU memory", "%"),
+    "power_capped": ("time at the power limit", "%"),
+    "gpu_power": ("GPU power", "W"),
+    "job_processors": ("processors that the job kept busy per device", ""),
+    "cpu": ("CPU", "%"),
+    "disk_busy": ("busiest disk", "%"),
+    "network_link": ("busiest network link", "%"),
+    "efficiency": ("efficiency", "%"),
+    "sm_active_of_one": ("SM active of 1n1g", "%"),
+    "memory": ("memory", "%"),
+    "job_share": ("the job's part of the busy processors", "%"),
+    "busiest_core": ("busiest processor", "%"),
+}
+ON_GPUS = (
+    "gpu",
+    "sm_active",
+    "dram_active",
+    "gpu_memory",
+    "power_capped",
+    "job_processors",
+    "cpu",
+    "disk_busy",
+)
+ON_CPUS = ("cpu", "job_share", "memory", "disk_busy")
+
+
+def _above(evidence: Evidence, name: str, threshold: str) -> bool:
+    return name in evidence and evidence[name] >= THRESHOLDS[threshold].value
+
+
+def _below(evidence: Evidence, name: str, threshold: str) -> bool:
+    return name in evidence and evidence[name] < THRESHOLDS[threshold].value
+
+
+def _host_works(evidence: Evidence) -> bool:
+    """Return whether the host does more than one thread can that starts kernels."""
+    return (
+        (_above(evidence, "cpu", "host-busy") and not _others_work(evidence))
+        or _above(evidence, "disk_busy", "host-busy")
+        or _above(evidence, "job_processors", "workers")
+    )
+
+
+def _others_work(evidence: Evidence) -> bool:
+    """Return whether the processors are busy, but mostly not with this job."""
+    return _above(evidence, "cpu", "host-busy") and _below(evidence, "job_share", "own-share")
+
+
+def _one_thread(evidence: Evidence) -> bool:
+    return _above(evidence, "job_processors", "one-thread") and not _host_works(evidence)
+
+
+def _scales_badly(evidence: Evidence) -> bool:
+    return _below(evidence, "efficiency", "efficiency")
+
+
+def _link_full(evidence: Evidence) -> bool:
+    return _scales_badly(evidence) and _above(evidence, "network_link", "link")
+
+
+def _sm_lost(evidence: Evidence) -> bool:
+    """Return whether kernels run all the time, on fewer multiprocessors than without other devices."""
+    lost = evidence.get("sm_active_of_one", 0.0) - evidence.get("sm_active", 100.0)
+    waits = lost >= THRESHOLDS["sm-loss"].value and not _below(evidence, "gpu", "gpu-waits")
+    return _scales_badly(evidence) and waits and not _link_full(evidence)
+
+
+class Rule(NamedTuple):
+    """A cause: when it applies, what it is called, and by which evidence."""
+
+    cause: str
+    applies: Callable[[Evidence], bool]
+    says: str
+    shows: tuple[str, ...]
+
+
+GPU_RULES = (
+    Rule(
+        "power-limited",
+        lambda it: _above(it, "power_capped", "power"),
+        "Power-limited: the power limit held the clocks of the GPUs down",
+        ("power_capped", "gpu_power", "sm_active"),
+    ),
+    Rule(
+        "communication-bound",
+        _link_full,
+        "Communication-bound: efficiency is lost while a network link is near its capacity",
+        ("efficiency", "network_link"),
+    ),
+    Rule(
+        "memory-capacity-bound",
+        lambda it: "out_of_memory_from" in it and _below(it, "sm_active", "gpu-bound"),
+        "Memory-capacity-bound: the GPUs are not full, and a larger batch ran out of memory",
+        ("sm_active", "gpu_memory"),
+    ),
+    Rule(
+        "memory-bound",
+        lambda it: _above(it, "dram_active", "memory-bound"),
+        "Memory-bound: the GPUs move data most of the time",
+        ("dram_active", "sm_active"),
+    ),
+    Rule(
+        "gpu-bound",
+        lambda it: _above(it, "sm_active", "gpu-bound"),
+        "GPU-bound: the GPUs compute nearly all the time",
+        ("sm_active", "dram_active"),
+    ),
+    Rule(
+        "communication-bound",
+        _sm_lost,
+        "Communication-bound, likely: kernels run all the time, but use less of the GPU than on one device",
+        ("efficiency", "gpu", "sm_active", "sm_active_of_one"),
+    ),
+    Rule(
+        "input-bound",
+        lambda it: _below(it, "gpu", "gpu-waits") and _host_works(it),
+        "Input-bound, likely: the GPUs wait part of the time while the host works",
+        ("gpu", "job_processors", "cpu", "disk_busy"),
+    ),
+    Rule(
+        "shared-processors",
+        lambda it: _below(it, "gpu", "gpu-waits") and _others_work(it),
+        "Short of processors: the GPUs wait part of the time while other programs keep the processors busy",
+        ("gpu", "cpu", "job_share"),
+    ),
+    Rule(
+        "launch-bound",
+        lambda it: _above(it, "gpu", "gpu-often") and _below(it, "sm_active", "sm-low") and _one_thread(it),
+        "Launch-bound, likely: small kernels follow each other, and the thread that starts them never waits",
+        ("gpu", "sm_active", "job_processors"),
+    ),
+    Rule(
+        "host-bound",
+        lambda it: _below(it, "gpu", "gpu-often") and _one_thread(it),
+        "Host-bound: the GPUs wait for one thread of the host, which prepares input or starts kernels",
+        ("gpu", "job_processors"),
+    ),
+    Rule(
+        "waiting",
+        lambda it: (
+            _below(it, "gpu", "gpu-waits")
+            and _below(it, "job_processors", "one-thread")
+            and not _host_works(it)
+            and not _others_work(it)
+        ),
+        "Waiting: the GPUs are idle part of the time while processors and disks are not busy; what they "
+        "wait for was not measured",
+        ("gpu", "job_processors", "cpu", "disk_busy"),
+    ),
+)
+CPU_RULES = (
+    Rule(
+        "shared-processors",
+        lambda it: _above(it, "cpu", "cpu-bound") and _below(it, "job_share", "own-share"),
+        "Short of processors: they are busy, mostly with other programs or other simulated nodes",
+        ("cpu", "job_share"),
+    ),
+    Rule(
+        "processor-bound",
+        lambda it: _above(it, "cpu", "cpu-bound") and not _below(it, "job_share", "own-share"),
+        "Processor-bound: the processors are busy nearly all the time",
+        ("cpu", "job_share"),
+    ),
+    Rule(
+        "communication-bound",
+        _link_full,
+        "Communication-bound: efficiency is lost while a network link is near its capacity",
+        ("efficiency", "network_link"),
+    ),
+    Rule(
+        "memory-capacity-bound",
+        lambda it: _above(it, "memory", "memory-full"),
+        "Memory-capacity-bound: the memory of the nodes is full",
+        ("memory",),
+    ),
+    Rule(
+        "input-bound",
+        lambda it: _above(it, "disk_busy", "host-busy"),
+        "Input-bound, likely: a disk is busy most of the time",
+        ("disk_busy", "cpu"),
+    ),
+)
+
+
+def tabulate(
+    rows: Sequence[Row],
+    runs: Sequence[Run],
+    cases: Mapping[str, Case],
+    workloads: Mapping[str, Mapping[str, Any]],
+) -> list[Bottleneck]:
+    """Return the judgement of each case whose runs have telemetry.
+
+    `cases` are those of all runs, so that the batch that ran out of memory is known.
+    """
+    measured = {row["case"]: _measured(row, runs) for row in rows}
+    alone = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
+    made = []
+    for row in rows:
+        evidence = measured[row["case"]]
+        if not evidence:
+            continue
+        if row["devices"] > 1 and row["efficiency"] is not None:
+            evidence["efficiency"] = row["efficiency"]
+        if row["devices"] > 1 and "sm_active" in alone.get(row["group"], {}):
+            evidence["sm_active_of_one"] = alone[row["group"]]["sm_active"]
+        too_large = _out_of_memory(row, runs, cases)
+        if too_large:
+            evidence["out_of_memory_from"] = float(too_large)
+        made.append(_judge(row, evidence, workloads.get(row["workload"], {})))
+    return made
+
+
+def _measured(row: Row, runs: Iterable[Run]) -> dict[str, float]:
+    """Return the means over the valid runs of a case, of each over its nodes or devices."""
+    values: dict[str, list[float]] = {}
+    for run in runs:
+        if run["case"] == row["case"] and run["rate"] is not None:
+            for name, each in (run.get("utilisation") or {}).items():
+                if name == "job_processors":
+                    values.setdefault(name, []).append(sum(each) / row["devices"])
+                elif name in NAMES and each:
+                    values.setdefault(name, []).append(statistics.fmean(each))
+    return {name: statistics.fmean(each) for name, each in values.items()}
+
+
+def _out_of_memory(row: Row, runs: Iterable[Run], cases: Mapping[str, Case]) -> int | None:
+    """Return the smallest batch, at most twice that of `row`, of which a run ran out of memory."""
+    same = ("workload", "model", "device", "dtype", "xla", "settings", "nodes", "gpus")
+    found = []
+    for run in runs:
+        case: Mapping[str, Any] = cases.get(run["case"], {})
+        of_row: Mapping[str, Any] = row
+        if run["status"] == "oom" and all(case.get(field) == of_row.get(field) for field in same):
+            found.append(int(case["bsz"]))
+    return min((bsz for bsz in found if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
+
+
+def _judge(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> Bottleneck:
+    on_gpus = row["device"] != "cpu"
+    rules = GPU_RULES if on_gpus else CPU_RULES
+    needed = [*(ON_GPUS if on_gpus else ON_CPUS)]
+    if row["devices"] > 1:
+        needed += ["efficiency", *(["network_link"] if row["nodes"] > 1 else [])]
+    missing = [NAMES[name][0] for name in needed if name not in evidence]
+    found = [rule for rule in rules if rule.applies(evidence)]
+    if found:
+        words = [f"{found[0].says} ({_list(evidence, found[0].shows)})."]
+        more = [
+            f"{rule.cause} ({_list(evidence, rule.shows[:1])})"
+            for rule in found[1:]
+            if rule.cause != found[0].cause
+        ]
+        words += [f"Also {' and '.join(more)}."] if more else []
+        advice = _advice(found[0].cause, row, evidence, workload)
+        words += [f"Try {'; '.join(advice)}."] if advice else []
+    else:
+        shown = [name for name in (*needed, "busiest_core") if name in evidence]
+        words = [f"No bottleneck is evident ({_list(evidence, shown)})."]
+    words += [f"Not measured: {', '.join(missing)}."] if missing else []
+    return {
+        "case": row["case"],
+        "label": row["label"],
+        "causes": list(dict.fromkeys(rule.cause for rule in found)),
+        "sentence": " ".join(words),
+        "evidence": dict(evidence),
+        "missing": missing,
+    }
+
+
+def _list(evidence: Evidence, names: Iterable[str]) -> str:
+    return ", ".join(f"{NAMES[name][0]} {_value(evidence, name)}" for name in names if name in evidence)
+
+
+def _value(evidence: Evidence, name: str) -> str:
+    if name == "efficiency":
+        return f"{100 * evidence[name]:.3g} %"
+    return f"{evidence[name]:.3g} {NAMES[name][1]}".rstrip()
+
+
+def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> list[str]:
+    """Return what to try against a cause, of what this case does not have yet."""
+    compiles = not row["xla"] and True in workload.get("xla", [True])
+    fused = ["fused operations (xla=true)"] if compiles else []
+    known = workload.get("dtypes", {}).get(row["device"] or "gpu", ["bf16", "fp16"])
+    short = [dtype for dtype in ("bf16", "fp16") if dtype in known] if row["dtype"] == "fp32" else []
+    bits = [f"16 bits (dtype={short[0]})"] if short else []
+    larger = []
+    if _below(evidence, "gpu_memory", "memory-free") and "out_of_memory_from" not in evidence:
+        larger = [f"a larger batch (bsz={2 * row['bsz']}; {_list(evidence, ['gpu_memory'])})"]
+    accumulation = [
+        f"gradient accumulation (accumulation={2 * row['accumulation']}), which exchanges less often"
+    ]
+    smaller = ["gradient checkpointing", f"half the batch with accumulation={2 * row['accumulation']}"]
+    return {
+        "power-limited": [
+            *bits,
+            "a higher power limit where the site allows one, judged by samples per joule",
+        ],
+        "communication-bound": [*accumulation, *larger, *bits],
+        "memory-capacity-bound": [*bits, *smaller],
+        "memory-bound": [*fused, *bits],
+        "gpu-bound": [*bits, *fused, "more devices"],
+        "input-bound": ["more loader processes", "input data prepared beforehand or kept in memory"],
+        "launch-bound": [*larger, *fused],
+        "host-bound": ["a profile of that thread", *larger, *fused],
+        "waiting": ["a look at storage in the network, locks and other nodes", *larger],
+        "shared-processors": ["machines that run nothing else"],
+        "processor-bound": [*fused, "more processors or nodes"],
+    }[cause]

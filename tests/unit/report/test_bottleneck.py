@@ -1,0 +1,230 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The bottleneck of a case: the cause of known situations, exact sentences, no claim without evidence."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.report import bottleneck, document
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.report.page import page
+from recordings import containers, torch_bert
+from report_records import campaign, case, record
+
+ROOT = Path(__file__).parents[3]
+TORCH = {"xla": [False, True], "dtypes": {"gpu": ["fp32", "bf16"], "cpu": ["fp32"]}}
+QUIET = {"gpu": 100, "sm_active": 70, "dram_active": 30, "memory": 20, "power": 400, "capped": 0}
+
+
+def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), **gpu):
+    """Return the telemetry of a node of 8 processors with a link of 10 Gbit/s; GPUs are busy, not full."""
+    values = {**QUIET, **gpu}
+    quantities = {
+        "cpu::busy": {"mean": cpu},
+        "memory::used": {"mean": 25.0},
+        "job::busy": {"mean": job},
+        "disk:sda:busy": {"mean": disk},
+        "network:eth0:sent": {"mean": sent},
+    }
+    for index in range(gpus):
+        for column, key in (
+            ("utilization", "gpu"),
+            ("sm_active", "sm_active"),
+            ("dram_active", "dram_active"),
+            ("memory", "memory"),
+            ("power", "power"),
+            ("throttle_power_cap", "capped"),
+        ):
+            if column not in absent:
+                quantities[f"gpu:{index}:{column}"] = {"mean": values[key], "max": values[key]}
+    about = {
+        "cores": 8,
+        "memory_bytes": 100.0,
+        "gpus": {str(index): {"memory_bytes": 100.0} for index in range(gpus)},
+        "physical_interfaces": ["eth0"],
+        "network_megabits": {"eth0": 10000.0},
+    }
+    return {"node": name, "quantities": quantities, "about": about}
+
+
+def judged(tmp_path, *records):
+    workloads = {"tf2_bert": TORCH, "torch_bert": TORCH}
+    return document.build(load_campaign(campaign(tmp_path, records)), workloads)["bottlenecks"]
+
+
+def cause_of(tmp_path, of=None, rate=100.0, **values):
+    [made] = judged(tmp_path, record(of or case(), 1, rate, telemetry=[node(**values)]))
+    return made["causes"]
+
+
+# Recordings
+
+
+def test_a_recorded_run_with_small_batches_is_launch_bound(tmp_path):
+    """At batch 512 the same GPU trained 2.8 times as many samples per second."""
+    [made] = judged(tmp_path, torch_bert(64))
+    assert made["sentence"] == (
+        "Launch-bound, likely: small kernels follow each other, and the thread that starts them never waits "
+        "(GPU utilisation 61.6 %, SM active 43.8 %, processors that the job kept busy per device 1.01). "
+        "Try a larger batch (bsz=128; GPU memory 4.82 %); fused operations (xla=true)."
+    )
+    assert made["missing"] == []
+
+
+def test_a_recorded_run_at_the_power_limit_is_power_limited(tmp_path):
+    [made] = judged(tmp_path, torch_bert(512))
+    assert made["causes"] == ["power-limited", "gpu-bound"]
+    assert made["sentence"] == (
+        "Power-limited: the power limit held the clocks of the GPUs down "
+        "(time at the power limit 100 %, GPU power 693 W, SM active 94.5 %). "
+        "Also gpu-bound (SM active 94.5 %). Try a higher power limit where the site allows one, "
+        "judged by samples per joule."
+    )
+
+
+def test_a_recorded_run_on_shared_processors_says_that_others_use_them(tmp_path):
+    """Two containers on two processors, while other programs ran there."""
+    [made] = judged(tmp_path, containers())
+    assert made["sentence"] == (
+        "Short of processors: they are busy, mostly with other programs or other simulated nodes "
+        "(CPU 97.9 %, the job's part of the busy processors 30.7 %). Try machines that run nothing else. "
+        "Not measured: efficiency, busiest network link."
+    )
+
+
+# Made situations: GPUs
+
+
+@pytest.mark.parametrize(
+    ("values", "causes"),
+    [
+        ({"sm_active": 90}, ["gpu-bound"]),
+        ({"sm_active": 89.9}, []),
+        ({"dram_active": 60, "sm_active": 80}, ["memory-bound"]),
+        ({"dram_active": 85, "sm_active": 95}, ["memory-bound", "gpu-bound"]),
+        ({"capped": 0.5, "sm_active": 80}, ["power-limited"]),
+        ({"capped": 0.49, "sm_active": 80}, []),
+        ({"gpu": 100, "sm_active": 3, "job": 1.0}, ["launch-bound"]),
+        ({"gpu": 100, "sm_active": 3, "job": 0.5}, []),
+        ({"gpu": 20, "sm_active": 19, "job": 4.2, "cpu": 4.3}, ["input-bound"]),
+        ({"gpu": 20, "sm_active": 19, "job": 0.2, "cpu": 0.3, "disk": 0.95}, ["input-bound"]),
+        ({"gpu": 20, "sm_active": 19, "job": 0.2, "cpu": 7.9}, ["shared-processors"]),
+        ({"gpu": 20, "sm_active": 19, "job": 7.0, "cpu": 7.9}, ["input-bound"]),
+        ({"gpu": 20, "sm_active": 19, "job": 1.0}, ["host-bound"]),
+        ({"gpu": 20, "sm_active": 19, "job": 0.2}, ["waiting"]),
+    ],
+)
+def test_a_known_situation_has_its_cause(tmp_path, values, causes):
+    assert cause_of(tmp_path, **values) == causes
+
+
+def scaled(tmp_path, rate, **values):
+    """Return the judgement of 2n1g at `rate`; 1n1g has 100 samples/s and SM active 92."""
+    alone = record(case(), 1, 100.0, telemetry=[node(sm_active=92)])
+    nodes = [node(name=name, **values) for name in "AB"]
+    return judged(tmp_path, alone, record(case(2, 1), 1, rate, telemetry=nodes))[1]
+
+
+def test_a_link_near_its_capacity_with_lost_efficiency_is_communication(tmp_path):
+    made = scaled(tmp_path, 150.0, sent=0.9e9, sm_active=60)
+    assert made["sentence"] == (
+        "Communication-bound: efficiency is lost while a network link is near its capacity (efficiency 75 %, "
+        "busiest network link 72 %). Try gradient accumulation (accumulation=2), which exchanges less often; "
+        "a larger batch (bsz=128; GPU memory 20 %); 16 bits (dtype=bf16)."
+    )
+
+
+def test_a_full_link_without_lost_efficiency_is_no_bottleneck(tmp_path):
+    assert scaled(tmp_path, 195.0, sent=0.9e9, sm_active=80)["causes"] == []
+
+
+def test_kernels_that_use_less_of_the_gpu_than_alone_are_likely_communication(tmp_path):
+    made = scaled(tmp_path, 150.0, sm_active=60)
+    assert made["causes"] == ["communication-bound"]
+    assert (
+        "(efficiency 75 %, GPU utilisation 100 %, SM active 60 %, SM active of 1n1g 92 %)" in made["sentence"]
+    )
+
+
+def test_gpus_that_are_as_full_as_alone_are_not_held_back_by_communication(tmp_path):
+    assert scaled(tmp_path, 150.0, sm_active=85)["causes"] == []
+
+
+def test_a_batch_that_ran_out_of_memory_is_evidence_of_full_memory(tmp_path):
+    failed = record(case(bsz=128), 1, None, status="oom")
+    made = judged(tmp_path, record(case(), 1, telemetry=[node(memory=80)]), failed)
+    assert made[0]["causes"] == ["memory-capacity-bound"]
+    assert made[0]["sentence"].endswith(
+        "Try 16 bits (dtype=bf16); gradient checkpointing; half the batch with accumulation=2."
+    )
+
+
+def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_path):
+    assert cause_of(tmp_path, memory=97) == []
+
+
+# Made situations: CPUs
+
+
+@pytest.mark.parametrize(
+    ("values", "causes"),
+    [
+        ({"cpu": 7.9, "job": 7.5}, ["processor-bound"]),
+        ({"cpu": 7.9, "job": 2.0}, ["shared-processors"]),
+        ({"cpu": 1.0, "job": 0.9, "disk": 0.9}, ["input-bound"]),
+        ({"cpu": 1.0, "job": 1.0}, []),
+    ],
+)
+def test_a_known_situation_on_processors_has_its_cause(tmp_path, values, causes):
+    assert cause_of(tmp_path, case(device="cpu"), gpus=0, **values) == causes
+
+
+# Evidence
+
+
+def test_what_was_not_measured_is_named(tmp_path):
+    """A GPU before Hopper has no SM active and no DRAM active."""
+    of_old = node(absent=("sm_active", "dram_active", "throttle_power_cap"))
+    [made] = judged(tmp_path, record(case(), 1, telemetry=[of_old]))
+    assert made["causes"] == []
+    assert made["sentence"] == (
+        "No bottleneck is evident (GPU utilisation 100 %, GPU memory 20 %, processors that the job kept busy "
+        "per device 0.5, CPU 12.5 %, busiest disk 0 %). Not measured: SM active, DRAM active, "
+        "time at the power limit."
+    )
+
+
+def test_a_run_without_telemetry_has_no_judgement(tmp_path):
+    assert judged(tmp_path, record(case(), 1)) == []
+
+
+def test_the_processors_of_a_job_are_shared_out_over_its_devices(tmp_path):
+    """Four trainers that each wait for nothing are four processors, one per GPU."""
+    nodes = [node(job=4.0, cpu=4.1, gpus=4, gpu=60, sm_active=30)]
+    [made] = judged(tmp_path, record(case(1, 4), 1, telemetry=nodes))
+    assert made["causes"] == ["launch-bound"]
+
+
+def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
+    of = case(workload="torch_bert", dtype="bf16", xla=True)
+    [made] = judged(tmp_path, record(of, 1, telemetry=[node(sm_active=95)]))
+    assert made["sentence"].endswith("Try more devices.")
+
+
+def test_the_sentence_is_in_the_report(tmp_path):
+    made = document.build(load_campaign(campaign(tmp_path, [torch_bert(64)])))
+    assert page(made)["bottlenecks"][0]["sentence"].startswith("Launch-bound, likely")
+
+
+def test_the_documentation_has_every_threshold():
+    text = (ROOT / "docs/utilisation.md").read_text()
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([\d.]+) \|", text, re.MULTILINE))
+    assert rows == {name: f"{each.value:g}" for name, each in bottleneck.THRESHOLDS.items()}
+
+
+def test_every_cause_has_advice(tmp_path):
+    rules = [*bottleneck.GPU_RULES, *bottleneck.CPU_RULES]
+    row = {**case(), "accumulation": 1}
+    for rule in rules:
+        assert bottleneck._advice(rule.cause, row, {}, {})
