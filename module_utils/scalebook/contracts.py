@@ -357,13 +357,15 @@ class Run(TypedDict, total=False):
 
 class GpuState(TypedDict, total=False):
     """One GPU in one run: the `shares` of the window in which something was so (a column of the readings that
-    is a reason to hold down the clocks, or `idle`), and the `highest` utilisation of a sample, in per cent.
+    is a reason to hold down the clocks, or `idle`), the `highest` utilisation of a sample, in per cent, and
+    the power as a share of its limit.
     """
 
     node: str
     gpu: str
     shares: dict[str, float]
     highest: float
+    power_used: float
 
 
 class CaseTimeline(TypedDict, total=False):

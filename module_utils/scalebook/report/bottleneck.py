@@ -13,40 +13,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BASELINE, Bottleneck, Case, Row, Run
+from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 
 Evidence = Mapping[str, float]
 
-
-class Threshold(NamedTuple):
-    """A limit and the reason for it; docs/utilisation.md has both."""
-
-    value: float
-    why: str
-
-
-DCGM = "NVIDIA's DCGM user guide, Profiling Metrics"
-THRESHOLDS = {
-    "gpu-bound": Threshold(90, f"SM active, %. {DCGM}: 80 % is necessary, but not sufficient"),
-    "memory-bound": Threshold(
-        60, f"DRAM active, %: three quarters of the 80 % that {DCGM}, gives as reachable"
-    ),
-    "sm-low": Threshold(50, f"SM active, %. {DCGM}: less than 50 % is likely an ineffective use of the GPU"),
-    "gpu-often": Threshold(50, "GPU utilisation, %: some kernel ran for half of the time or more"),
-    "gpu-waits": Threshold(80, "GPU utilisation, %: below it the GPU is idle for a fifth of the time"),
-    "one-thread": Threshold(
-        0.9, "processors per device: a thread that never waits takes 1.0, less the ticks"
-    ),
-    "workers": Threshold(1.5, "processors per device: more than the one thread that starts kernels"),
-    "host-busy": Threshold(80, "CPU or busiest disk, %: queues grow long from there on"),
-    "cpu-bound": Threshold(90, "CPU, %, of a run on CPUs: there is next to nothing left"),
-    "own-share": Threshold(50, "job's part of the busy processors, %: below it other programs take most"),
-    "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
-    "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
-    "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),
-    "power": Threshold(50, "share of the window at the power limit, %: most of the time"),
-    "memory-full": Threshold(90, "memory of a run on CPUs, %: twice the batch cannot fit"),
-    "memory-free": Threshold(45, "GPU memory, %: twice of it fits"),
-}
 
 NAMES = {
     # name of the evidence: (what it is called, unit)
@@ -55,7 +25,7 @@ NAMES = {
     "dram_active": ("DRAM active", "%"),
     "gpu_memory": ("GPU memory", "%"),
     "power_capped": ("time at the power limit", "%"),
-    "gpu_power": ("GPU power", "W"),
+    "power_used": ("GPU power, of its limit", "%"),
     "job_processors": ("processors that the job kept busy per device", ""),
     "cpu": ("CPU", "%"),
     "disk_busy": ("busiest disk", "%"),
@@ -132,9 +102,9 @@ class Rule(NamedTuple):
 GPU_RULES = (
     Rule(
         "power-limited",
-        lambda it: _above(it, "power_capped", "power"),
+        lambda it: _above(it, "power_capped", "power") and _above(it, "power_used", "power-near"),
         "Power-limited: the power limit held the clocks of the GPUs down",
-        ("power_capped", "gpu_power", "sm_active"),
+        ("power_capped", "power_used", "sm_active"),
     ),
     Rule(
         "communication-bound",

@@ -10,14 +10,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Flag, GpuState, Row, Run
 from ansible.module_utils.scalebook.report import weak_scaling
+from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.report.utilisation import TelemetryError
-
-HELD_DOWN = 0.05
-"""Share of the window from which clocks held down are flagged: less is within the spread of runs."""
-
-IDLE, BUSY = 0.05, 80.0
-"""A GPU swings if it was idle for this share of the window and some sample had this utilisation, in per cent:
-a GPU that is idle throughout is slow for another reason, and a single short gap is within the spread."""
 
 LIMITS = (
     # column of the readings, code of the flag, what is said
@@ -36,7 +30,7 @@ def of_record(record: Mapping[str, Any]) -> list[GpuState]:
     try:
         for node in record.get("telemetry") or []:
             quantities = node.get("quantities") or {}
-            idle = node.get("gpu_idle") or {}
+            idle, about = node.get("gpu_idle") or {}, node.get("about") or {}
             for gpu in sorted(
                 {name.split(":")[1] for name in quantities if name.startswith("gpu:")}, key=int
             ):
@@ -47,6 +41,10 @@ def of_record(record: Mapping[str, Any]) -> list[GpuState]:
                 if gpu in idle and f"gpu:{gpu}:utilization" in quantities:
                     state["shares"]["idle"] = float(idle[gpu])
                     state["highest"] = float(quantities[f"gpu:{gpu}:utilization"]["max"])
+                limit = ((about.get("gpus") or {}).get(gpu) or {}).get("power_limit")
+                power = quantities.get(f"gpu:{gpu}:energy") or quantities.get(f"gpu:{gpu}:power")
+                if limit and power:
+                    state["power_used"] = float(power["mean"]) / float(limit)
                 found.append(state)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as exc:
         raise TelemetryError(f"its GPUs cannot be read: {exc}") from exc
@@ -63,18 +61,30 @@ def flags(rows: Iterable[Row], runs: Sequence[Run]) -> list[tuple[Row, Flag]]:
             for state in run.get("gpus") or []:
                 gpus.setdefault(f"{state['node']} GPU {state['gpu']}", []).append(state)
         for column, code, what in LIMITS:
-            shares = {name: share for name, share in _shares(gpus, column).items() if share >= HELD_DOWN}
+            shares = {
+                name: share
+                for name, share in _shares(gpus, column).items()
+                if 100 * share >= THRESHOLDS["held-down"].value
+                and (column != "throttle_power_cap" or _near_its_limit(gpus[name]))
+            }
             if shares:
                 made.append((row, weak_scaling.flag(code, f"{what}: {_named(shares)}")))
         idle = {
             name: share
             for name, share in _shares(gpus, "idle").items()
-            if share >= IDLE and max(state.get("highest", 0.0) for state in gpus[name]) >= BUSY
+            if 100 * share >= THRESHOLDS["idle"].value
+            and max(state.get("highest", 0.0) for state in gpus[name]) >= THRESHOLDS["swings-to"].value
         }
         if idle:
             text = f"GPUs swing between idle and busy; idle: {_named(idle)}"
             made.append((row, weak_scaling.flag("gpu-swings", text)))
     return made
+
+
+def _near_its_limit(states: Sequence[GpuState]) -> bool:
+    """Return whether a GPU drew nearly its power limit on average; the driver's flag outlasts a burst."""
+    used = [state["power_used"] for state in states if "power_used" in state]
+    return bool(used) and 100 * statistics.fmean(used) >= THRESHOLDS["power-near"].value
 
 
 def _shares(gpus: Mapping[str, Sequence[GpuState]], what: str) -> dict[str, float]:

@@ -91,6 +91,7 @@ def of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
     if cores:
         yield "busiest_core", 100 * max(cores)
     for gpu in sorted({name.split(":")[1] for name in means if name.startswith("gpu:")}):
+        facts = (about.get("gpus") or {}).get(gpu) or {}
         # The rate of the energy counter is the power over exactly the window.
         for name, columns in (
             ("gpu", ("utilization",)),
@@ -104,7 +105,9 @@ def of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
                 yield name, there[0]
         if f"gpu:{gpu}:throttle_power_cap" in means:
             yield "power_capped", 100 * means[f"gpu:{gpu}:throttle_power_cap"]
-        size = ((about.get("gpus") or {}).get(gpu) or {}).get("memory_bytes")
+            if there and name == "gpu_power" and facts.get("power_limit"):
+                yield "power_used", 100 * there[0] / facts["power_limit"]
+        size = facts.get("memory_bytes")
         if size and f"gpu:{gpu}:memory" in means:
             yield "gpu_memory", 100 * means[f"gpu:{gpu}:memory"] / size
 

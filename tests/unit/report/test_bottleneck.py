@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.report import bottleneck, document
+from ansible.module_utils.scalebook.report import bottleneck, document, thresholds
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.page import page
-from recordings import containers, torch_bert
+from recordings import containers, recorded, torch_bert
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).parents[3]
@@ -41,7 +41,7 @@ def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), **gp
     about = {
         "cores": 8,
         "memory_bytes": 100.0,
-        "gpus": {str(index): {"memory_bytes": 100.0} for index in range(gpus)},
+        "gpus": {str(index): {"memory_bytes": 100.0, "power_limit": 700.0} for index in range(gpus)},
         "physical_interfaces": ["eth0"],
         "network_megabits": {"eth0": 10000.0},
     }
@@ -77,7 +77,7 @@ def test_a_recorded_run_at_the_power_limit_is_power_limited(tmp_path):
     assert made["causes"] == ["power-limited", "gpu-bound"]
     assert made["sentence"] == (
         "Power-limited: the power limit held the clocks of the GPUs down "
-        "(time at the power limit 100 %, GPU power 693 W, SM active 94.5 %). "
+        "(time at the power limit 100 %, GPU power, of its limit 99 %, SM active 94.5 %). "
         "Also gpu-bound (SM active 94.5 %). Try a higher power limit where the site allows one, "
         "judged by samples per joule."
     )
@@ -93,6 +93,22 @@ def test_a_recorded_run_on_shared_processors_says_that_others_use_them(tmp_path)
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "causes"),
+    [
+        ("compute", ["power-limited", "gpu-bound"]),
+        ("copy", ["memory-bound", "gpu-bound"]),
+        ("loader_workers", ["input-bound"]),
+        ("loader_main", ["host-bound"]),
+        ("loader_sleep", ["waiting"]),
+    ],
+)
+def test_a_made_situation_recorded_on_a_gpu_has_its_cause(tmp_path, name, causes):
+    """The driver reported the power limit in all of the loaders' windows too, at 250 to 270 of 700 W."""
+    [made] = judged(tmp_path, record(case(dtype="bf16"), 1, telemetry=recorded(f"h200_made_{name}")))
+    assert made["causes"] == causes
+
+
 # Made situations: GPUs
 
 
@@ -103,8 +119,9 @@ def test_a_recorded_run_on_shared_processors_says_that_others_use_them(tmp_path)
         ({"sm_active": 89.9}, []),
         ({"dram_active": 60, "sm_active": 80}, ["memory-bound"]),
         ({"dram_active": 85, "sm_active": 95}, ["memory-bound", "gpu-bound"]),
-        ({"capped": 0.5, "sm_active": 80}, ["power-limited"]),
-        ({"capped": 0.49, "sm_active": 80}, []),
+        ({"capped": 0.5, "power": 630, "sm_active": 80}, ["power-limited"]),
+        ({"capped": 0.49, "power": 630, "sm_active": 80}, []),
+        ({"capped": 1.0, "power": 629, "sm_active": 80}, []),
         ({"gpu": 100, "sm_active": 3, "job": 1.0}, ["launch-bound"]),
         ({"gpu": 100, "sm_active": 3, "job": 0.5}, []),
         ({"gpu": 20, "sm_active": 19, "job": 4.2, "cpu": 4.3}, ["input-bound"]),
@@ -220,7 +237,7 @@ def test_the_sentence_is_in_the_report(tmp_path):
 def test_the_documentation_has_every_threshold():
     text = (ROOT / "docs/utilisation.md").read_text()
     rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([\d.]+) \|", text, re.MULTILINE))
-    assert rows == {name: f"{each.value:g}" for name, each in bottleneck.THRESHOLDS.items()}
+    assert rows == {name: f"{each.value:g}" for name, each in thresholds.THRESHOLDS.items()}
 
 
 def test_every_cause_has_advice(tmp_path):

@@ -5,7 +5,7 @@
 import pytest
 from ansible.module_utils.scalebook.report import document, runs
 from ansible.module_utils.scalebook.report.load import load_campaign
-from recordings import torch_bert
+from recordings import recorded, torch_bert
 from report_records import campaign, case, record
 
 CODES = ("power-limited", "throttled", "gpu-swings")
@@ -33,6 +33,13 @@ def test_a_recorded_run_at_the_power_limit_is_flagged(tmp_path):
     assert flags(tmp_path, torch_bert(64), torch_bert(512)) == [
         ("power-limited", "the power limit held the clocks down: NODE1 GPU 0 for 100 % of the window")
     ]
+
+
+def test_a_gpu_whose_driver_reports_the_limit_after_short_bursts_is_not_flagged(tmp_path):
+    """It drew 269 of 700 W on average, and the driver reported the limit for 91 % of the window."""
+    [node] = recorded("h200_made_loader_main")
+    assert node["quantities"]["gpu:0:throttle_power_cap"]["mean"] == pytest.approx(0.909, abs=0.001)
+    assert flags(tmp_path, record(case(), 1, telemetry=[node])) == []
 
 
 def test_a_gpu_that_swings_is_named_with_its_idle_share(tmp_path):
