@@ -53,6 +53,11 @@ options:
     description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
     type: str
     default: 3%
+  min_utilisation:
+    description:
+      - The mean utilisation in per cent that GPUs, processors, memory, disks and network links are judged by.
+    type: float
+    default: 80
 attributes:
   check_mode:
     support: full
@@ -150,6 +155,7 @@ def argument_spec() -> dict[str, Any]:
         "published": {"type": "path"},
         "baseline": {"type": "path"},
         "max_regression": {"type": "str", "default": "3%"},
+        "min_utilisation": {"type": "float", "default": 80.0},
     }
 
 
@@ -164,7 +170,7 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
     if params["compare"]:
         with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
             table = published.read(lines)
-    made = document.build(campaign, params["workloads"], table, earlier, check)
+    made = document.build(campaign, params["workloads"], table, earlier, check, params["min_utilisation"])
     texts = render.files(made, params["templates"])
     out = Path(params["out"] or source.top / "report")
     changed = write_report(out, texts, write)

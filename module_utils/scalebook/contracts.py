@@ -386,7 +386,11 @@ class CaseTimeline(TypedDict, total=False):
 
 
 class Usage(TypedDict):
-    """How busy the nodes or devices of a case were: one quantity over the windows of its valid runs."""
+    """How busy the nodes or devices of a case were: one quantity over the windows of its valid runs.
+
+    A resource is judged by its mean: `met` says whether that is at least `criterion`; both are null for what
+    is not judged.
+    """
 
     case: str
     label: str
@@ -397,6 +401,8 @@ class Usage(TypedDict):
     max: float
     of: int
     runs: int
+    criterion: float | None
+    met: bool | None
 
 
 class Bottleneck(TypedDict):

@@ -23,9 +23,9 @@ TAKES_ALL = ("provision", "preflight", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, bool, choice, name, topology, percent, seconds or text; of `choice`, `choices` are the
-    values, or empty where they follow from the workloads or stacks.  `lists` are the playbooks in which it
-    takes several values.  `default` is the value where none is given; None where it follows from something
+    `kind` is count, bool, choice, name, topology, percent, share, seconds or text; of `choice`, `choices` are
+    the values, or empty where they follow from the workloads or stacks.  `lists` are the playbooks in which
+    it takes several values.  `default` is the value where none is given; None where it follows from something
     else, which `otherwise` describes.
     """
 
@@ -205,6 +205,14 @@ TABLE = (
     Parameter("baseline", "text", ("bench", "report"), "campaign or results.json to compare with"),
     Parameter(
         "max_regression", "percent", ("bench", "report"), "slowdown that fails the comparison", default="3%"
+    ),
+    Parameter(
+        "min_utilisation",
+        "share",
+        ("bench", "report"),
+        "mean utilisation that the report judges GPUs, processors, memory, disks and network by",
+        default=80.0,
+        example="80%",
     ),
     Parameter(
         "compare", "choice", ("bench", "report"), "published results to compare with", choices=("dlperf",)
@@ -422,6 +430,7 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "name": lambda value: safe_name(row.name, value),
         "topology": lambda value: as_topology(row.name, value),
         "percent": lambda value: as_percent(row.name, value),
+        "share": lambda value: as_share(row.name, value),
         "seconds": lambda value: as_seconds(row.name, value, row.largest),
         "text": lambda value: as_text(row.name, value),
     }
@@ -534,6 +543,15 @@ def as_percent(name: str, value: Any) -> str:
     return word
 
 
+def as_share(name: str, value: Any) -> float:
+    """Return per cent from 1 to 100; 0.8 is refused, since it may be meant as 80 %."""
+    word = str(value).strip()
+    share = float(word.rstrip("% ")) if _PERCENT.fullmatch(word) else 0.0
+    if isinstance(value, bool) or not 1 <= share <= 100:
+        raise ParameterError(f"{name}={word[:40]}: allowed are 1% to 100%")
+    return share
+
+
 def as_seconds(name: str, value: Any, largest: int) -> float:
     """Return seconds from 0.1 to `largest`, or 0, which switches something off."""
     word = str(value).strip()
@@ -616,6 +634,7 @@ def _values(row: Parameter, playbook: str) -> str:
         "name": "name",
         "topology": "such as 4n8g",
         "percent": "percent",
+        "share": "percent, 1 to 100",
         "seconds": "seconds",
         "text": "path or name" if row.name == "baseline" else "path",
     }

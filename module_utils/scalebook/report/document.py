@@ -35,12 +35,14 @@ def build(
     published_rows: Sequence[published.Row] | None = None,
     earlier: Baseline | None = None,
     check: manifest.ManifestCheck | None = None,
+    min_utilisation: float = utilisation.CRITERION,
 ) -> Results:
     """Return the document of a campaign or an import.
 
     `workloads` are the declarations by name.  `published_rows` is the published table to compare with,
     None for no comparison, `earlier` a campaign to compare with, `check` the comparison of the files
-    with the manifest.  Raises BaselineError when `earlier` has no case of this campaign.
+    with the manifest, `min_utilisation` the per cent that resources are judged by.  Raises BaselineError when
+    `earlier` has no case of this campaign.
     """
     workloads = workloads or {}
     plan = campaign.plan
@@ -71,7 +73,7 @@ def build(
         "uncounted": tables["uncounted"],
         "strong": strong_scaling.tabulate(rows, workloads),
         "self_reported": self_reported.tabulate(rows),
-        "utilisation": utilisation.tabulate(rows, campaign.runs),
+        "utilisation": utilisation.tabulate(rows, campaign.runs, min_utilisation),
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),
         "baseline": _compare(rows, earlier, workloads),

@@ -264,6 +264,7 @@ def _utilisation(document: Results) -> list[dict[str, str]]:
                 for key, value in (("mean", line["mean"]), ("min", line["min"]), ("max", line["max"]))
             },
             "of": str(line["of"]),
+            "judgement": utilisation.judgement(line),
         }
         for line in document["utilisation"]
     ]

@@ -34,6 +34,12 @@ QUANTITIES = {
 }
 """What the table shows. `of_node` yields more: what the bottleneck is judged by."""
 
+JUDGED = ("gpu", "cpu", "memory", "disk_busy", "network_link")
+"""The resources whose mean utilisation is judged, each by itself."""
+
+CRITERION = 80.0
+"""Per cent of mean utilisation that a resource is judged by, unless the user says another share."""
+
 MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
 
@@ -129,11 +135,11 @@ def _links(means: Mapping[str, float], about: Mapping[str, Any]) -> Iterable[flo
                 yield 100 * 8 * means[f"{group}:{name}:{way}"] / (rate * MEGA)
 
 
-def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:
+def tabulate(rows: Iterable[Row], runs: Sequence[Run], criterion: float = CRITERION) -> list[Usage]:
     """Return a line for each case and quantity: the mean over runs, nodes and devices, and the extremes.
 
     The extremes are those of single nodes or devices in single runs.  `of` is how many nodes or devices
-    have the quantity in the run that has most.
+    have the quantity in the run that has most, `criterion` the per cent that resources are judged by.
     """
     by_case: dict[str, list[Run]] = {}
     for run in runs:
@@ -145,16 +151,20 @@ def tabulate(rows: Iterable[Row], runs: Sequence[Run]) -> list[Usage]:
         for name, (_, unit) in QUANTITIES.items():
             each = [values[name] for values in measured if values.get(name)]
             if each:
+                mean = statistics.fmean(statistics.fmean(values) for values in each)
+                judged = name in JUDGED
                 line: Usage = {
                     "case": row["case"],
                     "label": row["label"],
                     "quantity": name,
                     "unit": unit,
-                    "mean": statistics.fmean(statistics.fmean(values) for values in each),
+                    "mean": mean,
                     "min": min(map(min, each)),
                     "max": max(map(max, each)),
                     "of": max(map(len, each)),
                     "runs": len(each),
+                    "criterion": criterion if judged else None,
+                    "met": mean >= criterion if judged else None,
                 }
                 lines += [line, *_energy_lines(line)]
     return lines
@@ -172,6 +182,13 @@ def _energy_lines(line: Usage) -> list[Usage]:
         values = {"mean": of(line["mean"]), "min": of(line[low]), "max": of(line[high])}  # type: ignore[literal-required]
         made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name][1], **values}))
     return made
+
+
+def judgement(line: Usage) -> str:
+    """Return whether a resource meets the criterion, '' for a quantity that is not judged."""
+    if line["met"] is None:
+        return ""
+    return f"{'at least' if line['met'] else 'below'} {line['criterion']:g} %"
 
 
 def printed(value: float) -> str:

@@ -59,6 +59,11 @@ def test_an_interval_is_seconds_and_0_switches_it_off(value, seconds):
     assert given(telemetry_interval=value)["telemetry_interval"] == seconds
 
 
+@pytest.mark.parametrize(("value", "share"), [("80%", 80.0), ("95", 95.0), (62.5, 62.5), ("1 %", 1.0)])
+def test_a_share_is_read_in_per_cent(value, share):
+    assert given(min_utilisation=value)["min_utilisation"] == share
+
+
 @pytest.mark.parametrize(
     ("text", "truth"), [("true", True), ("False", False), (True, True), ("on", True), ("0", False)]
 )
@@ -101,6 +106,7 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("campaign", "../../up"),
         ("compare", "everything"),
         ("max_regression", "much"),
+        *(("min_utilisation", value) for value in ("0.8", "0", "101%", "most", "80,90", "nan", True)),
         ("telemetry_interval", "-1"),
         ("telemetry_interval", "0.05"),
         ("telemetry_interval", "61"),

@@ -102,3 +102,32 @@ def test_energy_is_shown_per_sample_per_joule_and_per_million_samples(tmp_path):
     printed = {line["quantity"]: line["mean"] for line in page(made)["utilisation"]}
     assert printed["GPU energy per million samples, kWh"] == "0.0572"
     assert printed["samples per joule of the GPUs, 1/J"] == "4.86"
+
+
+def test_each_resource_is_judged_by_itself(tmp_path):
+    nodes = [node("A", 3.2, [(79.9, 90.0, 600.0)])]
+    top = campaign(tmp_path, [record(case(), 1, telemetry=nodes)])
+    judged = {
+        line["quantity"]: line["met"]
+        for line in document.build(load_campaign(top))["utilisation"]
+        if line["met"] is not None
+    }
+    assert judged == {"gpu": False, "cpu": True, "memory": False, "disk_busy": False}
+    lower = document.build(load_campaign(top), min_utilisation=79.9)
+    assert of(lower, "gpu")["met"] is True
+    printed = {line["quantity"]: line["judgement"] for line in page(lower)["utilisation"]}
+    assert printed["GPU utilisation, %"] == "at least 79.9 %"
+    assert printed["memory, %"] == "below 79.9 %"
+    assert printed["GPU power, W"] == ""
+
+
+def test_a_link_is_judged_by_its_capacity():
+    one = node("A", 1.0)
+    one["about"].update(physical_interfaces=["eth0"], network_megabits={"eth0": 48.0})
+    assert utilisation.of_record({"telemetry": [one]})["network_link"] == [50.0]
+
+
+def test_a_virtual_link_has_no_capacity_to_be_judged_by():
+    one = node("A", 1.0)
+    one["about"]["network_megabits"] = {"eth0": 48.0}
+    assert "network_link" not in utilisation.of_record({"telemetry": [one]})
