@@ -15,7 +15,7 @@ import platform
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.report import charts, csv_sheet, svg, timeline
+from ansible.module_utils.scalebook.report import charts, csv_sheet, openmetrics, svg, timeline
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.page import page
 from ansible.module_utils.scalebook.text import markdown_cell
@@ -49,6 +49,7 @@ def files(document: Results, templates: str) -> dict[str, str]:
     texts.update({chart["name"] + ".svg": chart["svg"] for chart in charts.charts(document, standalone=True)})
     lines = timeline.charts(document)
     texts.update({each["name"] + ".svg": each["svg"] for each in timeline.charts(document, standalone=True)})
+    texts[openmetrics.NAME] = openmetrics.text(document)
     texts["results.csv"] = _csv(document)
     names = [chart["name"] for chart in drawn]
     texts["report.md"] = plain.get_template("report.md.j2").render(shown, charts=names, timelines=lines)

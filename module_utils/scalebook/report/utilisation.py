@@ -174,12 +174,14 @@ def _energy_lines(line: Usage) -> list[Usage]:
     """Return what follows from the joules per sample: samples per joule, and kWh per million samples."""
     if line["quantity"] != "gpu_energy" or line["min"] <= 0:
         return []
+    mean, low, high = line["mean"], line["min"], line["max"]
+    per_million = [joules * MEGA / KILOWATT_HOUR for joules in (mean, low, high)]
     made = []
-    for name, of, low, high in (
-        ("gpu_samples_per_joule", lambda joules: 1 / joules, "max", "min"),
-        ("gpu_energy_per_million", lambda joules: joules * MEGA / KILOWATT_HOUR, "min", "max"),
+    for name, (of_mean, least, most) in (
+        ("gpu_samples_per_joule", (1 / mean, 1 / high, 1 / low)),
+        ("gpu_energy_per_million", per_million),
     ):
-        values = {"mean": of(line["mean"]), "min": of(line[low]), "max": of(line[high])}  # type: ignore[literal-required]
+        values = {"mean": of_mean, "min": least, "max": most}
         made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name][1], **values}))
     return made
 

@@ -64,6 +64,7 @@ def test_every_file_of_the_report_is_there(reported):
     result, out = reported
     assert sorted(path.name for path in out.iterdir()) == [
         "bz64_result.json",
+        "metrics.prom",
         "report.html",
         "report.md",
         "results.csv",
