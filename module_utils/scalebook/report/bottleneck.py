@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BASELINE, Bottleneck, Case, Row, Run
+from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 
 Evidence = Mapping[str, float]
@@ -217,7 +218,9 @@ def tabulate(
 
     `cases` are those of all runs, so that the batch that ran out of memory is known.
     """
-    measured = {row["case"]: _measured(row, runs) for row in rows}
+    by_case = utilisation.valid_by_case(runs)
+    measured = {row["case"]: _measured(row, by_case.get(row["case"], [])) for row in rows}
+    out_of_memory = [cases[run["case"]] for run in runs if run["status"] == "oom" and run["case"] in cases]
     alone = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
     made = []
     for row in rows:
@@ -228,7 +231,7 @@ def tabulate(
             evidence["efficiency"] = row["efficiency"]
         if row["devices"] > 1 and "sm_active" in alone.get(row["group"], {}):
             evidence["sm_active_of_one"] = alone[row["group"]]["sm_active"]
-        too_large = _out_of_memory(row, runs, cases)
+        too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
         made.append(_judge(row, evidence, workloads.get(row["workload"], {})))
@@ -239,24 +242,20 @@ def _measured(row: Row, runs: Iterable[Run]) -> dict[str, float]:
     """Return the means over the valid runs of a case, of each over its nodes or devices."""
     values: dict[str, list[float]] = {}
     for run in runs:
-        if run["case"] == row["case"] and run["rate"] is not None:
-            for name, each in (run.get("utilisation") or {}).items():
-                if name == "job_processors":
-                    values.setdefault(name, []).append(sum(each) / row["devices"])
-                elif name in NAMES and each:
-                    values.setdefault(name, []).append(statistics.fmean(each))
+        for name, each in (run.get("utilisation") or {}).items():
+            if name == "job_processors":
+                values.setdefault(name, []).append(sum(each) / row["devices"])
+            elif name in NAMES and each:
+                values.setdefault(name, []).append(statistics.fmean(each))
     return {name: statistics.fmean(each) for name, each in values.items()}
 
 
-def _out_of_memory(row: Row, runs: Iterable[Run], cases: Mapping[str, Case]) -> int | None:
-    """Return the smallest batch, at most twice that of `row`, of which a run ran out of memory."""
+def _out_of_memory(row: Row, cases: Iterable[Case]) -> int | None:
+    """Return the smallest batch, at most twice that of `row`, that ran out of memory; `cases` did."""
     same = ("workload", "model", "device", "dtype", "xla", "settings", "nodes", "gpus")
-    found = []
-    for run in runs:
-        case: Mapping[str, Any] = cases.get(run["case"], {})
-        of_row: Mapping[str, Any] = row
-        if run["status"] == "oom" and all(case.get(field) == of_row.get(field) for field in same):
-            found.append(int(case["bsz"]))
+    of_row: Mapping[str, Any] = row
+    of_cases: Iterable[Mapping[str, Any]] = cases
+    found = [case["bsz"] for case in of_cases if all(case.get(key) == of_row.get(key) for key in same)]
     return min((bsz for bsz in found if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import Flag, GpuState, Row, Run
 from ansible.module_utils.scalebook.report import weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
-from ansible.module_utils.scalebook.report.utilisation import TelemetryError
+from ansible.module_utils.scalebook.report.utilisation import TelemetryError, valid_by_case
 
 LIMITS = (
     # column of the readings, code of the flag, what is said
@@ -54,10 +54,10 @@ def of_record(record: Mapping[str, Any]) -> list[GpuState]:
 def flags(rows: Iterable[Row], runs: Sequence[Run]) -> list[tuple[Row, Flag]]:
     """Return each row with a flag that its GPUs give it; a share is the mean over the valid runs."""
     made = []
+    by_case = valid_by_case(runs)
     for row in rows:
-        of_row = [run for run in runs if run["case"] == row["case"] and run["rate"] is not None]
         gpus: dict[str, list[GpuState]] = {}
-        for run in of_row:
+        for run in by_case.get(row["case"], []):
             for state in run.get("gpus") or []:
                 gpus.setdefault(f"{state['node']} GPU {state['gpu']}", []).append(state)
         for column, code, what in LIMITS:

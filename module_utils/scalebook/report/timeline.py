@@ -86,11 +86,11 @@ def _of_node(record: Mapping[str, Any], node: Mapping[str, Any]) -> CaseTimeline
 def choose(rows: Iterable[Row], runs: Sequence[Run]) -> list[CaseTimeline]:
     """Return the course of one run of each case that has one."""
     chosen = []
+    by_case = utilisation.valid_by_case(runs)
     for row in rows:
         candidates = [
-            (abs(run["rate"] - row["median"]), run["repeat"], timeline)
-            for run in runs
-            if run["case"] == row["case"] and run["rate"] is not None and row["median"] is not None
+            (abs((run["rate"] or 0.0) - (row["median"] or 0.0)), run["repeat"], timeline)
+            for run in by_case.get(row["case"], [])
             for timeline in [run.get("timeline")]
             if timeline
         ]

@@ -135,16 +135,22 @@ def _links(means: Mapping[str, float], about: Mapping[str, Any]) -> Iterable[flo
                 yield 100 * 8 * means[f"{group}:{name}:{way}"] / (rate * MEGA)
 
 
+def valid_by_case(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Return the runs that count, by the name of their case."""
+    by_case: dict[str, list[Run]] = {}
+    for run in runs:
+        if run["rate"] is not None:
+            by_case.setdefault(run["case"], []).append(run)
+    return by_case
+
+
 def tabulate(rows: Iterable[Row], runs: Sequence[Run], criterion: float = CRITERION) -> list[Usage]:
     """Return a line for each case and quantity: the mean over runs, nodes and devices, and the extremes.
 
     The extremes are those of single nodes or devices in single runs.  `of` is how many nodes or devices
     have the quantity in the run that has most, `criterion` the per cent that resources are judged by.
     """
-    by_case: dict[str, list[Run]] = {}
-    for run in runs:
-        if run["rate"] is not None and run.get("utilisation"):
-            by_case.setdefault(run["case"], []).append(run)
+    by_case = valid_by_case(runs)
     lines: list[Usage] = []
     for row in rows:
         measured = [_with_energy(run, row["devices"]) for run in by_case.get(row["case"], [])]
@@ -202,6 +208,7 @@ def printed(value: float) -> str:
 
 def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
     """Return the run's quantities and, where every device's power is known, the joules per sample."""
-    powers, rate = run["utilisation"].get("gpu_power", []), run["rate"]
+    measured = run.get("utilisation") or {}
+    powers, rate = measured.get("gpu_power", []), run["rate"]
     known = len(powers) == devices and rate
-    return {**run["utilisation"], **({"gpu_energy": [sum(powers) / rate]} if known and rate else {})}
+    return {**measured, **({"gpu_energy": [sum(powers) / rate]} if known and rate else {})}
