@@ -7,7 +7,7 @@ from functools import partial
 
 import local_nodes
 import repositories
-from container_nodes import Nodes, shown
+from container_nodes import Nodes, changes, shown
 from local_nodes import HOME, provision_twice, turn
 from nets import free_net
 
@@ -55,14 +55,18 @@ def install(workloads):
 
 
 def start_hosts(workloads):
-    """Make the four hosts, show them what is installed here, and provision them by Molecule's scenario."""
+    """Make the four hosts, show them what is installed here, and provision them by Molecule's scenario.
+
+    Its steps `check` and `idempotence` are played on one host: on four they take three times as long.
+    """
     homes = dict.fromkeys(HOME / part for name in workloads for part in ["openmpi", *PARTS[name]])
     NODES.up("--ready", *shown(*homes), "--mount", f"{SOURCES}:{SOURCES}")
     given = NODES.files / "inventory/group_vars/all.json"
     given.parent.mkdir(exist_ok=True)
     given.write_text(json.dumps({**variables(), "workload": ",".join(workloads)}))
     NODES.play("workload", "--check", node="NODE1")
-    NODES.molecule("workload", steps=("converge", "idempotence", "verify"))
+    NODES.molecule("workload", "converge", "verify")
+    assert changes(NODES.play("workload", node="NODE1")) == {"NODE1": 0}
 
 
 def bench(results, ok=True, on_hosts=True, **variables):

@@ -3,8 +3,8 @@
 """Which stack has code for which GPUs: the stacks of the project against what nvidia-smi printed.
 
 The answer of the H200 is what `nvidia-smi --query-gpu=compute_cap --format=csv,noheader` of driver 580.159.04
-printed on 23 November 2026, that of the H100 is in tests/data/preflight/h100-more.txt; those of V100 and A100 are
-made up, from https://developer.nvidia.com/cuda-gpus.
+printed on 23 November 2026, that of the H100 is in tests/data/preflight/h100-more.txt; those of V100 and
+A100 are made up, from https://developer.nvidia.com/cuda-gpus.
 """
 
 import pytest
