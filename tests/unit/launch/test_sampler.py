@@ -356,7 +356,8 @@ def test_a_run_has_readings_at_both_ends_of_its_window(tmp_path):
 
 
 def test_the_job_has_its_own_share_without_the_sampler(tmp_path):
-    run_node(tmp_path, f"echo step=2; {sys.executable} -c '{BURN}'; echo step=4; sleep 0.3")
+    # On a busy machine the reading at the first step takes a moment.
+    run_node(tmp_path, f"echo step=2; sleep 1; {sys.executable} -c '{BURN}'; echo step=4; sleep 0.3")
     readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
     first, last = readings.marks.index("first"), readings.marks.index("last")
     job = quantity(readings, "job::busy", first, last)
