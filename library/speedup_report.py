@@ -11,8 +11,8 @@ short_description: Turn the result records of a campaign into tables, curves and
 description:
   - Reads every C(runs/<case>/<repeat>/result.json) below O(path), and C(plan.json) and C(provenance.json)
     next to C(runs) if they exist. Or reads the same files from an archive, C(runs.tar.xz).
-  - Writes C(results.json), C(results.csv), C(metrics.prom), DLPerf's C(*_result.json), C(*.svg), C(report.md) and
-    C(report.html) to O(out), and C(manifest.json) next to C(runs).
+  - Writes C(results.json), C(results.csv), C(metrics.prom), DLPerf's C(*_result.json), C(*.svg),
+    C(report.md) and C(report.html) to O(out), and C(manifest.json) next to C(runs).
   - Only runs of status C(ok) count. Every other run, planned runs without a record and unreadable records
     are listed with their reason.
   - Runs on the control node; needs pandas and Jinja2 there.
