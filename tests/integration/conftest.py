@@ -123,15 +123,7 @@ def installed(workload):
     return home
 
 
-(
-    tf2_bert,
-    torch_bert,
-    hf_mlm,
-    deepspeed_bert,
-    horovod_bert,
-    bing_bert,
-    horovod_tf1_bert,
-) = map(installed, frameworks.PARTS)
+tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, frameworks.PARTS)
 
 
 @pytest.fixture(scope="session")

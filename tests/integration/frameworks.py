@@ -6,7 +6,6 @@ import json
 from functools import partial
 
 import local_nodes
-import repositories
 from container_nodes import Nodes, changes, shown
 from local_nodes import HOME, provision_twice, turn
 from nets import free_net
@@ -19,10 +18,7 @@ PARTS = {
     "hf_mlm": ["hf_mlm"],
     "deepspeed_bert": ["deepspeed_bert"],
     "horovod_bert": ["torch_bert", "horovod/pytorch"],
-    "bing_bert": ["bing_bert"],
-    "horovod_tf1_bert": ["horovod_tf1_bert", "horovod_tf1_bert/horovod"],
 }
-SOURCES = HOME / "test-sources"
 # Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
 # built again only when its recipe has changed.
 VARIABLES = {
@@ -34,22 +30,14 @@ VARIABLES = {
     "horovod_bert_device": "cpu",
     "horovod_operations": ["MPI"],
     "horovod_environment": {"HOROVOD_DEBUG": "1"},
-    "horovod_tf1_bert_device": "cpu",
-    "bing_bert_device": "cpu",
-    "bing_bert_samples": 4096,
 }
-
-
-def variables():
-    """Return VARIABLES with those of the sources that are on GitHub only."""
-    return {**VARIABLES, **repositories.bing_bert(SOURCES), **repositories.horovod_tf1_bert(SOURCES)}
 
 
 def install(workloads):
     """Install what is not there yet; return what provision.yml prints once all is in place."""
     if "tf2_bert" in workloads and not (HOME / "tf2_bert/install.json").exists():
         local_nodes.provision("tf2_bert")  # before the others: a second worker waits for it
-    play = partial(local_nodes.play, "provision.yml", workload=",".join(workloads), **variables())
+    play = partial(local_nodes.play, "provision.yml", workload=",".join(workloads), **VARIABLES)
     with turn():
         return provision_twice(play)
 
@@ -60,10 +48,10 @@ def start_hosts(workloads):
     Its steps `check` and `idempotence` are played on one host: on four they take three times as long.
     """
     homes = dict.fromkeys(HOME / part for name in workloads for part in ["openmpi", *PARTS[name]])
-    NODES.up("--ready", *shown(*homes), "--mount", f"{SOURCES}:{SOURCES}")
+    NODES.up("--ready", *shown(*homes))
     given = NODES.files / "inventory/group_vars/all.json"
     given.parent.mkdir(exist_ok=True)
-    given.write_text(json.dumps({**variables(), "workload": ",".join(workloads)}))
+    given.write_text(json.dumps({**VARIABLES, "workload": ",".join(workloads)}))
     NODES.play("workload", "--check", node="NODE1")
     NODES.molecule("workload", "converge", "verify")
     assert changes(NODES.play("workload", node="NODE1")) == {"NODE1": 0}

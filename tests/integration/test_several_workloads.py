@@ -13,12 +13,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def provisioned(four_hosts, bing_bert, horovod_tf1_bert):
-    """The hosts, with the two workloads too whose sources are stand-ins; nothing is measured with these."""
-
-
-@pytest.fixture(scope="module")
-def campaign(provisioned, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, tmp_path_factory):
+def campaign(four_hosts, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, tmp_path_factory):
     """Return the directory of the campaign. Takes four minutes."""
     results = tmp_path_factory.mktemp("several")
     few = {"hf_mlm_train_samples": 256, "hf_mlm_eval_samples": 64, "bsz": 4}
