@@ -54,4 +54,4 @@ def test_one_report_has_the_rows_of_all(campaign):
 def test_the_report_has_the_row_of_the_table_that_hf_mlm_publishes(campaign):
     text = (campaign / "report/report.md").read_text().replace("\\", "")
     assert "Metrics reported by hf_mlm" in text
-    assert "CPU_4x1cpu_16" in text
+    assert "CPU_4x1cpu_4" in text
