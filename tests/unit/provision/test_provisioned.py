@@ -8,6 +8,7 @@ import os
 import provisioned
 import pytest
 from ansible.module_utils.scalebook.provision.fingerprint import wanted
+from run_module import run_module
 
 
 @pytest.fixture
@@ -162,3 +163,15 @@ def test_the_code_counts_but_not_what_python_makes_of_it(tmp_path):
 def test_a_changed_requirement_is_named_before_the_files():
     before, now = {"wanted": "a", "/etc": "1"}, {"wanted": "b", "/etc": "2"}
     assert provisioned.differences(before, now) == ["wanted", "/etc"]
+
+
+def test_a_node_of_which_something_else_is_required_is_not_searched(tmp_path):
+    provisioned.write(tmp_path / "provisioned.json", {"wanted": "a", "/etc": "1"})
+    asked = run_module(
+        "provisioned",
+        path=str(tmp_path / "provisioned.json"),
+        wanted="b",
+        roots=[str(tmp_path)],
+        state="asked",
+    )
+    assert (asked["unchanged"], asked["differs"]) == (False, ["wanted"])
