@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What several files of tests share: installations of frameworks, and four hosts that see them."""
+"""What several files of tests share: installations of frameworks, and hosts that see them."""
 
 import os
 from fnmatch import fnmatch
@@ -14,7 +14,7 @@ from xdist.scheduler import LoadFileScheduling
 # The files of a unit share hosts, or the local nodes of the checkout: one worker runs them in turn.
 # Units are started in this order, longest first; a file that no unit names is a unit of its own, after these.
 UNITS = [
-    # The four hosts that see PyTorch's workloads.
+    # Two hosts that see the workloads of today.
     (
         "test_several_workloads.py",
         "test_deepspeed_bert.py",
@@ -43,7 +43,7 @@ UNITS = [
     ("test_mirror.py",),
 ]
 # Fixtures that two workers must not have at the same time.
-SHARED = ("four_hosts", "provisioned_hosts", *frameworks.PARTS)
+SHARED = ("two_hosts", "provisioned_hosts", *frameworks.PARTS)
 
 
 def unit_of(path):
@@ -127,8 +127,8 @@ tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, fram
 
 
 @pytest.fixture(scope="session")
-def four_hosts(request, frameworks_here):
-    """Four hosts, provisioned for the workloads that tests of this session name. Takes four minutes."""
+def two_hosts(request, frameworks_here):
+    """Two hosts, provisioned for the workloads that tests of this session name. Takes two minutes."""
     if os.geteuid():
         pytest.skip("containers with networks of their own need root")
     request.addfinalizer(frameworks.NODES.down)

@@ -73,10 +73,11 @@ class Nodes:
         inventory = inventory or self.files / "inventory"
         return self.run("ansible-playbook", "-i", inventory, playbook, "-e", json.dumps(extra), ok=ok)
 
-    def molecule(self, role, *steps):
-        """Run these steps of a role's scenario, or its whole test; fail unless every step passed."""
+    def molecule(self, role, *steps, node=None):
+        """Run these steps of a role's scenario, or its whole test, on all nodes or one of them."""
+        limit = ["--", "--limit", node] if node else []
         self.run("molecule", "reset", "-s", role)  # or it believes nodes that are gone to be prepared
-        done = [self.run("molecule", step, "-s", role) for step in steps or ["test"]]
+        done = [self.run("molecule", step, "-s", role, *limit) for step in steps or ["test"]]
         output = re.sub(r"\x1b\[[0-9;]*m", "", "".join(each.stdout + each.stderr for each in done))
         for step in steps or ("check", "converge", "idempotence", "verify"):
             assert re.search(rf"{role} (➜|>) {step}: Executed: Successful", output), output[-3000:]

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""DeepSpeed's BERT with its own launchers on four hosts, and the micro-benchmarks with its torch.
+"""DeepSpeed's BERT with its own launchers on two hosts, and the micro-benchmarks with its torch.
 
 Its run that the job itself starts is in test_several_workloads.py. On the hosts, DeepSpeed logs in from the
 first to the others.
@@ -55,7 +55,7 @@ def measured(results, launcher, ok=True):
 
 
 @pytest.mark.cluster
-def test_a_campaign_is_refused_where_pdsh_is_missing(four_hosts, deepspeed_bert, tmp_path):
+def test_a_campaign_is_refused_where_pdsh_is_missing(two_hosts, deepspeed_bert, tmp_path):
     NODES.ssh("NODE1", "mv /usr/bin/pdsh /usr/bin/pdsh.aside")
     try:
         done = measured(tmp_path, "pdsh", ok=False)
@@ -65,7 +65,7 @@ def test_a_campaign_is_refused_where_pdsh_is_missing(four_hosts, deepspeed_bert,
 
 
 @pytest.mark.cluster
-def test_pdsh_starts_two_ranks_on_each_of_two_hosts(four_hosts, deepspeed_bert, tmp_path):
+def test_pdsh_starts_two_ranks_on_each_of_two_hosts(two_hosts, deepspeed_bert, tmp_path):
     measured(tmp_path, "pdsh")
     record, folder = frameworks.record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)
@@ -74,7 +74,7 @@ def test_pdsh_starts_two_ranks_on_each_of_two_hosts(four_hosts, deepspeed_bert, 
 
 
 @pytest.mark.cluster
-def test_mpirun_starts_two_ranks_on_each_of_two_hosts(four_hosts, deepspeed_bert, tmp_path):
+def test_mpirun_starts_two_ranks_on_each_of_two_hosts(two_hosts, deepspeed_bert, tmp_path):
     measured(tmp_path, "openmpi")
     record, folder = frameworks.record_of(tmp_path)
     log = (folder / "NODE1.log").read_text()

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """horovod_bert for real: Horovod's release is built for torch, and the devices of a node train together.
 
-Its run on four hosts is in test_several_workloads.py.
+Its run on two hosts is in test_several_workloads.py.
 """
 
 import frameworks

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.cluster
-def test_two_hosts_train_together_with_split_weights(four_hosts, torch_bert, tmp_path):
+def test_two_hosts_train_together_with_split_weights(two_hosts, torch_bert, tmp_path):
     """Takes half a minute."""
     split = {"nodes": 2, "gpus": 2, "slots": 2, "bsz": 4, "torch_bert_parallel": "fsdp"}
     frameworks.bench(tmp_path, workload="torch_bert", **split)
