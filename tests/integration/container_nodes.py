@@ -14,6 +14,12 @@ TOOLS = ROOT / "tests" / "cluster"
 # Not the local nodes' own: this machine sees the containers' processes, and a local campaign beside a test
 # would end what is left below it.
 WORK = "/opt/scalebook/work"
+# Prints what a refusal must leave as it was. Lists, caches and logs are apt's notes, not the host's software.
+STATE = (
+    "{ find /etc /usr /opt /srv /var/lib/dpkg/info -xdev -type f -printf '%p %s %m %T@\\n'; "
+    "find /etc /usr /opt /srv -xdev -type l -printf '%p %l\\n'; dpkg --get-selections; } "
+    "| grep -v -e /etc/ld.so.cache -e __pycache__ | LC_ALL=C sort"
+)
 
 
 class Nodes:
@@ -51,6 +57,10 @@ class Nodes:
     def ssh(self, node, command, **options):
         login = ["ssh", "-F", self.files / "ssh_config", "-o", "BatchMode=yes", node]
         return self.run(*login, command, **options)
+
+    def state(self, node):
+        """Return what STATE prints, as a set of lines."""
+        return set(self.ssh(node, STATE).stdout.splitlines())
 
     def pid(self, node):
         """Return the first process of a node as the machine sees it."""

@@ -18,12 +18,6 @@ NODES = Nodes(
     ANSIBLE_ROLES_PATH=f"{ROOT}/roles:{ROOT}/tests/roles",
 )
 NAMES = ["NODE1", "NODE2"]
-# Everything that gathering and a refusal must leave as it was.
-HOST = (
-    "{ find /etc /usr /opt /srv /var/lib/dpkg -xdev -type f -exec sha256sum {} +; dpkg --get-selections; } "
-    "| grep -v -e __pycache__ -e /var/lib/dpkg/lock | LC_ALL=C sort"
-)
-
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.slow,
@@ -35,11 +29,6 @@ def play(playbook, mirror, *options, ok=True, **variables):
     extra = {"workload": "scripted", "provision_cuda": True, "cuda_driver": "none", **variables}
     argv = ["-i", NODES.files / "inventory", playbook, "-e", json.dumps({**extra, "mirror": str(mirror)})]
     return NODES.run("ansible-playbook", *argv, *options, ok=ok)
-
-
-def contents(node):
-    """Return what HOST prints, as a set of lines."""
-    return set(NODES.ssh(node, HOST).stdout.splitlines())
 
 
 def cut_off(node):
@@ -64,7 +53,7 @@ def mirror(tmp_path_factory):
         )
         # Without it no environment can be made there, so gathering would install it.
         NODES.ssh("NODE1", "apt-get -q update && apt-get -q install -y --no-install-recommends python3-venv")
-        before = contents("NODE1")
+        before = NODES.state("NODE1")
         play(
             "playbooks/mirror.yml",
             folder / "mirror",
@@ -73,7 +62,7 @@ def mirror(tmp_path_factory):
             cuda_key=str(folder / "apt/key.asc"),
             cuda_key_fingerprint=json.loads((folder / "apt/facts.json").read_text())["key"],
         )
-        assert contents("NODE1") ^ before == set(), "gathering changed the host"
+        assert NODES.state("NODE1") ^ before == set(), "gathering changed the host"
         for node in NAMES:
             cut_off(node)
         yield folder / "mirror"
@@ -97,9 +86,9 @@ def refusals(mirror, tmp_path_factory):
         data = bytearray(file.read_bytes())
         data[len(data) // 2] ^= 1
         file.write_bytes(data)
-        before = contents("NODE2")
+        before = NODES.state("NODE2")
         done = play("provision.yml", tampered, ok=False)
-        made[pattern] = (file.relative_to(tampered), done, contents("NODE2") ^ before)
+        made[pattern] = (file.relative_to(tampered), done, NODES.state("NODE2") ^ before)
     return made
 
 
