@@ -3,19 +3,21 @@
 """Role horovod: the environment of a build, the output of --check-build, and the patches of the sources."""
 
 import json
+import re
 import runpy
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import horovod_patch
 import pytest
 from role_files import load
+from run_module import run_module
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "horovod"
 CPU = {"frameworks": ["PyTorch"], "controllers": ["MPI", "Gloo"], "operations": ["MPI", "Gloo"]}
 
-patch_sources = load("horovod", "patch_sources")
 framework_info = load("horovod", "framework_info")
 filters = SimpleNamespace(**runpy.run_path(str(ROOT / "roles/horovod/filter_plugins/horovod.py")))
 HorovodError, build_environment = filters.HorovodError, filters.build_environment
@@ -153,28 +155,46 @@ endif()
 @pytest.mark.parametrize("text", [CMAKE, TORCH])
 def test_the_standard_is_raised_and_nothing_else(text, standard):
     wanted = text.replace("CMAKE_CXX_STANDARD 14)", f"CMAKE_CXX_STANDARD {standard})")
-    assert patch_sources.raise_standard(text, standard) == wanted
+    assert horovod_patch.raise_standard(text, standard) == wanted
 
 
 def test_raising_it_again_changes_nothing():
-    once = patch_sources.raise_standard(CMAKE, "20")
-    assert patch_sources.raise_standard(once, "20") == once
+    once = horovod_patch.raise_standard(CMAKE, "20")
+    assert horovod_patch.raise_standard(once, "20") == once
 
 
 @pytest.mark.parametrize("text", ["", CMAKE.replace(" 14)", " 11)"), TORCH + TORCH])
 def test_an_unknown_source_is_refused(text):
-    with pytest.raises(patch_sources.UnknownSourceError, match="expected is once"):
-        patch_sources.raise_standard(text, "20")
+    with pytest.raises(horovod_patch.UnknownSourceError, match="expected is once"):
+        horovod_patch.raise_standard(text, "20")
 
 
-def test_both_files_are_changed_or_neither(tmp_path, monkeypatch):
+@pytest.fixture
+def release(tmp_path):
+    """The files of Horovod 0.28.1 that the patch changes."""
     (tmp_path / "horovod/torch").mkdir(parents=True)
     (tmp_path / "CMakeLists.txt").write_text(CMAKE)
-    (tmp_path / "horovod/torch/CMakeLists.txt").write_text("endif()\n")
-    monkeypatch.setattr(sys, "argv", ["patch_sources.py", str(tmp_path), "c++20"])
-    with pytest.raises(patch_sources.UnknownSourceError, match=r"horovod/torch/CMakeLists\.txt"):
-        patch_sources.main()
-    assert (tmp_path / "CMakeLists.txt").read_text() == CMAKE
+    (tmp_path / "horovod/torch/CMakeLists.txt").write_text(TORCH)
+    return tmp_path
+
+
+def test_both_files_are_changed(release):
+    done = run_module("horovod_patch", path=str(release), edit="c++20")
+    assert done["files"] == ["CMakeLists.txt", "horovod/torch/CMakeLists.txt"]
+    assert "CMAKE_CXX_STANDARD 20)" in (release / "horovod/torch/CMakeLists.txt").read_text()
+
+
+def test_no_file_is_changed_where_one_is_unknown(release):
+    (release / "horovod/torch/CMakeLists.txt").write_text("endif()\n")
+    done = run_module("horovod_patch", path=str(release), edit="c++20")
+    assert re.search(r"horovod/torch/CMakeLists\.txt is not the one of Horovod 0\.28\.1", done["msg"])
+    assert (release / "CMakeLists.txt").read_text() == CMAKE
+
+
+def test_a_check_shows_the_change_and_makes_none(release):
+    done = run_module("horovod_patch", check=True, diff=True, path=str(release), edit="c++17")
+    assert "CMAKE_CXX_STANDARD 17)" in done["diff"][0]["after"]
+    assert (release / "CMakeLists.txt").read_text() == CMAKE
 
 
 # -- the framework ---------------------------------------------------------------------------------------
@@ -230,18 +250,18 @@ def test_the_facts_are_one_line_of_json(tmp_path, monkeypatch, capsys):
 
 
 def test_the_gloo_of_2020_is_patched_for_the_kernel_headers_of_today():
-    text = patch_sources.patch_gloo("before\n" + patch_sources.STRUCT + "after\n")
-    assert text == "before\n" + patch_sources.UNION + "after\n"
+    text = horovod_patch.patch_gloo("before\n" + horovod_patch.STRUCT + "after\n")
+    assert text == "before\n" + horovod_patch.UNION + "after\n"
 
 
 def test_patching_gloo_again_changes_nothing():
-    assert patch_sources.patch_gloo(patch_sources.UNION) == patch_sources.UNION
+    assert horovod_patch.patch_gloo(horovod_patch.UNION) == horovod_patch.UNION
 
 
-@pytest.mark.parametrize("text", ["static int speed;\n", patch_sources.STRUCT * 2])
+@pytest.mark.parametrize("text", ["static int speed;\n", horovod_patch.STRUCT * 2])
 def test_an_unknown_gloo_is_refused(text):
-    with pytest.raises(patch_sources.UnknownSourceError, match="expected is once"):
-        patch_sources.patch_gloo(text)
+    with pytest.raises(horovod_patch.UnknownSourceError, match="expected is once"):
+        horovod_patch.patch_gloo(text)
 
 
 # -- backend.py, which the trainers use --------------------------------------------------------------------

@@ -1,0 +1,143 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: horovod_patch
+short_description: Patch sources of Horovod that today's compilers and headers reject
+description:
+  - From 2.1 on, torch's headers reject C++14. Horovod 0.28.1 sets it in two places, and it has to be raised
+    in both; with torch's alone, the Gloo library, compiled as C++14, duplicates definitions of the rest.
+  - The Gloo library of Horovod 0.19 puts a member behind C(struct ethtool_link_settings), whose last member
+    is a flexible array in newer headers, which g++ rejects ("flexible array member not at end"); a union of
+    the same size replaces it.
+  - All files are checked before any is changed. An unknown text is refused, a patched one stays.
+options:
+  path:
+    description: The unpacked release.
+    type: path
+    required: true
+  edit:
+    description:
+      - V(c++17), V(c++20) or V(c++23), for Horovod 0.28.1, sets this standard instead of C++14.
+      - V(gloo), for Horovod 0.19, replaces the structure.
+    type: str
+    choices: [c++17, c++20, c++23, gloo]
+    required: true
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Patch the sources for C++20
+  horovod_patch:
+    path: /tmp/horovod-0.28.1
+    edit: c++20
+"""
+
+RETURN = r"""
+files:
+  description: The files that were changed, relative to O(path).
+  returned: success
+  type: list
+"""
+
+import os
+import re
+from typing import Any, Dict, Tuple
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+
+CMAKES = ("CMakeLists.txt", os.path.join("horovod", "torch", "CMakeLists.txt"))
+# A whole line: the name also occurs in texts that CMake writes into other files.
+LINE = r"(?m)^([ \t]*set\(CMAKE_CXX_STANDARD )%s(\)[ \t]*)$"
+
+GLOO = (os.path.join("third_party", "gloo", "gloo", "common", "linux.cc"),)
+STRUCT = """  struct {
+    struct ethtool_link_settings req;
+    __u32 link_mode_data[link_mode_data_nwords];
+  } ecmd;
+"""
+UNION = """  union {
+    struct ethtool_link_settings req;
+    char room[sizeof(struct ethtool_link_settings) + 4 * link_mode_data_nwords];
+  } ecmd;
+"""
+
+
+class UnknownSourceError(ValueError):
+    """A source text that differs from the published one."""
+
+
+def replace_once(text: str, old: str, new: str, after: str, what: str) -> str:
+    """Return `text` with its one match of `old` as `after`; unchanged where `new` matches once instead."""
+    counts = len(re.findall(old, text)), len(re.findall(new, text))
+    if counts == (0, 1):
+        return text
+    if counts != (1, 0):
+        raise UnknownSourceError("%s %d times, expected is once" % (what, counts[0]))
+    return re.sub(old, after, text)
+
+
+def raise_standard(text: str, standard: str, name: str = "CMakeLists.txt") -> str:
+    """Return the text of a CMakeLists.txt with C++ `standard` ("20") in place of 14."""
+    what = "%s is not the one of Horovod 0.28.1, which sets C++14" % name
+    return replace_once(text, LINE % "14", LINE % standard, r"\g<1>%s\g<2>" % standard, what)
+
+
+def patch_gloo(text: str, name: str = "linux.cc") -> str:
+    """Return the text of gloo's linux.cc without a member behind the flexible array."""
+    what = "%s is not the one of Horovod 0.19, which has a member behind ethtool_link_settings" % name
+    return replace_once(text, re.escape(STRUCT), re.escape(UNION), UNION, what)
+
+
+def plan(root: str, edit: str) -> Dict[str, Tuple[str, str]]:
+    """Return {file: (text, new text)} of the files that have to change.
+
+    Raises UnknownSourceError, with the file, and OSError.
+    """
+    changes = {}
+    for name in GLOO if edit == "gloo" else CMAKES:
+        path = os.path.join(root, name)
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+        new = patch_gloo(text, path) if edit == "gloo" else raise_standard(text, edit[len("c++") :], path)
+        if new != text:
+            changes[name] = (text, new)
+    return changes
+
+
+def argument_spec() -> Dict[str, Any]:
+    return {
+        "path": {"type": "path", "required": True},
+        "edit": {"type": "str", "choices": ["c++17", "c++20", "c++23", "gloo"], "required": True},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    root = module.params["path"]
+    try:
+        changes = plan(root, module.params["edit"])
+        if not module.check_mode:
+            for name, (_, text) in changes.items():
+                write_whole(os.path.join(root, name), text.encode("utf-8"), mode=None)
+    except UnknownSourceError as exc:
+        module.fail_json(msg=str(exc))
+    except (OSError, UnicodeDecodeError) as exc:
+        module.fail_json(msg="cannot patch the sources in %s: %s" % (root, exc))
+    result = {"changed": bool(changes), "files": sorted(changes)}
+    if module._diff:  # the attribute that Ansible's own modules use
+        result["diff"] = [
+            {"before_header": name, "after_header": name, "before": before, "after": after}
+            for name, (before, after) in sorted(changes.items())
+        ]
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
