@@ -47,7 +47,7 @@ def failure(done):
 def mirror(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mirror") / "mirror"
     home = tmp_path_factory.mktemp("home")
-    done = play("playbooks/mirror.yml", folder, home)
+    done = play("playbooks/mirror.yml", folder, home, "-e", "mirror_piece=5M")
     assert done.returncode == 0, failure(done)
     assert list(home.iterdir()) == [], "gathering left something"
     return folder
@@ -62,8 +62,10 @@ def test_a_workload_that_cannot_be_mirrored_is_refused(tmp_path):
     )
 
 
-def test_what_is_gathered_is_enough_where_there_is_no_outside(mirror, tmp_path):
-    done = play("provision.yml", mirror, tmp_path / "home", before=CUT_OFF)
+def test_the_pieces_of_what_is_gathered_are_enough_where_there_is_no_outside(mirror, tmp_path):
+    pieces = Path(f"{mirror}.pieces")
+    assert len(list(pieces.glob("mirror.tar.*"))) > 1
+    done = play("provision.yml", pieces, tmp_path / "home", before=CUT_OFF)
     assert done.returncode == 0, failure(done)
     assert (tmp_path / "home/openmpi/bin/mpirun").exists()
 

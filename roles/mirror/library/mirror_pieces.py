@@ -1,0 +1,207 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+
+DOCUMENTATION = r"""
+module: mirror_pieces
+short_description: Split a mirror into pieces of a given size, and put them together
+description:
+  - With O(size), writes the tar archive of O(mirror) as the files C(mirror.tar.0000), C(mirror.tar.0001), …
+    of O(path) and their checksums as C(pieces.sha256), the file that is written last. Pieces of an earlier
+    run are removed.
+  - Without, compares the pieces in O(path) with their checksums and unpacks them to its directory C(mirror).
+    A missing or changed piece is refused by its name, and nothing is unpacked. Pieces that were put together
+    before are not unpacked again.
+  - Runs on the control node.
+options:
+  path:
+    description: The directory of the pieces.
+    type: path
+    required: true
+  mirror:
+    description: The directory to split; required with O(size).
+    type: path
+  size:
+    description: Size of a piece in bytes, at least 1048576.
+    type: int
+attributes:
+  check_mode: {support: none}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Split the mirror into pieces of 60 MiB
+  mirror_pieces:
+    path: /srv/mirror.pieces
+    mirror: /srv/mirror
+    size: 62914560
+  delegate_to: localhost
+
+- name: Put the pieces together
+  mirror_pieces:
+    path: /srv/mirror.pieces
+  delegate_to: localhost
+"""
+
+RETURN = r"""
+pieces:
+  description: Number of pieces.
+  returned: success
+  type: int
+mirror:
+  description: The directory of the mirror.
+  returned: success
+  type: str
+"""
+
+import hashlib
+import io
+import os
+import re
+import shutil
+import tarfile
+from typing import Any, Dict, List, Optional, Tuple
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import sha256_of, write_whole
+
+LIST = "pieces.sha256"
+NAME = "mirror.tar.%04d"
+LINE = re.compile(r"([0-9a-f]{64})  (mirror\.tar\.\d{4,})\Z", re.ASCII)
+LEAST = 1 << 20
+
+
+class PieceError(ValueError):
+    """The pieces cannot be used; the message names them and the fix."""
+
+
+def argument_spec() -> Dict[str, Any]:
+    return {
+        "path": {"type": "path", "required": True},
+        "mirror": {"type": "path"},
+        "size": {"type": "int"},
+    }
+
+
+class Pieces(io.RawIOBase):
+    """A stream that is written as files of `size` bytes; `sums` are their (name, sha256)."""
+
+    def __init__(self, folder: str, size: int) -> None:
+        self.folder, self.size = folder, size
+        self.sums: Dict[str, str] = {}
+        self.piece = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self.piece += data
+        while len(self.piece) >= self.size:
+            self._end(self.size)
+        return len(data)
+
+    def _end(self, length: int) -> None:
+        name, data = NAME % len(self.sums), bytes(self.piece[:length])
+        del self.piece[:length]
+        with open(os.path.join(self.folder, name), "wb") as stream:
+            stream.write(data)
+        self.sums[name] = hashlib.sha256(data).hexdigest()
+
+    def finish(self) -> None:
+        """Write what is left as the last piece."""
+        if self.piece:
+            self._end(len(self.piece))
+
+
+def split(top: str, folder: str, size: int) -> int:
+    """Write the pieces of the directory `top` to `folder`; return their number."""
+    os.makedirs(folder, exist_ok=True)
+    for name in os.listdir(folder):
+        if name == LIST or name.startswith("mirror.tar."):
+            os.remove(os.path.join(folder, name))
+    pieces = Pieces(folder, size)
+    with tarfile.open(fileobj=pieces, mode="w|", format=tarfile.GNU_FORMAT) as tar:
+        for name in sorted(os.listdir(top)):
+            tar.add(os.path.join(top, name), arcname=name)
+    pieces.finish()
+    lines = ["%s  %s\n" % (sha256, name) for name, sha256 in pieces.sums.items()]
+    write_whole(os.path.join(folder, LIST), "".join(lines).encode("ascii"))
+    return len(lines)
+
+
+class Joined(io.RawIOBase):
+    """The bytes of several files, one after the other."""
+
+    def __init__(self, paths: List[str]) -> None:
+        self.paths = list(paths)
+        self.stream: Optional[Any] = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while True:
+            if self.stream is None:
+                if not self.paths:
+                    return 0
+                self.stream = open(self.paths.pop(0), "rb")  # noqa: SIM115 - closed at its end
+            count = int(self.stream.readinto(buffer))
+            if count:
+                return count
+            self.stream.close()
+            self.stream = None
+
+
+def checked(folder: str, text: str) -> List[str]:
+    """Return the paths of the pieces in their order; raise PieceError where one is not as `text` lists it."""
+    entries = [LINE.match(line) for line in text.splitlines()]
+    found = [(match.group(2), match.group(1)) for match in entries if match]
+    if not found or len(found) < len(entries):
+        raise PieceError("%s/%s is not a list of pieces" % (folder, LIST))
+    paths = {name: os.path.join(folder, name) for name, _ in found}
+    missing = [name for name, path in paths.items() if not os.path.isfile(path)]
+    changed = [name for name, sha256 in found if name not in missing and sha256_of(paths[name]) != sha256]
+    wrong = [("missing", missing), ("changed", changed)]
+    if missing or changed:
+        named = "; ".join("%s: %s" % (what, ", ".join(names)) for what, names in wrong if names)
+        raise PieceError("%s is refused; %s. Fix: copy these pieces again" % (folder, named))
+    return list(paths.values())
+
+
+def join(folder: str) -> Tuple[bool, int]:
+    """Unpack the pieces in `folder` to its directory `mirror`, unless they were before.
+
+    Returns whether it did, and the number of pieces.
+    """
+    with open(os.path.join(folder, LIST), "rb") as stream:
+        listed = stream.read()
+    top, record = os.path.join(folder, "mirror"), os.path.join(folder, "joined.sha256")
+    identity = hashlib.sha256(listed).hexdigest().encode("ascii")
+    if os.path.isdir(top) and os.path.isfile(record):
+        with open(record, "rb") as stream:
+            if stream.read() == identity:
+                return False, len(listed.splitlines())
+    paths = checked(folder, listed.decode("ascii", "replace"))
+    shutil.rmtree(top, ignore_errors=True)
+    with tarfile.open(fileobj=io.BufferedReader(Joined(paths), 1 << 20), mode="r|") as tar:
+        tar.extractall(top, filter="data")
+    write_whole(record, identity)
+    return True, len(paths)
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), required_together=[("mirror", "size")])
+    folder, mirror, size = (module.params[name] for name in ("path", "mirror", "size"))
+    if size is not None and size < LEAST:
+        module.fail_json(msg="a piece of %d bytes is too small: at least %d are needed" % (size, LEAST))
+    try:
+        changed, number = (True, split(mirror, folder, size)) if size else join(folder)
+    except PieceError as error:
+        module.fail_json(msg=str(error))
+    except (OSError, tarfile.TarError) as error:
+        module.fail_json(msg="cannot use %s for the pieces of a mirror: %s" % (folder, error))
+    module.exit_json(changed=changed, pieces=number, mirror=mirror or os.path.join(folder, "mirror"))
+
+
+if __name__ == "__main__":
+    main()
