@@ -22,7 +22,7 @@ def demo():
         [
             ROOT / "scripts/demo",
             "-e",
-            f"nodes=1,2 repeats=1 bsz=8 campaign={CAMPAIGN.name} campaign_port=15111",
+            f"nodes=1,2 repeats=1 bsz=8 warmup=5 window=25 campaign={CAMPAIGN.name} campaign_port=15111",
         ],
         cwd="/",
         stdin=subprocess.DEVNULL,

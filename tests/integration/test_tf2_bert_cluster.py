@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 def bench(campaign, **options):
     shutil.rmtree(RESULTS / campaign, ignore_errors=True)
-    return play("bench.yml", campaign=campaign, repeats=1, bsz=8, **options)
+    return play("bench.yml", campaign=campaign, repeats=1, bsz=8, warmup=5, window=25, **options)
 
 
 def records(campaign):
