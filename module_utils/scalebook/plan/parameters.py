@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror")
+PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror", "evaluation")
 
 TAKES_ALL = ("provision", "preflight", "mirror")
 """Playbooks that accept the parameters of bench.yml, so that one file of variables serves them all."""
@@ -23,10 +23,10 @@ TAKES_ALL = ("provision", "preflight", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, bool, choice, name, topology, percent, share, seconds or text; of `choice`, `choices` are
-    the values, or empty where they follow from the workloads or stacks.  `lists` are the playbooks in which
-    it takes several values.  `default` is the value where none is given; None where it follows from something
-    else, which `otherwise` describes.
+    `kind` is count, bool, choice, name, topology, percent, share, seconds, mapping or text; of `choice`,
+    `choices` are the values, or empty where they follow from the workloads or stacks.  `lists` are the
+    playbooks in which it takes several values.  `default` is the value where none is given; None where it
+    follows from something else, which `otherwise` describes.
     """
 
     name: str
@@ -216,6 +216,12 @@ TABLE = (
     ),
     Parameter(
         "compare", "choice", ("bench", "report"), "published results to compare with", choices=("dlperf",)
+    ),
+    Parameter(
+        "evaluation",
+        "mapping",
+        ("evaluation",),
+        "what is evaluated and how; playbooks/vars/evaluation.yml is an example",
     ),
     Parameter("campaign_dir", "text", ("report",), "directory of the campaign to report on"),
     Parameter("logs", "text", ("report",), "directory of DLPerf logs to import"),
@@ -432,6 +438,7 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "percent": lambda value: as_percent(row.name, value),
         "share": lambda value: as_share(row.name, value),
         "seconds": lambda value: as_seconds(row.name, value, row.largest),
+        "mapping": lambda value: as_mapping(row.name, value),
         "text": lambda value: as_text(row.name, value),
     }
     reader = readers[row.kind]
@@ -569,6 +576,15 @@ def as_text(name: str, value: Any) -> str:
     return word
 
 
+def as_mapping(name: str, value: Any) -> dict[str, Any]:
+    """Return `value` if it has fields; what reads them checks them."""
+    if not isinstance(value, Mapping):
+        raise ParameterError(
+            f"{name}={str(value)[:40]}: it must have fields; give them in a file, as -e @FILE"
+        )
+    return dict(value)
+
+
 def safe_name(name: str, value: Any) -> str:
     """Return `value` if it can be a directory name and a word of a command line."""
     word = str(value)
@@ -636,6 +652,7 @@ def _values(row: Parameter, playbook: str) -> str:
         "percent": "percent",
         "share": "percent, 1 to 100",
         "seconds": "seconds",
+        "mapping": "fields",
         "text": "path or name" if row.name == "baseline" else "path",
     }
     return kinds[row.kind] + (", or a list" if playbook in row.lists else "")

@@ -1,0 +1,169 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The evaluation document: its figures are those of the campaigns, in both languages."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.evaluate import criteria, document
+from run_module import run_module
+
+ROOT = Path(__file__).resolve().parents[3]
+H200 = ROOT / "docs/results/h200-2026-11-23"
+EXAMPLE = yaml.safe_load((ROOT / "playbooks/vars/evaluation.yml").read_text())["evaluation"]
+
+
+def evaluate(folder, **changes):
+    return run_module(
+        "evaluation",
+        evaluation={**EXAMPLE, "out": str(folder), **changes},
+        here=str(ROOT),
+        templates=str(ROOT / "templates"),
+        trainer_runs=str(ROOT / "data/hf-trainer-published.csv"),
+    )
+
+
+@pytest.fixture(scope="module")
+def english(tmp_path_factory):
+    """The example's document and its data."""
+    folder = tmp_path_factory.mktemp("evaluation")
+    done = evaluate(folder)
+    assert done["changed"], done
+    return (folder / "evaluation.md").read_text(), json.loads((folder / "evaluation.json").read_text())
+
+
+def texts(language):
+    return yaml.safe_load((ROOT / f"templates/evaluation.{language}.yml").read_text())
+
+
+def keys(tree):
+    return {name: keys(value) if isinstance(value, dict) else None for name, value in tree.items()}
+
+
+def fields(text):
+    return sorted(re.findall(r"\{(\w*)\}", text))
+
+
+def test_both_languages_have_the_same_texts():
+    assert keys(texts("zh")) == keys(texts("en"))
+
+
+def test_a_text_has_the_same_fields_in_both_languages():
+    chinese, english = texts("zh"), texts("en")
+    assert [
+        name
+        for name, text in english.items()
+        if isinstance(text, str) and fields(text) != fields(chinese[name])
+    ] == []
+
+
+def test_the_rates_of_the_document_are_those_of_the_campaigns(english):
+    text, _ = english
+    results = json.loads((H200 / "tf2_plain/report/results.json").read_text())
+    for row in results["rows"]:
+        assert f"| {row['median']:.1f} |" in text
+
+
+def test_the_cost_of_the_published_runs_is_computed_from_their_rates(english):
+    _, data = english
+    (cost,) = [each for each in data["costs"] if each["offers"]]
+    (best,) = cost["cheapest"]
+    assert (best["name"], cost["currency"]) == ("V100_1gpu_8 fp16", "CNY")
+    assert best["cost"] == pytest.approx(2 * 1994187 / 23.419 / 3600 * 5.3)
+
+
+def test_workloads_that_train_different_models_are_not_compared_by_cost(english):
+    _, data = english
+    assert [cost["name"] for cost in data["costs"]] == ["tf2_bert base", "hf_mlm deberta-v3-base"]
+
+
+def test_every_price_is_shown_with_its_source_and_date(english):
+    text, _ = english
+    assert "5.3 CNY per gpu hour (Beijing Super Cloud Computing Center, on demand, V100" in text
+    assert "date not stated)" in text
+
+
+def test_a_criterion_that_nothing_was_measured_for_says_so(english):
+    _, data = english
+    verdicts = {each["criterion"]: each["verdict"] for each in data["criteria"]}
+    assert verdicts == {"scaling": "not measured", "utilisation": "not met", "ahead": "not measured"}
+
+
+def test_every_excluded_run_is_named(english):
+    text, _ = english
+    assert text.count("planned, but there is no readable result.json") == 4
+
+
+def test_the_chinese_document_has_the_same_figures(english, tmp_path):
+    evaluate(tmp_path, language="zh", title="评测报告", platform="一台 H200")
+    text = (tmp_path / "evaluation.md").read_text()
+    tables = [re.findall(r"^.*\|.*\d.*$", each, re.M) for each in (english[0], text)]
+    numbers = [re.findall(r"\d[\d,.]*", line) for table in tables for line in table]
+    assert numbers[: len(numbers) // 2] == numbers[len(numbers) // 2 :]
+    assert "## 1 简介" in text
+
+
+def test_the_chinese_document_has_no_english_sentence(tmp_path):
+    evaluate(tmp_path, language="zh", title="评测报告", platform="一台 H200", task={})
+    lines = (tmp_path / "evaluation.md").read_text().splitlines()
+    # Tables, sources of prices and names of runs are as they were recorded.
+    prose = [line for line in lines if "|" not in line and "`" not in line and "Beijing" not in line]
+    assert [line for line in prose if re.search(r"\b(the|is|are|of)\b", line)] == []
+
+
+def test_a_second_evaluation_changes_nothing(tmp_path):
+    assert evaluate(tmp_path)["changed"]
+    assert not evaluate(tmp_path)["changed"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        (
+            {"campaigns": ["docs/none"]},
+            "docs/none: has no report/results.json. Fix: ansible-playbook report.yml",
+        ),
+        ({"prices": "data/README.md"}, "data/README.md: while scanning"),
+        ({"prices": "roles/mirror/defaults/main.yml"}, "it must have a list `prices`"),
+        ({"langauge": "zh"}, "Unsupported parameters"),
+        ({"criteria": {"efficiency": "much"}}, "efficiency"),
+    ],
+)
+def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
+    assert refusal in evaluate(tmp_path, **changes)["msg"]
+    assert not list(tmp_path.iterdir())
+
+
+# -- criteria and ranking ---------------------------------------------------------------------------------
+
+
+def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None):
+    return {
+        "name": f"{workload} {nodes}n8g", "source": "made", "family": "bert", "workload": workload,
+        "model": "base", "gpu": "NVIDIA H200", "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16",
+        "xla": False, "unit": "samples", "rate": rate, "slowest": rate * (1 - spread),
+        "fastest": rate * (1 + spread), "runs": 5, "efficiency": efficiency, "joules": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("least", "verdict"), [(0.81, "met"), (0.79, "not met")])
+def test_scaling_is_judged_by_the_worst_of_the_large_runs(least, verdict):
+    found = [option(nodes=nodes, efficiency=share) for nodes, share in ((10, 0.5), (20, 0.95), (125, least))]
+    assert criteria.scaling(found, 80, 20)["verdict"] == verdict
+
+
+def test_ahead_is_met_only_beyond_the_ranges():
+    ours, close, far = option("a", 100), option("b", 99), option("b", 90)
+    assert criteria.ahead([ours, close], "a")["verdict"] == "not met"
+    assert criteria.ahead([ours, far], "a")["verdict"] == "met"
+
+
+def test_the_ranking_has_the_range_of_the_lead():
+    (line,) = document.ranking([option("b", 90), option("a", 100)])
+    assert (line["first"], line["other"]) == ("a 1n8g", "b 1n8g")
+    assert line["times"] == pytest.approx(100 / 90)
+    assert line["least"] == pytest.approx(99 / 90.9)
+    assert line["most"] == pytest.approx(101 / 89.1)

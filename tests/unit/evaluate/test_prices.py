@@ -1,0 +1,71 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Lists of prices: what is read, what is refused, and what an hour costs."""
+
+import pytest
+from ansible.module_utils.scalebook.evaluate import prices
+
+ENTRY = {
+    "gpu": "V100", "per": "gpu hour", "amount": 5.3, "currency": "CNY", "source": "a list", "date": "2022-08",
+}  # fmt: skip
+
+
+def of(**changes):
+    (price,) = prices.read([{**ENTRY, **changes}])
+    return price
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"amount": 0}, "price 1: amount=0: allowed are numbers above 0"),
+        ({"amount": "5,3"}, "price 1: amount=5,3: allowed are numbers above 0"),
+        ({"per": "hour"}, "price 1: per=hour: allowed are gpu hour, node hour, node month, gpu, node"),
+        ({"per": "gpu"}, "price 1: lacks use, years"),
+        ({"per": "gpu", "years": 4, "use": 70}, "price 1: use=70: allowed are numbers up to 1"),
+        ({"years": 4}, "price 1: has unknown years"),
+    ],
+)
+def test_a_wrong_entry_is_refused_by_its_number(changes, refusal):
+    with pytest.raises(prices.PriceError) as error:
+        of(**changes)
+    assert refusal in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["source", "date"])
+def test_a_price_without_source_or_date_is_refused(name):
+    with pytest.raises(prices.PriceError, match=f"lacks {name}"):
+        prices.read([{key: value for key, value in ENTRY.items() if key != name}])
+
+
+@pytest.mark.parametrize(
+    ("changes", "hour"),
+    [
+        ({}, 5.3 * 16),
+        ({"per": "node hour"}, 5.3 * 2),
+        ({"per": "node month", "amount": 730.5}, 2),
+        ({"per": "gpu", "amount": 8766, "years": 4, "use": 0.5}, 8.0),
+        ({"per": "node", "amount": 8766, "years": 4, "use": 0.5}, 1.0),
+    ],
+)
+def test_an_hour_of_two_nodes_with_eight_gpus_costs(changes, hour):
+    assert prices.hourly(of(**changes), nodes=2, gpus=8) == pytest.approx(hour)
+
+
+@pytest.mark.parametrize(
+    ("driver", "gpu", "belongs"),
+    [
+        ("Tesla V100-SXM2-32GB", "V100", True),
+        ("Tesla V100S-PCIE-32GB", "V100", False),
+        ("NVIDIA A100-PCIE-40GB", "A100 PCIe", True),
+        ("NVIDIA A100-SXM4-80GB", "A100 PCIe", False),
+        ("NVIDIA H200", "H100", False),
+    ],
+)
+def test_a_price_belongs_to_a_gpu_by_whole_words(driver, gpu, belongs):
+    assert bool(prices.of_gpu([of(gpu=gpu)], driver)) == belongs
+
+
+def test_the_price_with_most_words_counts():
+    found = prices.of_gpu([of(gpu="A100"), of(gpu="A100 PCIe", amount=9.3)], "NVIDIA A100-PCIE-40GB")
+    assert [price["amount"] for price in found] == [9.3]

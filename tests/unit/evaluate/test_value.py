@@ -1,0 +1,122 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Time, cost and best value, from the 19 published runs of HF Trainer and from made ones."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.evaluate import options, prices, value
+
+ROOT = Path(__file__).resolve().parents[3]
+MILLION = 1e6
+
+
+@pytest.fixture(scope="module")
+def published():
+    return options.published_by_trainer((ROOT / "data/hf-trainer-published.csv").open())
+
+
+@pytest.fixture(scope="module")
+def price_list():
+    return prices.read(yaml.safe_load((ROOT / "data/prices.yml").read_text())["prices"])
+
+
+@pytest.fixture(scope="module")
+def offers(published, price_list):
+    by_the_hour = [price for price in price_list if price["per"] == "gpu hour"]
+    return value.offers(published, by_the_hour, MILLION)
+
+
+def names(found):
+    return [offer["option"]["name"] for offer in found]
+
+
+def test_every_published_run_is_an_option(published):
+    assert len(published) == 19
+
+
+def test_the_cheapest_per_sample_is_one_v100_with_fp16(offers):
+    (best,) = value.best(offers, value.COST)
+    assert best["option"]["name"] == "V100_1gpu_8 fp16"
+    assert best["cost"] == pytest.approx(MILLION / 23.419 / 3600 * 5.3)
+
+
+def test_the_fastest_is_one_a100_with_fp16(offers):
+    (best,) = value.best(offers, value.HOURS)
+    assert best["option"]["name"] == "A100_1gpu_8 fp16"
+    assert best["hours"] == pytest.approx(MILLION / 35.552 / 3600)
+
+
+def test_only_these_two_are_worth_their_price(offers):
+    assert names(value.front(offers)) == ["A100_1gpu_8 fp16", "V100_1gpu_8 fp16"]
+
+
+def test_a_node_by_the_month_costs_as_much_with_one_gpu_as_with_eight(price_list):
+    (month,) = [price for price in price_list if price["per"] == "node month"]
+    assert prices.hourly(month, 1, 1) == prices.hourly(month, 1, 8) == pytest.approx(68.6, abs=0.01)
+
+
+def test_four_gpus_were_slower_than_one(published):
+    found = {option["name"]: alone["name"] for option, alone in value.slower_than_one(published)}
+    assert found == {
+        "V100_4gpu_8 fp16": "V100_1gpu_8 fp16",
+        "V100_2gpu_8 fp16": "V100_1gpu_8 fp16",
+        "A100_4gpu_4 fp32": "A100_1gpu_4 fp32",
+        "A100_2gpu_4 fp32": "A100_1gpu_4 fp32",
+        "A100_4gpu_8 fp16": "A100_1gpu_8 fp16",
+        "A100_2gpu_8 fp16": "A100_1gpu_8 fp16",
+    }
+
+
+def test_a_deadline_leaves_the_cheapest_that_meets_it(offers):
+    assert names(value.cheapest_within(offers, hours=10)) == ["A100_1gpu_8 fp16"]
+    assert value.cheapest_within(offers, hours=1) == []
+
+
+def test_a_budget_leaves_the_fastest_within_it(offers):
+    assert names(value.fastest_within(offers, cost=70)) == ["V100_1gpu_8 fp16"]
+
+
+# -- made ones ---------------------------------------------------------------------------------------------
+
+
+def option(name="a", rate=100.0, spread=0.0, nodes=1, gpus=1, joules=None, gpu="Tesla V100-SXM2-32GB"):
+    return {
+        "name": name, "source": "made", "family": "bert", "workload": "w", "model": "base", "gpu": gpu,
+        "nodes": nodes, "gpus": gpus, "bsz": 8, "dtype": "fp16", "xla": False, "unit": "samples",
+        "rate": rate, "slowest": rate * (1 - spread), "fastest": rate * (1 + spread), "runs": 5,
+        "efficiency": None, "joules": joules,
+    }  # fmt: skip
+
+
+HOURLY = {
+    "gpu": "V100", "per": "gpu hour", "amount": 3.6, "currency": "CNY",
+    "source": "made", "date": "2026", "years": None, "use": None,
+}  # fmt: skip
+
+
+def test_a_difference_within_the_noise_is_a_tie():
+    found = value.offers([option("a", 100, 0.02), option("b", 101, 0.02)], [HOURLY], MILLION)
+    assert names(value.best(found, value.HOURS)) == ["b", "a"]
+    assert sorted(names(value.front(found))) == ["a", "b"]
+
+
+def test_energy_is_paid_by_the_kilowatt_hour():
+    (offer,) = value.offers([option(joules=3.6)], [HOURLY], MILLION, electricity=0.5)
+    assert offer["energy_cost"] == pytest.approx(0.5)
+    assert offer["cost"] == pytest.approx(MILLION / 100 / 3600 * 3.6 + 0.5)
+
+
+def test_energy_that_was_not_measured_costs_nothing():
+    (offer,) = value.offers([option()], [HOURLY], MILLION, electricity=0.5)
+    assert offer["energy_cost"] == 0
+
+
+def test_an_option_without_a_price_has_no_offer():
+    assert value.offers([option(gpu="NVIDIA H200"), option(gpu=None)], [HOURLY], MILLION) == []
+
+
+def test_prices_in_two_currencies_are_refused():
+    with pytest.raises(value.ComparisonError, match="the prices are in CNY and USD"):
+        value.offers([option()], [HOURLY, {**HOURLY, "currency": "USD"}], MILLION)
