@@ -84,7 +84,7 @@ def _frameworks(campaigns: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     for results in campaigns:
         titles = {group["workload"]: group for group in results["groups"]}
         for workload, nodes in ((results.get("provenance") or {}).get("workloads") or {}).items():
-            about = next(iter(nodes.values()), {})
+            about: Mapping[str, Any] = next(iter(nodes.values()), {})
             group = titles.get(workload, {})
             line = {"workload": workload, "title": group.get("workload_title", workload)}
             line |= {"campaign": results["campaign"], "compiler": group.get("compiler", "")}
@@ -106,7 +106,7 @@ def ranking(options: Sequence[Option]) -> list[dict[str, Any]]:
 
     def case(option: Option) -> tuple[Any, ...]:
         names = ("gpu", "nodes", "gpus", "bsz", "dtype", "unit")
-        return tuple(option[key] for key in names)  # type: ignore[literal-required]
+        return tuple(option[key] for key in names)
 
     lines = []
     for place in dict.fromkeys(map(case, options)):
@@ -191,5 +191,5 @@ def _offer(offer: value.Offer) -> dict[str, Any]:
         "source": offer["option"]["source"],
         "gpu": offer["option"]["gpu"],
         "per": offer["price"]["per"],
-        **{name: offer[name] for name in ("hourly", "hours", "cost", "energy_cost", "least", "most")},  # type: ignore[literal-required]
+        **{name: offer[name] for name in ("hourly", "hours", "cost", "energy_cost", "least", "most")},
     }
