@@ -106,7 +106,7 @@ def ranking(options: Sequence[Option]) -> list[dict[str, Any]]:
 
     def case(option: Option) -> tuple[Any, ...]:
         names = ("gpu", "nodes", "gpus", "bsz", "dtype", "unit")
-        return tuple(option[key] for key in names)
+        return tuple(option[key] for key in names)  # type: ignore[literal-required]
 
     lines = []
     for place in dict.fromkeys(map(case, options)):
