@@ -4,20 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.contracts import Group, Results
 from ansible.module_utils.scalebook.report import dlperf_format, svg
 from ansible.module_utils.scalebook.report.page import between, rate_range
 from ansible.module_utils.scalebook.text import clean
 
 
 def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
-    """Return `{"name", "svg"}` of the throughput and speedup charts, at most svg.SERIES groups on each."""
+    """Return `{"name", "svg"}` of the throughput and speedup charts, at most svg.SERIES groups on each.
+
+    Groups with different units, such as samples and images, are never on one chart.
+    """
     rows = {row["case"]: row for row in document["rows"]}
-    groups = document["groups"]
-    chunks = [groups[i : i + svg.SERIES] for i in range(0, len(groups), svg.SERIES)]
+    chunks = _chunks(document["groups"])
     out = []
     for index, chunk in enumerate(chunks, 1):
         part = f" ({index} of {len(chunks)})" if len(chunks) > 1 else ""
@@ -44,6 +46,15 @@ def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
             if drawing:
                 out.append({"name": name + suffix, "svg": drawing})
     return out + _strong_charts(document, standalone)
+
+
+def _chunks(groups: Sequence[Group]) -> list[list[Group]]:
+    """Return the groups of each chart."""
+    chunks = []
+    for unit in dict.fromkeys(group["unit"] for group in groups):
+        same = [group for group in groups if group["unit"] == unit]
+        chunks += [same[i : i + svg.SERIES] for i in range(0, len(same), svg.SERIES)]
+    return chunks
 
 
 def _strong_charts(document: Results, standalone: bool) -> list[dict[str, str]]:

@@ -3,8 +3,8 @@
 """Workloads of a model family: one table with a column for each of them."""
 
 import pytest
+from ansible.module_utils.scalebook.report import charts, families, page, terminal, weak_scaling
 from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import families, page, terminal, weak_scaling
 from ansible.module_utils.scalebook.report.load import Campaign
 from report_records import case
 from row_runs import run
@@ -102,3 +102,18 @@ def test_the_terminal_shows_the_comparison_before_the_tables_of_the_workloads():
 def test_the_page_prints_every_cell():
     shown = page.page(made())["families"][0]
     assert shown["lines"][1]["cells"][1] == {"rate": "360.0", "speedup": "1.8", "efficiency": "90.0 %"}
+
+
+def test_workloads_with_different_units_are_not_on_one_chart():
+    cases = {key: of for key, of in CASES.items() if not key[2] and key[0] != "tf2_bert"}
+    units = {"torch_bert": "samples", "torch_resnet50": "images"}
+    runs = [
+        run(of, repeat, RATES[workload] * gpus, unit=units[workload])
+        for (workload, gpus, _), of in cases.items()
+        for repeat in (1, 2, 3)
+    ]
+    campaign = Campaign("night", cases={of["name"]: of for of in cases.values()}, runs=runs)
+    drawn = {chart["name"]: chart["svg"] for chart in charts.charts(documents.build(campaign, WORKLOADS))}
+    assert list(drawn) == ["throughput_1", "speedup_1", "throughput_2", "speedup_2"]
+    assert "samples/s, median" in drawn["throughput_1"]
+    assert "images/s, median" in drawn["throughput_2"]
