@@ -44,6 +44,9 @@ options:
   published:
     description: The CSV of published results; required with O(compare=dlperf).
     type: path
+  gpus:
+    description: The CSV of the peaks of GPUs, for the MFU of workloads that declare C(flops).
+    type: path
   baseline:
     description:
       - An earlier result to compare every row with, a C(results.json), or a campaign or import as in O(path).
@@ -119,7 +122,15 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.report import baseline, document, manifest, published, render, terminal
+from ansible.module_utils.scalebook.report import (
+    baseline,
+    document,
+    manifest,
+    mfu,
+    published,
+    render,
+    terminal,
+)
 from ansible.module_utils.scalebook.report.load import load_baseline, read_source
 from ansible.module_utils.scalebook.report.source import open_source
 from ansible.module_utils.scalebook.report.write import write_manifest, write_report
@@ -153,6 +164,7 @@ def argument_spec() -> dict[str, Any]:
         "workloads": {"type": "dict", "default": {}},
         "compare": {"type": "str", "choices": ["", "dlperf"], "default": ""},
         "published": {"type": "path"},
+        "gpus": {"type": "path"},
         "baseline": {"type": "path"},
         "max_regression": {"type": "str", "default": "3%"},
         "min_utilisation": {"type": "float", "default": 80.0},
@@ -170,7 +182,13 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
     if params["compare"]:
         with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
             table = published.read(lines)
-    made = document.build(campaign, params["workloads"], table, earlier, check, params["min_utilisation"])
+    peaks = None
+    if params["gpus"]:
+        with Path(params["gpus"]).open(encoding="utf-8", newline="") as lines:
+            peaks = mfu.read_peaks(lines)
+    made = document.build(
+        campaign, params["workloads"], table, earlier, check, params["min_utilisation"], peaks
+    )
     texts = render.files(made, params["templates"])
     out = Path(params["out"] or source.top / "report")
     changed = write_report(out, texts, write)

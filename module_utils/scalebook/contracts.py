@@ -419,6 +419,23 @@ class Bottleneck(TypedDict):
     missing: list[str]
 
 
+class Mfu(TypedDict):
+    """The arithmetic of a case: FLOP per sample, TFLOP/s per device, and its share of the peak `peak_of`.
+
+    What is not known is null, and `reason` says why.
+    """
+
+    case: str
+    label: str
+    unit: str
+    flop: float | None
+    tflops: float | None
+    peak_tflops: float | None
+    peak_of: str | None
+    mfu: float | None
+    reason: str | None
+
+
 class Flag(TypedDict):
     """Something a reader must know about a row: a word for programs and a sentence for people."""
 
@@ -526,6 +543,7 @@ class Results(TypedDict, total=False):
     uncounted: list[dict[str, Any]]
     strong: list[dict[str, Any]]
     self_reported: list[dict[str, Any]]
+    mfu: list[Mfu]
     utilisation: list[Usage]
     bottlenecks: list[Bottleneck]
     timelines: list[CaseTimeline]

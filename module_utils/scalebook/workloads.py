@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook import flops
+
 FILE = "meta/workload.yml"
 
 REQUIRED = frozenset(
@@ -24,7 +26,7 @@ REQUIRED = frozenset(
 )
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("slower", "dlperf", "figures")
+    + ("slower", "dlperf", "figures", "flops")
 )
 
 
@@ -133,6 +135,12 @@ def _load(role: Path) -> dict[str, Any]:
             raise WorkloadError(f"{file}: {name}: a setting is a variable of the role {role.name}")
         if name not in types:
             raise WorkloadError(f"{file}: {name}: meta/argument_specs.yml has no such variable")
+    if "flops" in declaration:
+        try:
+            names = [str(name).removeprefix(f"{role.name}_") for name in declaration["settings"]]
+            flops.check(declaration["flops"], declaration["model_names"], names)
+        except flops.FlopsError as error:
+            raise WorkloadError(f"{file}: flops: {error}") from None
     return {
         **declaration,
         "name": role.name,

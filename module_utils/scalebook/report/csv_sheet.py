@@ -28,12 +28,14 @@ def sheet(document: Results) -> list[dict[str, Any]]:
     out = []
     compared = {entry["case"]: entry for entry in (document["baseline"] or {"rows": ()})["rows"]}
     usage = {(line["case"], line["quantity"]): line["mean"] for line in document["utilisation"]}
+    arithmetic = {entry["case"]: entry for entry in document["mfu"]}
     fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
     for row in document["rows"]:
         values: Mapping[str, Any] = row
         entry = compared.get(row["case"], {})
         strong_row = fixed.get(row["case"], {})
         steps = row["steps"] or {}
+        done: Mapping[str, Any] = arithmetic.get(row["case"], {})
         entry_of_dlperf = row["dlperf"] or {}
         out.append(
             {
@@ -46,6 +48,9 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "median_speed": entry_of_dlperf.get("median_speed"),
                 **{f"step_{key}_seconds": steps.get(key) for key in ("p50", "p95", "p99")},
                 **{f"{name}_mean": usage.get((row["case"], name)) for name in utilisation.QUANTITIES},
+                "flop_per_sample": done.get("flop"),
+                "tflops_per_device": done.get("tflops"),
+                "mfu": done.get("mfu"),
                 "global_batch": strong_scaling.global_batch(row),
                 "strong_speedup": strong_row.get("speedup"),
                 "strong_efficiency": strong_row.get("efficiency"),

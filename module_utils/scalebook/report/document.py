@@ -19,6 +19,7 @@ from ansible.module_utils.scalebook.report import (
     families,
     gpu_flags,
     manifest,
+    mfu,
     published,
     self_reported,
     strong_scaling,
@@ -36,13 +37,14 @@ def build(
     earlier: Baseline | None = None,
     check: manifest.ManifestCheck | None = None,
     min_utilisation: float = utilisation.CRITERION,
+    peaks: mfu.Peaks | None = None,
 ) -> Results:
     """Return the document of a campaign or an import.
 
     `workloads` are the declarations by name.  `published_rows` is the published table to compare with,
     None for no comparison, `earlier` a campaign to compare with, `check` the comparison of the files
-    with the manifest, `min_utilisation` the per cent that resources are judged by.  Raises BaselineError when
-    `earlier` has no case of this campaign.
+    with the manifest, `min_utilisation` the per cent that resources are judged by, `peaks` those of
+    GPUs.  Raises BaselineError when `earlier` has no case of this campaign.
     """
     workloads = workloads or {}
     plan = campaign.plan
@@ -73,6 +75,7 @@ def build(
         "uncounted": tables["uncounted"],
         "strong": strong_scaling.tabulate(rows, workloads),
         "self_reported": self_reported.tabulate(rows),
+        "mfu": mfu.tabulate(rows, campaign.hardware, workloads, peaks),
         "utilisation": utilisation.tabulate(rows, campaign.runs, min_utilisation),
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),

@@ -158,6 +158,7 @@ def page(document: Results) -> dict[str, Any]:
         "groups": groups,
         "strong": [_strong(table) for table in document["strong"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
+        "mfu": _mfu(document),
         "utilisation": _utilisation(document),
         "bottlenecks": _bottlenecks(document),
         "timeline_rule": timeline.rule(document),
@@ -249,6 +250,24 @@ def _self_reported(table: Mapping[str, Any]) -> dict[str, Any]:
             for row in table["rows"]
         ],
     }
+
+
+def _mfu(document: Results) -> list[dict[str, str]]:
+    """Return the printed cells of the arithmetic per device, [] where no workload declares it."""
+    short = {case: clean(group["short"]) for group in document["groups"] for case in group["rows"]}
+    return [
+        {
+            "label": clean(entry["label"]),
+            "group": short[entry["case"]] if len(document["groups"]) > 1 else "",
+            "gflop": "n/a" if entry["flop"] is None else f"{entry['flop'] / 1e9:.4g}",
+            "unit": clean(entry["unit"]),
+            "tflops": "n/a" if entry["tflops"] is None else f"{entry['tflops']:.4g}",
+            "peak": "n/a" if entry["peak_tflops"] is None else f"{entry['peak_tflops']:g}",
+            "mfu": percent(entry["mfu"]),
+            "about": clean(entry["peak_of"] or entry["reason"] or ""),
+        }
+        for entry in document["mfu"]
+    ]
 
 
 def _utilisation(document: Results) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from cases import case, gpu_case
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
-GROUND = {"contracts", "files", "hardware", "text", "throughput", "workloads"}
+GROUND = {"contracts", "files", "flops", "hardware", "text", "throughput", "workloads"}
 
 
 def imports_of(path):

@@ -1,0 +1,103 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The floating point operations of a sample, from the formula that a workload declares (`flops`).
+
+    flops:
+      sample: 3 * 2 * (blocks * (size / 224) ** 2 + 2048 * classes)
+      source: where the formula comes from
+      models: {resnet50: {blocks: 4087136256}}
+      tf32: true
+
+The names of a formula are the sizes of the case's model and the settings of the workload without its prefix.
+`tf32` says whether fp32 products may use the tensor cores of a GPU: true, false or the name of a setting.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+KEYS = frozenset(("sample", "source", "models", "tf32"))
+
+_OPERATORS: dict[type[ast.operator], Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Pow: operator.pow,
+}
+_HIGHEST_POWER = 4
+
+
+class FlopsError(ValueError):
+    """A formula that cannot be used, or a case that lacks one of its names; the message says which."""
+
+
+def check(declared: Any, model_names: list[str], settings: list[str]) -> None:
+    """Raise FlopsError unless `declared`, the key `flops` of a declaration, can be used.
+
+    `settings` are the names of the workload's settings without its prefix.
+    """
+    if not isinstance(declared, Mapping) or set(declared) != KEYS:
+        raise FlopsError(f"give exactly the keys {', '.join(sorted(KEYS))}")
+    unknown = sorted(set(declared["models"]) - set(model_names))
+    if unknown:
+        raise FlopsError(f"models: {unknown[0]} is not in model_names")
+    for model, sizes in declared["models"].items():
+        known = {**dict.fromkeys(settings, 1), **sizes}
+        try:
+            evaluate(declared["sample"], known)
+        except FlopsError as error:
+            raise FlopsError(f"sample, model {model}: {error}") from None
+    if not isinstance(declared["tf32"], bool) and declared["tf32"] not in settings:
+        raise FlopsError(f"tf32: {declared['tf32']!r} is not true, false or a setting")
+
+
+def of_case(declared: Mapping[str, Any], case: Mapping[str, Any]) -> float:
+    """Return the operations of one sample of a case, forward and backward; raise FlopsError."""
+    sizes = declared["models"].get(case["model"])
+    if sizes is None:
+        raise FlopsError(f"the workload declares no sizes of the model {case['model']}")
+    value = evaluate(declared["sample"], {**(case.get("settings") or {}), **sizes})
+    if value <= 0:
+        raise FlopsError(f"the formula gives {value:g}")
+    return value
+
+
+def tensor_cores(declared: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
+    """Return whether products in fp32 use the tensor cores of a GPU (TF32) in a case."""
+    tf32 = declared["tf32"]
+    return tf32 if isinstance(tf32, bool) else bool((case.get("settings") or {}).get(tf32))
+
+
+def evaluate(formula: Any, names: Mapping[str, Any]) -> float:
+    """Return the value of `formula`: numbers, names, + - * / // ** and parentheses, nothing else."""
+    try:
+        return float(_value(ast.parse(str(formula), mode="eval").body, names))
+    except SyntaxError:
+        raise FlopsError(f"{formula!r} is not a formula") from None
+    except (ZeroDivisionError, OverflowError) as error:
+        raise FlopsError(str(error)) from None
+
+
+def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
+    value: Any
+    if isinstance(node, ast.Constant):
+        value = node.value
+    elif isinstance(node, ast.Name):
+        if node.id not in names:
+            raise FlopsError(f"the case has no {node.id}")
+        value = names[node.id]
+    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+        left, right = _value(node.left, names), _value(node.right, names)
+        if isinstance(node.op, ast.Pow) and not 0 <= right <= _HIGHEST_POWER:
+            raise FlopsError(f"a power of {right}; allowed are 0 to {_HIGHEST_POWER}")
+        return _OPERATORS[type(node.op)](left, right)
+    else:
+        raise FlopsError(f"{ast.unparse(node)!r} is neither a number, a name nor arithmetic of them")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise FlopsError(f"{ast.unparse(node)} is {value!r}, not a number")
+    return value

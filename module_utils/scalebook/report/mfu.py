@@ -1,0 +1,87 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Arithmetic per second and device of each case, and its share of the device's peak (MFU).
+
+The operations per sample are the workload's (`flops` in its declaration), the rate is the case's median, the
+peaks are those of the vendors' data sheets (data/gpus.csv), dense and for the case's dtype.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from ansible.module_utils.scalebook import flops
+from ansible.module_utils.scalebook.contracts import Hardware, Mfu, Row
+
+TERA = 1e12
+_NOT_PEAKS = ("name", "memory_gb", "bandwidth_gb_s", "source")
+
+Peaks = Mapping[str, Mapping[str, float]]
+"""Part of a GPU's name -> dtype or tf32 -> dense peak in TFLOP/s."""
+
+
+def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Return the peaks of data/gpus.csv in its order: the first name within a device's name counts."""
+    return {
+        row["name"]: {key: float(text) for key, text in row.items() if key not in _NOT_PEAKS and text}
+        for row in csv.DictReader(lines)
+    }
+
+
+def tabulate(
+    rows: Iterable[Row],
+    hardware: Iterable[Hardware],
+    workloads: Mapping[str, Mapping[str, Any]],
+    peaks: Peaks | None = None,
+) -> list[Mfu]:
+    """Return an entry for each row with a rate whose workload declares `flops`.
+
+    What is not known is None; `reason` says why.
+    """
+    names = sorted({gpu["name"] for entry in hardware for gpu in entry.get("gpus") or ()})
+    return [
+        _entry(row, workloads[row["workload"]]["flops"], names, peaks or {})
+        for row in rows
+        if row["median"] is not None and workloads.get(row["workload"], {}).get("flops")
+    ]
+
+
+def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> Mfu:
+    entry: dict[str, Any] = {
+        "case": row["case"],
+        "label": row["label"],
+        "unit": row["unit"],
+        **dict.fromkeys(("flop", "tflops", "peak_tflops", "peak_of", "mfu", "reason")),
+    }
+    try:
+        entry["flop"] = flops.of_case(declared, cast("Mapping[str, Any]", row))
+        entry["tflops"] = cast(float, row["median"]) / row["devices"] * entry["flop"] / TERA
+        entry["peak_tflops"], entry["peak_of"] = _peak(row, declared, names, peaks)
+        entry["mfu"] = entry["tflops"] / entry["peak_tflops"]
+    except flops.FlopsError as error:
+        entry["reason"] = str(error)
+    return cast(Mfu, entry)
+
+
+def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> tuple[float, str]:
+    """Return the peak of the row's device and what it is of; raise FlopsError where it is not known."""
+    if row["device"] == "cpu":
+        raise flops.FlopsError("there is no peak of a CPU to compare with")
+    if len(names) != 1:
+        found = (
+            f"the nodes have several kinds of GPU ({', '.join(names)})"
+            if names
+            else "no record names the GPUs"
+        )
+        raise flops.FlopsError(found)
+    known = next((each for name, each in peaks.items() if name in names[0]), None)
+    if known is None:
+        raise flops.FlopsError(f"data/gpus.csv has no {names[0]}")
+    kind = row["dtype"]
+    if kind == "fp32" and "tf32" in known and flops.tensor_cores(declared, cast("Mapping[str, Any]", row)):
+        kind = "tf32"
+    if kind not in known:
+        raise flops.FlopsError(f"data/gpus.csv has no peak of {names[0]} in {kind}")
+    return known[kind], f"{names[0]}, dense {kind}"
