@@ -16,9 +16,8 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import train  # noqa: E402
-import versions  # noqa: E402
 
-from data import Loader  # noqa: E402
+from data import Loader, shape  # noqa: E402
 
 directory = f"{DATA}/{bert_sizes.MODELS['tiny']['vocabulary']}"
 BATCH, SEED = 8, 1
@@ -47,7 +46,7 @@ def weights(parallel):
         bucket_mb=1,
         seed=SEED,
     )
-    args.seq, args.predictions = versions.shape(directory)
+    args.seq, args.predictions = shape(directory)
     device, rank, world = torch.device("cpu"), dist.get_rank(), dist.get_world_size()
     trainer = train.Trainer(args, device, world)
     loader = Loader(directory, BATCH, trainer.sites, rank, world, SEED, device)

@@ -29,10 +29,10 @@ import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
-import versions  # noqa: E402
+import torch_run  # noqa: E402
 from model import Bert  # noqa: E402
 
-from data import Loader  # noqa: E402
+from data import Loader, shape  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -120,7 +120,7 @@ def join(args: argparse.Namespace) -> torch.device:
 
 def print_setup(args: argparse.Namespace, device: torch.device) -> None:
     """Print what takes part: rank 0 what the sanity checks read, each node's first process its place."""
-    nodes = versions.nodes()
+    nodes = torch_run.nodes()
     if dist.get_rank() == 0:
         world = dist.get_world_size()
         say(world_size=world, nodes=nodes, backend=dist.get_backend(), zero_stage=args.zero_stage)
@@ -133,7 +133,7 @@ def print_setup(args: argparse.Namespace, device: torch.device) -> None:
         say(deepspeed=deepspeed.__version__)
     if args.local_rank == 0:
         say(node_rank=os.environ["GROUP_RANK"], host=socket.gethostname())
-        for line in versions.software(device):
+        for line in torch_run.software(device):
             say(**line)
 
 
@@ -178,7 +178,7 @@ def main() -> None:
     size = bert_sizes.MODELS[args.model]
     dtype = DTYPES[args.dtype]
     directory = os.path.join(args.data, str(size["vocabulary"]))
-    seq, predictions = versions.shape(directory)
+    seq, predictions = shape(directory)
     attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
     torch.manual_seed(args.seed)  # the same weights everywhere
     model = Bert(size, dtype, attend, args.dropout)

@@ -17,6 +17,14 @@ NAMES = ("words", "segments", "lengths", "positions", "labels", "following")
 AHEAD = 4  # batches that the host prepares in advance
 
 
+def shape(directory: str) -> Tuple[int, int]:
+    """Return (tokens, predictions) of a sample in a directory of arrays."""
+    arrays = [
+        np.load(os.path.join(directory, name + ".npy"), mmap_mode="r") for name in ("words", "positions")
+    ]
+    return arrays[0].shape[1], arrays[1].shape[1]
+
+
 class Loader:
     """Endless iterator over the (Batch, keys) of one rank, on `device`.
 

@@ -9,12 +9,9 @@ size, backend, dtype.
 """
 
 import argparse
-import gc
 import os
-import statistics
 import sys
-import time
-from typing import Any, List, Tuple
+from typing import List, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -30,20 +27,17 @@ import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
-import versions  # noqa: E402
+import torch_run  # noqa: E402
 from model import Bert  # noqa: E402
 
-from data import Loader  # noqa: E402
-
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
+from data import Loader, shape  # noqa: E402
 
 say = trainer_kit.Say("TORCH_BERT")
 
 
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
-    parser = trainer_kit.parser(bert_sizes.MODELS, DTYPES)
+    parser = trainer_kit.parser(bert_sizes.MODELS, torch_run.DTYPES)
     boolean = trainer_kit.boolean
     parser.add_argument("--data", required=True, help="directory of the arrays, one per vocabulary below it")
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
@@ -68,49 +62,13 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-class Clock:
-    """The times at which steps ended, in seconds since the epoch, read without stopping the device."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.device = device
-        self.pending: List[Tuple[Any, Any]] = []
-        self.last = None
-        if device.type == "cuda":
-            event = torch.cuda.Event(enable_timing=True)
-            event.record()
-            event.synchronize()
-            self.last = (event, time.time())
-
-    def done(self, loss: torch.Tensor) -> None:
-        """Keep the loss (a tensor) of a step that was queued, and the event of its end."""
-        if self.last is None:
-            self.pending.append((loss.item(), time.time()))
-            return
-        value = torch.empty((), pin_memory=True)
-        value.copy_(loss.detach(), non_blocking=True)
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        self.pending.append((value, event))
-
-    def take(self) -> Tuple[float, float]:
-        """Return (loss, time) of the oldest step that was not taken; wait for its end."""
-        value, event = self.pending.pop(0)
-        if self.last is None:
-            return value, event
-        event.synchronize()
-        before, stamp = self.last
-        stamp += before.elapsed_time(event) / 1000
-        self.last = (event, stamp)
-        return float(value), stamp
-
-
 class Trainer:
     """The model, its optimizer and one step of training."""
 
     def __init__(self, args: argparse.Namespace, device: torch.device, world: int) -> None:
         self.args, self.world = args, world
         size = bert_sizes.MODELS[args.model]
-        dtype = DTYPES[args.dtype]
+        dtype = torch_run.DTYPES[args.dtype]
         head = size["hidden"] // size["heads"]
         attend = attention.choose(args.attention, args.device, dtype, args.seq, head)
         layer = attention.layer(args.layer, attend, args.batch * args.seq)
@@ -166,22 +124,14 @@ class Trainer:
 
 def summary(args: argparse.Namespace, stamps: List[float], device: torch.device, world: int) -> None:
     """Print the closing lines: the rate over the steps after the warm-up, and its share of the peak."""
-    first = min(args.warmup, len(stamps) - 1)
-    seconds = stamps[-1] - stamps[first - 1]
-    count = len(stamps) - first
-    rate = args.batch * args.accumulation * world * count / seconds
-    steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:], strict=False))
+    steps, times = torch_run.rate(stamps, args.warmup)
+    rate = args.batch * args.accumulation * world * steps
     size = bert_sizes.MODELS[args.model]
     flops = bert_sizes.flops_per_sample(size, args.seq, args.predictions)
     name = torch_end.device_name(device)
     values = mfu.closing_line(rate / world, flops, name, args.dtype, args.tf32)
     say(samples_per_second="%.2f" % rate, **values)
-    say(
-        step_ms_median="%.3f" % (1000 * statistics.median(steps)),
-        step_ms_low="%.3f" % (1000 * steps[0]),
-        step_ms_high="%.3f" % (1000 * steps[-1]),
-        steps_counted=count,
-    )
+    say(**times)
 
 
 def profile(trainer: Trainer, loader: Loader, path: str) -> None:
@@ -204,7 +154,7 @@ def train(args: argparse.Namespace, device: torch.device) -> Tuple[Trainer, Load
     rank, world = dist.get_rank(), dist.get_world_size()
     size = bert_sizes.MODELS[args.model]
     directory = os.path.join(args.data, str(size["vocabulary"]))
-    args.seq, args.predictions = versions.shape(directory)
+    args.seq, args.predictions = shape(directory)
     trainer = Trainer(args, device, world)
     loader = Loader(directory, args.batch, trainer.sites, rank, world, args.seed, device)
     if os.environ.get("LOCAL_RANK") == "0":
@@ -214,46 +164,18 @@ def train(args: argparse.Namespace, device: torch.device) -> Tuple[Trainer, Load
             layer=trainer.layer,
             padded=str(not loader.full).lower(),
         )
-    clock, stamps = Clock(device), []
-
-    def report() -> None:
-        loss, stamp = clock.take()
-        stamps.append(stamp)
-        if rank == 0:
-            say(step="%d/%d" % (len(stamps), args.steps), loss="%.4f" % loss, time="%.6f" % stamp)
-        if not trainer_kit.is_number(loss):
-            sys.exit("the loss of step %d on rank %d is %s" % (len(stamps), rank, loss))
-
-    # The garbage collector would run in the middle of a step and be measured with it.
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    for number in range(1, args.steps + 1):
-        clock.done(trainer.step(number, loader))
-        if len(clock.pending) > 1:
-            report()
-    report()
+    stamps = torch_run.take_steps(say, args.steps, device, lambda number: trainer.step(number, loader))
     return trainer, loader, stamps
 
 
 def main() -> None:
     """Form the process group, train, and print the results."""
     args = arguments()
-    backend = {"gpu": "nccl", "cpu": "gloo"}[args.device]
-    local = int(os.environ["LOCAL_RANK"])
-    if args.device == "gpu":
-        device = torch.device("cuda", local)
-        torch.cuda.set_device(device)
-        torch.backends.cuda.matmul.allow_tf32 = args.tf32
-        torch.backends.cudnn.allow_tf32 = args.tf32
-        dist.init_process_group(backend, device_id=device)
-    else:
-        device = torch.device("cpu")
-        dist.init_process_group(backend)
-    first = local == 0
-    nodes = versions.nodes()
+    device = torch_run.join(args.device, args.tf32)
+    first = os.environ["LOCAL_RANK"] == "0"
+    nodes = torch_run.nodes()
     if first:
-        say(world_size=dist.get_world_size(), backend=dist.get_backend(), nodes=nodes, **versions.where())
+        say(world_size=dist.get_world_size(), backend=dist.get_backend(), nodes=nodes, **torch_run.where())
         say(
             batch=args.batch,
             accumulation=args.accumulation,
@@ -266,7 +188,7 @@ def main() -> None:
             optimizer=args.optimizer,
             parallel=args.parallel if dist.get_world_size() > 1 else "none",
         )
-        for line in versions.software(device):
+        for line in torch_run.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)
     same = trainer.agree(device)

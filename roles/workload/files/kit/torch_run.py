@@ -1,0 +1,164 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A run with torch.distributed under torchrun: its group, the lines about it, its clock and its loop of steps.
+
+Runs on the nodes, with torch.
+"""
+
+import gc
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+
+import torch
+import torch.distributed as dist
+import trainer_kit
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+def join(device: str, tf32: bool) -> torch.device:
+    """Form the group of all processes, with NCCL on GPUs and gloo on CPUs; return this process's device."""
+    if device == "cpu":
+        dist.init_process_group("gloo")
+        return torch.device("cpu")
+    own = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+    torch.cuda.set_device(own)
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+    dist.init_process_group("nccl", device_id=own)
+    return own
+
+
+def nodes() -> int:
+    """Return how many nodes take part: launchers counted over the ranks, not an argument."""
+    mine = (os.environ["GROUP_RANK"], socket.gethostname())
+    places: List[Any] = [None] * dist.get_world_size()
+    dist.all_gather_object(places, mine)
+    return len(set(places))
+
+
+def where() -> Dict[str, str]:
+    """Return the place of this process, by the launcher."""
+    return {
+        "node_rank": os.environ["GROUP_RANK"],
+        "processes": os.environ["LOCAL_WORLD_SIZE"],
+        "host": socket.gethostname(),
+    }
+
+
+def driver() -> Optional[str]:
+    """Return the version of the NVIDIA driver, or None."""
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            universal_newlines=True,
+            timeout=30,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None  # torch runs without the tool; the line then has None
+    words = answer.stdout.split()
+    return words[0] if words else None
+
+
+def software(device: torch.device) -> Iterator[Dict[str, Any]]:
+    """Yield lines, each a dict, about versions and devices of this node."""
+    yield {
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "threads": torch.get_num_threads(),
+    }
+    if device.type == "cuda":
+        version = torch.cuda.nccl.version()
+        yield {"cuda": torch.version.cuda, "nccl": ".".join(map(str, version)), "driver": driver()}
+        for index in range(torch.cuda.device_count()):
+            found = torch.cuda.get_device_properties(index)
+            yield {"gpu": index, "memory_mib": found.total_memory >> 20, "name": "'%s'" % found.name}
+
+
+class Clock:
+    """The times at which steps ended, in seconds since the epoch, read without stopping the device."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.device = device
+        self.pending: List[Tuple[Any, Any]] = []
+        self.last = None
+        if device.type == "cuda":
+            event = torch.cuda.Event(enable_timing=True)
+            event.record()
+            event.synchronize()
+            self.last = (event, time.time())
+
+    def done(self, loss: torch.Tensor) -> None:
+        """Keep the loss (a tensor) of a step that was queued, and the event of its end."""
+        if self.last is None:
+            self.pending.append((loss.item(), time.time()))
+            return
+        value = torch.empty((), pin_memory=True)
+        value.copy_(loss.detach(), non_blocking=True)
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        self.pending.append((value, event))
+
+    def take(self) -> Tuple[float, float]:
+        """Return (loss, time) of the oldest step that was not taken; wait for its end."""
+        value, event = self.pending.pop(0)
+        if self.last is None:
+            return value, event
+        event.synchronize()
+        before, stamp = self.last
+        stamp += before.elapsed_time(event) / 1000
+        self.last = (event, stamp)
+        return float(value), stamp
+
+
+def take_steps(
+    say: Callable[..., None], steps: int, device: torch.device, step: Callable[[int], torch.Tensor]
+) -> List[float]:
+    """Call `step` with 1 to `steps` and return the times at which the device finished each.
+
+    `step` queues a step and returns its loss; the next one is queued by the time a loss is read, so nothing
+    waits.  Rank 0 prints a line for each.  Exits where a loss is not a number.
+    """
+    rank, clock = dist.get_rank(), Clock(device)
+    stamps: List[float] = []
+
+    def report() -> None:
+        loss, stamp = clock.take()
+        stamps.append(stamp)
+        if rank == 0:
+            say(step="%d/%d" % (len(stamps), steps), loss="%.4f" % loss, time="%.6f" % stamp)
+        if not trainer_kit.is_number(loss):
+            sys.exit("the loss of step %d on rank %d is %s" % (len(stamps), rank, loss))
+
+    # The garbage collector would run in the middle of a step and be measured with it.
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    for number in range(1, steps + 1):
+        clock.done(step(number))
+        if len(clock.pending) > 1:
+            report()
+    report()
+    return stamps
+
+
+def rate(stamps: List[float], warmup: int) -> Tuple[float, Dict[str, Any]]:
+    """Return (steps per second after the warm-up, the values of the line about the time of a step)."""
+    first = max(1, min(warmup, len(stamps) - 1))
+    count = len(stamps) - first
+    steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:]))  # noqa: B905
+    values = {
+        "step_ms_median": "%.3f" % (1000 * statistics.median(steps)),
+        "step_ms_low": "%.3f" % (1000 * steps[0]),
+        "step_ms_high": "%.3f" % (1000 * steps[-1]),
+        "steps_counted": count,
+    }
+    return count / (stamps[-1] - stamps[first - 1]), values
