@@ -23,5 +23,7 @@ mypy || status=1
 for directory in library *_plugins roles/*/files roles/*/files/kit roles/*/library roles/*/filter_plugins; do
   if compgen -G "$directory/*.py" >/dev/null; then check "$directory"; fi
 done
+printf 'scripts/generated: '
+MYPYPATH=scripts mypy scripts/generated/*.py || status=1
 
 exit "$status"

@@ -1,0 +1,12 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""All generated files together."""
+
+from __future__ import annotations
+
+from generated import roles
+
+
+def files() -> dict[str, str]:
+    """Return {path relative to the repository: text} of every generated file."""
+    return roles.files()

@@ -1,0 +1,187 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""README.md and meta/main.yml of each role, from its argument_specs and its declaration as a workload."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from ansible.module_utils.scalebook.workloads import load_workloads
+
+from generated.text import ROOT, markdown, sentences, table
+
+OLDEST_ANSIBLE = "2.16"
+"""The ansible-core of requirements-legacy.txt."""
+
+SYSTEMS = ("Debian", "Ubuntu")
+"""What role node supports (roles/node/tasks/facts.yml)."""
+
+
+def role_folders() -> list[Path]:
+    """Return the directories of the roles, by name."""
+    return sorted(path.parents[1] for path in (ROOT / "roles").glob("*/meta/argument_specs.yml"))
+
+
+def specs_of(role: Path) -> dict[str, Any]:
+    """Return the entry points of a role, `main` first."""
+    specs = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]
+    return dict(sorted(specs.items(), key=lambda item: (item[0] != "main", item[0])))
+
+
+def purpose(role: Path) -> str:
+    """Return what a role is for, without a full stop: what `main` does, else what all entry points do."""
+    specs = specs_of(role)
+    texts = [spec["short_description"] for spec in specs.values()]
+    return markdown(texts[0] if "main" in specs else "; ".join(texts))
+
+
+def files() -> dict[str, str]:
+    """Return the generated files of all roles, and the page that lists the roles."""
+    made = {}
+    workloads = load_workloads([str(ROOT / "roles")])
+    for role in role_folders():
+        made[f"roles/{role.name}/README.md"] = readme(role, workloads.get(role.name))
+        made[f"roles/{role.name}/meta/main.yml"] = meta(role, role.name in workloads)
+    made["docs/reference/roles.md"] = index(workloads)
+    return made
+
+
+def meta(role: Path, is_workload: bool) -> str:
+    """Return meta/main.yml, what ansible-galaxy and its users read of a role."""
+    about = {
+        "dependencies": [],
+        "galaxy_info": {
+            "author": "Contributors to the scalebook project",
+            "description": purpose(role).replace("`", ""),
+            "license": "Apache-2.0",
+            "min_ansible_version": OLDEST_ANSIBLE,
+            "platforms": [{"name": system, "versions": ["all"]} for system in SYSTEMS],
+            "galaxy_tags": ["benchmark", "gpu", *(["training"] if is_workload else [])],
+        },
+    }
+    head = "---\n# Made by scripts/pages from argument_specs.yml.\n"
+    return head + yaml.dump(about, sort_keys=False, width=120, Dumper=_Indented)
+
+
+class _Indented(yaml.SafeDumper):
+    """Lists are indented, as yamllint wants them."""
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def readme(role: Path, workload: Mapping[str, Any] | None) -> str:
+    """Return README.md of a role: what it is for, and every variable of every entry point."""
+    specs = specs_of(role)
+    parts = [
+        f"# {role.name}\n",
+        f"Made by `scripts/pages` from `roles/{role.name}/meta/`. "
+        f"`ansible-doc -t role -r roles {role.name}` prints the same.\n",
+    ]
+    shown: dict[str, str] = {}
+    for entry, spec in specs.items():
+        if len(specs) > 1:
+            parts.append(f"## Entry point {entry}\n")
+        parts.append(sentences(spec["short_description"])[0] + "\n")
+        parts += [text + "\n" for text in sentences(spec.get("description"))]
+        options = spec.get("options") or {}
+        same = shown.get(json.dumps(options, sort_keys=True))
+        if options and same:
+            parts.append(f"The variables are those of `{same}`.\n")
+        elif options:
+            shown[json.dumps(options, sort_keys=True)] = entry
+            parts.append(table(("variable", "type", "default", "meaning"), _rows(options)))
+    if workload:
+        parts.insert(2, _declaration(workload))
+    return "\n".join(parts)
+
+
+def _rows(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """Yield the rows of a table of variables; keys of dictionaries follow as `variable.key`."""
+    for name, option in options.items():
+        kind = option.get("type", "str")
+        if kind == "list":
+            kind = f"list of {option.get('elements', 'raw')}"
+        text = " ".join(sentences(option.get("description")))
+        if option.get("choices"):
+            text += " One of " + ", ".join(f"`{_value(choice)}`" for choice in option["choices"]) + "."
+        default = "required" if option.get("required") else ""
+        if "default" in option:
+            default = f"`{_value(option['default'])}`"
+        yield f"`{prefix}{name}`", kind, default, text
+        yield from _rows(option.get("options") or {}, f"{prefix}{name}.")
+
+
+def _value(value: Any) -> str:
+    """Return a value as it is written after -e; an empty text in quotes."""
+    if isinstance(value, str):
+        return value or '""'
+    return json.dumps(value)
+
+
+def _declaration(workload: Mapping[str, Any]) -> str:
+    """Return the declaration of a workload as a table."""
+
+    def by_device(values: Mapping[str, Any]) -> str:
+        words = {
+            device: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for device, v in values.items()
+        }
+        return "; ".join(
+            f"{text} on {device.upper()}s" for device, text in sorted(words.items(), reverse=True)
+        )
+
+    rows = [
+        ("trains", workload["title"]),
+        ("framework", workload["framework"]),
+        ("model family", workload["family"]),
+        ("unit", f"{workload['unit']}/s"),
+        ("models", ", ".join(map(str, workload["model_names"]))),
+        ("default model", by_device(workload["models"])),
+        ("`dtype`", by_device(workload["dtypes"])),
+        (
+            "`xla=true`",
+            workload.get("compiler", "compiles the model") if True in workload["xla"] else "not supported",
+        ),
+    ]
+    if "bsz" in workload:
+        rows.append(("`bsz`, where none is given", by_device(workload["bsz"])))
+    if "epoch" in workload:
+        rows.append(("measured", "the last epoch, instead of a window of steps"))
+    else:
+        rows.append(
+            ("`warmup`, `window`", f"{workload.get('warmup', 20)}, {workload.get('window', 100)} steps")
+        )
+    rows.append(("default stack", f"`{workload['stack']}` (`playbooks/vars/stack_{workload['stack']}.yml`)"))
+    settings = ", ".join(f"`{name}`" for name in workload["settings"])
+    rows.append(("settings, another value of which is another case", settings or "none"))
+    return table(("this workload", ""), rows)
+
+
+def index(workloads: Mapping[str, Any]) -> str:
+    """Return the page that lists the roles."""
+    link = "[{0}](../../roles/{0}/README.md)".format
+    names = {role.name: purpose(role) for role in role_folders()}
+    return "\n".join(
+        [
+            "# Variables of roles\n",
+            "Made by `scripts/pages` from `roles/*/meta/`. Set a variable in the inventory, or with `-e`. "
+            "All variables of a role begin with its name.\n",
+            "## Workloads\n",
+            table(
+                ("role", "trains", "framework"),
+                [
+                    (link(name), declared["title"], declared["framework"])
+                    for name, declared in workloads.items()
+                ],
+            ),
+            "## Others\n",
+            table(
+                ("role", "does"),
+                [(link(name), text) for name, text in names.items() if name not in workloads],
+            ),
+        ]
+    )
