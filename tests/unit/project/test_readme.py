@@ -138,7 +138,12 @@ def test_both_languages_list_the_parameters_in_the_same_order():
     assert english == chinese
 
 
-@pytest.mark.parametrize("readme", [*READMES, "CONTRIBUTING.md", "SECURITY.md", "docs/glossary.md"])
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT)) for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+)
+
+
+@pytest.mark.parametrize("readme", DOCUMENTS)
 def test_links_lead_to_files_that_exist(readme):
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / readme).read_text())
     here = (ROOT / readme).parent
