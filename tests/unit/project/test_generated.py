@@ -2,15 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that are made from other files are current; made again by: .venv/bin/python scripts/pages."""
 
+import ast
+import json
 import sys
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.report import gpu_flags
+from ansible.module_utils.scalebook.report.csv_sheet import sheet
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from generated import everything, text  # noqa: E402
+from generated import everything, report, text  # noqa: E402
 
 FILES = everything.files()
 
@@ -42,3 +47,48 @@ def test_the_markup_of_ansible_becomes_markdown(ansible, markdown):
 
 def test_a_bar_does_not_end_a_cell():
     assert text.table(("a",), [("x | y",)]) == "| a |\n|---|\n| x \\| y |\n"
+
+
+def test_every_column_of_the_sheet_is_described_in_its_order():
+    document = ROOT / "docs/results/h200-2026-11-23/tf2_plain/report/results.json"
+    (row, *_) = sheet(json.loads(document.read_text()))
+    assert list(report.CSV_COLUMNS) == list(row)
+
+
+def codes_of_flags():
+    """Return the codes of the flags that the source can give a row."""
+    codes = {code for _, code, _ in gpu_flags.LIMITS}
+    for path in (ROOT / "module_utils/scalebook/report").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if (
+                isinstance(node, ast.Call)
+                and getattr(node.func, "attr", getattr(node.func, "id", "")) == "flag"
+            ):
+                codes |= {node.args[0].value} if isinstance(node.args[0], ast.Constant) else set()
+            # stats.steadiness: its verdict is the code with dashes.
+            if isinstance(node, ast.FunctionDef) and node.name == "steadiness":
+                returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
+                words = [
+                    each.value
+                    for value in returned
+                    for each in ast.walk(value)
+                    if isinstance(each, ast.Constant)
+                ]
+                codes |= {word.replace(" ", "-") for word in words if isinstance(word, str)}
+    return codes
+
+
+def test_every_flag_is_described():
+    assert set(report.FLAGS) == codes_of_flags()
+
+
+def test_every_status_is_described():
+    assert set(report.RUN_STATUSES) == set(STATUSES)
+
+
+def test_every_heading_of_the_table_is_described():
+    template = (ROOT / "templates/report.md.j2").read_text()
+    (head,) = [
+        line for line in template.splitlines() if line.startswith("node_num | gpu_num | {{ group.unit")
+    ]
+    assert [name for name in report.TABLE_COLUMNS if name != "samples/s" and name not in head] == []

@@ -1,0 +1,146 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""docs/reference/report.md: every column and every flag of a report."""
+
+from __future__ import annotations
+
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES
+from ansible.module_utils.scalebook.report import stats, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.throughput import DIFFER
+
+from generated.text import table
+
+TABLE_COLUMNS = {
+    "node_num": "nodes of the case",
+    "gpu_num": "devices of the case, of all nodes together",
+    "samples/s": "median throughput of the valid runs, of all devices together; the unit is the workload's",
+    "speedup": f"median throughput divided by that of {BASELINE} in the same table; n/a without it",
+    "efficiency": "speedup divided by the number of devices",
+    "runs": "valid runs / planned runs",
+    "spread": "(fastest − slowest) / median",
+    "range": "the slowest and the fastest run",
+    "95 % interval": f"of the median, by order statistics, from {stats.INTERVAL_RUNS} runs on",
+    "speedup range": f"the least and the largest quotient of a run of the case and one of {BASELINE}",
+    "speedup 95 % interval": f"Welch's, on logarithms of rates, from {stats.INTERVAL_RUNS} runs of both on",
+    "flags": "what to know before the row is used; see below",
+}
+"""Columns of the first table of report.md."""
+
+CSV_COLUMNS = {
+    "campaign": "name of the campaign",
+    "unit": "what is counted: samples, tokens …",
+    "case": "name of the case, with a hash of its values; also its directory",
+    "label": "nodes and devices per node, such as 4n8g",
+    "workload": "workload",
+    "model": "model of the workload",
+    "device": "cpu or gpu",
+    "dtype": "number format",
+    "xla": "True if the model was compiled",
+    "bsz": "batch size per device",
+    "accumulation": "gradient accumulation steps",
+    "nodes": "number of nodes",
+    "gpus": "devices per node",
+    "devices": "devices of all nodes",
+    "status": f"ok, provisional (fewer than {ENOUGH_RUNS} valid runs) or incomplete",
+    "good": "valid runs",
+    "planned": "planned runs",
+    "median": "median rate of the valid runs, units per second",
+    "mean": "mean rate",
+    "min": "slowest run",
+    "max": "fastest run",
+    "spread": "(max − min) / median, a fraction",
+    "cv_percent": "standard deviation / mean, per cent",
+    "speedup": f"median / median of {BASELINE}",
+    "efficiency": "speedup / devices, a fraction",
+    "median_interval95_low": f"95 % interval of the median, from {stats.INTERVAL_RUNS} runs on",
+    "median_interval95_high": "its upper end",
+    "speedup_range_low": f"least quotient of a run and one of {BASELINE}",
+    "speedup_range_high": "largest quotient",
+    "speedup_interval95_low": f"95 % interval of the speedup, from {stats.INTERVAL_RUNS} runs of both on",
+    "speedup_interval95_high": "its upper end",
+    "average_speed": "mean as DLPerf computes it, each run rounded to 2 decimals first",
+    "median_speed": "median as DLPerf computes it",
+    "step_p50_seconds": "median duration of a step of the window, over all valid runs",
+    "step_p95_seconds": "95th percentile",
+    "step_p99_seconds": "99th percentile",
+    **{
+        f"{name}_mean": f"{heading}, mean of the window over nodes or devices, {unit}; empty if not recorded"
+        for name, (heading, unit) in utilisation.QUANTITIES.items()
+    },
+    "global_batch": "samples of one update over all devices",
+    "strong_speedup": f"speedup over {BASELINE} with the same global batch",
+    "strong_efficiency": "strong_speedup / devices",
+    "baseline_median": "median of the same case in the baseline",
+    "baseline_ratio": "median / baseline_median",
+    "baseline_range_low": "least quotient of a run and one of the baseline",
+    "baseline_range_high": "largest quotient",
+    "baseline_interval95_low": f"95 % interval of the ratio, from {stats.INTERVAL_RUNS} runs of both on",
+    "baseline_interval95_high": "its upper end",
+    "baseline_verdict": "same, faster, slower, or only here",
+    "flags": "sentences of all flags",
+}
+"""Columns of results.csv, in their order."""
+
+FLAGS = {
+    "incomplete": "No run is valid. The excluded runs are listed with their reasons.",
+    "runs": "Not all planned runs are valid.",
+    "provisional": f"Fewer than {ENOUGH_RUNS} runs are valid. Run the same command again, or raise "
+    "`repeats`.",
+    "outlier": f"A run that Grubbs' test finds at {100 * stats.OUTLIER_LEVEL:g} %, and that is more than "
+    f"{100 * stats.OUTLIER_SHARE:g} % from the median, from {stats.OUTLIER_RUNS} runs on. It is kept.",
+    "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
+    f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
+    "its output.",
+    "warm-up-not-over": "The first steps of the window were slower than the rest, in half of the runs or "
+    "more. Raise `warmup`.",
+    "slowing-down": "The last quarter of the window was slower than the first by "
+    f"{100 * stats.STEADY_SHARE:g} % and by {stats.STEADY_ERRORS:g} standard errors, in half of the runs or "
+    "more. Look for clocks held down, and raise `window`.",
+    "no-baseline": f"There is no valid run of {BASELINE} to divide by. Measure it: `topology=1n1g,…`.",
+    "superlinear": f"The speedup is more than {weak_scaling.SUPERLINEAR:g} times the number of devices: "
+    f"{BASELINE} is too slow, or the accumulation differs.",
+    "baseline-provisional": f"The speedup divides by a provisional {BASELINE}.",
+    "slower-than-one": "Several devices are slower than one. The workload names what to check first; with "
+    "Horovod it is NCCL.",
+    "changed-file": "A log or a record has changed since the report was made.",
+    "power-limited": "The power limit held the clocks of a GPU down for "
+    f"{THRESHOLDS['held-down'].value:g} % of the window or more. Normal for large batches on large GPUs.",
+    "throttled": "The temperature, or the hardware, held the clocks of a GPU down. Check its cooling.",
+    "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
+    "other times: it waits for input, for the processor or for the network.",
+}
+"""What each flag means, by the code that results.json has."""
+
+RUN_STATUSES = {
+    "ok": "The run reached the end of its window and passed every check.",
+    "incomplete": "The log ends before the window does.",
+    "failed": "A process ended with an error, a node was lost, or a node did not start.",
+    "hung": "A node logged nothing for `campaign_stall` seconds after its first step.",
+    "oom": "A device or a node ran out of memory.",
+    "refused": "The log shows another run than the case requires, for example another number of devices.",
+    "skipped": "The run was not started; the reason says why.",
+}
+"""What each status of a run means."""
+
+
+def files() -> dict[str, str]:
+    """Return the page."""
+    parts = [
+        "# Columns and flags of the report\n",
+        "Made by `scripts/pages` from the definitions in `scripts/generated/report.py`.\n",
+        "## report.md and report.html\n",
+        table(("column", "meaning"), TABLE_COLUMNS.items()),
+        "Rates are of all devices together. Rows of one table differ in nodes and devices only, so they can "
+        f"be divided by each other. `{BASELINE}` is one node with one device.\n",
+        "## Flags\n",
+        "A flag never changes a number. `results.json` has its code, and a sentence with the values.\n",
+        table(("code", "meaning and what to do"), [(f"`{code}`", text) for code, text in FLAGS.items()]),
+        "## Statuses of a run\n",
+        "Only `ok` counts. The same command repeats every other run.\n",
+        table(("status", "meaning"), [(f"`{status}`", RUN_STATUSES[status]) for status in STATUSES]),
+        "## results.csv\n",
+        "One line per case; numbers are unrounded, and what is missing is empty.\n",
+        table(("column", "meaning"), [(f"`{name}`", text) for name, text in CSV_COLUMNS.items()]),
+    ]
+    return {"docs/reference/report.md": "\n".join(parts)}
