@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Every command line that the READMEs print can be typed as it stands."""
+"""Every command line that the READMEs and the documents print can be typed as it stands."""
 
 import json
 import re
@@ -12,11 +12,27 @@ from ansible.module_utils.scalebook.plan.parameters import NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 READMES = ["README.md", "README.zh-CN.md"]
+TUTORIALS = ["docs/tutorial/first-cluster.md", "docs/tutorial/first-cluster.zh-CN.md"]
+GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("[!r]*/*.md"))
+# The copy of inventory/cluster that the first of these documents asks for.
+COPIED = "inventory/mycluster"
 # What other playbooks read in addition to the parameters of a campaign.
-OTHER_NAMES = {"logs", "out", "verify"}
+OTHER_NAMES = {"logs", "out", "verify", "mirror", "mirror_sha256"}
 # Options of ansible-playbook and ansible-runner that are followed by a value.
 WITH_VALUE = {"-i", "--inventory", "-e", "--extra-vars", "-l", "--limit", "-t", "--tags", "-p", "--cmdline"}
-KNOWN = {"ansible-playbook", "ansible-doc", "ansible-runner", "cp", "git", "cd", "."}
+KNOWN = {
+    "ansible",
+    "ansible-playbook",
+    "ansible-doc",
+    "ansible-runner",
+    "cp",
+    "git",
+    "cd",
+    ".",
+    "grep",
+    "ssh",
+}
+KNOWN |= {"horovodrun", ".venv/bin/python"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -116,8 +132,19 @@ def test_a_command_line_that_fails_would_be_found(line):
         check(shlex.split(line))
 
 
-def test_both_languages_show_the_same_commands():
-    english, chinese = (commands((ROOT / readme).read_text()) for readme in READMES)
+@pytest.mark.parametrize("guide", GUIDES)
+def test_every_command_line_of_a_document_can_be_typed(guide):
+    for words in commands((ROOT / guide).read_text()):
+        check(words, [COPIED])
+
+
+def test_there_are_documents_with_commands():
+    assert {*TUTORIALS, "docs/how-to/compare.md", "docs/explanation/window.md"} <= set(GUIDES)
+
+
+@pytest.mark.parametrize("pair", [READMES, TUTORIALS], ids=lambda pair: pair[0])
+def test_both_languages_show_the_same_commands(pair):
+    english, chinese = (commands((ROOT / name).read_text()) for name in pair)
     assert english == chinese
 
 
