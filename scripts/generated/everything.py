@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from generated import contracts, report, roles
+from generated import architecture, contracts, report, roles
 
 
 def files() -> dict[str, str]:
     """Return {path relative to the repository: text} of every generated file."""
-    return {**roles.files(), **report.files(), **contracts.files()}
+    return {**roles.files(), **report.files(), **contracts.files(), **architecture.files()}

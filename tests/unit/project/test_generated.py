@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook.report.csv_sheet import sheet
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from generated import everything, report, text  # noqa: E402
+from generated import architecture, everything, report, text  # noqa: E402
 
 FILES = everything.files()
 
@@ -92,3 +92,24 @@ def test_every_heading_of_the_table_is_described():
         line for line in template.splitlines() if line.startswith("node_num | gpu_num | {{ group.unit")
     ]
     assert [name for name in report.TABLE_COLUMNS if name != "samples/s" and name not in head] == []
+
+
+@pytest.fixture(scope="module")
+def commands():
+    return {command.file: command for command in architecture.commands()}
+
+
+def test_the_drawing_has_the_commands_of_users(commands):
+    assert list(commands) == ["provision.yml", "bench.yml", "report.yml", "microbench.yml"]
+
+
+def test_the_drawing_follows_what_a_playbook_includes(commands):
+    assert {"node", "openmpi", "cuda", "nccl"} <= set(commands["provision.yml"].roles)
+    assert {"campaign", "preflight"} <= set(commands["bench.yml"].roles)
+    assert commands["report.yml"].roles == []
+    assert commands["report.yml"].packages == ["plan", "read", "report"]
+
+
+def test_workloads_are_installed_and_measured_but_not_needed_for_a_report(commands):
+    assert commands["provision.yml"].of_workloads and commands["bench.yml"].of_workloads
+    assert not commands["report.yml"].of_workloads
