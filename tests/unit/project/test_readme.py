@@ -32,7 +32,7 @@ KNOWN = {
     "grep",
     "ssh",
 }
-KNOWN |= {"horovodrun", ".venv/bin/python"}
+KNOWN |= {"ansible-builder", "horovodrun", ".venv/bin/python"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
