@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible.module_utils.scalebook.read.workload import Sanity, Workload
+from ansible.module_utils.scalebook.read.workload import OTHER_NODES, Sanity, Workload
 
 
 def rules_for(workload: Workload, case: Mapping[str, Any], task_index: int) -> Workload:
@@ -39,6 +39,25 @@ def contradictions(
     return sentences
 
 
+def differences(
+    rules: Sequence[Sanity], found: Sequence[tuple[str, Mapping[str, Sequence[str]]]]
+) -> list[str]:
+    """Return a sentence for every value that the nodes must have in common and do not.
+
+    `found` holds the log's name and the values seen per rule, for each node. A sum over all workers, such as
+    the loss, is the same text in each log if and only if they trained together.
+    """
+    sentences = []
+    for rule in rules:
+        if rule.expect != OTHER_NODES:
+            continue
+        shown = [(file, value) for file, values in found for value in values.get(rule.name, ())]
+        for file, value in shown[1:]:
+            if value != shown[0][1]:
+                sentences.append(f"{file} shows {rule.name} {value}, {shown[0][0]} shows {shown[0][1]}")
+    return sentences
+
+
 def missing(rules: Sequence[Sanity], found: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a sentence for every rule whose line was not seen."""
     return [
@@ -49,7 +68,7 @@ def missing(rules: Sequence[Sanity], found: Mapping[str, Sequence[str]]) -> list
 
 
 def _expected(rule: Sanity, case: Mapping[str, Any], task_index: int) -> Any:
-    if rule.expect is None:
+    if rule.expect in (None, OTHER_NODES):
         return None
     if rule.expect == "task_index":
         return task_index

@@ -3,7 +3,7 @@
 """What a log must show to be believed."""
 
 import pytest
-from ansible.module_utils.scalebook.read.sanity import contradictions, missing, rules_for
+from ansible.module_utils.scalebook.read.sanity import contradictions, differences, missing, rules_for
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from dlperf_logs import WORKLOAD
 
@@ -69,3 +69,20 @@ def test_a_rule_for_the_first_node_is_not_asked_of_the_others():
         {**WORKLOAD, "sanity": [{"name": "it", "literal": "i", "pattern": "i", "nodes": "first"}]}
     )
     assert (len(rules_for(first, CASE, 0).sanity), len(rules_for(first, CASE, 1).sanity)) == (1, 0)
+
+
+def test_logs_that_agree_have_no_differences():
+    assert differences(rule("other_nodes"), [("a", {"it": ["1"]}), ("b", {"it": ["1"]})]) == []
+
+
+def test_a_value_that_is_not_that_of_the_other_nodes_is_named_with_both_logs():
+    shown = [("a", {"it": ["1"]}), ("b", {"it": ["2"]})]
+    assert differences(rule("other_nodes"), shown) == ["b shows it 2, a shows 1"]
+
+
+def test_a_value_that_the_nodes_need_not_have_in_common_is_not_compared():
+    assert differences(rule("task_index"), [("a", {"it": ["0"]}), ("b", {"it": ["1"]})]) == []
+
+
+def test_what_the_nodes_have_in_common_is_not_compared_with_the_case():
+    assert contradictions(rule("other_nodes"), {"it": ["7"]}, CASE, 0) == []
