@@ -12,6 +12,7 @@ OTHERS = {
     "microbench": "installs role torch_bert and nothing else",
     "deepspeed": "the scenario workload has it through deepspeed_bert",
     "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes before the first step on a CPU",
+    "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
     # Their sources are on GitHub only; their integration tests use stand-ins.
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
     "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",

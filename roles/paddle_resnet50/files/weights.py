@@ -1,0 +1,28 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Compare the weights of all ranks.
+
+Runs on the nodes, Python 3.6 or newer, standard library only.
+"""
+
+from typing import Any, Iterable, List
+
+
+def trained(parameters: Iterable[Any]) -> List[Any]:
+    """Return the weights that gradients change.
+
+    `Layer.parameters()` of Paddle also has the running mean and variance of BatchNorm, with `stop_gradient`
+    set. Every rank computes those from its own images, so they differ between ranks that train together.
+    """
+    return [parameter for parameter in parameters if not parameter.stop_gradient]
+
+
+def sums(parameters: Iterable[Any]) -> List[float]:
+    """Return the sum and the sum of squares of the trained weights."""
+    kept = [parameter.astype("float64") for parameter in trained(parameters)]
+    return [sum(float(p.sum()) for p in kept), sum(float((p * p).sum()) for p in kept)]
+
+
+def agree(ranks: List[List[float]]) -> bool:
+    """Return whether all ranks, given as their `sums`, hold the same weights."""
+    return all(values == ranks[0] for values in ranks)
