@@ -38,8 +38,9 @@ def load_workloads(roles_paths: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the declarations of all workloads below `roles_paths`, by name.
 
     As for Ansible, a role in an earlier path hides one of the same name in a later path. Each
-    declaration gets `name`, `path` (directory of the role) and `setting_types`, the type that the
-    role's argument_specs give to each variable that `resolve` needs. Raises WorkloadError.
+    declaration gets `name`, `path` (directory of the role), `setting_types`, the type that the
+    role's argument_specs give to each variable that `resolve` needs, and `own_python`, whether the role
+    takes an interpreter of the user's own. Raises WorkloadError.
     """
     workloads: dict[str, dict[str, Any]] = {}
     for roles_path in roles_paths:
@@ -145,6 +146,7 @@ def _load(role: Path) -> dict[str, Any]:
         **declaration,
         "name": role.name,
         "path": str(role),
+        "own_python": f"{role.name}_python" in types,
         "setting_types": {name: types[name] for name in variables(declaration)},
     }
 

@@ -75,8 +75,9 @@ def choose(
     if wanted and others:
         raise StackError(f"stack_name={wanted}: {reasons[0]}. Fix: -e stack_name={others[0]}")
     if not others:
-        fix = " or ".join(f"{name}_python=…" for name in judged)
-        raise StackError(f"{reasons[0]}, and no other stack has. Fix: an environment of your own, {fix}")
+        own = [f"{name}_python=…" for name in judged if workloads.get(name, {}).get("own_python")]
+        fix = f"an environment of your own, {' or '.join(own)}" if own else "device=cpu, or other GPUs"
+        raise StackError(f"{reasons[0]}, and no other stack has. Fix: {fix}")
     return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reasons[0]}."}
 
 

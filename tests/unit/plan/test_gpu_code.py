@@ -68,6 +68,24 @@ def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
         choose(H200, "bing_bert")
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"), [("tf2_resnet50", "3.5 to 7.5"), ("oneflow_resnet50", "6.0 to 8.9")]
+)
+def test_a_workload_that_takes_no_environment_of_the_users_own_is_not_told_to(name, problem):
+    with pytest.raises(StackError, match=f"{problem}, .* has 9.0, and no other stack has. Fix: device=cpu"):
+        choose(H200, name)
+
+
+@pytest.mark.parametrize("name", ["oneflow_resnet50", "paddle_resnet50"])
+def test_a_workload_with_other_software_than_its_stack_is_judged_by_its_own(name):
+    assert choose(A100, name) == {"stack_name": "", "said": ""}
+
+
+def test_paddle_has_no_code_for_hopper():
+    with pytest.raises(StackError, match=r"PaddlePaddle 2.6.2 .* 6.1 to 8.9, a GPU of NODE1 has 9.0"):
+        choose(H200, "paddle_resnet50")
+
+
 def test_one_node_with_other_gpus_decides_for_all():
     stacks = declared.stacks(str(ROLES.parent / "playbooks/vars"))
     answers = {"NODE1": V100, "NODE2": A100}

@@ -15,6 +15,7 @@ OTHERS = {
     "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
     # Their sources are on GitHub only; their integration tests use stand-ins.
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
+    "oneflow_resnet50": "the scenario workload takes it by hand: 4 GB, the libraries of CUDA among them",
     "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",
 }
 

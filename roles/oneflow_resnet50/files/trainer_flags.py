@@ -1,0 +1,30 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of train.py of Oneflow-Inc/models for a case.
+
+Runs on the nodes, Python 3.6 or newer, standard library only.
+"""
+
+import argparse
+from typing import List
+
+
+def flags(args: argparse.Namespace, world: int) -> List[str]:
+    """Return the command line of train.py for a case.
+
+    With its defaults the learning rate is 0 in the first epochs and the loss does not move.
+    """
+    samples = args.batch * args.steps * world
+    words = ["--synthetic-data", "--skip-eval", "--print-interval", "1", "--num-epochs", "1"]
+    words += ["--train-batch-size", str(args.batch), "--val-batch-size", str(args.batch)]
+    words += ["--num-nodes", str(args.nodes), "--num-devices-per-node", str(args.devices_per_node)]
+    words += ["--batches-per-epoch", str(args.steps), "--samples-per-epoch", str(samples)]
+    words += ["--val-batches-per-epoch", "1", "--val-samples-per-epoch", str(args.batch * world)]
+    words += ["--warmup-epochs", "0", "--lr-decay-type", "none", "--lr", repr(args.learning_rate)]
+    if args.mode == "graph":
+        words += ["--graph", "--scale-grad", "--metric-local", "True"]
+    elif world > 1:
+        words += ["--ddp"]
+    if args.dtype == "fp16":
+        words += ["--use-fp16"]
+    return words

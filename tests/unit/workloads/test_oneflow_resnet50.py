@@ -1,0 +1,144 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""oneflow_resnet50: what its logs mean, on genuine ones, and the copy of the trainer for CPUs."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible.module_utils.scalebook.read.record import log_record, run_record
+from ansible.module_utils.scalebook.read.workload import compile_workload
+from ansible.module_utils.scalebook.throughput import measure
+from cases import case as make_case
+from dlperf_logs import exit_record, stamped
+from node_logs import JOB
+from role_files import declaration, load
+
+ROOT = Path(__file__).resolve().parents[3]
+LOGS = ROOT / "tests/data/oneflow_resnet50"
+WORKLOAD = declaration("oneflow_resnet50")
+
+trainer_copy = load("oneflow_resnet50", "trainer_copy")
+trainer_flags = load("oneflow_resnet50", "trainer_flags")
+
+
+def case(nodes=1, warmup=1, window=5, **other):
+    values = {"workload": "oneflow_resnet50", "model": "resnet50", "bsz": 1, **other}
+    return make_case(nodes=nodes, warmup=warmup, window=window, **values)
+
+
+def imported(name, **of_case):
+    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+
+
+# Genuine logs
+
+
+def test_a_genuine_log_of_two_ranks_gives_the_rate_of_its_time_stamps():
+    """Rank 0's lines of steps 1 and 6, 02:42:27.316 and 02:43:12.478; five steps of one image per rank."""
+    read = imported("2p_ddp.log", gpus=2)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(10 / 45.162)
+
+
+def test_the_printed_throughput_is_one_ranks():
+    """The harmonic mean of rank 0's 0.14, 0.16, 0.08, 0.11 and 0.09, times two."""
+    read = imported("2p_ddp.log", gpus=2)
+    mean = 5 / (1 / 0.14 + 1 / 0.16 + 1 / 0.08 + 1 / 0.11 + 1 / 0.09)
+    assert (read["rate_scope"], measure(read)["second"]["rate"]) == ("rank", pytest.approx(2 * mean))
+
+
+def test_a_log_of_another_batch_is_refused():
+    read = imported("2p_ddp.log", gpus=1)
+    assert (read["status"], "shows global_batch 2" in read["reason"]) == ("refused", True)
+
+
+def record(tmp_path, name, **of_case):
+    text = stamped((LOGS / name).read_text(), every=0.5, exit_record=exit_record())
+    (tmp_path / "NODE1.log").write_text(text)
+    return run_record(tmp_path, case(**of_case), 1, WORKLOAD, ["NODE1"], JOB)
+
+
+def test_the_trainers_log_alone_is_refused(tmp_path):
+    """It has no world size and does not show that the ranks have the same weights."""
+    read = record(tmp_path, "2p_ddp.log", gpus=2)
+    assert (read["status"], "does not show devices" in read["reason"]) == ("refused", True)
+
+
+def test_a_run_whose_learning_rate_is_0_is_refused(tmp_path):
+    """The trainer's default warm-up of five epochs: the loss is 7.26614 in all steps."""
+    shown = (
+        "ONEFLOW_RESNET50 world_size=1 nodes=1 node_rank=0 oneflow=0.9.0\n"
+        "ONEFLOW_RESNET50 dtype=fp32 mode=eager device=cpu data=synthetic-random\n"
+        "ONEFLOW_RESNET50 steps_done=12\nONEFLOW_RESNET50 weights=agree end=true\n"
+    )
+    text = (LOGS / "1p_eager.log").read_text().replace("rc=124 401s\n", "")
+    text = text.replace("iter: 11/12", "iter: 12/12") + shown
+    (tmp_path / "NODE1.log").write_text(stamped(text, every=0.5, exit_record=exit_record()))
+    read = run_record(tmp_path, case(warmup=2, window=10, bsz=2), 1, WORKLOAD, ["NODE1"], JOB)
+    assert (read["status"], "does not show learning_rate" in read["reason"]) == ("refused", True)
+
+
+def test_dlperfs_table_has_rows_of_this_model():
+    rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
+    names = WORKLOAD["dlperf"]
+    assert sum(row.startswith(f"{names['framework']},{names['models']['resnet50']},") for row in rows) == 15
+
+
+# The copy of the trainer
+
+
+@pytest.fixture
+def trainer(tmp_path):
+    folder = tmp_path / "trainer"
+    for name in trainer_copy.FILES:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text('x.to("cuda")\n')
+    (folder / "config.py").write_text('DEVICE = "cuda"\n')
+    return folder
+
+
+def test_for_cpus_the_three_files_that_name_the_device_are_changed(trainer, tmp_path):
+    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "cpu"]) == 0
+    assert {(tmp_path / "copy" / name).read_text() for name in trainer_copy.FILES} == {'x.to("cpu")\n'}
+    assert (tmp_path / "copy/config.py").read_text() == 'DEVICE = "cuda"\n'
+
+
+def test_for_gpus_the_trainer_stays_as_it_is(trainer, tmp_path):
+    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "gpu"]) == 0
+    assert (tmp_path / "copy/train.py").read_text() == 'x.to("cuda")\n'
+
+
+def test_another_trainer_is_refused(trainer, tmp_path, capsys):
+    (trainer / "graph.py").write_text("pass\n")
+    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "cpu"]) == 1
+    assert 'graph.py has no "cuda"' in capsys.readouterr().err
+
+
+# Its command line
+
+
+def words(world=2, **other):
+    values = {"batch": 4, "steps": 120, "nodes": 2, "devices_per_node": 1, "mode": "eager", "dtype": "fp32"}
+    return trainer_flags.flags(SimpleNamespace(learning_rate=0.001, **{**values, **other}), world)
+
+
+def test_several_ranks_train_with_ddp():
+    assert "--ddp" in words()
+    assert "--ddp" not in words(world=1, nodes=1)
+
+
+def test_a_graph_divides_its_gradients_by_the_ranks():
+    assert {"--graph", "--scale-grad"} <= set(words(mode="graph"))
+    assert "--ddp" not in words(mode="graph")
+
+
+def test_the_learning_rate_is_the_same_in_all_steps():
+    given = " ".join(words())
+    assert "--warmup-epochs 0 --lr-decay-type none --lr 0.001" in given
+
+
+def test_an_epoch_is_the_run():
+    given = " ".join(words())
+    assert "--batches-per-epoch 120 --samples-per-epoch 960 " in given
+    assert "--print-interval 1 --num-epochs 1 " in given
