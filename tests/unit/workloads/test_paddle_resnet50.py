@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""paddle_resnet50: its logs, with genuine ones, how ranks compare weights, and what Paddle is told."""
+"""paddle_resnet50: its logs, with genuine ones, how ranks compare weights, and what Paddle is given."""
 
 import shlex
 import subprocess
