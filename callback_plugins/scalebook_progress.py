@@ -125,7 +125,7 @@ class CallbackModule(CallbackBase):
         if run is None:
             return
         if values["status"] == "ok":
-            outcome, color = f"{values['rate']:.2f} samples/s", C.COLOR_OK
+            outcome, color = f"{values['rate']:.2f} {record.get('unit', 'samples')}/s", C.COLOR_OK
         else:
             outcome, color = f"{values['status']}: {values.get('reason')}", C.COLOR_ERROR
         if values.get("again"):

@@ -236,7 +236,7 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
     if measured["differs"] is not None and measured["differs"] > throughput.DIFFER:
         second = measured["second"]
         notes.append(
-            f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} samples/s by "
+            f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} {record['unit']}/s by "
             f"{measured['time_source']}, {second['rate']:.2f} by {second['time_source']}"
         )
     slow = straggler(record)
