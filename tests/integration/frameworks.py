@@ -18,6 +18,7 @@ NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"), count=2)
 PARTS = {
     "tf2_bert": ["tf2_bert"],
     "torch_bert": ["torch_bert"],
+    "torch_resnet50": ["torch_bert"],
     "hf_mlm": ["hf_mlm"],
     "deepspeed_bert": ["deepspeed_bert"],
     "horovod_bert": ["torch_bert", "horovod/pytorch"],

@@ -1,0 +1,181 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Train ResNet-50 v1.5 for a number of steps and print the rate: one process per device, under torchrun.
+
+The lines for the reader begin with TORCH_RESNET50. Rank 0 prints a `step=` line for each step, with the time
+at which the device finished the step. The first process of every node prints what the reader compares with
+the case: world size, backend, dtype.
+"""
+
+import argparse
+import os
+import sys
+import warnings
+from typing import Any, List
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import trainer_kit  # noqa: E402
+
+# Before torch is imported, which takes seconds.
+trainer_kit.die_with_parent()
+
+import image_files  # noqa: E402
+import images  # noqa: E402
+import sizes  # noqa: E402
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+import torch_end  # noqa: E402
+import torch_run  # noqa: E402
+from model import ResNet  # noqa: E402
+
+say = trainer_kit.Say("TORCH_RESNET50")
+
+MOMENTUM = 0.9
+DECAY = 5e-5  # of weights, not of norms and biases (He et al. 2018, arXiv:1812.01187)
+SMOOTHING = 0.1
+RATE_BATCH = 256  # images that the learning rate is for (Goyal et al. 2017, arXiv:1706.02677)
+
+
+def arguments() -> argparse.Namespace:
+    """Return the command line; every value that decides a measurement is named here."""
+    parser = trainer_kit.parser(sizes.MODELS, torch_run.DTYPES)
+    boolean = trainer_kit.boolean
+    parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
+    parser.add_argument("--data", default="", help="directory of images.npy and labels.npy")
+    parser.add_argument("--image-size", type=int, default=224)
+    parser.add_argument("--classes", type=int, default=1000)
+    parser.add_argument("--compile", type=boolean, default=False)
+    parser.add_argument("--compile-mode", default="default")
+    parser.add_argument("--channels-last", type=boolean, default=True)
+    parser.add_argument("--tf32", type=boolean, default=True, help="for fp32 on GPUs")
+    parser.add_argument("--learning-rate", type=float, default=0.1, help="for %d images" % RATE_BATCH)
+    parser.add_argument("--rate-warmup", type=int, default=100, help="steps until the full learning rate")
+    parser.add_argument("--bucket-mb", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=2020)
+    return parser.parse_args()
+
+
+class Trainer:
+    """The model, its optimizer, its images and one step of training."""
+
+    def __init__(self, args: argparse.Namespace, device: torch.device) -> None:
+        self.args, self.device = args, device
+        self.world, rank = dist.get_world_size(), dist.get_rank()
+        self.dtype = torch_run.DTYPES[args.dtype]
+        layout = torch.channels_last if args.channels_last else torch.contiguous_format
+        torch.backends.cudnn.benchmark = True
+        torch.manual_seed(args.seed)  # the same weights everywhere
+        self.model = ResNet(args.model, args.classes).to(device, memory_format=layout)
+        if args.compile:
+            self.model.compile_parts(self.world == 1, mode=args.compile_mode, dynamic=False)
+        wide = [p for p in self.model.parameters() if p.dim() > 1]
+        flat = [p for p in self.model.parameters() if p.dim() <= 1]
+        self.rate = args.learning_rate * args.batch * args.accumulation * self.world / RATE_BATCH
+        self.optimizer = torch.optim.SGD(
+            [{"params": wide, "weight_decay": DECAY}, {"params": flat, "weight_decay": 0.0}],
+            self.rate,
+            MOMENTUM,
+            fused=True,
+        )
+        self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
+        self.runner: Any = self.model
+        if self.world > 1:
+            # The name of today's torch, forward_sync_buffers, is not known to that of a year ago.
+            warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
+            self.runner = torch.nn.parallel.DistributedDataParallel(
+                self.model,
+                broadcast_buffers=False,  # the running means of norms, which training does not read
+                gradient_as_bucket_view=True,
+                static_graph=args.accumulation == 1,
+                bucket_cap_mb=args.bucket_mb,
+            )
+        form = {"dtype": self.dtype, "memory_format": layout}
+        if args.data:
+            arrays = image_files.arrays(args.data, args.image_size, args.classes)
+            self.images: Any = images.Arrays(
+                arrays, args.batch, (rank, self.world), args.seed, device, **form
+            )
+        else:
+            self.images = images.Synthetic(
+                args.batch, args.image_size, args.classes, args.seed + rank, device, **form
+            )
+
+    def step(self, number: int) -> torch.Tensor:
+        """Take one step of the optimizer; return the loss of its last micro-step, a tensor on the device."""
+        args = self.args
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.rate * min(1.0, number / args.rate_warmup)
+        for micro in range(args.accumulation):
+            pictures, labels = next(self.images)
+            if self.world > 1:
+                self.runner.require_backward_grad_sync = micro + 1 == args.accumulation
+            with torch.autocast(self.device.type, self.dtype, enabled=args.dtype != "fp32"):
+                logits = self.runner(pictures)
+            loss = torch.nn.functional.cross_entropy(logits.float(), labels, label_smoothing=SMOOTHING)
+            self.scaler.scale(loss / args.accumulation).backward()
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
+
+
+def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
+    """Print what takes part and what it does."""
+    world = dist.get_world_size()
+    say(world_size=world, backend=dist.get_backend(), nodes=nodes, **torch_run.where())
+    say(
+        batch=args.batch,
+        accumulation=args.accumulation,
+        global_batch=args.batch * args.accumulation * world,
+    )
+    say(
+        dtype=args.dtype,
+        compile=str(args.compile).lower(),
+        tf32=str(args.tf32).lower(),
+        channels_last=str(args.channels_last).lower(),
+    )
+    say(
+        model=args.model,
+        parameters=sizes.parameters(args.model, args.classes),
+        image_size=args.image_size,
+        classes=args.classes,
+        data="own" if args.data else "synthetic",
+    )
+    for line in torch_run.software(device):
+        say(**line)
+
+
+def print_summary(args: argparse.Namespace, device: torch.device, stamps: List[float]) -> None:
+    """Print the rate over the steps after the warm-up."""
+    steps, times = torch_run.rate(stamps, args.warmup)
+    if dist.get_rank() == 0:
+        memory = torch.cuda.max_memory_allocated() >> 20 if device.type == "cuda" else "none"
+        pictures = args.batch * args.accumulation * dist.get_world_size()
+        say(images_per_second="%.2f" % (steps * pictures), peak_memory_mib=memory, **times)
+
+
+def main() -> None:
+    """Form the process group, train, and print the results."""
+    args = arguments()
+    device = torch_run.join(args.device, args.tf32)
+    first, nodes = os.environ["LOCAL_RANK"] == "0", torch_run.nodes()
+    if first:
+        print_setup(args, device, nodes)
+    try:
+        trainer = Trainer(args, device)
+    except image_files.ImageError as error:
+        sys.exit(str(error))
+    stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
+    same = torch_end.agree(trainer.model, device)
+    print_summary(args, device, stamps)
+    if not same:
+        sys.exit("the ranks hold different weights: the gradients were not summed")
+    if first:
+        say(steps_done=len(stamps))
+        say(weights="agree", end="true")
+    torch_end.leave()
+
+
+if __name__ == "__main__":
+    main()

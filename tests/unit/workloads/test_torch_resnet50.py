@@ -1,0 +1,132 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""torch_resnet50: what its genuine logs mean, what its models cost, which images it takes. Needs no torch."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook import flops
+from ansible.module_utils.scalebook.read.record import run_record
+from ansible.module_utils.scalebook.throughput import measure
+from cases import cluster, plan
+from role_files import ROLES, declaration, load
+
+LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
+WORKLOAD = {**declaration("torch_resnet50"), "settings": {}}
+CHECK = ROLES / "torch_resnet50/files/image_files.py"
+
+sizes = load("torch_resnet50", "sizes")
+
+
+def case(nodes=1, **other):
+    given = {"nodes": nodes, "gpus": 1, "bsz": 4, "dtype": "fp32", **other}
+    return plan(given, WORKLOAD, cluster(4, slots=2), "torch_resnet50", "cpu")["cases"][0]
+
+
+def record(tmp_path, nodes, made=None, change=("", "")):
+    names = [f"NODE{i}" for i in range(1, nodes + 1)]
+    for name in names:
+        text = (LOGS / f"{nodes}n1g-{name}.log").read_text()
+        assert change[0] in text
+        (tmp_path / f"{name}.log").write_text(text.replace(*change))
+    return run_record(tmp_path, made or case(nodes), 1, WORKLOAD, names, {"rc": 0})
+
+
+@pytest.mark.parametrize(("nodes", "rate"), [(1, 42.71), (2, 39.13)])
+def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, rate):
+    read = record(tmp_path, nodes)
+    assert (read["status"], read["reason"], read["unit"]) == ("ok", None, "images")
+    assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
+
+
+def test_the_rate_is_the_one_that_the_trainer_printed(tmp_path):
+    read = record(tmp_path, 2)
+    assert float(read["self_reported"]["images_per_second"]) == pytest.approx(measure(read)["rate"], abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"gpus": 2}, "devices"),
+        ({"dtype": "bf16"}, "dtype"),
+        ({"xla": "true"}, "compile"),
+        ({"bsz": 8}, "global_batch"),
+        ({"model": "resnet50"}, "model"),
+    ],
+)
+def test_a_log_that_contradicts_its_case_is_refused(tmp_path, wrong, named):
+    read = record(tmp_path, 1, case(1, **wrong))
+    assert read["status"] == "refused"
+    assert named in read["reason"]
+
+
+def test_a_group_of_one_on_two_nodes_is_refused(tmp_path):
+    read = record(tmp_path, 2, change=("world_size=2", "world_size=1"))
+    assert read["status"] == "refused"
+
+
+def test_a_log_without_equal_weights_is_refused(tmp_path):
+    read = record(tmp_path, 2, change=("TORCH_RESNET50 weights=agree end=true", "TORCH_RESNET50 end"))
+    assert read["status"] == "refused"
+    assert "weights" in read["reason"]
+
+
+def test_resnet50_has_the_parameters_and_multiply_adds_of_the_published_model():
+    assert sizes.parameters("resnet50", 1000) == 25_557_032
+    assert sizes.multiply_adds("resnet50", 224, 1000) == 4_089_184_256
+
+
+@pytest.mark.parametrize("model", sorted(sizes.MODELS))
+@pytest.mark.parametrize(("image_size", "classes"), [(224, 1000), (64, 10), (32, 1000)])
+def test_the_declared_operations_are_six_times_the_multiply_adds(model, image_size, classes):
+    settings = {"image_size": image_size, "classes": classes}
+    declared = flops.of_case(WORKLOAD["flops"], {"model": model, "settings": settings})
+    assert declared == pytest.approx(6 * sizes.multiply_adds(model, image_size, classes), rel=1e-12)
+
+
+def checked(folder, images, labels, size=32, classes=10):
+    numpy = pytest.importorskip("numpy")
+    numpy.save(folder / "images.npy", images(numpy))
+    numpy.save(folder / "labels.npy", labels(numpy))
+    return subprocess.run(
+        [sys.executable, CHECK, folder, str(size), str(classes)], capture_output=True, text=True
+    )
+
+
+def zeros(*shape, kind="uint8"):
+    return lambda numpy: numpy.zeros(shape, kind)
+
+
+def test_images_of_the_declared_shape_are_taken(tmp_path):
+    done = checked(tmp_path, zeros(6, 3, 32, 32), zeros(6, kind="int64"))
+    assert done.returncode == 0
+    assert '"images": 6' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("images", "labels", "problem"),
+    [
+        (zeros(6, 3, 64, 64), zeros(6, kind="int64"), "needed is uint8 [count, 3, 32, 32]"),
+        (zeros(6, 32, 32, 3), zeros(6, kind="int64"), "needed is uint8 [count, 3, 32, 32]"),
+        (zeros(6, 3, 32, 32, kind="float32"), zeros(6, kind="int64"), "is float32"),
+        (zeros(6, 3, 32, 32), zeros(5, kind="int64"), "needed are integers [6]"),
+        (zeros(6, 3, 32, 32), zeros(6, kind="float32"), "needed are integers [6]"),
+        (
+            zeros(6, 3, 32, 32),
+            lambda numpy: numpy.full(6, 10),
+            "allowed are 0 to 9: set torch_resnet50_classes",
+        ),
+    ],
+)
+def test_images_of_another_shape_are_refused_with_what_is_needed(tmp_path, images, labels, problem):
+    done = checked(tmp_path, images, labels)
+    assert done.returncode == 1
+    assert problem in done.stderr
+
+
+def test_a_directory_without_images_is_named(tmp_path):
+    pytest.importorskip("numpy")
+    done = subprocess.run([sys.executable, CHECK, tmp_path, "32", "10"], capture_output=True, text=True)
+    assert f"{tmp_path}/images.npy" in done.stderr
