@@ -68,6 +68,9 @@ CSV_COLUMNS = {
         f"{name}_mean": f"{heading}, mean of the window over nodes or devices, {unit}; empty if not recorded"
         for name, (heading, unit) in utilisation.QUANTITIES.items()
     },
+    "flop_per_sample": "operations of a sample, forward and backward, that the workload declares",
+    "tflops_per_device": "flop_per_sample times the rate of a device, in TFLOP/s",
+    "mfu": "tflops_per_device / the peak of the data sheet (model FLOPs utilization)",
     "global_batch": "samples of one update over all devices",
     "strong_speedup": f"speedup over {BASELINE} with the same global batch",
     "strong_efficiency": "strong_speedup / devices",

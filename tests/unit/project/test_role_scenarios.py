@@ -11,7 +11,7 @@ OTHERS = {
     "campaign": "installs nothing",
     "microbench": "installs role torch_bert and nothing else",
     "deepspeed": "the scenario workload has it through deepspeed_bert",
-    "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes before the first step on a CPU",
+    "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes to the first step on a CPU",
     "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
     # Their sources are on GitHub only; their integration tests use stand-ins.
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
