@@ -16,8 +16,8 @@ from ansible.module_utils.scalebook.workloads import WorkloadError
 OTHER_NODES = "other_nodes"
 
 EXPECTED = LOGGED_FIELDS | {"task_index", "steps", OTHER_NODES}
-"""What a sanity value can be compared with: a key of the case, the node's index, warmup + window, or the value
-in the logs of the other nodes."""
+"""What a sanity value can be compared with: a key of the case, the node's index, warmup + window, or the
+value in the logs of the other nodes."""
 
 _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
 _FIGURES_KEYS = {"literal"}

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A run with torch.distributed under torchrun: its group, the lines about it, its clock and its loop of steps.
+"""A run with torch.distributed under torchrun: its group, lines about it, its clock and its loop of steps.
 
 Runs on the nodes, with torch.
 """
