@@ -10,8 +10,9 @@ module: microbench_report
 short_description: Compare the micro-benchmarks of a device with published ones
 description:
   - Reads C(compute.json) and, if it exists, C(collectives.json) in O(path).
-  - Writes C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
-  - Runs on the control node.
+  - Writes C(report.html), C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
+  - C(manifest.json) keeps the checksums of what was read; the report names a file that has changed since.
+  - Runs on the control node; needs pandas and Jinja2 there, as M(speedup_report).
 options:
   path:
     description: Directory of the results.
@@ -23,6 +24,10 @@ options:
     required: true
   gpus:
     description: The CSV of the peaks of devices.
+    type: path
+    required: true
+  templates:
+    description: Directory that holds C(microbench.md.j2) and C(microbench.html.j2).
     type: path
     required: true
   expect:
@@ -45,6 +50,7 @@ EXAMPLES = r"""
     path: results/microbench
     published: "{{ ansible_config_file | dirname }}/data/microbench-published.csv"
     gpus: "{{ ansible_config_file | dirname }}/data/gpus.csv"
+    templates: "{{ ansible_config_file | dirname }}/templates"
 """
 
 RETURN = r"""
@@ -53,7 +59,7 @@ display:
   returned: success
   type: str
 report:
-  description: Path of C(report.md).
+  description: Path of C(report.html).
   returned: success
   type: str
 """
@@ -65,7 +71,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_json, write_whole
-from ansible.module_utils.scalebook.report import microbench
+from ansible.module_utils.scalebook.report import manifest, microbench, render
+from ansible.module_utils.scalebook.report.source import DirectorySource
+from ansible.module_utils.scalebook.report.write import write_manifest
 from ansible.module_utils.scalebook.text import aligned
 
 
@@ -74,6 +82,7 @@ def argument_spec() -> dict[str, Any]:
         "path": {"type": "path", "required": True},
         "published": {"type": "path", "required": True},
         "gpus": {"type": "path", "required": True},
+        "templates": {"type": "path", "required": True},
         "expect": {"type": "dict", "default": {}},
     }
 
@@ -105,8 +114,13 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
         mine = microbench.measured(result, microbench.read_gpus(file))
     with Path(given["published"]).open(newline="") as file:
         columns = [mine, *microbench.read_published(file)]
-    picture = microbench.chart(columns)
-    page = microbench.page(result, columns, group, bool(picture))
+    source = DirectorySource(directory)
+    read = [name for name, found in (("compute.json", result), ("collectives.json", group)) if found]
+    check = manifest.extend(manifest.read(source), {name: source.checksum(name) for name in read}, {})
+    page = microbench.page(result, columns, group)
+    page["notes"] += check.notes
+    chart, picture = (microbench.chart(columns, standalone) for standalone in (False, True))
+    texts = render.microbench(page, chart, picture, given["templates"])
     best = [
         {
             "benchmark": name,
@@ -118,21 +132,26 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     ]
     summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": best, "compute": result}
     changed = write_json(directory / "microbench.json", {**summary, "collectives": group}, write)
-    if picture:
-        changed |= write_whole(directory / "theory.svg", picture.encode(), write)
-    changed |= write_whole(directory / "report.md", page.encode(), write)
+    for name, text in texts.items():
+        changed |= write_whole(directory / name, text.encode(), write)
+    changed |= write_manifest(directory, check.manifest, write)
     shown = ["\n".join(aligned(microbench.table(columns), left=1))]
     if group:
         shown.append("\n".join(aligned(microbench.collectives_table(group), left=1)))
-    shown.append(f"report: {directory / 'report.md'}")
-    return {"changed": changed, "display": "\n\n".join(shown), "report": str(directory / "report.md")}
+    path = str(directory / "report.html")
+    shown.append(f"report: {path}")
+    return {"changed": changed, "display": "\n\n".join(shown), "report": path}
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    if render.MISSING:
+        module.fail_json(
+            msg=f"microbench_report needs pandas and Jinja2 on the control node: {render.MISSING}"
+        )
     try:
         answer = report(module.params, not module.check_mode)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, render.TEMPLATE_ERROR) as error:
         module.fail_json(msg=str(error))
     module.exit_json(**answer)
 

@@ -61,6 +61,11 @@ options:
       - The mean utilisation in per cent that GPUs, processors, memory, disks and network links are judged by.
     type: float
     default: 80
+  report_language:
+    description: Language of C(report.html), C(report.md) and the charts; the other files have one.
+    type: str
+    choices: [en, zh]
+    default: en
 attributes:
   check_mode:
     support: full
@@ -125,11 +130,13 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.report import (
     baseline,
     document,
+    links,
     manifest,
     mfu,
     published,
     render,
     terminal,
+    wording,
 )
 from ansible.module_utils.scalebook.report.load import load_baseline, read_source
 from ansible.module_utils.scalebook.report.source import open_source
@@ -168,6 +175,7 @@ def argument_spec() -> dict[str, Any]:
         "baseline": {"type": "path"},
         "max_regression": {"type": "str", "default": "3%"},
         "min_utilisation": {"type": "float", "default": 80.0},
+        "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
     }
 
 
@@ -177,7 +185,8 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
     source = open_source(Path(params["path"]))
     earlier = load_baseline(params["baseline"], limit) if params["baseline"] else None
     campaign = read_source(source)
-    check = manifest.extend(manifest.read(source), manifest.files_of(source), campaign.statuses)
+    files = manifest.files_of(source)
+    check = manifest.extend(manifest.read(source), files, campaign.statuses)
     table = None
     if params["compare"]:
         with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
@@ -189,8 +198,10 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
     made = document.build(
         campaign, params["workloads"], table, earlier, check, params["min_utilisation"], peaks
     )
-    texts = render.files(made, params["templates"])
     out = Path(params["out"] or source.top / "report")
+    texts = render.files(
+        made, params["templates"], links.of_campaign(source, files, out), params["report_language"]
+    )
     changed = write_report(out, texts, write)
     if out == source.top / "report" and not source.sealed:
         # Last, and only with a report of its own: results elsewhere may be read-only.

@@ -218,6 +218,14 @@ TABLE = (
         "compare", "choice", ("bench", "report"), "published results to compare with", choices=("dlperf",)
     ),
     Parameter(
+        "report_language",
+        "choice",
+        ("bench", "report"),
+        "language of report.html, report.md and the charts",
+        default="en",
+        choices=("en", "zh"),
+    ),
+    Parameter(
         "evaluation",
         "mapping",
         ("evaluation",),

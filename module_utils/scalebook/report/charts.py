@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The document -> its charts as SVG."""
+"""The document -> its charts as SVG: curves over the number of devices, bars where there is only one."""
 
 from __future__ import annotations
 
@@ -8,57 +8,126 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Group, Results
-from ansible.module_utils.scalebook.report import dlperf_format, svg
-from ansible.module_utils.scalebook.report.page import between, rate_range
+from ansible.module_utils.scalebook.report import svg
+from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart, ticks_to
+from ansible.module_utils.scalebook.report.line_chart import Axes, line_chart
+from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
+BARS = 16  # on one chart
 
-def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
-    """Return `{"name", "svg"}` of the throughput and speedup charts, at most svg.SERIES groups on each.
+Rows = Mapping[str, Mapping[str, Any]]
 
-    Groups with different units, such as samples and images, are never on one chart.
+
+def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
+    """Return `{"name", "svg"}` of the charts: efficiency, throughput and speedup of the groups of each unit.
+
+    At most svg.SERIES groups are on one of them.  Groups that were all measured on one number of devices
+    are bars of throughput; a result alone is not drawn.
     """
-    rows = {row["case"]: row for row in document["rows"]}
-    chunks = _chunks(document["groups"])
+    rows: Rows = {row["case"]: row for row in document["rows"]}
+    chunks = _chunks(document["groups"], rows)
     out = []
     for index, chunk in enumerate(chunks, 1):
-        part = f" ({index} of {len(chunks)})" if len(chunks) > 1 else ""
+        part = f" ({index}/{len(chunks)})" if len(chunks) > 1 else ""
         suffix = f"_{index}" if len(chunks) > 1 else ""
-        for name, title, field, y_label, ideal, unit in (
-            ("throughput", "Throughput", "median", f"{chunk[0]['unit']}/s, median", "own", ""),
-            ("speedup", "Speedup", "speedup", "over 1n1g", "common", " ×"),
-        ):
-            series = [
-                {"label": clean(group["short"]), "points": _points(group, rows, field)} for group in chunk
-            ]
-            drawing = svg.chart(
-                series,
-                title + part,
-                f"{title} against number of devices, one line per group, with the range of the runs: "
-                + "; ".join(clean(group["title"]) for group in chunk)
-                + ". The numbers are in the tables.",
-                y_label,
-                f"{name}{index}",
-                ideal=ideal,
-                unit=unit,
-                standalone=standalone,
-            )
-            if drawing:
-                out.append({"name": name + suffix, "svg": drawing})
-    return out + _strong_charts(document, standalone)
+        if len(_devices(chunk, rows)) < 2:
+            drawn = [("throughput", _bars(chunk, rows, part, index, standalone, wording))]
+        else:
+            drawn = _curves(chunk, rows, part, index, standalone, wording)
+        out += [{"name": name + suffix, "svg": drawing} for name, drawing in drawn if drawing]
+    return out + _strong_charts(document, standalone, wording)
 
 
-def _chunks(groups: Sequence[Group]) -> list[list[Group]]:
-    """Return the groups of each chart."""
-    chunks = []
-    for unit in dict.fromkeys(group["unit"] for group in groups):
-        same = [group for group in groups if group["unit"] == unit]
-        chunks += [same[i : i + svg.SERIES] for i in range(0, len(same), svg.SERIES)]
-    return chunks
+def _chunks(groups: Sequence[Group], rows: Rows) -> list[list[Group]]:
+    """Return the groups with a result, those of one unit together, as many as fit on a chart."""
+    by_unit: dict[str, list[Group]] = {}
+    for group in groups:
+        if any(rows[case]["good"] for case in group["rows"]):
+            by_unit.setdefault(group["unit"], []).append(group)
+    out = []
+    for same in by_unit.values():
+        size = BARS if len(_devices(same, rows)) < 2 else svg.SERIES
+        out += [same[first : first + size] for first in range(0, len(same), size)]
+    return out
 
 
-def _strong_charts(document: Results, standalone: bool) -> list[dict[str, str]]:
+def _devices(groups: Sequence[Group], rows: Rows) -> set[int]:
+    return {rows[case]["devices"] for group in groups for case in group["rows"] if rows[case]["good"]}
+
+
+def _curves(
+    groups: Sequence[Group], rows: Rows, part: str, index: int, standalone: bool, wording: Wording
+) -> list[tuple[str, str]]:
+    _ = wording
+    on_gpus = all(group["device"] == "gpu" for group in groups)
+    x, ideal, log = _("GPUs" if on_gpus else "devices"), _("linear scaling"), _(", log scale")
+    full = _("efficiency 100 %")
+    of = "; ".join(clean(group["title"]) for group in groups)
+    rate = _("{unit}/s, median", unit=clean(_(groups[0]["unit"])))
+    drawn = []
+    kinds: list[tuple[str, str, str, str, Axes]] = [
+        ("efficiency", _("Efficiency"), "efficiency", "full", Axes(_("per cent"), x, full, " %", log)),
+        ("throughput", _("Throughput"), "median", "own", Axes(rate, x, ideal, "", log)),
+        ("speedup", _("Speedup"), "speedup", "common", Axes(_("over 1n1g"), x, ideal, " ×", log)),
+    ]
+    for name, title, field, kind, axes in kinds:
+        series: list[dict[str, Any]] = [
+            {"label": clean(group["short"]), "points": _points(group["rows"], rows, field, wording)}
+            for group in groups
+        ]
+        if field != "median":
+            # A group of one number of devices has nothing to compare; its colour stays its own.
+            for each in series:
+                each["points"] = each["points"] if len({point["x"] for point in each["points"]}) > 1 else []
+        description = _(
+            "{title} against number of devices, one line per group, with the range of the runs: {groups}. "
+            "The numbers are in the tables.",
+            title=title,
+            groups=of,
+        )
+        key = f"{name}{index}"
+        drawn.append((name, line_chart(series, title + part, description, axes, key, kind, standalone)))
+    return drawn
+
+
+def _bars(
+    groups: Sequence[Group], rows: Rows, part: str, index: int, standalone: bool, wording: Wording
+) -> str:
+    """Return the rates of groups that have one number of devices; '' for a single result."""
+    _ = wording
+    bars = []
+    for group in groups:
+        for case in group["rows"]:
+            row = rows[case]
+            if row["median"] is None:
+                continue
+            several = sum(1 for other in group["rows"] if rows[other]["good"]) > 1
+            label = clean(group["short"]) + (f", {clean(row['label'])}" if several else "")
+            low, high = (row["min"], row["max"]) if row["good"] > 1 else (None, None)
+            text = wording.number(row["median"])
+            bars.append((label, [Bar(0, row["median"], text, _note(row, "median", wording), low, high)]))
+    if len(bars) < 2:
+        return ""
+    ticks = ticks_to(max(bar.high or bar.value for _label, (bar,) in bars))
+    (devices,) = _devices(groups, rows)
+    noun = "GPU" if all(group["device"] == "gpu" for group in groups) else "device"
+    unit = clean(_(groups[0]["unit"]))
+    return bar_chart(
+        bars,
+        [],
+        _("Throughput") + part,
+        _("Throughput on {devices}, with the range of the runs.", devices=wording.count(devices, noun)),
+        _("{unit}/s, median", unit=unit) + ", " + wording.count(devices, noun),
+        f"throughput{index}",
+        [(tick, svg.short(tick)) for tick in ticks],
+        standalone,
+    )
+
+
+def _strong_charts(document: Results, standalone: bool, wording: Wording) -> list[dict[str, str]]:
     """Return the charts of strong scaling, apart from the others: their speedups are of another kind."""
+    _ = wording
     tables = [table for table in document["strong"] if any(row["speedup"] for row in table["rows"])]
     out = []
     for index, first in enumerate(range(0, len(tables), svg.SERIES), 1):
@@ -66,45 +135,75 @@ def _strong_charts(document: Results, standalone: bool) -> list[dict[str, str]]:
         series = []
         for table in chunk:
             rows = {row["case"]: row for row in table["rows"]}
-            points = _points({"rows": list(rows)}, rows, "speedup")
-            series.append({"label": clean(table["title"]), "points": points})
-        drawing = svg.chart(
+            series.append(
+                {"label": clean(table["title"]), "points": _points(list(rows), rows, "speedup", wording)}
+            )
+        several = len(tables) > svg.SERIES
+        drawing = line_chart(
             series,
-            "Strong scaling" + (f" ({index})" if len(tables) > svg.SERIES else ""),
-            "Speedup at a fixed global batch against number of devices: "
-            + "; ".join(clean(table["title"]) for table in chunk)
-            + ". The numbers are in the tables.",
-            "speedup over 1n1g, same global batch",
+            _("Strong scaling") + (f" ({index})" if several else ""),
+            _(
+                "Speedup at a fixed global batch against number of devices: {tables}. "
+                "The numbers are in the tables.",
+                tables="; ".join(clean(table["title"]) for table in chunk),
+            ),
+            Axes(
+                _("speedup over 1n1g, same global batch"),
+                _("devices"),
+                _("linear scaling"),
+                " ×",
+                _(", log scale"),
+            ),
             f"strong{index}",
-            ideal="common",
-            unit=" ×",
-            standalone=standalone,
+            "common",
+            standalone,
         )
         if drawing:
-            suffix = f"_{index}" if len(tables) > svg.SERIES else ""
-            out.append({"name": "strong" + suffix, "svg": drawing})
+            out.append({"name": "strong" + (f"_{index}" if several else ""), "svg": drawing})
     return out
 
 
-def _points(
-    group: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], field: str
-) -> list[dict[str, Any]]:
+def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> list[dict[str, Any]]:
+    """Return the points of a curve; `field` is median, speedup or efficiency, which is in per cent."""
     points = []
-    for case in group["rows"]:
+    for case in cases:
         row = rows[case]
         if row[field] is None:
             continue
-        limits = rate_range(row) if field == "median" else row["speedup_range"]
-        low, high = limits or (None, None)
+        scale = 100 / row["devices"] if field == "efficiency" else 1.0
+        value = 100 * row["efficiency"] if field == "efficiency" else row[field]
+        low, high = _limits(row, field) or (None, None)
         points.append(
             {
                 "x": row["devices"],
-                "y": row[field],
-                "low": low,
-                "high": high,
+                "y": value,
+                "low": None if low is None else low * scale,
+                "high": None if high is None else high * scale,
                 "hollow": row["status"] == "provisional",
-                "note": f"{row['label']}: {dlperf_format.number(row[field])}, range {between(limits)}, "
-                f"{row['good']}/{row['planned']} runs",
+                "note": _note(row, field, wording),
             }
         )
     return points
+
+
+def _limits(row: Mapping[str, Any], field: str) -> list[float] | None:
+    """Return the range of the rates, or of the quotients that speedup and efficiency come from."""
+    if field == "median":
+        return [row["min"], row["max"]] if row["good"] > 1 else None
+    limits: list[float] | None = row["speedup_range"]
+    return limits
+
+
+def _note(row: Mapping[str, Any], field: str, wording: Wording) -> str:
+    """Return the text of a point: its value, the range of the runs and how many they are."""
+    if field == "efficiency":
+        return f"{clean(row['label'])}: {wording.percent(row['efficiency'])}"
+    value = wording.number(row[field]) if field == "median" else wording.speedup(row[field])
+    return wording(
+        "{label}: {value}, range {range}, {good}/{planned} runs",
+        label=clean(row["label"]),
+        value=value,
+        range=wording.between(_limits(row, field), rates=field == "median"),
+        good=row["good"],
+        planned=row["planned"],
+    )

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.report import svg
-from ansible.module_utils.scalebook.text import count_of, markdown_table
+from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart
+from ansible.module_utils.scalebook.text import clean, count_of
 
 SCHEMA = 1
 Key = tuple[str, str]
@@ -185,7 +186,7 @@ def _label(key: Key) -> str:
     return f"{_BENCHMARKS[key[0]]}, {_NAMES[key[1]]}"
 
 
-def chart(columns: Sequence[Column]) -> str:
+def chart(columns: Sequence[Column], standalone: bool = True) -> str:
     """Return a chart of measured results as shares of the theoretical peaks, as SVG.
 
     '' where no device has both; at most svg.SERIES devices.
@@ -202,42 +203,37 @@ def chart(columns: Sequence[Column]) -> str:
             rows.append((_label(key), bars))
     if not rows:
         return ""
-    return svg.bar_chart(
+    return bar_chart(
         rows,
         [str(each["name"]) for each in shown],
-        "Theory and measured, share of the device's peak",
+        "Theory and measured",
         "Measured TFLOP/s of each operation as a share of the device's theoretical peak.",
+        "share of the device's peak",
         "theory",
+        [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)],
+        standalone=standalone,
     )
 
 
-def _bar(index: int, column: Column, key: Key) -> svg.Bar:
+def _bar(index: int, column: Column, key: Key) -> Bar:
     value, limit = column["figures"][key], column["theory"][key]
     numbers = f"{figure(value)} of {figure(limit)}"
-    return svg.Bar(
+    return Bar(
         index, value / limit, f"{value / limit:.0%} · {numbers}", f"{column['name']}: {numbers} TFLOP/s"
     )
 
 
 def page(
-    result: Mapping[str, Any],
-    columns: Sequence[Column],
-    collectives: Mapping[str, Any] | None,
-    picture: bool,
-) -> str:
-    """Return the report as Markdown."""
-    parts = [
-        f"# Micro-benchmarks of {result['name']}\n\n",
-        f"torch {result['torch']}, CUDA {result['cuda'] or 'none'}, on {result['host']}. Best of each sweep; "
-        f"the layers in {result['layer_dtype']} with {result['layer_attention']} attention; each shape for "
-        f"at least {result['seconds']:g} s, the median of its blocks.\n\n",
-        markdown_table(table(columns)),
-        "\nThe other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only "
-        "matrix products are counted; forward and backward count three times the forward.\n",
+    result: Mapping[str, Any], columns: Sequence[Column], collectives: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Return what the templates print: the table of `columns`, the first of them measured here, and notes."""
+    notes = [
+        "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only matrix "
+        "products are counted; forward and backward count three times the forward."
     ]
     if result["size"] != "full":
-        parts.append(
-            f"\nShapes: {result['size']}, only to check that everything runs; not those of the others.\n"
+        notes.append(
+            f"Shapes: {result['size']}, only to check that everything runs; not those of the others."
         )
     theory = columns[0]["theory"]
     for key, value in columns[0]["figures"].items():
@@ -246,20 +242,25 @@ def page(
             if key[0] == "vector":
                 cause = "the longest vector of the published table fits into this device's cache"
             figures = f"{figure(value)} of {figure(theory[key])} TFLOP/s"
-            parts.append(f"\nAbove the theoretical peak: {_label(key)}, {figures}; {cause}.\n")
-    lost = [row for row in result["measurements"] if row["tflops"] is None]
-    for row in lost:
-        shape = ", ".join(f"{name} {value}" for name, value in row["shape"].items())
-        parts.append(f"\nNot measured: {row['benchmark']} {row['variant']}, {shape}: {row['reason']}.\n")
-    if picture:
-        parts.append("\n![Theory and measured](theory.svg)\n")
-    if collectives:
-        parts += [
-            f"\n## Collectives: {count_of(collectives['world_size'], 'device')}, "
-            f"{count_of(collectives['nodes'], 'node')}, "
-            f"{collectives['backend']} {collectives.get('nccl') or ''}".rstrip()
-            + "\n\n",
-            markdown_table(collectives_table(collectives)),
-            "\nSizes and bandwidths as in nccl-tests; compare the bus bandwidth with that of a link.\n",
-        ]
-    return "".join(parts)
+            notes.append(f"Above the theoretical peak: {_label(key)}, {figures}; {cause}.")
+    for row in result["measurements"]:
+        if row["tflops"] is None:
+            shape = ", ".join(f"{name} {value}" for name, value in row["shape"].items())
+            notes.append(f"Not measured: {row['benchmark']} {row['variant']}, {shape}: {row['reason']}.")
+    return {
+        "title": clean(f"Micro-benchmarks of {result['name']}"),
+        "lead": clean(
+            f"torch {result['torch']}, CUDA {result['cuda'] or 'none'}, on {result['host']}. Best of each "
+            f"sweep; the layers in {result['layer_dtype']} with {result['layer_attention']} attention; each "
+            f"shape for at least {result['seconds']:g} s, the median of its blocks."
+        ),
+        "table": table(columns),
+        "notes": [clean(note) for note in notes],
+        "collectives": _collectives(collectives) if collectives else None,
+    }
+
+
+def _collectives(result: Mapping[str, Any]) -> dict[str, Any]:
+    group = f"{count_of(result['world_size'], 'device')}, {count_of(result['nodes'], 'node')}"
+    library = f"{result['backend']} {result.get('nccl') or ''}".rstrip()
+    return {"title": clean(f"Collectives: {group}, {library}"), "table": collectives_table(result)}

@@ -8,17 +8,29 @@ node.  MISSING says which is not installed there; nothing else of this file may 
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import io
 import json
 import platform
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.report import charts, csv_sheet, openmetrics, svg, timeline
+from ansible.module_utils.scalebook.report import (
+    charts,
+    csv_sheet,
+    links,
+    openmetrics,
+    svg,
+    timeline,
+    wording,
+)
 from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report.page import page
-from ansible.module_utils.scalebook.text import markdown_cell
+from ansible.module_utils.scalebook.report.page import FILES, page
+from ansible.module_utils.scalebook.text import markdown_cell, markdown_table
 
 try:
     import jinja2
@@ -32,36 +44,97 @@ except ImportError as exc:
     TEMPLATE_ERROR = ImportError
 
 
-def files(document: Results, templates: str) -> dict[str, str]:
-    """Return file name -> text of every file of the report; the document gets their names."""
+def files(
+    document: Results, templates: str, linked: links.Links = links.NONE, language: str = "en"
+) -> dict[str, str]:
+    """Return file name -> text of every file of the report; the document gets their names.
+
+    `linked` are the links to the campaign's files, `language` is that of report.md, report.html and the
+    charts.  Raises OSError or ValueError for a language without a catalogue.
+    """
+    catalogue = wording.load(templates, language)
     tools = f"Python {platform.python_version()}, pandas {pandas.__version__}, Jinja2 {jinja2.__version__}"
-    shown = dict(page(document), made_with=tools)
-    html, plain = _environment(templates, True), _environment(templates, False)
-    # The charts escape their own text; they and their style are the only markup that is not escaped.
-    drawn = charts.charts(document)
-    drawings = [markupsafe.Markup(chart["svg"]) for chart in drawn]  # noqa: S704
-    style = markupsafe.Markup(svg.style())  # noqa: S704
+    plain = wording.Wording(catalogue)
     texts = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
         name: json.dumps(content)
         for name, content in documents.results(document).items()
     }
-    texts.update({chart["name"] + ".svg": chart["svg"] for chart in charts.charts(document, standalone=True)})
-    lines = timeline.charts(document)
-    texts.update({each["name"] + ".svg": each["svg"] for each in timeline.charts(document, standalone=True)})
+    drawn = charts.charts(document, standalone=True, wording=plain)
+    lines = timeline.charts(document, standalone=True, wording=plain)
+    texts.update({each["name"] + ".svg": each["svg"] for each in [*drawn, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
     texts["results.csv"] = _csv(document)
-    names = [chart["name"] for chart in drawn]
-    texts["report.md"] = plain.get_template("report.md.j2").render(shown, charts=names, timelines=lines)
-    texts["report.html"] = html.get_template("report.html.j2").render(
-        shown,
-        charts=drawings,
-        chart_style=style,
-        timelines=[{**each, "svg": markupsafe.Markup(each["svg"])} for each in lines],  # noqa: S704
+    texts["report.md"] = (
+        _environment(templates, False)
+        .get_template("report.md.j2")
+        .render(
+            page(document, plain),
+            _=plain,
+            charts=[chart["name"] for chart in drawn],
+            timelines=lines,
+            made_with=tools,
+        )
     )
-    document["files"] = sorted([*texts, "results.json"])
+    document["files"] = sorted([*texts, "report.html", "results.json"])
+    texts["report.html"] = _html(
+        document, templates, linked, wording.Wording(catalogue, for_people=True), tools
+    )
     texts["results.json"] = json.dumps(document, indent=1) + "\n"
     return texts
+
+
+def microbench(shown: Mapping[str, Any], chart: str, picture: str, templates: str) -> dict[str, str]:
+    """Return report.md, report.html and theory.svg of the micro-benchmarks.
+
+    `shown` is microbench.page; `chart` is for the page, `picture` the same as a file, both '' without peaks.
+    """
+    plain = _environment(templates, False).get_template("microbench.md.j2")
+    texts = {
+        "report.md": plain.render(shown, chart=picture),
+        "report.html": _framed(
+            "microbench.html.j2",
+            templates,
+            wording.ENGLISH,
+            {**shown, "chart": markupsafe.Markup(chart)},  # noqa: S704
+        ),
+    }
+    return {**texts, "theory.svg": picture} if picture else texts
+
+
+def _html(document: Results, templates: str, linked: links.Links, people: wording.Wording, tools: str) -> str:
+    """Return report.html: one file with its style, charts and script, which its CSP allows by its hash."""
+    # The charts escape their own text; only they, their style and the script are not escaped here.
+    drawn = charts.charts(document, wording=people)
+    lines = [
+        {**each, "svg": markupsafe.Markup(each["svg"])}  # noqa: S704
+        for each in timeline.charts(document, wording=people)
+    ]
+    shown = {
+        **page(document, people, linked),
+        "charts": [markupsafe.Markup(chart["svg"]) for chart in drawn],  # noqa: S704
+        "curves": any(chart["name"].startswith(("speedup", "strong")) for chart in drawn),
+        "timelines": lines,
+        "files": [name for name in document["files"] if name != "report.html"],
+        "main_files": [name for name in FILES if name in document["files"]],
+        "made_with": tools,
+    }
+    return _framed("report.html.j2", templates, people, shown)
+
+
+def _framed(name: str, templates: str, people: wording.Wording, shown: Mapping[str, Any]) -> str:
+    """Return a page with what its frame needs: the language, the style, and the script with its hash."""
+    script = (Path(templates) / "report.js").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    frame = {
+        "_": people,
+        "language": people("en"),
+        "chart_style": markupsafe.Markup(svg.style()),  # noqa: S704
+        "script": markupsafe.Markup(script),  # noqa: S704
+        "script_hash": f"sha256-{digest}",
+        "contents": [],
+    }
+    return _environment(templates, True).get_template(name).render(frame, **shown)
 
 
 def _csv(document: Results) -> str:
@@ -91,4 +164,5 @@ def _environment(templates: str, markup: bool) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(templates),
     )
     environment.filters["md"] = markdown_cell
+    environment.filters["table"] = markdown_table
     return environment

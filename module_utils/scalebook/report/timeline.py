@@ -15,7 +15,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, Row, Run
 from ansible.module_utils.scalebook.report import svg, utilisation
-from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.text import clean
 
 PANELS = (
     # heading, quantities of utilisation.QUANTITIES, top of the axis (None: of the values)
@@ -24,9 +25,6 @@ PANELS = (
     ("GPU power, W", ("gpu_power",), None),
     ("moved, MB/s", ("network", "disk"), None),
 )
-DASHES = ("", "6 3", "2 3")
-"""Lines of a panel differ in these as well as in colour."""
-
 DRAWN = 24
 """Charts of a report at most: with its 5 KB each the page stays small. results.json has the others."""
 
@@ -99,29 +97,44 @@ def choose(rows: Iterable[Row], runs: Sequence[Run]) -> list[CaseTimeline]:
     return chosen
 
 
-def rule(document: Results) -> str:
+def rule(document: Results, wording: Wording = ENGLISH) -> str:
     """Return what the charts show, and how many of them are left out."""
     more = len(document["timelines"]) - DRAWN
-    return "One run of each case, the one nearest to the median, on its first node; the window is shaded." + (
-        f" {count_of(more, 'more case')} in results.json." if more > 0 else ""
+    shown = wording(
+        "One run of each case, the one nearest to the median, on its first node; the window is shaded."
     )
+    if more <= 0:
+        return shown
+    return f"{shown} {wording('{cases} in results.json.', cases=wording.count(more, 'more case'))}"
 
 
-def charts(document: Results, standalone: bool = False) -> list[dict[str, str]]:
+def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
     """Return `{"name", "title", "svg"}` of the chart of each timeline, of DRAWN at most."""
     group_of = {case: clean(group["title"]) for group in document["groups"] for case in group["rows"]}
     out = []
     for index, line in enumerate(document["timelines"][:DRAWN], 1):
-        title = f"{clean(line['label'])}, repeat {line['repeat']}, {clean(line['node'])}"
+        title = wording(
+            "{label}, repeat {repeat}, {node}",
+            label=clean(line["label"]),
+            repeat=line["repeat"],
+            node=clean(line["node"]),
+        )
         if line["gpus"] > 1:
-            title += f", mean of {count_of(line['gpus'], 'GPU')}"
+            title += wording(", mean of {gpus}", gpus=wording.count(line["gpus"], "GPU"))
         name, group = f"timeline{index}", group_of[line["case"]]
-        drawing = chart(line, title, group, name, standalone)
+        drawing = chart(line, title, group, name, standalone, wording)
         out.append({"name": name, "title": f"{title}: {group}", "svg": drawing})
     return out
 
 
-def chart(line: CaseTimeline, title: str, group: str, key: str, standalone: bool = False) -> str:
+def chart(
+    line: CaseTimeline,
+    title: str,
+    group: str,
+    key: str,
+    standalone: bool = False,
+    wording: Wording = ENGLISH,
+) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
     panels = [
         (heading, [name for name in names if name in line["lines"]], top) for heading, names, top in PANELS
@@ -141,7 +154,7 @@ def chart(line: CaseTimeline, title: str, group: str, key: str, standalone: bool
     y = float(FIRST)
     for heading, names, top in panels:
         y += GAP
-        body += _panel(line, heading, names, top, y, x_at)
+        body += _panel(line, wording(heading), names, top, y, x_at, wording)
         y += PANEL
     for tick in _seconds(begin, end):
         x = x_at(tick)
@@ -149,10 +162,14 @@ def chart(line: CaseTimeline, title: str, group: str, key: str, standalone: bool
         body.append(f'<text x="{x:.1f}" y="{y + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>')
     body.append(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
-        "seconds from the first step of the window</text>"
+        f"{escape(wording('seconds from the first step of the window'))}</text>"
     )
-    said = ", ".join(utilisation.QUANTITIES[name][0] for _, names, _ in panels for name in names)
-    description = f"{said} over time; the window of {line['window']:.4g} s is shaded."
+    said = ", ".join(wording(utilisation.QUANTITIES[name][0]) for _, names, _ in panels for name in names)
+    description = wording(
+        "{quantities} over time; the window of {seconds} s is shaded.",
+        quantities=said,
+        seconds=f"{line['window']:.4g}",
+    )
     return svg.framed(body, title, description, key, svg.WIDTH, round(y + 42), standalone)
 
 
@@ -163,6 +180,7 @@ def _panel(
     top: float | None,
     y: float,
     x_at: Callable[[float], float],
+    wording: Wording,
 ) -> list[str]:
     """Return one panel whose upper edge is at `y`."""
     highest = max(value for name in names for value in line["lines"][name] if value is not None)
@@ -180,14 +198,13 @@ def _panel(
         )
     x = float(LEFT)
     for index, name in enumerate(names):
-        dashes = f' stroke-dasharray="{DASHES[index]}"' if DASHES[index] else ""
-        label = utilisation.QUANTITIES[name][0]
+        label = wording(utilisation.QUANTITIES[name][0])
         body.append(
-            f'<g class="p{index}"><path class="line"{dashes} d="M{x:.0f} {y - 10:.0f}h18"/>'
+            f'<g class="p{index}"><path class="line" d="M{x:.0f} {y - 10:.0f}h18"/>'
             f'<text class="legend" x="{x + 22:.0f}" y="{y - 6:.0f}">{escape(label)}</text>'
-            f'<path class="line"{dashes} d="{_path(line, name, y, top, x_at)}"/></g>'
+            f'<path class="line" d="{_path(line, name, y, top, x_at)}"/></g>'
         )
-        x += 40 + svg.CHARACTER * len(label)
+        x += 40 + svg.width_of(label)
     return body
 
 

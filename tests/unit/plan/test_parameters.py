@@ -105,6 +105,7 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("topology", "0n1g"),
         ("campaign", "../../up"),
         ("compare", "everything"),
+        *(("report_language", value) for value in ("de", "ZH", "en,zh", True)),
         ("max_regression", "much"),
         *(("min_utilisation", value) for value in ("0.8", "0", "101%", "most", "80,90", "nan", True)),
         ("telemetry_interval", "-1"),

@@ -3,7 +3,18 @@
 import json
 
 import pytest
-from ansible.module_utils.scalebook.report import baseline, charts, csv_sheet, page, published, runs, terminal
+from ansible.module_utils.scalebook.report import (
+    baseline,
+    charts,
+    comparisons,
+    csv_sheet,
+    method,
+    page,
+    provenance,
+    published,
+    runs,
+    terminal,
+)
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Campaign
 from report_records import case, dlperf_records, record
@@ -122,29 +133,52 @@ def test_a_report_of_nothing_says_so():
 
 
 def test_the_rule_names_the_steps_of_the_window(document):
-    assert page.rule(document["groups"][0]) == (
+    assert method.rule(document["groups"][0]) == (
         "samples/s = devices × 64 × 100 / (time of step 120 − time of step 20)"
     )
 
 
 def test_the_rule_names_accumulation_where_there_is_some():
     made = build([record(case(accumulation=4))])
-    assert "64 × 4 accumulation steps × 100" in page.rule(made["groups"][0])
+    assert "64 × 4 accumulation steps × 100" in method.rule(made["groups"][0])
 
 
-def test_nine_groups_make_two_pairs_of_charts():
-    made = build([record(case(bsz=bsz)) for bsz in range(1, 10)])
-    assert [chart["name"] for chart in charts.charts(made)] == [
+def names_of(made):
+    return [chart["name"] for chart in charts.charts(made)]
+
+
+def test_nine_groups_make_two_sets_of_charts():
+    sizes = [case(*shape, bsz=bsz) for bsz in range(1, 10) for shape in ((1, 1), (1, 2))]
+    made = [name for name in names_of(build([record(of) for of in sizes])) if name != "strong"]
+    assert made == [f"{name}_{index}" for index in (1, 2) for name in ("efficiency", "throughput", "speedup")]
+
+
+def test_without_a_speedup_there_is_throughput_alone():
+    assert names_of(build([record(case(2, 8)), record(case(4, 8))])) == ["throughput"]
+
+
+def test_groups_on_one_number_of_devices_are_bars():
+    made = build([record(case(bsz=bsz), repeat) for bsz in (32, 64) for repeat in (1, 2)])
+    (chart,) = charts.charts(made)
+    assert chart["name"] == "throughput"
+    assert chart["svg"].count('<rect class="fill"') == chart["svg"].count('class="limits"') == 2
+    assert ">samples/s, median, 1 GPU<" in chart["svg"]
+
+
+def test_a_result_alone_is_not_drawn():
+    assert names_of(build([record(case())])) == []
+
+
+def test_groups_of_different_units_are_on_different_charts():
+    records = [record(case(*shape, bsz=bsz)) for bsz in (3, 64) for shape in ((1, 1), (1, 2))]
+    for each in records[2:]:
+        each["unit"] = "tokens"
+    made = charts.charts(build(records))
+    assert [chart["name"] for chart in made if "throughput" in chart["name"]] == [
         "throughput_1",
-        "speedup_1",
         "throughput_2",
-        "speedup_2",
     ]
-
-
-def test_without_a_speedup_there_is_no_speedup_chart():
-    made = build([record(case(2, 8)), record(case(4, 8))])
-    assert [chart["name"] for chart in charts.charts(made)] == ["throughput"]
+    assert "tokens/s" in made[-2]["svg"] and "samples/s" not in made[-2]["svg"]
 
 
 def test_the_sheet_has_a_row_per_case_with_numbers_as_numbers(document):
@@ -170,7 +204,7 @@ def test_nodes_that_agree_share_a_line_of_provenance():
         "NODE1": {"driver": "440.33.01", "kernel": "4.4"},
         "NODE2": {"driver": "440.33.01", "kernel": "4.15"},
     }
-    assert page.provenance_rows({"commit": "0123abc", "nodes": nodes}) == [
+    assert provenance.provenance_rows({"commit": "0123abc", "nodes": nodes}) == [
         {"what": "commit", "where": "", "value": "0123abc"},
         {"what": "driver", "where": "all nodes", "value": "440.33.01"},
         {"what": "kernel", "where": "NODE1", "value": "4.4"},
@@ -181,7 +215,7 @@ def test_nodes_that_agree_share_a_line_of_provenance():
 def test_each_workload_has_rows_of_its_own_where_nodes_that_agree_share_one():
     old, new = {"python": "3.8.18"}, {"python": "3.11.2"}
     workloads = {"tf2_bert": {"NODE1": old, "NODE2": old}, "torch_bert": {"NODE1": new, "NODE2": old}}
-    rows = page.provenance_rows({"nodes": workloads["tf2_bert"], "workloads": workloads})
+    rows = provenance.provenance_rows({"nodes": workloads["tf2_bert"], "workloads": workloads})
     assert [tuple(row.values()) for row in rows] == [
         ("tf2_bert.python", "all nodes", "3.8.18"),
         ("torch_bert.python", "NODE1", "3.11.2"),
@@ -191,12 +225,14 @@ def test_each_workload_has_rows_of_its_own_where_nodes_that_agree_share_one():
 
 def test_one_workload_needs_no_name_in_its_rows():
     nodes = {"NODE1": {"python": "3.8.18"}}
-    rows = page.provenance_rows({"nodes": nodes, "workloads": {"tf2_bert": nodes}})
+    rows = provenance.provenance_rows({"nodes": nodes, "workloads": {"tf2_bert": nodes}})
     assert [tuple(row.values()) for row in rows] == [("python", "NODE1", "3.8.18")]
 
 
 def test_provenance_may_list_the_nodes_at_the_top():
-    rows = page.provenance_rows({"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}})
+    rows = provenance.provenance_rows(
+        {"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}}
+    )
     assert rows == [
         {"what": "versions.tensorflow", "where": "NODE1", "value": "2.3.0"},
         {"what": "gpus", "where": "NODE1", "value": "V100, V100"},
@@ -320,5 +356,5 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
         *build([record(split)])["rows"],
     ]
     compared = baseline.compare(rows, earlier)
-    places = {page._place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
+    places = {comparisons.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
     assert len(places) == 3

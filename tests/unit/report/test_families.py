@@ -114,6 +114,7 @@ def test_workloads_with_different_units_are_not_on_one_chart():
     ]
     campaign = Campaign("night", cases={of["name"]: of for of in cases.values()}, runs=runs)
     drawn = {chart["name"]: chart["svg"] for chart in charts.charts(documents.build(campaign, WORKLOADS))}
-    assert list(drawn) == ["throughput_1", "speedup_1", "throughput_2", "speedup_2"]
+    drawings = ("efficiency", "throughput", "speedup")
+    assert list(drawn) == [f"{name}_{part}" for part in (1, 2) for name in drawings]
     assert "samples/s, median" in drawn["throughput_1"]
     assert "images/s, median" in drawn["throughput_2"]

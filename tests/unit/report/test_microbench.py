@@ -154,14 +154,14 @@ def test_a_name_with_markup_stays_text():
 
 
 def test_the_page_names_what_was_not_measured(measured):
-    page = microbench.page(compute(), [measured], None, True)
-    assert "Not measured: bert forward, batch 128, seq 512, hidden 1024: out of memory." in page
+    notes = microbench.page(compute(), [measured], None)["notes"]
+    assert "Not measured: bert forward, batch 128, seq 512, hidden 1024: out of memory." in notes
 
 
 def test_more_than_the_theory_is_told_with_the_likely_cause():
     fast = compute("NVIDIA H200", [row("vector", "fp32", 0.642, n=1 << 22)])
-    page = microbench.page(fast, [microbench.measured(fast, gpus())], None, True)
-    assert "Above the theoretical peak: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in page
+    notes = microbench.page(fast, [microbench.measured(fast, gpus())], None)["notes"]
+    assert "Above the theoretical peak: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in notes[1]
 
 
 @pytest.mark.parametrize(
@@ -199,13 +199,14 @@ def results(tmp_path):
 
 def report(results, **expect):
     given = {"path": str(results), "published": str(PUBLISHED), "gpus": str(GPUS), "expect": expect}
-    return microbench_report.report(given, True)
+    return microbench_report.report({**given, "templates": str(ROOT / "templates")}, True)
 
 
 def test_the_report_is_table_picture_and_json(results):
     answer = report(results, nodes=2, devices=8, device="gpu")
     assert answer["changed"] and "18.350" in answer["display"]
-    assert {path.name for path in results.iterdir()} >= {"report.md", "theory.svg", "microbench.json"}
+    made = {path.name for path in results.iterdir()}
+    assert made >= {"report.html", "report.md", "theory.svg", "microbench.json", "manifest.json"}
     best = json.loads((results / "microbench.json").read_text())["best"]
     assert {"benchmark": "matmul", "variant": "fp16", "tflops": 700.0, "peak_tflops": 989.4} in best
 
@@ -219,3 +220,25 @@ def test_collectives_that_are_not_there_are_missed(results):
     (results / "collectives.json").unlink()
     with pytest.raises(microbench.MicrobenchError, match=r"collectives.json: was not written"):
         report(results, nodes=2, devices=8, device="gpu")
+
+
+def test_the_page_and_the_markdown_hold_the_same_table(results):
+    report(results)
+    html, plain = ((results / f"report.{kind}").read_text() for kind in ("html", "md"))
+    assert "<td>– / 700</td>" in html and "| – / 700 |" in plain
+    assert "<svg" in html and "![Theory and measured](theory.svg)" in plain
+    assert "8 devices, 2 nodes" in html and "8 devices, 2 nodes" in plain
+
+
+def test_a_result_that_has_changed_since_its_report_is_named(results):
+    report(results)
+    (results / "compute.json").write_text(json.dumps(compute(host="other")))
+    report(results)
+    assert "compute.json is changed since the last report" in (results / "report.html").read_text()
+
+
+def test_a_device_name_with_markup_stays_text_in_the_page(results):
+    (results / "compute.json").write_text(json.dumps(compute("H100 <script>alert(1)</script> | *a*")))
+    report(results)
+    assert "<script>alert" not in (results / "report.html").read_text()
+    assert "<script>" not in (results / "report.md").read_text()

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module: which files it writes from which records, and that none of them bites its reader."""
 
+import base64
 import csv
+import hashlib
 import json
 import re
 import shutil
 import tarfile
 from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote
 
 import dlperf_figures
 import pytest
@@ -64,6 +67,7 @@ def test_every_file_of_the_report_is_there(reported):
     result, out = reported
     assert sorted(path.name for path in out.iterdir()) == [
         "bz64_result.json",
+        "efficiency.svg",
         "metrics.prom",
         "report.html",
         "report.md",
@@ -248,7 +252,11 @@ def nasty(tmp_path, run):
 def test_markup_in_any_value_is_inert_in_the_page(nasty):
     page = Page()
     page.feed((nasty / "report.html").read_text())
-    assert {"script", "img", "iframe", "object", "link", "base"} & set(page.tags) == set()
+    assert {"img", "iframe", "object", "link", "base"} & set(page.tags) == set()
+    assert page.tags.count("script") == 1
+    script = (ROOT / "templates" / "report.js").read_text()
+    assert f"<script>{script}</script>" in (nasty / "report.html").read_text()
+    assert [value for name, value in page.attributes if name == "href" and re.match(r"\w+:|//", value)] == []
     assert [name for name, _ in page.attributes if name.startswith("on")] == []
     assert "<script>alert(1)</script>" in "".join(page.text)
 
@@ -287,14 +295,35 @@ def test_a_formula_in_a_text_cell_is_neutralised_and_numbers_stay(tmp_path, run)
 def test_the_page_asks_nobody_for_anything(reported):
     text = (reported[1] / "report.html").read_text()
     assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)[^\s\"']+", text) == []
-    assert re.findall(r"(?:src|href|action|data|poster)\s*=|url\(|@import", text) == []
+    assert re.findall(r"(?:src|action|data|poster)\s*=|url\(|@import", text) == []
+
+
+def test_the_script_of_the_page_is_allowed_by_its_hash_alone(reported):
+    text = (reported[1] / "report.html").read_text()
+    script = re.search(r"<script>(.*)</script>", text, re.S)[1]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}';" in text
+    assert len(script) < 2000
+
+
+def test_every_link_of_the_page_leads_to_a_heading_or_a_file(reported):
+    page = Page()
+    page.feed((reported[1] / "report.html").read_text())
+    ids = {value for name, value in page.attributes if name == "id"}
+    links = [value for name, value in page.attributes if name == "href"]
+    assert {link[1:] for link in links if link.startswith("#")} <= ids
+    files = {link for link in links if not link.startswith("#")}
+    assert {"results.json", "results.csv", "report.md", "../plan.json"} <= files
+    records = [link for link in files if link.endswith("/result.json")]
+    assert len(records) == 30
+    assert all((reported[1] / unquote(link)).exists() for link in files)
 
 
 def test_the_page_fits_a_phone_and_follows_the_readers_colours(reported):
     text = (reported[1] / "report.html").read_text()
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
     assert "prefers-color-scheme:dark" in text
-    assert text.count("<table>") == text.count('<div class="scroll"')
+    assert text.count("<table>") == text.count('<div class="scroll')
 
 
 def test_every_id_of_the_page_is_there_once_and_every_label_leads_somewhere(reported):

@@ -1,0 +1,116 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a reader needs to know first of each group: what was measured, how fast, how well, how sure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.report.wording import Wording
+from ansible.module_utils.scalebook.text import clean
+
+HEADING = ("workload", "model", "dtype")
+FOUND = ("device",)  # parameters of a plan that bench.yml finds out itself
+
+
+def noun_of(group: Mapping[str, Any]) -> str:
+    """Return what the devices of a group are called."""
+    return "GPU" if group.get("device") == "gpu" else "device"
+
+
+def heading(group: Mapping[str, Any], wording: Wording) -> str:
+    """Return such as `torch_bert · base · bf16 · torch.compile · batch 512 per GPU`."""
+    words = [clean(group[field]) for field in HEADING]
+    if group["xla"]:
+        words.append(clean(group.get("compiler") or wording("compiled")))
+    words.append(wording("batch {size} per {device}", size=group["bsz"], device=wording(noun_of(group))))
+    return " · ".join(words)
+
+
+def settings(group: Mapping[str, Any], wording: Wording) -> list[tuple[str, str]]:
+    """Return the settings of a group that its heading leaves out, as names and values."""
+    pairs: list[tuple[str, Any]] = [
+        ("device", "CPU" if group.get("device") == "cpu" else ""),
+        ("accumulation", group["accumulation"] if group["accumulation"] != 1 else ""),
+        ("warm-up steps", group.get("warmup")),
+        ("window steps", group.get("window")),
+        ("samples of an epoch", group.get("epoch_samples")),
+    ]
+    named = [(wording(name), value) for name, value in pairs]
+    named += sorted((clean(name), value) for name, value in (group.get("settings") or {}).items())
+    return [(name, _value(value)) for name, value in named if value not in (None, "")]
+
+
+def _value(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else clean(value)
+
+
+def card(
+    group: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    shares: Mapping[str, float | None],
+    wording: Wording,
+) -> dict[str, Any]:
+    """Return the numbers of a group's largest measured case; '' for what is not known.
+
+    `rows` are those of the group, `shares` the MFU of cases whose workload declares its operations; of others
+    it is what the runs report.  `flags` counts the flags of all rows.
+    """
+    measured = [row for row in rows if row["good"]]
+    flags = [(clean(row["label"]), flag["code"]) for row in rows for flag in row["flags"]]
+    made: dict[str, Any] = {
+        "id": group["id"],
+        "heading": heading(group, wording),
+        "unit": clean(wording(group["unit"])),
+        "device": wording(noun_of(group)),
+        "flags": wording.count(len(flags), "flag") if flags else "",
+        "runs": f"{sum(row['good'] for row in rows)}/{sum(row['planned'] for row in rows)}",
+        **dict.fromkeys(("label", "devices", "rate", "total", "efficiency", "steps", "mfu", "spread"), ""),
+    }
+    if not measured:
+        return made
+    top = max(measured, key=lambda row: (row["devices"], row["median"]))
+    made["label"] = clean(top["label"])
+    made["devices"] = wording.count(top["devices"], noun_of(group))
+    made["rate"] = wording.number(top["median"] / top["devices"])
+    made["total"] = wording.number(top["median"])
+    made["spread"] = wording.percent(top["spread"]) if top["good"] > 1 else ""
+    if top["devices"] > 1 and top["efficiency"] is not None:
+        made["efficiency"] = wording.percent(top["efficiency"])
+        made["steps"] = f"1 → {wording.count(top['devices'], noun_of(group))}"
+    share = shares.get(top["case"]) or mfu(top)
+    made["mfu"] = wording.percent(share) if share is not None else ""
+    return made
+
+
+def mfu(row: Mapping[str, Any]) -> float | None:
+    """Return the median of the MFU that the runs of a row report, None where one reports none."""
+    try:
+        values = [float(run["self_reported"]["mfu"]) for run in row["runs"]]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return statistics.median(values) if values and all(0 < value < 10 for value in values) else None
+
+
+def command(plan: Mapping[str, Any]) -> str:
+    """Return the command that measures the campaign again, '' for an import."""
+    parameters = plan.get("parameters")
+    if not isinstance(parameters, Mapping):
+        return ""
+    words = []
+    for name, value in parameters.items():
+        text = "" if name in FOUND else _argument(value)
+        if text:
+            words.append(f"{clean(name)}={text}")
+    return f'ansible-playbook bench.yml -e "{" ".join(words)}"' if words else ""
+
+
+def _argument(value: Any) -> str:
+    """Return a parameter as the command line takes it, '' for one that is not set."""
+    if value is None or value == "":
+        return ""
+    if isinstance(value, (list, tuple)):
+        return ",".join(_argument(each) for each in value)
+    return _value(value).replace('"', "").replace(" ", "")

@@ -1,0 +1,60 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""provenance.json -> the rows of the table of the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.text import clean
+
+ALL = "all nodes"
+
+
+def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return `{"what", "where", "value"}` rows; nodes that agree share one.
+
+    `provenance` maps nodes to their facts, below `workloads` for each workload, or below `nodes`, or at the
+    top; anything else is the campaign's own.
+    """
+    workloads, nodes = provenance.get("workloads"), provenance.get("nodes")
+    if isinstance(workloads, Mapping) and all(isinstance(facts, Mapping) for facts in workloads.values()):
+        common = {key: value for key, value in provenance.items() if key not in ("nodes", "workloads")}
+        places = {f"{name}." if len(workloads) > 1 else "": facts for name, facts in workloads.items()}
+    elif isinstance(nodes, Mapping):
+        common = {key: value for key, value in provenance.items() if key != "nodes"}
+        places = {"": nodes}
+    else:
+        places = {"": {key: value for key, value in provenance.items() if isinstance(value, Mapping)}}
+        common = {key: value for key, value in provenance.items() if key not in places[""]}
+    out = [{"what": what, "where": "", "value": value} for what, value in _flat(common)]
+    for prefix, facts in places.items():
+        out += [{**row, "what": clean(prefix) + row["what"]} for row in _node_rows(facts)]
+    return out
+
+
+def _node_rows(nodes: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of {node: facts}."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for node, values in nodes.items():
+        for what, value in _flat(values):
+            found.setdefault(what, {}).setdefault(value, []).append(clean(node))
+    out = []
+    for what, values in found.items():
+        for value, where in values.items():
+            everywhere = len(where) == len(nodes)
+            place = ALL if everywhere and len(nodes) > 1 else ", ".join(where)
+            out.append({"what": what, "where": place, "value": value})
+    return out
+
+
+def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Return (dotted name, text) of every leaf."""
+    if isinstance(value, Mapping):
+        return [
+            leaf for key, each in value.items() for leaf in _flat(each, f"{name}.{key}" if name else str(key))
+        ]
+    if isinstance(value, (list, tuple)):
+        return [(clean(name), ", ".join(clean(each) for each in value))]
+    return [(clean(name), "" if value is None else clean(value))]

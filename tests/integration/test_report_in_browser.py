@@ -1,0 +1,232 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""report.html in a real browser: readable at every width, by everyone, on paper, and without the network."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import chromium
+import pytest
+import yaml
+from ansible.module_utils.scalebook.report import baseline, links, microbench, published, render
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report.load import Baseline, load_campaign
+from ansible.module_utils.scalebook.report.source import open_source
+from report_records import campaign, case, dlperf_records, record
+
+pytestmark = pytest.mark.slow
+
+ROOT = chromium.ROOT
+RESULTS = ROOT / "docs" / "results"
+WIDTHS = (360, 768, 1280)
+PICTURES = ROOT / ".scalebook" / "test-logs" / "report"
+"""Where the screenshots go that people may look at."""
+
+
+def workloads():
+    files = ROOT.glob("roles/*/meta/workload.yml")
+    return {file.parents[1].name: yaml.safe_load(file.read_text()) for file in files}
+
+
+def everything(folder):
+    """Return the document of a campaign that fills every part of the page."""
+    shapes = ((1, 1), (1, 2), (2, 2))
+    settings = {
+        "optimizer": "lamb",
+        "bucket_cap": "a value that is long enough to need some room in a heading",
+    }
+    records = dlperf_records()
+    for dtype, factor in (("fp32", 1), ("fp16", 2)):
+        for index, shape in enumerate(shapes):
+            of = case(*shape, dtype=dtype, bsz=32, workload="torch_bert", settings=settings)
+            rates = [80 * factor * 1.7**index * (1 + repeat / 500) for repeat in range(6)]
+            records += [record(of, repeat, rate) for repeat, rate in enumerate(rates, 1)]
+            strong = case(*shape, dtype=dtype, bsz=64 // (shape[0] * shape[1]), workload="horovod_bert")
+            records += [record(strong, repeat, rates[repeat] * 1.1) for repeat in (1, 2)]
+    broken = case(4, 2, dtype="fp16", bsz=32, workload="torch_bert", settings=settings)
+    records += [record(broken, 1, None, last_lines=["Traceback", "RuntimeError: " + "x" * 300])]
+    for each in records:
+        if each["case"]["workload"] == "torch_bert":
+            each["self_reported"] = {
+                "mfu": "0.4081",
+                "peak_memory_mib": "71234",
+                "tflops_per_device": "403.9",
+            }
+    skipped = [{"case": case(8, 8), "reason": "needs 8 nodes, the inventory has 4"}]
+    top = campaign(folder / "everything", records, campaign="evening", skipped=skipped)
+    facts = {"driver": "580.159.04", "torch": "2.11.0+cu130", "data": "0123456789abcdef" * 4}
+    (top / "provenance.json").write_text(json.dumps({"nodes": {f"NODE{index}": facts for index in (1, 2)}}))
+    earlier = json.loads(json.dumps(documents.build(load_campaign(top))["rows"]))
+    for row in earlier[:3]:
+        for run in row["runs"]:
+            run["rate"] *= 1.2
+    header = "framework,model,dtype,xla,bsz_per_device,nodes,gpus,samples_per_s,speedup,source_file,variant"
+    table = published.read(
+        [header, "TensorFlow 2.3.0,bert-base,fp32,false,64,1,1,112.99,1,DLPerf@master:x.md:L334,"]
+    )
+    before = Baseline(str(top), "before", earlier, baseline.read_limit("3%"))
+    return top, documents.build(load_campaign(top), workloads(), table, before)
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """Return name -> path of the pages that are opened."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {}
+    for name, language in (
+        ("scaling", "en"),
+        ("hf_scaling", "en"),
+        ("everything", "en"),
+        ("everything", "zh"),
+    ):
+        if name == "everything":
+            top, document = everything(folder / language)
+        else:
+            top = next(RESULTS.glob(f"h200x4-2026-11-21/{name}"))
+            document = documents.build(load_campaign(top), workloads())
+        files = [str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()]
+        linked = links.of_campaign(open_source(top), files, top / "report")
+        text = render.files(document, str(ROOT / "templates"), linked, language)["report.html"]
+        path = folder / f"{name}-{language}.html"
+        path.write_text(text, encoding="utf-8")
+        made[path.stem] = path
+    made["microbench-en"] = folder / "microbench-en.html"
+    made["microbench-en"].write_text(microbenchmarks(), encoding="utf-8")
+    return made
+
+
+def microbenchmarks():
+    """Return the page of the micro-benchmarks of an H200."""
+    result = json.loads((RESULTS / "h200-2026-11-21" / "microbench" / "compute.json").read_text())
+    with (ROOT / "data" / "gpus.csv").open(newline="") as peaks:
+        mine = microbench.measured(result, microbench.read_gpus(peaks))
+    with (ROOT / "data" / "microbench-published.csv").open(newline="") as table:
+        columns = [mine, *microbench.read_published(table)]
+    shown = microbench.page(result, columns, None)
+    drawn = microbench.chart(columns, standalone=False)
+    return render.microbench(shown, drawn, "", str(ROOT / "templates"))["report.html"]
+
+
+NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en")
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    absent = chromium.missing()
+    if absent:
+        pytest.skip(f"{', '.join(absent)} is not installed and cannot be")
+    made = chromium.Chromium(tmp_path_factory.mktemp("profile"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def axe(browser):
+    return chromium.axe()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_its_window_and_asks_for_nothing(browser, pages, name, width):
+    browser.open(pages[name], width, dark=width == 768)
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    browser.screenshot(PICTURES / f"{name}-{width}.png")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.requests() == [pages[name].as_uri()]
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "dark"),
+    [("everything-en", 360, False), ("everything-zh", 1280, True), ("microbench-en", 768, False)],
+)
+def test_axe_finds_nothing(browser, pages, axe, name, width, dark):
+    browser.open(pages[name], width, dark)
+    # What is folded away is judged as well.
+    browser.run("document.querySelectorAll('details').forEach((each) => each.open = true)")
+    browser.run(axe)
+    found = browser.run("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
+    problems = [f"{each['id']}: {node['html'][:200]}" for each in found for node in each["nodes"]]
+    assert problems == []
+
+
+def rows_of(browser):
+    """Return the text of every row of every table, tables apart."""
+    return browser.run(
+        "[...document.querySelectorAll('table')].map((table) => "
+        "[...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)))"
+    )
+
+
+def squeezed(text):
+    return re.sub(r"\s", "", text)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_paper_has_every_row_of_every_table(browser, pages, tmp_path, name):
+    browser.open(pages[name])
+    printed = squeezed(browser.printed(tmp_path / "page.pdf"))
+    rows = [squeezed("".join(row)) for table in rows_of(browser) for row in table]
+    assert len(rows) > 7
+    assert [row for row in rows if row not in printed] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_script_a_page_says_the_same(browser, pages, name):
+    browser.open(pages[name])
+    with_script = browser.run("document.querySelector('main').innerText.length")
+    rows = rows_of(browser)
+    browser.open(pages[name], script=False)
+    assert browser.run("document.querySelectorAll('button, input').length") == 0
+    assert rows_of(browser) == rows
+    assert browser.run("document.querySelector('main').innerText.length") == pytest.approx(
+        with_script, abs=50
+    )
+
+
+TABLE = (
+    "[...document.querySelectorAll('table')].find((table) => table.tHead.textContent.includes('samples/s'))"
+)
+
+
+def test_a_click_on_a_heading_sorts_by_numbers_and_another_turns_round(browser, pages):
+    browser.open(pages["scaling-en"])
+    column = f"[...{TABLE}.tBodies[0].rows].map((row) => row.cells[3].textContent)"
+    assert browser.run(column) == ["6,127", "11,605", "23,098"]
+    for order, aria in ((1, "ascending"), (-1, "descending")):
+        browser.run(f"{TABLE}.tHead.rows[0].cells[3].querySelector('button').click()")
+        assert browser.run(column) == ["6,127", "11,605", "23,098"][::order]
+        assert browser.run(f"{TABLE}.tHead.rows[0].cells[3].ariaSort") == aria
+
+
+def test_a_long_table_can_be_filtered(browser, pages):
+    browser.open(pages["scaling-en"])
+    shown = browser.run(
+        "(() => { const input = document.querySelector('details input'); input.value = '1N4G'; "
+        "input.dispatchEvent(new Event('input')); "
+        "const rows = [...document.querySelector('details table').tBodies[0].rows]; "
+        "return rows.map((row) => row.hidden); })()"
+    )
+    assert shown == [True] * 6 + [False] * 3
+
+
+def test_text_of_charts_is_readable_on_every_device(browser, pages):
+    """12 px as designed; at most a third smaller on a phone, at most 30 % larger on a screen."""
+    for width in WIDTHS:
+        browser.open(pages["scaling-en"], width)
+        scales = browser.run(
+            "[...document.querySelectorAll('svg')].map((each) => each.getBoundingClientRect().width / 420)"
+        )
+        assert all(0.66 <= scale <= 1.3 for scale in scales), (width, scales)
+
+
+def test_a_flag_leads_to_its_explanation(browser, pages):
+    browser.open(pages["everything-en"])
+    lost = browser.run(
+        "[...document.querySelectorAll('a[href^=\"#\"]')].filter((a) => "
+        "!document.getElementById(a.getAttribute('href').slice(1))).length"
+    )
+    assert lost == 0
+    assert browser.run("document.querySelectorAll('td a.flag').length") > 3

@@ -1,0 +1,96 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The first screen: what was measured, how fast, how well, how sure, how to repeat it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import first_screen, links
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.report.page import page
+from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.report.wording import Wording
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+TORCH = {"torch_bert": {"compiler": "torch.compile", "title": "PyTorch BERT pretraining"}}
+
+
+def cards(name):
+    made = documents.build(load_campaign(RESULTS / name), TORCH)
+    return [group["card"] for group in page(made, Wording(for_people=True))["groups"]]
+
+
+def test_four_gpus_are_summed_up_as_they_were_measured():
+    (card,) = cards("h200x4-2026-11-21/scaling")
+    assert card["heading"] == "torch_bert · base · bf16 · torch.compile · batch 512 per GPU"
+    said = {key: card[key] for key in ("rate", "unit", "device", "total", "devices", "label")}
+    assert said == {
+        "rate": "5,774",
+        "unit": "samples",
+        "device": "GPU",
+        "total": "23,098",
+        "devices": "4 GPUs",
+        "label": "1n4g",
+    }
+    assert (card["efficiency"], card["steps"], card["spread"]) == ("94.2 %", "1 → 4 GPUs", "0.04 %")
+    assert (card["runs"], card["flags"]) == ("9/9", "")
+
+
+def test_the_mfu_is_the_one_that_the_workload_reports():
+    (card,) = cards("h200x2-2026-11-22/plain")
+    assert card["mfu"].endswith(" %")
+    assert 10 < float(card["mfu"].split()[0]) < 70
+
+
+def test_without_an_mfu_in_the_records_there_is_none():
+    assert cards("h200x4-2026-11-21/scaling")[0]["mfu"] == ""
+
+
+def test_one_device_has_no_efficiency():
+    assert [card["efficiency"] for card in cards("h200-2026-11-21/dtypes")] == [""] * 3
+
+
+def test_the_heading_leaves_the_settings_to_a_list():
+    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
+    named = dict(first_screen.settings(made["groups"][0], Wording()))
+    assert (named["accumulation"], named["samples of an epoch"], named["length"]) == ("4", "2048", "512")
+
+
+def test_the_command_repeats_the_campaign():
+    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/scaling"))
+    assert first_screen.command(made["plan"]) == (
+        'ansible-playbook bench.yml -e "nodes=1 gpus=1,2,4 bsz=512 dtype=bf16 xla=true repeats=3 '
+        'accumulation=1 force=false model=base workload=torch_bert"'
+    )
+
+
+def test_an_import_has_no_command():
+    assert first_screen.command({"source": "bz64"}) == ""
+
+
+@pytest.mark.parametrize("value", ['x" ; rm -rf ~', "a b"])
+def test_a_value_cannot_leave_the_quotes_of_the_command(value):
+    text = first_screen.command({"parameters": {"model": value}})
+    assert text.count('"') == 2 and text.count(" ") == 3
+
+
+def test_the_runs_of_an_archive_have_no_links_and_the_archive_has_one():
+    source = open_source(RESULTS / "h200x4-2026-11-21/scaling")
+    linked = links.of_campaign(source, source.covered(), source.top / "report")
+    assert linked.runs == {}
+    assert linked.campaign == [("runs.tar.xz", "../runs.tar.xz")]
+
+
+def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path):
+    (tmp_path / "runs").mkdir()
+    files = [f"runs/a b/1/{name}" for name in ("NODE10.log", "NODE2.log", "result.json", "exit.json")]
+    linked = links.of_campaign(open_source(tmp_path), files, tmp_path / "elsewhere" / "report")
+    top = "../../runs/a%20b/1"
+    assert linked.runs[("a b", "1")] == [
+        ("log", f"{top}/NODE2.log"),
+        ("record", f"{top}/result.json"),
+        ("all logs", f"{top}/"),
+    ]

@@ -1,0 +1,230 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The report in Chinese: nothing is left in English but names, and the numbers are the same."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.report import (
+    bottleneck,
+    first_screen,
+    gpu_flags,
+    page,
+    render,
+    timeline,
+    utilisation,
+)
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.report.wording import Wording, load
+from report_records import campaign, case, record
+
+ROOT = Path(__file__).resolve().parents[3]
+TEMPLATES = ROOT / "templates"
+CATALOGUE = load(str(TEMPLATES), "zh")
+CHINESE = Wording(CATALOGUE)
+NAMES = re.compile(r"\{\w+\}")
+ENGLISH = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?![\w=/])")
+"""Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
+PROPER = re.compile(
+    r"(?:Grubbs|Welch|horovodrun --check-build|NVIDIA H\d+|TensorFlow|Hugging Face Trainer|DeepSpeed|"
+    r"Intel\(R\) Xeon\(R\) Processor|tensor operations|torch_bert base)"
+)
+
+
+def used():
+    """Return the texts that templates and modules say, as they are written there."""
+    texts = set()
+    for file in TEMPLATES.glob("*.j2"):
+        found = re.findall(r"_\('((?:[^'\\]|\\.)*)'", file.read_text())
+        texts |= {text.replace("\\'", "'") for text in found}
+    for file in (ROOT / "module_utils" / "scalebook" / "report").glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and node.args:
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                if name in ("_", "wording"):
+                    first = node.args[0]
+                    said = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
+                    texts |= {each.value for each in said if isinstance(each, ast.Constant)}
+                elif name == "count" and isinstance(node.args[-1], ast.Constant):
+                    texts.add(f"{{count}} {node.args[-1].value}")
+    return texts
+
+
+def words():
+    """Return the words that reach the page as values: names of quantities, flags, statuses, titles."""
+    declared = [yaml.safe_load(file.read_text()) for file in ROOT.glob("roles/*/meta/workload.yml")]
+    return {
+        *page.SHORT.values(),
+        *STATUSES,
+        *(name for name, _unit in utilisation.QUANTITIES.values()),
+        *(f"{name} {{value}}" for name, _unit in bottleneck.NAMES.values()),
+        *(rule.says for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)),
+        *(heading for heading, _names, _top in timeline.PANELS),
+        *(f"{what}: {{gpus}}" for _column, _code, what in gpu_flags.LIMITS),
+        *(each["title"] for each in declared if each.get("title")),
+        *("faster", "slower", "same", "campaign", "import", "GPU", "GPUs", "device", "devices", "samples"),
+        *("warm-up not over", "slowing down", "times", "received", "rates", "log", "record", "all logs"),
+    }
+
+
+def test_every_text_of_the_report_is_in_the_catalogue():
+    numbers = {"", "n/a"}
+    assert sorted((used() | words()) - set(CATALOGUE) - numbers - {"–"}) == []
+
+
+@pytest.mark.parametrize("english", [text for text in CATALOGUE if NAMES.search(text)])
+def test_a_translation_has_the_same_names(english):
+    assert sorted(NAMES.findall(CATALOGUE[english])) == sorted(NAMES.findall(english))
+
+
+def test_punctuation_beside_chinese_characters_is_full_width():
+    han = r"[\u4e00-\u9fff]"
+    wrong = [text for text in CATALOGUE.values() if re.search(rf"{han}[,:;()!?]|[,:;()!?]{han}", text)]
+    assert wrong == []
+
+
+class Texts(HTMLParser):
+    """Collects the text of a page outside code and logs."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ("meta", "br", "input", "path", "rect", "circle"):
+            self.inside.append(tag)
+        self.texts += [value for name, value in attrs if name in ("aria-label", "data-filter", "title")]
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, data):
+        if not {"style", "script", "pre", "code"} & set(self.inside):
+            self.texts.append(data)
+
+
+def left_in(texts):
+    """Return the English of texts in Chinese."""
+    return sorted({found for text in texts for found in ENGLISH.findall(PROPER.sub("", text))})
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    """Return the files of a report with runs that failed in several ways, flags and skipped cases."""
+    records = [
+        record(case(*shape), repeat, 100.0 * devices)
+        for shape, devices in (((1, 1), 1), ((1, 2), 2.5))
+        for repeat in (1, 2)
+    ]
+    records += [record(case(2, 2), repeat, 300 + 100 * (repeat == 6)) for repeat in range(1, 7)]
+    reasons = [
+        "NODE2 (rank 1, host b) was ended by signal 9 (SIGKILL)",
+        'NODE1 (rank 0) ran out of memory: its log says "CUDA out of memory"; it ended with exit code 1',
+        "rendezvous timeout: NODE4 never began; 60 s",
+        "NODE3 was lost: No route to host",
+    ]
+    failed = [
+        record(case(2, 1, dtype="fp16"), index, None, reason=text) for index, text in enumerate(reasons, 1)
+    ]
+    skipped = [
+        {"case": case(8, 8), "reason": "needs 8 nodes, the inventory has 4"},
+        {
+            "case": case(dtype="fp16"),
+            "reason": "fp16 does not run on a cpu; -e force=true tries it all the same",
+        },
+    ]
+    top = campaign(tmp_path_factory.mktemp("zh"), [*records, *failed], campaign="night", skipped=skipped)
+    workloads = {"tf2_bert": {"title": "TensorFlow 2 official BERT pretraining", "slower": ""}}
+    document = documents.build(load_campaign(top), workloads, [])
+    return render.files(document, str(TEMPLATES), language="zh")
+
+
+def test_no_english_sentence_is_left_in_the_page(everything):
+    reader = Texts()
+    reader.feed(everything["report.html"])
+    allowed = {"No route to", "CUDA out of"}  # what systems said
+    assert [text for text in left_in(reader.texts) if not text.startswith(tuple(allowed))] == []
+    assert '<html lang="zh">' in everything["report.html"]
+
+
+def test_no_english_sentence_is_left_in_the_markdown(everything):
+    text = re.sub(r"`[^`]*`", "", everything["report.md"])
+    assert [
+        each for each in left_in(text.splitlines()) if not each.startswith(("No route", "CUDA out"))
+    ] == []
+
+
+def test_no_english_sentence_is_left_in_the_charts(everything):
+    charts = {name: text for name, text in everything.items() if name.endswith(".svg")}
+    assert charts
+    for text in charts.values():
+        reader = Texts()
+        reader.feed(text)
+        assert left_in(reader.texts) == []
+
+
+def test_numbers_are_those_of_the_english_report(everything, tmp_path):
+    assert json.loads(everything["results.json"])["counts"]["good"] == 10
+    assert "2.5" in everything["report.md"]
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("provisional: 2 valid, 3 are needed", "暂定：有效 2 次，需要 3 次"),
+        ("slowing down (2 of 3 repeats)", "逐渐变慢（3 次中 2 次）"),
+        ("speedup over a provisional 1n1g (2 repeats)", "加速比以暂定的 1n1g 为基准（2 次）"),
+        (
+            "speedup 2.50 on 2 devices is more than linear; likely: baseline too slow (1n1g has only "
+            "1 repeat)",
+            "2 台设备上的加速比 2.50 超过线性；可能的原因：基准过慢（1n1g 只有 1 次）",
+        ),
+        (
+            "GPU-bound: the GPUs compute nearly all the time (SM active 91 %, DRAM active 40 %). Try 16 bits "
+            "(dtype=bf16); more devices. Not measured: GPU memory, busiest disk.",
+            "受 GPU 算力限制：GPU 几乎一直在计算（SM 活跃率 91 %、DRAM 活跃率 40 %）。可尝试："
+            "16 位精度（dtype=bf16）；更多设备。未测量：GPU 显存、最忙的磁盘。",
+        ),
+        (
+            "the power limit held the clocks down: NODE1 GPU 0 for 40 % of the window (3 more, from 12 % on)",
+            "功耗上限压低了频率：NODE1 GPU 0 占计时窗口的 40 %（另有 3 块，最低 12 %）",
+        ),
+        (
+            "not comparable, only the shape of the curve is: batch 32 here, the nearest published is 64; "
+            "2 accumulation steps here",
+            "数值不可比，只能比较曲线形状：本次 batch 为 32，最接近的公布值为 64；本次有 2 个梯度累积步",
+        ),
+        ("at least 80 %", "不低于 80%"),
+    ],
+)
+def test_sentences_of_the_document_are_translated(english, chinese):
+    assert CHINESE.sentence(english) == chinese
+
+
+def sentences_of(document):
+    yield from (flag["text"] for row in document["rows"] for flag in row["flags"])
+    yield from (entry["reason"] for entry in document["uncounted"])
+    yield from (entry["sentence"] for entry in document["bottlenecks"])
+    yield from document["notes"]
+
+
+def test_no_sentence_of_the_measured_campaigns_stays_english():
+    found = set()
+    for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
+        found |= set(sentences_of(documents.build(load_campaign(top.parent))))
+    assert len(found) > 5
+    assert left_in(CHINESE.sentence(text) for text in found) == []
+
+
+def test_a_command_is_the_same_in_every_language():
+    assert first_screen.command({"parameters": {"bsz": [64]}}) == 'ansible-playbook bench.yml -e "bsz=64"'
