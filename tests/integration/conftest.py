@@ -123,7 +123,9 @@ def installed(workload):
     return home
 
 
-tf2_bert, torch_bert, torch_resnet50, hf_mlm, deepspeed_bert, horovod_bert = map(installed, frameworks.PARTS)
+tf2_bert, torch_bert, torch_resnet50, torch_gpt2, hf_mlm, deepspeed_bert, horovod_bert = map(
+    installed, frameworks.PARTS
+)
 
 
 @pytest.fixture(scope="session")

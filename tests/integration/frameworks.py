@@ -19,6 +19,7 @@ PARTS = {
     "tf2_bert": ["tf2_bert"],
     "torch_bert": ["torch_bert"],
     "torch_resnet50": ["torch_bert"],
+    "torch_gpt2": ["torch_bert"],
     "hf_mlm": ["hf_mlm"],
     "deepspeed_bert": ["deepspeed_bert"],
     "horovod_bert": ["torch_bert", "horovod/pytorch"],

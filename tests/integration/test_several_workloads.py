@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""One campaign of six workloads with two stacks on two hosts over ssh: provisioned, measured, reported."""
+"""One campaign of seven workloads with two stacks on two hosts over ssh: provisioned, measured, reported."""
 
 import json
 
@@ -8,17 +8,39 @@ import frameworks
 import pytest
 from local_nodes import changed
 
-WORKLOADS = ["tf2_bert", "torch_bert", "torch_resnet50", "hf_mlm", "deepspeed_bert", "horovod_bert"]
+WORKLOADS = [
+    "tf2_bert",
+    "torch_bert",
+    "torch_resnet50",
+    "torch_gpt2",
+    "hf_mlm",
+    "deepspeed_bert",
+    "horovod_bert",
+]
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
 def campaign(
-    two_hosts, tf2_bert, torch_bert, torch_resnet50, hf_mlm, deepspeed_bert, horovod_bert, tmp_path_factory
+    two_hosts,
+    tf2_bert,
+    torch_bert,
+    torch_resnet50,
+    torch_gpt2,
+    hf_mlm,
+    deepspeed_bert,
+    horovod_bert,
+    tmp_path_factory,
 ):
     """Return the directory of the campaign. Takes two minutes."""
     results = tmp_path_factory.mktemp("several")
-    few = {"hf_mlm_train_samples": 256, "hf_mlm_eval_samples": 64, "torch_resnet50_image_size": 32, "bsz": 4}
+    few = {
+        "hf_mlm_train_samples": 256,
+        "hf_mlm_eval_samples": 64,
+        "torch_resnet50_image_size": 32,
+        "torch_gpt2_seq_length": 64,
+        "bsz": 4,
+    }
     frameworks.bench(results, workload=",".join(WORKLOADS), nodes=2, **few)
     return results / "test"
 
@@ -41,7 +63,7 @@ def test_each_workload_is_measured_on_two_hosts(records, workload):
 
 @pytest.mark.parametrize(
     ("workload", "first"),
-    [("torch_bert", 1), ("torch_resnet50", 1), ("deepspeed_bert", 3), ("horovod_bert", 1)],
+    [("torch_bert", 1), ("torch_resnet50", 1), ("torch_gpt2", 1), ("deepspeed_bert", 3), ("horovod_bert", 1)],
 )
 def test_every_step_of_two_hosts_is_read(records, workload, first):
     assert records[workload]["nodes"][0]["steps"] == list(range(first, 121))

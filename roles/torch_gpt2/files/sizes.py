@@ -1,0 +1,41 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of the GPT-2 models, their parameters and the operations of a sequence. Standard library only."""
+
+from typing import Dict
+
+PADDED_TO = 64  # rows of the embedding table: aligned matrices of the projection, for tensor cores
+
+MODELS = {
+    "tiny": {"hidden": 64, "layers": 2, "heads": 4, "vocabulary": 1024},
+    "117M": {"hidden": 768, "layers": 12, "heads": 12, "vocabulary": 50257},
+    "345M": {"hidden": 1024, "layers": 24, "heads": 16, "vocabulary": 50257},
+}
+"""117M and 345M are named as Radford et al. 2019 do; they have 124 and 355 million parameters."""
+
+
+def padded(vocabulary: int) -> int:
+    """Return the rows of the embedding table: the vocabulary rounded up to PADDED_TO."""
+    return -(-vocabulary // PADDED_TO) * PADDED_TO
+
+
+def parameters(model: Dict[str, int], seq: int) -> int:
+    """Return the parameters of a model for `seq` positions, without padding rows.
+
+    The projection to the vocabulary is the embedding.
+    124,439,808 for 117M and 354,823,168 for 345M with 1024 positions.
+    """
+    h = model["hidden"]
+    layer = 12 * h * h + 13 * h
+    return (model["vocabulary"] + seq) * h + model["layers"] * layer + 2 * h
+
+
+def flops_per_sequence(model: Dict[str, int], seq: int) -> int:
+    """Return the operations of a sequence, forward and backward: per token 6N + 12 * layers * hidden * seq.
+
+    PaLM (Chowdhery et al. 2022, arXiv:2204.02311), appendix B. N are the weights of matrix products: 12h^2 a
+    layer and the projection to the vocabulary. The causal mask halves nothing.
+    """
+    h, layers = model["hidden"], model["layers"]
+    weights = 12 * layers * h * h + model["vocabulary"] * h
+    return seq * (6 * weights + 12 * layers * h * seq)
