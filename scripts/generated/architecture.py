@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 from generated.text import ROOT
 
 PACKAGES = ROOT / "module_utils/scalebook"
-FLOW = ("plan", "launch", "read", "report")
+FLOW = ("plan", "launch", "read", "report", "evaluate")
 """The packages that data passes through, in this order; the others stand beside it."""
 
 
@@ -124,7 +124,7 @@ def _packages(texts: Iterable[str]) -> list[str]:
 # The drawing. Lengths are in pixels of the viewBox.
 WIDTH, MARGIN, GAP = 960, 16, 14
 LINE, PAD = 17, 12
-LETTER = 6.3  # mean width of a letter at 12 px, with which lines are broken
+LETTER = 6.8  # mean width of a letter at 12 px, with which lines are broken
 STYLE = """
 text{font:12px system-ui,sans-serif;fill:#1c2128}
 .head{font-weight:600;font-size:14px}.soft{fill:#57606a}.row{font-weight:600;fill:#57606a}
