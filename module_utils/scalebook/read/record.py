@@ -149,8 +149,9 @@ def _content(nodes: Sequence[Node], case: Mapping[str, Any], imported: bool) -> 
         if absent and not imported:
             return Verdict("refused", f"{node.file} {absent[0]}", last_lines(node))
     if read:
-        shown = [(node.file, log.found) for node, log in read]
-        differing = sanity.differences(read[0][0].workload.sanity, shown)
+        differing = sanity.differences(
+            read[0][0].workload.sanity, [(node.file, log.found) for node, log in read]
+        )
         if differing:
             return Verdict("refused", one_line(differing[0]), last_lines(read[0][0]))
     return None
