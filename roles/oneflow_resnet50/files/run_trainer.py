@@ -29,7 +29,6 @@ def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
     parser = trainer_kit.parser(["resnet50"], ["fp32", "fp16"])
     parser.add_argument("--trainer", required=True, help="directory of train.py")
-    parser.add_argument("--nodes", type=int, required=True)
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--mode", choices=["eager", "graph"], required=True)
     parser.add_argument("--learning-rate", type=float, required=True)

@@ -17,7 +17,8 @@ def flags(args: argparse.Namespace, world: int) -> List[str]:
     samples = args.batch * args.steps * world
     words = ["--synthetic-data", "--skip-eval", "--print-interval", "1", "--num-epochs", "1"]
     words += ["--train-batch-size", str(args.batch), "--val-batch-size", str(args.batch)]
-    words += ["--num-nodes", str(args.nodes), "--num-devices-per-node", str(args.devices_per_node)]
+    # It refuses --num-nodes above 1, and takes the ranks of all nodes from the process group.
+    words += ["--num-devices-per-node", str(args.devices_per_node)]
     words += ["--batches-per-epoch", str(args.steps), "--samples-per-epoch", str(samples)]
     words += ["--val-batches-per-epoch", "1", "--val-samples-per-epoch", str(args.batch * world)]
     words += ["--warmup-epochs", "0", "--lr-decay-type", "none", "--lr", repr(args.learning_rate)]

@@ -119,13 +119,13 @@ def test_another_trainer_is_refused(trainer, tmp_path, capsys):
 
 
 def words(world=2, **other):
-    values = {"batch": 4, "steps": 120, "nodes": 2, "devices_per_node": 1, "mode": "eager", "dtype": "fp32"}
+    values = {"batch": 4, "steps": 120, "devices_per_node": 1, "mode": "eager", "dtype": "fp32"}
     return trainer_flags.flags(SimpleNamespace(learning_rate=0.001, **{**values, **other}), world)
 
 
 def test_several_ranks_train_with_ddp():
     assert "--ddp" in words()
-    assert "--ddp" not in words(world=1, nodes=1)
+    assert "--ddp" not in words(world=1)
 
 
 def test_a_graph_divides_its_gradients_by_the_ranks():
@@ -136,6 +136,11 @@ def test_a_graph_divides_its_gradients_by_the_ranks():
 def test_the_learning_rate_is_the_same_in_all_steps():
     given = " ".join(words())
     assert "--warmup-epochs 0 --lr-decay-type none --lr 0.001" in given
+
+
+def test_several_nodes_are_not_named_to_a_trainer_that_refuses_them():
+    """config.py: NOT support num_nodes > 1. The ranks come from the process group all the same."""
+    assert "--num-nodes" not in words()
 
 
 def test_an_epoch_is_the_run():
