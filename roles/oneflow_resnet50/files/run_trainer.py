@@ -10,6 +10,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from typing import Any, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -82,4 +83,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BaseException:
+        # OneFlow would wait for the other ranks, which wait for this one.
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)
