@@ -65,6 +65,28 @@ def test_the_trainers_log_alone_is_refused(tmp_path):
     assert (read["status"], "does not show devices" in read["reason"]) == ("refused", True)
 
 
+def campaign(tmp_path, nodes, change=("", "")):
+    """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
+    names = [f"NODE{index}" for index in range(1, nodes + 1)]
+    for name in names:
+        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
+    return run_record(tmp_path, case(nodes, window=3), 1, WORKLOAD, names, JOB)
+
+
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 20.143)])
+def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
+    """Three steps of one image on each node."""
+    read = campaign(tmp_path, nodes)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(3 * nodes / seconds)
+
+
+def test_a_rank_whose_weights_are_not_the_others_is_refused(tmp_path):
+    read = campaign(tmp_path, 1, ("ONEFLOW_RESNET50 weights=agree end=true", ""))
+    assert (read["status"], "does not show weights" in read["reason"]) == ("refused", True)
+
+
 def test_a_run_whose_learning_rate_is_0_is_refused(tmp_path):
     """The trainer's default warm-up of five epochs: the loss is 7.26614 in all steps."""
     shown = (
