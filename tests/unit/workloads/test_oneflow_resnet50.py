@@ -74,7 +74,7 @@ def campaign(tmp_path, nodes, change=("", "")):
     return run_record(tmp_path, case(nodes, window=3), 1, WORKLOAD, names, JOB)
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 20.143)])
+@pytest.mark.parametrize(("nodes", "seconds"), [(1, 20.143), (2, 18.854)])
 def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
     """Three steps of one image on each node."""
     read = campaign(tmp_path, nodes)
