@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,7 @@ def provenance(
 
     `versions` are {workload: {key: text}} of each node, `earlier` is the campaign's file of an earlier start:
     it keeps the workloads that this one does not prepare.  `nodes` are those of the first workload.
+    `scalebook` has the commit of this checkout.
     """
     names = [node["name"] for node in all_nodes]
     prepared = {
@@ -143,7 +145,22 @@ def provenance(
         for workload in versions[0]
     }
     workloads = {**earlier.get("workloads", {}), **prepared}
-    return {"preflight": preflight, "nodes": next(iter(workloads.values())), "workloads": workloads}
+    return {
+        "scalebook": {"commit": _commit(Path(__file__).resolve().parent.parent)},
+        "preflight": preflight,
+        "nodes": next(iter(workloads.values())),
+        "workloads": workloads,
+    }
+
+
+def _commit(top: Path) -> str:
+    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
+    describe = ["git", "-C", str(top), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return "not recorded: git does not run on the control node"
+    return found.stdout.strip() or "not recorded: scalebook is not in a git checkout"
 
 
 def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:

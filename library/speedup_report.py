@@ -11,11 +11,12 @@ short_description: Turn the result records of a campaign into tables, curves and
 description:
   - Reads every C(runs/<case>/<repeat>/result.json) below O(path), and C(plan.json) and C(provenance.json)
     next to C(runs) if they exist. Or reads the same files from an archive, C(runs.tar.xz).
-  - Writes C(results.json), C(results.csv), C(metrics.prom), DLPerf's C(*_result.json), C(*.svg),
-    C(report.md) and C(report.html) to O(out), and C(manifest.json) next to C(runs).
+  - Writes C(results.json), C(results.csv), C(environment.csv), C(results.xlsx), C(metrics.prom),
+    DLPerf's C(*_result.json), C(*.svg), C(report.md) and C(report.html) to O(out), and C(manifest.json)
+    next to C(runs).
   - Only runs of status C(ok) count. Every other run, planned runs without a record and unreadable records
     are listed with their reason.
-  - Runs on the control node; needs pandas and Jinja2 there.
+  - Runs on the control node; needs pandas, XlsxWriter and Jinja2 there.
 options:
   path:
     description:
@@ -66,6 +67,13 @@ options:
     type: str
     choices: [en, zh]
     default: en
+  reading:
+    description:
+      - Which time source counts, the time stamps of steps, or the rates that the workload prints.
+      - With V(printed) a run that prints no rates does not count.
+    type: str
+    choices: [stamps, printed]
+    default: stamps
 attributes:
   check_mode:
     support: full
@@ -123,6 +131,7 @@ problems:
   elements: dict
 """
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +185,7 @@ def argument_spec() -> dict[str, Any]:
         "max_regression": {"type": "str", "default": "3%"},
         "min_utilisation": {"type": "float", "default": 80.0},
         "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
+        "reading": {"type": "str", "choices": ["stamps", "printed"], "default": "stamps"},
     }
 
 
@@ -183,8 +193,8 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
     """Write the report of one campaign and return what the module returns, or raise ValueError."""
     limit = baseline.read_limit(params["max_regression"])
     source = open_source(Path(params["path"]))
-    earlier = load_baseline(params["baseline"], limit) if params["baseline"] else None
-    campaign = read_source(source)
+    earlier = load_baseline(params["baseline"], limit, params["reading"]) if params["baseline"] else None
+    campaign = read_source(source, params["reading"])
     files = manifest.files_of(source)
     check = manifest.extend(manifest.read(source), files, campaign.statuses)
     table = None
@@ -227,7 +237,11 @@ def main() -> None:
         supports_check_mode=True,
     )
     if render.MISSING:
-        module.fail_json(msg=f"speedup_report needs pandas and Jinja2 on the control node: {render.MISSING}")
+        module.fail_json(
+            msg="speedup_report needs pandas, XlsxWriter and Jinja2 in the Python of the control node: "
+            f"{render.MISSING}; run {sys.executable} -m pip install -r requirements.txt, or "
+            "requirements-legacy.txt on ansible-core 2.16"
+        )
     try:
         result = report(module.params, not module.check_mode)
     except (OSError, ValueError, render.TEMPLATE_ERROR) as exc:

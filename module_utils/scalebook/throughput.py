@@ -12,11 +12,15 @@ DIFFER = 0.02
 """If two time sources of the same window differ by more than this, a note reports it."""
 
 
+READINGS = ("stamps", "printed")
+"""Which time source counts: time stamps where there are any, or the rates that the framework prints."""
+
+
 class ThroughputError(ValueError):
     """A record whose window cannot be measured."""
 
 
-def measure(record: Mapping[str, Any]) -> dict[str, Any]:
+def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any]:
     """Return the throughput of a record: `{"rate", "seconds", "time_source", "second", "differs"}`.
 
     `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over
@@ -25,6 +29,8 @@ def measure(record: Mapping[str, Any]) -> dict[str, Any]:
     stamps (`received`), or the rates the framework prints (`rates`).  `second` is the next of these
     there is, `{"time_source", "rate"}`, and `differs` how far it lies off the first, as a fraction.
     Workers are never added up: each sees every step of all.
+
+    With `reading` printed the printed rates come first, and a record without them is not measured.
 
     Raises ThroughputError when no reading covers the window.
     """
@@ -44,6 +50,10 @@ def measure(record: Mapping[str, Any]) -> dict[str, Any]:
         raise ThroughputError(
             "no reading covers the window: neither time stamps of its first and last step nor rates"
         )
+    if reading == "printed":
+        if rate is None:
+            raise ThroughputError("its log prints no rates for the window, which reading=printed asks for")
+        readings.insert(0, readings.pop())
     first = readings[0]
     second = {key: readings[1][key] for key in ("time_source", "rate")} if len(readings) > 1 else None
     return {

@@ -231,11 +231,25 @@ TABLE = (
         ("evaluation",),
         "what is evaluated and how; playbooks/vars/evaluation.yml is an example",
     ),
+    Parameter(
+        "reading",
+        "choice",
+        ("report",),
+        "time source that counts: time stamps of steps, or the rates that the workload prints",
+        choices=("stamps", "printed"),
+        default="stamps",
+    ),
     Parameter("campaign_dir", "text", ("report",), "directory of the campaign to report on"),
     Parameter("logs", "text", ("report",), "directory of DLPerf logs to import"),
     Parameter("out", "text", ("report",), "directory for the records and the report of an import"),
     Parameter(
         "verify", "bool", ("report",), "check that the files are still those of the report", default=False
+    ),
+    Parameter(
+        "index", "bool", ("report",), "write results/index.html, all campaigns over time, only", default=False
+    ),
+    Parameter(
+        "archive", "bool", ("report",), "also pack the campaign into results/<campaign>.tar.xz", default=False
     ),
     Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),

@@ -76,8 +76,8 @@ def compare(
     is slower by more than `limit`.
     Raises BaselineError when they have no case in common.
     """
-    there = {_key(row): row for row in before}
-    here = {_key(row): row for row in rows}
+    there = {key_of(row): row for row in before}
+    here = {key_of(row): row for row in rows}
     common = [key for key in here if key in there]
     if not common:
         raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before)}")
@@ -126,7 +126,8 @@ def _value(row: Mapping[str, Any], field: str) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def _key(row: Mapping[str, Any]) -> str:
+def key_of(row: Mapping[str, Any]) -> str:
+    """Return what two rows of the same case have in common, whatever campaign they are from."""
     return json.dumps([row.get(field) for field in IDENTITY], sort_keys=True, default=str)
 
 

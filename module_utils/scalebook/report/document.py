@@ -88,7 +88,11 @@ def build(
             }
             for entry in plan.get("skipped") or ()
         ],
-        "notes": [*_file_notes(check), *_notes(groups, rows, campaign.unreadable)],
+        "notes": [
+            *_reading_notes(campaign.reading),
+            *_file_notes(check),
+            *_notes(groups, rows, campaign.unreadable),
+        ],
         "compare": _compare_published(groups, rows, published_rows, workloads),
         "result_files": dlperf_format.result_files(groups, name),
         "plan": plan,
@@ -172,6 +176,15 @@ def _compare_published(
         names = workloads.get(group["workload"], {}).get("dlperf")
         compared += published.compare(group, [by_case[case] for case in group["rows"]], table, names)
     return compared
+
+
+def _reading_notes(reading: str) -> list[str]:
+    if reading != "printed":
+        return []
+    return [
+        "All rates are the mean of those that the workload prints (reading=printed), not from time stamps; "
+        "runs without printed rates do not count"
+    ]
 
 
 def _file_notes(check: manifest.ManifestCheck | None) -> list[str]:

@@ -30,7 +30,7 @@ class Campaign:
 
     `name` is that of its directory.  `unreadable` are sentences about files that are not records,
     `statuses` maps `runs/<case>/<repeat>` to the status of the record there, `hardware` is what the
-    records say of their nodes.
+    records say of their nodes, `reading` which time source counts.
     """
 
     name: str
@@ -41,6 +41,7 @@ class Campaign:
     statuses: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     hardware: list[Hardware] = field(default_factory=list)
+    reading: str = "stamps"
 
 
 class Baseline(NamedTuple):
@@ -52,12 +53,12 @@ class Baseline(NamedTuple):
     limit: float
 
 
-def load_campaign(path: str | Path) -> Campaign:
+def load_campaign(path: str | Path, reading: str = "stamps") -> Campaign:
     """Return the campaign at `path`, a directory or an archive; raise ValueError for what is not one."""
-    return read_source(open_source(Path(path)))
+    return read_source(open_source(Path(path)), reading)
 
 
-def read_source(source: Source) -> Campaign:
+def read_source(source: Source, reading: str = "stamps") -> Campaign:
     """Return the campaign whose files are in `source`, or raise ValueError."""
     plan = upgrade_plan(_optional(source, "plan.json"))
     try:
@@ -69,6 +70,7 @@ def read_source(source: Source) -> Campaign:
         plan=cast(Plan, plan),
         cases=cast("dict[str, Case]", cases),
         provenance=_optional(source, "provenance.json"),
+        reading=reading,
     )
     _read_records(source, campaign)
     # What an import found that is not the log of a case.
@@ -87,12 +89,12 @@ def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
     return len(signed["files"]), manifest.differences(signed, manifest.files_of(source))
 
 
-def load_baseline(path: str | Path, limit: float) -> Baseline:
+def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Baseline:
     """Return what `path` names, a campaign, an archive or a results.json; raise ValueError naming it."""
     path = Path(path)
     try:
         if path.is_dir() or path.name.endswith(".tar.xz"):
-            campaign = load_campaign(path)
+            campaign = load_campaign(path, reading)
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
@@ -148,7 +150,7 @@ def _read_records(source: Source, campaign: Campaign) -> None:
                 raise ValueError(f"repeats {first[case['name'], record['repeat']]}")
             campaign.cases.setdefault(case["name"], case)
             campaign.hardware[:] = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
-            run = runs.digest(record)
+            run = runs.digest(record, campaign.reading)
             log = runs.log_of(record) if run["rate"] is not None else None
             place = str(record.get("source") or file.rpartition("/")[0])
             if log and logs.setdefault(log, place) != place:

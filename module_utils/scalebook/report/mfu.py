@@ -9,6 +9,7 @@ peaks are those of the vendors' data sheets (data/gpus.csv), dense and for the c
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -16,16 +17,16 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import Hardware, Mfu, Row
 
 TERA = 1e12
-_NOT_PEAKS = ("name", "memory_gb", "bandwidth_gb_s", "source")
+_NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
 
 Peaks = Mapping[str, Mapping[str, float]]
-"""Part of a GPU's name -> dtype or tf32 -> dense peak in TFLOP/s."""
+"""Expression for the whole name of a GPU -> dtype or tf32 -> dense peak in TFLOP/s."""
 
 
 def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return the peaks of data/gpus.csv in its order: the first name within a device's name counts."""
+    """Return the peaks of data/gpus.csv; a GPU has those whose pattern matches its whole name."""
     return {
-        row["name"]: {key: float(text) for key, text in row.items() if key not in _NOT_PEAKS and text}
+        row["pattern"]: {key: float(text) for key, text in row.items() if key not in _NOT_PEAKS and text}
         for row in csv.DictReader(lines)
     }
 
@@ -76,7 +77,7 @@ def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Pe
             else "no record names the GPUs"
         )
         raise flops.FlopsError(found)
-    known = next((each for name, each in peaks.items() if name in names[0]), None)
+    known = next((each for pattern, each in peaks.items() if re.fullmatch(pattern, names[0])), None)
     if known is None:
         raise flops.FlopsError(f"data/gpus.csv has no {names[0]}")
     kind = row["dtype"]

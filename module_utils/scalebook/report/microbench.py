@@ -9,6 +9,7 @@ A column is one device: `{"name", "theory": {key: TFLOP/s}, "figures": {key: TFL
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,16 +66,19 @@ def read_published(lines: Iterable[str]) -> list[Column]:
 
 
 def read_gpus(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the rows of data/gpus.csv: `{"name", "fp32", "fp16", "bf16", "bandwidth"}`, None where unknown.
+    """Return the rows of data/gpus.csv: `{"name", "pattern", "fp32", "fp16", "bf16", "bandwidth"}`.
 
-    `fp32` is what a product in fp32 may reach: with TF32 where the device has it.
+    What is unknown is None. `pattern` matches the whole name of a device as nvidia-smi prints it. `fp32` is
+    what a product in fp32 may reach: with TF32 where the device has it.
     """
     rows = []
     for row in csv.DictReader(lines):
-        figure = {name: float(text) for name, text in row.items() if name not in ("name", "source") and text}
+        words = ("name", "pattern", "source")
+        figure = {name: float(text) for name, text in row.items() if name not in words and text}
         rows.append(
             {
                 "name": row["name"],
+                "pattern": row["pattern"],
                 "fp32": figure.get("tf32", figure.get("fp32")),
                 "fp16": figure.get("fp16"),
                 "bf16": figure.get("bf16"),
@@ -113,8 +117,10 @@ def measured(result: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]]) -> Co
         key, value = (row["benchmark"], row["variant"]), row["tflops"]
         if value is not None:
             figures[key] = value if row["benchmark"] == "vector" else max(value, figures.get(key, 0.0))
-    known = next((row for row in gpus if row["name"] in result["name"]), {})
-    peaks = {name: value for name, value in known.items() if name != "name" and value is not None}
+    known = next((row for row in gpus if re.fullmatch(row["pattern"], result["name"])), {})
+    peaks = {
+        name: known[name] for name in ("fp32", "fp16", "bf16", "bandwidth") if known.get(name) is not None
+    }
     return {"name": result["name"], "figures": figures, "theory": _theory(peaks, result["layer_dtype"])}
 
 
@@ -236,6 +242,8 @@ def page(
             f"Shapes: {result['size']}, only to check that everything runs; not those of the others."
         )
     theory = columns[0]["theory"]
+    if not theory:
+        notes.append(f"No peak is known: data/gpus.csv has no GPU of the name {result['name']}.")
     for key, value in columns[0]["figures"].items():
         if value > theory.get(key, value):
             cause = "the peak in data/gpus.csv may be that of another device"

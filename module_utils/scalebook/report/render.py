@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document -> the texts of all files of a report.
 
-The only part of module_utils that needs more than the standard library: pandas and Jinja2, on the control
-node.  MISSING says which is not installed there; nothing else of this file may be used then.
+The only part of module_utils that needs more than the standard library, with xlsx.py: pandas, XlsxWriter and
+Jinja2, on the control node.  MISSING says which is not installed there; nothing else of this file may be
+used then.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import hashlib
 import io
 import json
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +23,13 @@ from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.report import (
     charts,
     csv_sheet,
+    environment,
     links,
     openmetrics,
     svg,
     timeline,
     wording,
+    xlsx,
 )
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.page import FILES, page
@@ -37,7 +40,7 @@ try:
     import markupsafe
     import pandas
 
-    MISSING = ""
+    MISSING = xlsx.MISSING
     TEMPLATE_ERROR: type[Exception] = jinja2.TemplateError
 except ImportError as exc:
     MISSING = str(exc)
@@ -46,16 +49,19 @@ except ImportError as exc:
 
 def files(
     document: Results, templates: str, linked: links.Links = links.NONE, language: str = "en"
-) -> dict[str, str]:
-    """Return file name -> text of every file of the report; the document gets their names.
+) -> dict[str, str | bytes]:
+    """Return file name -> content of every file of the report; the document gets their names.
 
     `linked` are the links to the campaign's files, `language` is that of report.md, report.html and the
     charts.  Raises OSError or ValueError for a language without a catalogue.
     """
     catalogue = wording.load(templates, language)
-    tools = f"Python {platform.python_version()}, pandas {pandas.__version__}, Jinja2 {jinja2.__version__}"
+    tools = (
+        f"Python {platform.python_version()}, pandas {pandas.__version__}, {xlsx.WRITER}, "
+        f"Jinja2 {jinja2.__version__}"
+    )
     plain = wording.Wording(catalogue)
-    texts = {
+    texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
         name: json.dumps(content)
         for name, content in documents.results(document).items()
@@ -64,9 +70,11 @@ def files(
     lines = timeline.charts(document, standalone=True, wording=plain)
     texts.update({each["name"] + ".svg": each["svg"] for each in [*drawn, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
-    texts["results.csv"] = _csv(document)
+    texts["results.csv"] = _csv(csv_sheet.sheet(document))
+    texts["environment.csv"] = _csv(environment.table(document))
+    texts[xlsx.NAME] = xlsx.workbook(document)
     texts["report.md"] = (
-        _environment(templates, False)
+        environment_of(templates, False)
         .get_template("report.md.j2")
         .render(
             page(document, plain),
@@ -89,7 +97,7 @@ def microbench(shown: Mapping[str, Any], chart: str, picture: str, templates: st
 
     `shown` is microbench.page; `chart` is for the page, `picture` the same as a file, both '' without peaks.
     """
-    plain = _environment(templates, False).get_template("microbench.md.j2")
+    plain = environment_of(templates, False).get_template("microbench.md.j2")
     texts = {
         "report.md": plain.render(shown, chart=picture),
         "report.html": _framed(
@@ -134,12 +142,12 @@ def _framed(name: str, templates: str, people: wording.Wording, shown: Mapping[s
         "script_hash": f"sha256-{digest}",
         "contents": [],
     }
-    return _environment(templates, True).get_template(name).render(frame, **shown)
+    return environment_of(templates, True).get_template(name).render(frame, **shown)
 
 
-def _csv(document: Results) -> str:
-    """Return results.csv; text cells are made harmless, numeric columns stay numeric."""
-    frame = pandas.DataFrame(csv_sheet.sheet(document))
+def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; text cells are made harmless, numeric columns stay numeric."""
+    frame = pandas.DataFrame(rows)
     for column in frame.columns:
         if not pandas.api.types.is_numeric_dtype(frame[column]):
             frame[column] = frame[column].map(_harmless_cell)
@@ -153,7 +161,7 @@ def _harmless_cell(cell: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=2)
-def _environment(templates: str, markup: bool) -> jinja2.Environment:
+def environment_of(templates: str, markup: bool) -> jinja2.Environment:
     """Return what renders the templates in `templates`: as HTML if `markup`, else through the filter `md`."""
     environment = jinja2.Environment(
         # Markdown is not HTML: every value goes through the filter `md` instead.

@@ -60,9 +60,10 @@ def check_record(record: Any) -> None:
     check_case(record.get("case"))
 
 
-def digest(record: Mapping[str, Any]) -> Run:
+def digest(record: Mapping[str, Any], reading: str = "stamps") -> Run:
     """Return the run of a checked `record`.
 
+    `reading` is one of throughput.READINGS.
     Only a run of status ok has a `rate` (samples/s, all devices).  One of status ok that cannot be
     measured becomes `refused`: it must neither count nor disappear.  `steps` are its step times in the
     window, in seconds.
@@ -91,7 +92,7 @@ def digest(record: Mapping[str, Any]) -> Run:
         run["reason"] = run["reason"] or "no reason recorded"
         return run
     try:
-        measured = measure(record)
+        measured = measure(record, reading)
         rate = measured["rate"]
         if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
             raise RecordError(f"its throughput comes out as {rate}")

@@ -3,13 +3,15 @@
 """The files of a campaign, in its directory or in an archive of it.
 
 The archive is runs.tar.xz: plan.json, provenance.json, manifest.json and runs/ of one campaign.  A
-directory that has it instead of runs/ is read as if it were unpacked there.
+directory that has it instead of runs/ is read as if it were unpacked there.  <campaign>.tar.xz, which
+archive.py packs, has the report and archive.json too, the checksum of each file.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import lzma
 import tarfile
 from abc import ABC, abstractmethod
@@ -19,6 +21,7 @@ from typing import TypedDict
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
 
 ARCHIVE = "runs.tar.xz"
+SEAL = "archive.json"
 PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
@@ -111,8 +114,10 @@ class ArchiveSource(Source):
     def __init__(self, archive: Path) -> None:
         stem = archive.name.removesuffix(".tar.xz")
         name = archive.resolve().parent.name if archive.name == ARCHIVE else stem
-        super().__init__(archive.parent, name, sealed=True)
+        top = archive.parent if archive.name == ARCHIVE else archive.parent / stem
+        super().__init__(top, name, sealed=True)
         self._files = _unpacked(archive)
+        _check_seal(archive, self._files)
 
     def exists(self, file: str) -> bool:
         """See Source."""
@@ -154,6 +159,20 @@ def open_source(path: Path) -> Source:
     raise SourceError(
         f"path={path}: is not a campaign or an import, it contains neither a directory runs nor {ARCHIVE}"
     )
+
+
+def _check_seal(archive: Path, files: dict[str, bytes]) -> None:
+    """Raise SourceError naming the files that differ from archive.json, if the archive has one."""
+    if SEAL not in files:
+        return
+    try:
+        sums = dict(json.loads(files[SEAL])["files"])
+    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        raise SourceError(f"{archive}: {SEAL} cannot be read: {exc}") from None
+    now = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != SEAL}
+    wrong = sorted(name for name in {*sums, *now} if sums.get(name) != now.get(name))
+    if wrong:
+        raise SourceError(f"{archive}: has been changed since it was packed: {', '.join(wrong)}")
 
 
 def _unpacked(archive: Path) -> dict[str, bytes]:

@@ -12,15 +12,16 @@ from ansible.module_utils.scalebook.report.load import decode
 from ansible.module_utils.scalebook.report.manifest import NAME, Manifest
 
 
-def write_report(out: Path, texts: Mapping[str, str], write: bool = True) -> bool:
-    """Write `texts` (file name -> text) to `out` and return whether anything there differs.
+def write_report(out: Path, texts: Mapping[str, str | bytes], write: bool = True) -> bool:
+    """Write `texts` (file name -> content) to `out` and return whether anything there differs.
 
     Removes the files of the report that was there before and that this one no longer has.
     """
     stale = _stale(out, texts)
     # What a file name or a log line held that is not UTF-8 becomes `?`.
     changed = [
-        write_whole(out / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()
+        write_whole(out / name, text if isinstance(text, bytes) else text.encode("utf-8", "replace"), write)
+        for name, text in texts.items()
     ]
     for path in stale if write else ():
         path.unlink()
@@ -32,7 +33,7 @@ def write_manifest(top: Path, manifest: Manifest, write: bool = True) -> bool:
     return write_json(top / NAME, manifest, write, sync=True)
 
 
-def _stale(out: Path, texts: Mapping[str, str]) -> list[Path]:
+def _stale(out: Path, texts: Mapping[str, str | bytes]) -> list[Path]:
     try:
         before = decode((out / "results.json").read_bytes()).get("files")
     except (OSError, ValueError, RecursionError):

@@ -1,6 +1,8 @@
 """microbench: what is counted, what stands beside what, and that the published table is the published one."""
 
+import csv
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -122,13 +124,63 @@ def test_an_unknown_device_has_no_theory():
 
 
 def test_the_peaks_are_those_that_the_trainer_knows():
-    mfu = load("workload", "mfu")
-    ours = {each["name"]: each for each in gpus()}
-    for name, peaks in mfu.PEAKS:
-        assert {kind: ours[name][kind] for kind in ("fp16", "bf16") if kind in peaks} == {
-            kind: peaks[kind] for kind in ("fp16", "bf16") if kind in peaks
-        }
-        assert ours[name]["fp32"] == peaks.get("tf32", peaks["fp32"])
+    ours = [
+        (row["pattern"], {kind: float(row[kind]) for kind in ("bf16", "fp16", "tf32", "fp32") if row[kind]})
+        for row in csv.DictReader(GPUS.read_text().splitlines())
+    ]
+    assert ours == list(load("workload", "mfu").PEAKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "fp32", "fp16"),
+    [
+        ("Tesla P40", 12.0, None),
+        ("Tesla V100-SXM2-16GB", 15.7, 125.0),
+        ("Tesla V100-PCIE-32GB", 14.0, 112.0),
+        ("Tesla V100S-PCIE-32GB", 16.4, 130.0),
+        ("NVIDIA A100-SXM4-40GB", 156.0, 312.0),
+        ("A100-SXM-80GB", 156.0, 312.0),
+        ("NVIDIA A100 80GB PCIe", 156.0, 312.0),
+        ("NVIDIA RTX A6000", 77.4, 154.8),
+        ("NVIDIA GeForce RTX 3090 Ti", 40.0, 80.0),
+        ("NVIDIA L4", 60.0, 121.0),
+        ("NVIDIA L40S", 183.2, 362.1),
+        ("NVIDIA A10", 62.5, 125.0),
+        ("NVIDIA H100 80GB HBM3", 494.7, 989.4),
+        ("NVIDIA H100 PCIe", 378.3, 756.5),
+        ("NVIDIA H100 NVL", 417.7, 835.5),
+        ("NVIDIA H200", 494.7, 989.4),
+        ("NVIDIA B200", 1100.0, 2250.0),
+    ],
+)
+def test_a_name_of_the_driver_has_the_peaks_of_its_own_model(name, fp32, fp16):
+    [row] = [row for row in gpus() if re.fullmatch(row["pattern"], name)]
+    assert (row["fp32"], row["fp16"]) == (fp32, fp16)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "NVIDIA A10G",
+        "NVIDIA A100-SXM4-40GB MIG 3g.20gb",
+        "NVIDIA L40",
+        "NVIDIA H200 NVL",
+        "NVIDIA GH200 480GB",
+        "NVIDIA GB200",
+        "NVIDIA GeForce RTX 3090",
+        "NVIDIA RTX 6000 Ada Generation",
+        "Tesla V100-FHHL-16GB",
+        "Tesla P4",
+    ],
+)
+def test_no_model_takes_the_peaks_of_another(name):
+    assert [row["name"] for row in gpus() if re.fullmatch(row["pattern"], name)] == []
+
+
+def test_a_report_on_an_unknown_gpu_says_that_no_peak_is_known():
+    result = compute("NVIDIA L40")
+    shown = microbench.page(result, [microbench.measured(result, gpus())], None)
+    assert "No peak is known: data/gpus.csv has no GPU of the name NVIDIA L40." in shown["notes"]
 
 
 def test_the_table_sets_the_device_beside_the_published_ones(measured):
@@ -149,7 +201,7 @@ def test_without_a_theory_there_is_no_chart():
 
 
 def test_a_name_with_markup_stays_text():
-    svg = microbench.chart([microbench.measured(compute("H100 <script>"), gpus())])
+    svg = microbench.chart([{**microbench.measured(compute(), gpus()), "name": "H100 <script>"}])
     assert "<script>" not in svg
 
 

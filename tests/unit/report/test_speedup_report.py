@@ -68,11 +68,13 @@ def test_every_file_of_the_report_is_there(reported):
     assert sorted(path.name for path in out.iterdir()) == [
         "bz64_result.json",
         "efficiency.svg",
+        "environment.csv",
         "metrics.prom",
         "report.html",
         "report.md",
         "results.csv",
         "results.json",
+        "results.xlsx",
         "speedup.svg",
         "throughput.svg",
     ]

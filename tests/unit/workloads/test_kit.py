@@ -25,6 +25,7 @@ trainer_kit = load("workload", "trainer_kit")
         ("NVIDIA H100 80GB HBM3", "bf16", 989.4),
         ("NVIDIA H100 PCIe", "bf16", 756.5),
         ("NVIDIA H200", "tf32", 494.7),
+        ("NVIDIA L40", "bf16", None),
         ("Tesla V100-SXM2-16GB", "bf16", None),
         ("cpu", "fp32", None),
     ],
@@ -51,6 +52,11 @@ def test_fp32_on_tensor_cores_is_compared_with_the_peak_of_tf32():
 
 def test_a_device_without_a_known_peak_has_no_share_of_it():
     assert set(mfu.closing_line(10, 1e9, "cpu", "fp32", True)) == {"gflop_per_sample", "tflops_per_device"}
+
+
+def test_the_closing_line_says_that_no_peak_is_known_of_a_gpu():
+    values = mfu.closing_line(10, 1e9, "NVIDIA L40", "bf16", True)
+    assert (values["peak_of"], "mfu" in values) == ("unknown", False)
 
 
 # Lines and arguments

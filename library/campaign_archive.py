@@ -1,0 +1,79 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A campaign -> one file; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the control node only
+
+DOCUMENTATION = r"""
+module: campaign_archive
+short_description: Pack a campaign into one file
+description:
+  - Writes C(<campaign>.tar.xz) next to the campaign, with its plan, provenance, manifest, records, logs and
+    report, and the checksum of each.
+  - Refuses a campaign in which something looks like a secret, and names the file and line.
+  - Runs on the control node.
+options:
+  path:
+    description: Directory of one campaign or import that has a report.
+    type: path
+    required: true
+attributes:
+  check_mode:
+    support: full
+    description: Packs and searches, and writes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Pack a campaign
+  campaign_archive:
+    path: "{{ ansible_config_file | dirname }}/results/night1"
+"""
+
+RETURN = r"""
+archive:
+  description: Path of the archive.
+  returned: success
+  type: str
+bytes:
+  description: Its size.
+  returned: success
+  type: int
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.report import archive
+
+
+def argument_spec() -> dict[str, Any]:
+    return {"path": {"type": "path", "required": True}}
+
+
+def write_archive(path: str, write: bool) -> dict[str, Any]:
+    """Write the archive and return what the module returns, or raise ValueError."""
+    top = Path(path).resolve()
+    content = archive.pack(top)
+    target = top.parent / f"{top.name}.tar.xz"
+    return {
+        "changed": write_whole(target, content, write, sync=True),
+        "archive": str(target),
+        "bytes": len(content),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    try:
+        result = write_archive(module.params["path"], not module.check_mode)
+    except (OSError, ValueError) as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of campaigns -> one page over all of them; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the control node only
+
+DOCUMENTATION = r"""
+module: results_index
+short_description: Write a page with all campaigns, each case over time
+description:
+  - Reads C(<campaign>/report/results.json) of every campaign below O(path) and nothing else.
+  - Writes C(index.html) and C(index.json) there. A report that cannot be read is named on the page.
+  - Runs on the control node; needs what M(speedup_report) needs.
+options:
+  path:
+    description: Directory that holds the directories of campaigns.
+    type: path
+    required: true
+  templates:
+    description: Directory that holds C(index.html.j2).
+    type: path
+    required: true
+  max_regression:
+    description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
+    type: str
+    default: 3%
+attributes:
+  check_mode:
+    support: full
+    description: Computes everything and writes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Write the index of all campaigns
+  results_index:
+    path: "{{ ansible_config_file | dirname }}/results"
+    templates: "{{ ansible_config_file | dirname }}/templates"
+"""
+
+RETURN = r"""
+campaigns:
+  description: Number of campaigns in the index.
+  returned: success
+  type: int
+regressions:
+  description: Number of cases whose latest campaign is a regression.
+  returned: success
+  type: int
+display:
+  description: What the terminal shows.
+  returned: success
+  type: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.report import baseline, index, render
+from ansible.module_utils.scalebook.text import count_of
+
+
+def argument_spec() -> dict[str, Any]:
+    return {
+        "path": {"type": "path", "required": True},
+        "templates": {"type": "path", "required": True},
+        "max_regression": {"type": "str", "default": "3%"},
+    }
+
+
+def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
+    """Write the index and return what the module returns; raise ValueError where there is no report."""
+    top = Path(params["path"])
+    made = index.build(top, baseline.read_limit(params["max_regression"]))
+    if not made["campaigns"]:
+        raise ValueError(f"path={top}: no campaign there has a report; run ansible-playbook report.yml first")
+    texts = index.files(made, params["templates"])
+    changed = [
+        write_whole(top / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()
+    ]
+    slower = [each for each in made["series"] if each["points"][-1]["regression"]]
+    lines = [f"{each['title']} ({each['hardware']}): regression" for each in slower]
+    lines += [f"cannot be read: {sentence}" for sentence in made["unread"]]
+    lines.append(f"{count_of(len(made['campaigns']), 'campaign')}: {top / 'index.html'}")
+    return {
+        "changed": any(changed),
+        "campaigns": len(made["campaigns"]),
+        "regressions": len(slower),
+        "display": "\n".join(lines),
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    if render.MISSING:
+        module.fail_json(msg=f"results_index needs what requirements.txt names: {render.MISSING}")
+    try:
+        result = write_index(module.params, not module.check_mode)
+    except (OSError, ValueError, render.TEMPLATE_ERROR) as exc:
+        module.fail_json(msg=str(exc))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""All campaigns below a directory -> index.html and index.json: each case over time, and its regressions.
+
+Only results.json of each report is read.  A case is compared with the same case of the campaign before it on
+the same hardware, by the tests of baseline.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict
+from urllib.parse import quote
+
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.report import baseline
+from ansible.module_utils.scalebook.report.load import decode
+from ansible.module_utils.scalebook.report.render import environment_of
+from ansible.module_utils.scalebook.text import clean
+
+NOT_RECORDED = "not recorded"
+SCHEMA = 1
+WIDTH, HEIGHT, MARGIN = 120, 28, 3
+
+SCRIPT = (
+    "(()=>{const f=document.forms[0];f.hidden=false;f.onchange=()=>{for(const r of "
+    "document.querySelectorAll('tr[data-workloads]'))r.hidden=['workloads','hardware'].some(k=>f[k].value&&"
+    "!r.dataset[k].split('|').includes(f[k].value))}})()"
+)
+"""The filter of the page; all lines are visible without it."""
+
+
+class Point(TypedDict):
+    """One campaign's result of a case; `verdict` compares it with the point before, `n/a` for the first."""
+
+    campaign: str
+    started: str
+    median: float | None
+    ratio: float | None
+    verdict: str
+    regression: bool
+
+
+class Series(TypedDict):
+    """A case on one kind of hardware over time."""
+
+    title: str
+    label: str
+    workload: str
+    hardware: str
+    unit: str
+    points: list[Point]
+
+
+class Entry(TypedDict):
+    """A campaign; `report` is the path of its page below the directory of the index."""
+
+    campaign: str
+    started: str
+    report: str
+    workloads: list[str]
+    hardware: str
+    good: int
+    planned: int
+    regressions: int
+
+
+class Index(TypedDict):
+    """The content of index.json; `unread` are sentences about reports that cannot be read."""
+
+    schema: int
+    campaigns: list[Entry]
+    series: list[Series]
+    unread: list[str]
+
+
+def build(top: Path, limit: float = baseline.LIMIT) -> Index:
+    """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts."""
+    read: list[tuple[Entry, list[Row]]] = []
+    titles: dict[str, str] = {}
+    unread: list[str] = []
+    for path in sorted(top.glob("*/report/results.json")):
+        name = path.parents[1].name
+        try:
+            document = decode(path.read_bytes())
+            read.append((_entry(name, document), baseline.check(document)))
+            titles.update({group["id"]: group["title"] for group in document["groups"]})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+            unread.append(clean(f"{name}: {exc}"))
+    series: dict[tuple[str, str], Series] = {}
+    before: dict[tuple[str, str], Row] = {}
+    for entry, rows in sorted(read, key=lambda pair: (pair[0]["started"], pair[0]["campaign"])):
+        keys = [(entry["hardware"], baseline.key_of(row)) for row in rows]
+        earlier = [before[key] for key in keys if key in before]
+        compared = baseline.compare(rows, earlier, limit)["rows"] if earlier else []
+        found = {each["case"]: each for each in compared}
+        entry["regressions"] = sum(each["regression"] for each in compared)
+        for key, row in zip(keys, rows, strict=True):
+            line = series.setdefault(key, _series(row, entry["hardware"], titles))
+            line["points"].append(_point(entry, row, found.get(row["case"], {})))
+            if row["runs"]:
+                before[key] = row
+    campaigns = sorted((entry for entry, _ in read), key=lambda each: each["started"], reverse=True)
+    lines = sorted(series.values(), key=lambda each: (each["workload"], each["hardware"], each["title"]))
+    return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
+
+
+def files(index: Index, templates: str) -> dict[str, str]:
+    """Return file name -> text of index.html and index.json."""
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    page = environment_of(templates, True).get_template("index.html.j2")
+    html = page.render(
+        index=index,
+        script=SCRIPT,
+        script_hash=f"sha256-{digest}",
+        workloads=sorted({name for each in index["campaigns"] for name in each["workloads"]}),
+        hardware=sorted({each["hardware"] for each in index["campaigns"]}),
+        sparkline=sparkline,
+        link=lambda name: quote(f"{name}/report/report.html"),
+    )
+    return {"index.html": html, "index.json": json.dumps(index, indent=1) + "\n"}
+
+
+def sparkline(points: Iterable[Point]) -> dict[str, Any]:
+    """Return `{"line", "marks"}`: the points of a polyline from the oldest to the newest, and regressions.
+
+    The lowest rate is 0 or less than half of the highest, never closer: small scatter must not look big.
+    """
+    measured = [point for point in points if point["median"]]
+    rates = [point["median"] or 0.0 for point in measured]
+    if not rates:
+        return {"line": "", "marks": []}
+    top, bottom = max(rates), min(min(rates), max(rates) / 2)
+    step = (WIDTH - 2 * MARGIN) / max(len(rates) - 1, 1)
+    placed = [
+        (
+            round(MARGIN + index * step, 1),
+            round(MARGIN + (top - rate) / (top - bottom) * (HEIGHT - 2 * MARGIN), 1),
+        )
+        for index, rate in enumerate(rates)
+    ]
+    marks = [place for place, point in zip(placed, measured, strict=True) if point["regression"]]
+    return {"line": " ".join(f"{x},{y}" for x, y in placed), "marks": marks, "last": placed[-1]}
+
+
+def _entry(name: str, document: Mapping[str, Any]) -> Entry:
+    counts = document["counts"]
+    return {
+        "campaign": clean(name),
+        "started": clean(document.get("started") or ""),
+        "report": f"{name}/report/report.html",
+        "workloads": sorted({clean(row.get("workload") or row.get("framework")) for row in document["rows"]}),
+        "hardware": _hardware(document),
+        "good": int(counts["good"]),
+        "planned": int(counts["planned"]),
+        "regressions": 0,
+    }
+
+
+def _hardware(document: Mapping[str, Any]) -> str:
+    """Return what sets hardware apart: the GPUs of each kind of node, else the processor."""
+    entries: Sequence[Any] = document.get("hardware") or []
+    names = {clean(hardware.gpus(entry) or hardware.processor(entry)) for entry in entries}
+    return " and ".join(sorted(filter(None, names))).replace("|", "/") or NOT_RECORDED
+
+
+def _series(row: Row, kind: str, titles: Mapping[str, str]) -> Series:
+    return {
+        "title": clean(f"{titles.get(row['group'], row['case'])} {row['label']}"),
+        "label": clean(row["label"]),
+        "workload": clean(row["workload"]),
+        "hardware": kind,
+        "unit": clean(row.get("unit") or "samples"),
+        "points": [],
+    }
+
+
+def _point(entry: Entry, row: Row, compared: Mapping[str, Any]) -> Point:
+    return {
+        "campaign": entry["campaign"],
+        "started": entry["started"],
+        "median": row["median"],
+        "ratio": compared.get("ratio"),
+        "verdict": compared.get("verdict", "n/a"),
+        "regression": compared.get("regression", False),
+    }

@@ -1,0 +1,63 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""environment.csv: what a campaign ran on and with, and `not recorded` for what its records do not say."""
+
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import environment
+from ansible.module_utils.scalebook.report.load import load_campaign
+from report_records import campaign, case, record
+
+RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
+
+
+def values(document):
+    return {line["what"]: line["value"] for line in environment.table(document)}
+
+
+@pytest.fixture(scope="module")
+def real():
+    return values(documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_xla")))
+
+
+@pytest.mark.parametrize(
+    ("what", "value"),
+    [
+        ("GPUs", "1 × NVIDIA H200 (140 GiB), PCIe 5 x16"),
+        ("power limit of the GPUs", "700 W"),
+        ("processor", "Intel(R) Xeon(R) Processor, 1 socket, 16 cores, 16 threads"),
+        ("system", "Ubuntu 24.04"),
+        ("driver", "580.159.04"),
+        ("framework of tf2_bert", "tensorflow 2.20.0"),
+        ("NCCL of tf2_bert", "2.28.3-1+cuda13.0, 2.25.1 of the framework's own"),
+        ("commit of scalebook", "not recorded"),
+        ("machines", "no simulated nodes"),
+    ],
+)
+def test_the_environment_of_a_campaign_is_that_of_its_records(real, what, value):
+    assert real[what] == value
+
+
+def test_the_command_makes_the_campaign_again(real):
+    assert real["command"].startswith("ansible-playbook -i inventory/one bench.yml -e 'workload=tf2_bert ")
+    assert " dtype=fp16,fp32 xla=true bsz=64 nodes=1 gpus=1 repeats=3 " in real["command"]
+
+
+def test_records_without_hardware_say_not_recorded(tmp_path):
+    found = values(documents.build(load_campaign(campaign(tmp_path, [record(case())]))))
+    assert {found[what] for what in ("GPUs", "processor", "memory", "driver", "NCCL", "framework")} == {
+        "not recorded"
+    }
+
+
+def test_simulated_nodes_are_called_that():
+    document = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21" / "logical"))
+    assert "simulated nodes" in values(document)["machines"]
+
+
+def test_nodes_without_a_gpu_have_none():
+    document = {"hardware": [{"nodes": ["NODE1"], "gpus": []}], "provenance": None, "plan": {}}
+    found = values({**document, "campaign": "x", "started": None, "simulated": None, "kind": "campaign"})
+    assert found["GPUs"] == "none"

@@ -1,0 +1,131 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The index of all campaigns: cases over time, regressions by the tests of a baseline, and a strict page."""
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+import results_index
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import index
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.testing import patch_module_args
+from report_records import campaign, case, record
+
+TEMPLATES = str(Path(__file__).resolve().parents[3] / "templates")
+H200 = [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}]}]
+SPREAD = (0.999, 1.0, 1.001, 1.0005, 0.9995)
+
+
+def report(top, name, rate, day=1, hardware=H200, **fields):
+    """Write the report of a campaign of five runs of one case."""
+    records = [
+        record(
+            case(**fields),
+            repeat,
+            rate * factor,
+            job={"started": f"2026-11-{day:02}T00:00:00Z"},
+            hardware=hardware,
+        )
+        for repeat, factor in enumerate(SPREAD, 1)
+    ]
+    folder = campaign(top / name, records)
+    (folder / "report").mkdir()
+    content = documents.build(load_campaign(folder))
+    (folder / "report" / "results.json").write_text(json.dumps(content))
+
+
+@pytest.fixture
+def slower(tmp_path):
+    """Return the index of three campaigns, the last of which is 10 % slower."""
+    for day, rate in ((1, 100.0), (2, 100.1), (3, 90.0)):
+        report(tmp_path, f"night{day}", rate, day)
+    return index.build(tmp_path)
+
+
+def test_a_case_has_one_line_over_all_campaigns_in_order_of_time(slower):
+    [series] = slower["series"]
+    assert [point["campaign"] for point in series["points"]] == ["night1", "night2", "night3"]
+
+
+def test_a_slowdown_is_a_regression_of_its_campaign(slower):
+    verdicts = [(point["verdict"], point["regression"]) for point in slower["series"][0]["points"]]
+    assert verdicts == [("n/a", False), ("same", False), ("slower", True)]
+    assert {each["campaign"]: each["regressions"] for each in slower["campaigns"]} == {
+        "night3": 1,
+        "night2": 0,
+        "night1": 0,
+    }
+
+
+def test_other_hardware_is_another_line(tmp_path):
+    report(tmp_path, "one", 100.0)
+    report(tmp_path, "two", 50.0, 2, hardware=[{"nodes": ["NODE1"], "gpus": [{"name": "Tesla P40"}]}])
+    found = index.build(tmp_path)
+    assert {each["hardware"] for each in found["series"]} == {"1 × NVIDIA H200", "1 × Tesla P40"}
+    assert sum(each["regressions"] for each in found["campaigns"]) == 0
+
+
+def test_a_report_that_cannot_be_read_is_named_and_costs_the_others_nothing(tmp_path):
+    report(tmp_path, "good", 100.0)
+    (tmp_path / "bad" / "report").mkdir(parents=True)
+    (tmp_path / "bad" / "report" / "results.json").write_text("{")
+    found = index.build(tmp_path)
+    assert [each["campaign"] for each in found["campaigns"]] == ["good"]
+    assert found["unread"][0].startswith("bad: ")
+
+
+def test_the_page_links_every_report_and_marks_the_regression(slower):
+    html = index.files(slower, TEMPLATES)["index.html"]
+    assert all(f'href="night{day}/report/report.html"' in html for day in (1, 2, 3))
+    assert html.count('<circle class="mark"') == 1
+
+
+def test_the_policy_allows_this_script_only(slower):
+    html = index.files(slower, TEMPLATES)["index.html"]
+    [script] = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src &#39;sha256-{digest}&#39;" in html or f"script-src 'sha256-{digest}'" in html
+    assert len(script) <= 1024
+
+
+def test_no_line_is_hidden_without_the_script(slower):
+    html = index.files(slower, TEMPLATES)["index.html"]
+    assert re.findall(r"<(\w+)[^>]* hidden[ >]", html) == ["form"]
+
+
+def test_names_with_markup_stay_text(tmp_path):
+    report(tmp_path, "<b>x", 100.0, model="<img src=x>")
+    html = index.files(index.build(tmp_path), TEMPLATES)["index.html"]
+    assert "<b>x" not in html
+    assert "<img" not in html
+
+
+def test_small_scatter_does_not_look_big(slower):
+    first, second, third = (
+        float(pair.split(",")[1]) for pair in index.sparkline(slower["series"][0]["points"])["line"].split()
+    )
+    assert abs(first - second) < 1
+    assert third - second > 3
+
+
+def run(path, capsys, **params):
+    whole = {"path": str(path), "templates": TEMPLATES, **params}
+    with patch_module_args(whole), pytest.raises(SystemExit):
+        results_index.main()
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_module_writes_both_files_and_a_second_run_changes_nothing(tmp_path, capsys):
+    report(tmp_path, "one", 100.0)
+    assert run(tmp_path, capsys)["changed"] is True
+    assert {path.name for path in tmp_path.glob("index.*")} == {"index.html", "index.json"}
+    assert run(tmp_path, capsys)["changed"] is False
+
+
+def test_without_a_report_the_error_names_the_fix(tmp_path, capsys):
+    assert run(tmp_path, capsys)["msg"].endswith("run ansible-playbook report.yml first")
