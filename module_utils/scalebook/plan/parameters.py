@@ -131,7 +131,7 @@ TABLE = (
         example="1n1g,1n8g,4n8g",
     ),
     Parameter(
-        "repeats", "count", _BENCH, "runs of each case; fewer than 3 are provisional", default=3, largest=1000
+        "repeats", "count", _BENCH, "runs of each case; fewer than 3 are provisional", default=5, largest=1000
     ),
     Parameter(
         "accumulation",
