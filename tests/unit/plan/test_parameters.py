@@ -73,7 +73,7 @@ def test_a_boolean_reads_as_ansible_reads_it(text, truth):
 
 def test_a_parameter_that_is_not_given_has_its_default_or_none():
     values = given(bsz=None, dtype="")
-    assert (values["workload"], values["dtype"], values["repeats"]) == (["tf2_bert"], ["fp32"], 3)
+    assert (values["workload"], values["dtype"], values["repeats"]) == (["tf2_bert"], ["fp32"], 5)
     assert (values["bsz"], values["nodes"], values["model"]) == (None, None, None)
     assert (values["plan_only"], values["preflight"], values["device"]) == (False, True, "auto")
 
