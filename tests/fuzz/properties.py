@@ -259,7 +259,8 @@ def report_of(folder, records, seed, hurts, said):
         "lost a record"
     )
     for name, content in files.items():
-        content.encode("utf-8", "replace")
+        if isinstance(content, str):  # not the workbook
+            content.encode("utf-8", "replace")
         if name.endswith(".json"):
             json.loads(content, parse_constant=_no_constant)
     assert "<script>" not in files["report.md"]

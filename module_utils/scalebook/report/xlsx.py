@@ -33,6 +33,8 @@ RUNS = (
 )
 LONGEST = 32767
 """Characters that a cell can hold (Excel specifications and limits)."""
+DIGITS = 53
+"""Bits of the largest whole numbers of which a cell, a double, holds every digit."""
 WIDEST = 60
 """Characters of the widest column; longer text is wrapped."""
 
@@ -125,8 +127,13 @@ def _notes(document: Results) -> Rows:
 
 
 def _cell(value: Any) -> Any:
-    """Return what a cell holds: numbers as they are, anything else as text."""
-    if value is None or isinstance(value, (int, float)) and not isinstance(value, bool):
+    """Return what a cell holds: numbers as they are, anything else as text.
+
+    A whole number that a double cannot hold is text: as a number, its last digits would be wrong.
+    """
+    if value is None or isinstance(value, float):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= DIGITS:
         return value
     # A file name may hold lone surrogates, which are not UTF-8.
     return str(value).encode("utf-8", "replace").decode()[:LONGEST]

@@ -91,3 +91,10 @@ def test_the_same_records_make_the_same_bytes(tmp_path):
 def test_a_campaign_without_rows_has_all_sheets(tmp_path):
     (tmp_path / "runs").mkdir()
     assert len(sheets(documents.build(load_campaign(tmp_path))).sheetnames) == 4
+
+
+@pytest.mark.parametrize(("number", "kind"), [(2**53 - 1, int), (10**400, str)])
+def test_a_whole_number_that_a_cell_cannot_hold_is_text(real, number, kind):
+    document = {**real, "rows": [{**real["rows"][0], "bsz": number}]}
+    (row,) = rows(sheets(document)["tables"])
+    assert row["bsz"] == kind(number)
