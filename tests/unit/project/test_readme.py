@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.plan.parameters import NAMES
+from ansible.module_utils.scalebook.plan.parameters import NAMES, TABLE
 
 ROOT = Path(__file__).resolve().parents[3]
 READMES = ["README.md", "README.zh-CN.md"]
@@ -17,7 +17,7 @@ GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").glob("[!
 # The copy of inventory/cluster that the first of these documents asks for.
 COPIED = "inventory/mycluster"
 # What other playbooks read in addition to the parameters of a campaign.
-OTHER_NAMES = {"logs", "out", "verify", "mirror", "mirror_sha256"}
+OTHER_NAMES = {row.name for row in TABLE} | {"mirror_sha256", "mirror_piece"}
 # Options of ansible-playbook and ansible-runner that are followed by a value.
 WITH_VALUE = {"-i", "--inventory", "-e", "--extra-vars", "-l", "--limit", "-t", "--tags", "-p", "--cmdline"}
 KNOWN = {
