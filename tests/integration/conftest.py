@@ -43,7 +43,7 @@ UNITS = [
     ("test_mirror.py",),
 ]
 # Fixtures that two workers must not have at the same time.
-SHARED = ("two_hosts", "provisioned_hosts", *frameworks.PARTS)
+SHARED = ("two_hosts", "provisioned_hosts", *frameworks.WORKLOADS)
 
 
 def unit_of(path):
@@ -110,7 +110,7 @@ def frameworks_here(request):
 def named(request):
     """Return the workloads that tests of this session name as fixtures."""
     names = {name for item in request.session.items for name in item.fixturenames}
-    return [name for name in frameworks.PARTS if name in names]
+    return [name for name in frameworks.WORKLOADS if name in names]
 
 
 def installed(workload):
@@ -123,8 +123,8 @@ def installed(workload):
     return home
 
 
-tf2_bert, torch_bert, torch_resnet50, torch_gpt2, hf_mlm, deepspeed_bert, horovod_bert = map(
-    installed, frameworks.PARTS
+tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, torch_resnet50, torch_gpt2 = map(
+    installed, frameworks.WORKLOADS
 )
 
 

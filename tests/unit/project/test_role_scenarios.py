@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parents[3]
 OTHERS = {
     "campaign": "installs nothing",
     "microbench": "installs role torch_bert and nothing else",
+    "torch_resnet50": "installs what torch_bert installs, and its trainer; measured on simulated nodes",
+    "torch_gpt2": "as torch_resnet50",
     "deepspeed": "the scenario workload has it through deepspeed_bert",
     "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes to the first step on a CPU",
     "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
