@@ -22,7 +22,7 @@ PARTS = {
     "deepspeed_bert": ["deepspeed_bert"],
     "horovod_bert": ["torch_bert", "horovod/pytorch"],
 }
-# These install what torch_bert installs; they are measured on simulated nodes alone, because hosts take minutes.
+# These install what torch_bert installs, and are measured on simulated nodes alone: hosts would take minutes.
 HERE = ("torch_resnet50", "torch_gpt2")
 WORKLOADS = (*PARTS, *HERE)
 # Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
