@@ -224,7 +224,7 @@ def test_bad_values_are_refused_together_before_anything_starts(tmp_path, mistak
 def test_a_plan_is_shown_and_nothing_launched(tmp_path, extra, cmdline):
     played = bench(tmp_path, f"nodes=1,2 {extra}", cmdline)
     assert played.rc == 0
-    assert "2 cases x 3 repeats = 6 runs" in played.shown
+    assert "2 cases x 5 repeats = 10 runs" in played.shown
     assert not (tmp_path / "results").exists()
     assert played.of("job_dir") == []
 
