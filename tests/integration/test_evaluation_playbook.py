@@ -7,6 +7,9 @@ import yaml
 from local_nodes import ROOT, play
 
 EXAMPLE = yaml.safe_load((ROOT / "playbooks/vars/evaluation.yml").read_text())["evaluation"]
+# Relative paths count from where pytest was started.
+EXAMPLE["campaigns"] = [str(ROOT / path) for path in EXAMPLE["campaigns"]]
+EXAMPLE["prices"] = str(ROOT / EXAMPLE["prices"])
 
 
 def test_the_conclusion_and_the_path_of_the_document_are_shown(tmp_path):
