@@ -23,8 +23,8 @@ PARTS = {
     "horovod_bert": ["torch_bert", "horovod/pytorch"],
 }
 # These install what torch_bert installs, and are measured on simulated nodes alone: hosts would take minutes.
-HERE = ("torch_resnet50", "torch_gpt2")
-WORKLOADS = (*PARTS, *HERE)
+SIMULATED = ("torch_resnet50", "torch_gpt2")
+WORKLOADS = (*PARTS, *SIMULATED)
 # Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
 # built again only when its recipe has changed.
 VARIABLES = {
