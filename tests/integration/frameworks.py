@@ -10,9 +10,10 @@ from functools import partial
 
 import local_nodes
 from container_nodes import Nodes, shown
-from local_nodes import HOME, provision_twice, turn
+from local_nodes import CACHE, provision_twice, turn
 from nets import free_net
 
+HOME = CACHE / "workloads"
 NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"), count=2)
 # What each workload of the hosts has below the home of all of them, beside Open MPI.
 PARTS = {
@@ -41,10 +42,8 @@ VARIABLES = {
 
 def install(workloads):
     """Install what is not there yet; return what provision.yml prints once all is in place."""
-    if "tf2_bert" in workloads and not (HOME / "tf2_bert/install.json").exists():
-        local_nodes.provision("tf2_bert")  # before the others: a second worker waits for it
     play = partial(local_nodes.play, "provision.yml", workload=",".join(workloads), **VARIABLES)
-    with turn():
+    with turn(HOME):
         return provision_twice(play)
 
 

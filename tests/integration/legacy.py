@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from local_nodes import CACHE, ROOT
 from run_module import run_module
 
-ROOT = Path(__file__).resolve().parents[2]
-HOME = ROOT / ".scalebook/legacy"
+HOME = CACHE / "legacy"
 LOCK = ROOT / "requirements-legacy.txt"
 
 
@@ -26,7 +26,7 @@ def environment():
     """Return the directory of the environment's commands, made once for every lock."""
     mark = HOME / ".scalebook-lock"
     want = hashlib.sha256(LOCK.read_bytes()).hexdigest()
-    HOME.parent.mkdir(exist_ok=True)
+    HOME.parent.mkdir(parents=True, exist_ok=True)
     with HOME.with_suffix(".being-made").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not mark.is_file() or mark.read_text() != want:

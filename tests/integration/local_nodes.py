@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = ROOT / ".scalebook"
+# What takes minutes to install. scripts/test names a directory that outlives the checkout in CI.
+CACHE = Path(os.environ.get("SCALEBOOK_TEST_CACHE", HOME))
 # Two workers of pytest measure at the same time, and a node belongs to one campaign at a time.
 WORK = HOME / f"test-work-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
 

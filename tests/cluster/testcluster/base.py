@@ -16,6 +16,8 @@ CHECKOUT = Path(__file__).resolve().parents[3]
 HERE = CHECKOUT / "tests" / "cluster"
 # What is kept: image, containers, keys, inventories. Ignored by git.
 STATE = CHECKOUT / ".scalebook" / "test-cluster"
+# Images are kept here too where it is set: it outlives the checkout (see scripts/test).
+CACHE = os.environ.get("SCALEBOOK_TEST_CACHE")
 # What does not survive a reboot. The path is short because the path of a socket has at most 107 bytes.
 RUN = Path("/run") / ("scalebook-test-" + hashlib.sha256(str(CHECKOUT).encode()).hexdigest()[:8])
 # Marks our containers; a Docker engine holds other people's as well.

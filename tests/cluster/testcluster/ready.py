@@ -5,7 +5,7 @@
 import hashlib
 import re
 
-from . import image, nodefiles
+from . import image, kept, nodefiles
 from .base import CHECKOUT, LABEL, ClusterError, say
 from .engine import Engine
 from .hostsettings import HostSettings
@@ -35,7 +35,7 @@ def ensure(engine: Engine, host: HostSettings) -> None:
     files = nodefiles.contents(host, "", image.KNOWN_BUNDLE.read_text())
     recipe = hashlib.sha256(repr((bare.get("Id"), packages(), sorted(files.items()))).encode()).hexdigest()
     labels = (engine.inspect("image", NAME) or {}).get("Config", {}).get("Labels") or {}
-    if labels.get(LABEL) == recipe[:16]:
+    if labels.get(LABEL) == recipe[:16] or kept.load(engine, NAME, recipe[:16]):
         return
     say(f"making the image with {' '.join(packages())} (once)")
     engine("rm", "-f", _BUILDER, check=False)
@@ -47,5 +47,6 @@ def ensure(engine: Engine, host: HostSettings) -> None:
         changes = [f'CMD ["/bin/sh", "-c", "{image.COMMAND}"]', f"LABEL {LABEL}={recipe[:16]}"]
         options = [word for change in changes for word in ("--change", change)]
         engine("commit", *options, _BUILDER, f"{NAME}:latest", timeout=300)
+        kept.save(engine, NAME, recipe[:16])
     finally:
         engine("rm", "-f", _BUILDER, check=False)
