@@ -13,7 +13,7 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO, Optional, Union
+from typing import Any, BinaryIO, Dict, Optional, Tuple, Union
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -90,3 +90,20 @@ def write_whole(
             os.unlink(name)  # noqa: PTH108
         raise
     return True
+
+
+def replace_texts(module: Any, root: str, changes: Dict[str, Tuple[str, str]]) -> Dict[str, Any]:
+    """Write the new texts of {file below root: (text, new text)}; return the result of the Ansible module.
+
+    Nothing is written in check mode, and the result has a diff where Ansible asks for one. Raises OSError.
+    """
+    if not module.check_mode:
+        for name, (_, text) in changes.items():
+            write_whole(Path(root, name), text.encode("utf-8"), sync=True, mode=None)
+    result = {"changed": bool(changes), "files": sorted(changes)}
+    if module._diff:  # the attribute that Ansible's own modules use
+        result["diff"] = [
+            {"before_header": name, "after_header": name, "before": before, "after": after}
+            for name, (before, after) in sorted(changes.items())
+        ]
+    return result

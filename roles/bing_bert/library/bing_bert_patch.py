@@ -45,7 +45,7 @@ import os
 from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.files import replace_texts
 
 TRAINER = "DeepSpeedExamples/bing_bert/deepspeed_train.py"
 TOKENIZATION = "DeepSpeedExamples/bing_bert/pytorch_pretrained_bert/tokenization.py"
@@ -173,20 +173,11 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     root = module.params["path"]
     try:
-        changes = plan(root, module.params["vocabulary"])
-        if not module.check_mode:
-            for name, (_, text) in changes.items():
-                write_whole(os.path.join(root, name), text.encode("utf-8"), sync=True, mode=None)
+        result = replace_texts(module, root, plan(root, module.params["vocabulary"]))
     except UnknownFileError as exc:
         module.fail_json(msg=str(exc))
     except (OSError, UnicodeDecodeError) as exc:
         module.fail_json(msg="cannot patch the sources in %s: %s" % (root, exc))
-    result = {"changed": bool(changes), "files": sorted(changes)}
-    if module._diff:  # the attribute that Ansible's own modules use
-        result["diff"] = [
-            {"before_header": name, "after_header": name, "before": before, "after": after}
-            for name, (before, after) in sorted(changes.items())
-        ]
     module.exit_json(**result)
 
 

@@ -50,7 +50,7 @@ import re
 from typing import Any, Dict, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.files import replace_texts
 
 CMAKES = ("CMakeLists.txt", os.path.join("horovod", "torch", "CMakeLists.txt"))
 # A whole line: the name also occurs in texts that CMake writes into other files.
@@ -122,20 +122,11 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     root = module.params["path"]
     try:
-        changes = plan(root, module.params["edit"])
-        if not module.check_mode:
-            for name, (_, text) in changes.items():
-                write_whole(os.path.join(root, name), text.encode("utf-8"), mode=None)
+        result = replace_texts(module, root, plan(root, module.params["edit"]))
     except UnknownSourceError as exc:
         module.fail_json(msg=str(exc))
     except (OSError, UnicodeDecodeError) as exc:
         module.fail_json(msg="cannot patch the sources in %s: %s" % (root, exc))
-    result = {"changed": bool(changes), "files": sorted(changes)}
-    if module._diff:  # the attribute that Ansible's own modules use
-        result["diff"] = [
-            {"before_header": name, "after_header": name, "before": before, "after": after}
-            for name, (before, after) in sorted(changes.items())
-        ]
     module.exit_json(**result)
 
 
