@@ -4,17 +4,15 @@
 
 import collections
 import os
-import queue
-import threading
-from typing import Tuple
+from typing import Any, Tuple
 
 import numpy as np
 import torch
+import torch_batches
 
 Batch = collections.namedtuple("Batch", "words segments lengths positions labels following")
 
 NAMES = ("words", "segments", "lengths", "positions", "labels", "following")
-AHEAD = 4  # batches that the host prepares in advance
 
 
 def shape(directory: str) -> Tuple[int, int]:
@@ -28,10 +26,8 @@ def shape(directory: str) -> Tuple[int, int]:
 class Loader:
     """Endless iterator over the (Batch, keys) of one rank, on `device`.
 
-    A thread collects the rows of a batch in one pinned int32 buffer. A single copy moves the buffer to the
-    device, on a separate stream, during the previous step. `sites` is the number of dropout keys per step.
-    All ranks use the same permutation and take its batches in turn, so that no two ranks get the same
-    samples. `lengths` of a batch is None if no sample is padded.
+    The rows of a batch and its dropout keys, `sites` per step, are one int32 buffer: one copy to the device.
+    `lengths` of a batch is None if no sample is padded.
     """
 
     def __init__(
@@ -47,38 +43,18 @@ class Loader:
         self.arrays = [np.load(os.path.join(directory, n + ".npy"), mmap_mode="r") for n in NAMES]
         self.widths = [1 if array.ndim == 1 else array.shape[1] for array in self.arrays]
         self.full = int(self.arrays[2].min()) == self.widths[0]
-        self.batch, self.sites, self.device = batch, sites, device
-        self.order = np.random.RandomState(seed).permutation(len(self.arrays[0]))
+        self.batch, self.sites = batch, sites
         self.rng = np.random.RandomState(seed + 1 + rank)
-        self.rank, self.world = rank, world
-        self.ready: "queue.Queue[torch.Tensor]" = queue.Queue(AHEAD)
-        self.stream = torch.cuda.Stream() if device.type == "cuda" else None
-        threading.Thread(target=self._fill, daemon=True).start()
-        self.next = self._fetch()
+        samples = len(self.arrays[0])
+        self.buffers = torch_batches.Batches(self._buffer, samples, batch, (rank, world), seed, device)
 
-    def _fill(self) -> None:
-        turn = self.rank
-        while True:
-            rows = self.order[np.arange(turn * self.batch, (turn + 1) * self.batch) % len(self.order)]
-            turn += self.world
-            columns = [array[rows].reshape(self.batch, -1).astype(np.int32) for array in self.arrays]
-            keys = self.rng.randint(-(2**31), 2**31, (self.sites, 2)).astype(np.int32)
-            whole = torch.from_numpy(np.concatenate([part.ravel() for part in (*columns, keys)]))
-            self.ready.put(whole.pin_memory() if self.stream else whole)
-
-    def _fetch(self) -> torch.Tensor:
-        whole = self.ready.get()
-        if self.stream:
-            with torch.cuda.stream(self.stream):
-                whole = whole.to(self.device, non_blocking=True)
-        return whole
+    def _buffer(self, rows: Any) -> Tuple[torch.Tensor]:
+        columns = [array[rows].reshape(self.batch, -1).astype(np.int32) for array in self.arrays]
+        keys = self.rng.randint(-(2**31), 2**31, (self.sites, 2)).astype(np.int32)
+        return (torch.from_numpy(np.concatenate([part.ravel() for part in (*columns, keys)])),)
 
     def __next__(self) -> Tuple[Batch, torch.Tensor]:
-        whole = self.next
-        if self.stream:
-            torch.cuda.current_stream().wait_stream(self.stream)
-            whole.record_stream(torch.cuda.current_stream())
-        self.next = self._fetch()
+        (whole,) = next(self.buffers)
         parts = whole.split([self.batch * width for width in self.widths] + [self.sites * 2])
         words, segments, lengths, positions, labels, following = (
             part.view(self.batch, width) if width > 1 else part

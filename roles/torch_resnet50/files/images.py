@@ -2,16 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batches of images on the device: invented ones, or those of arrays."""
 
-import queue
-import threading
 from typing import Any, Tuple
 
 import numpy as np
 import torch
+import torch_batches
 
 Batch = Tuple[torch.Tensor, torch.Tensor]
 
-AHEAD = 4  # batches that the host prepares in advance
 POOL = 4  # invented batches that take turns
 # Of ImageNet's training images, red, green, blue, of 255.
 MEAN = (123.675, 116.28, 103.53)
@@ -38,10 +36,7 @@ class Synthetic:
 
 
 class Arrays:
-    """Endless batches of image_files.arrays, prepared by a thread and copied during the previous step.
-
-    All ranks take the batches of one permutation in turn, so that no two get the same images.
-    """
+    """Endless batches of image_files.arrays; `place` is (rank, number of ranks)."""
 
     def __init__(
         self,
@@ -53,37 +48,14 @@ class Arrays:
         **form: Any,
     ) -> None:
         self.images, self.labels = arrays
-        self.batch, self.device, self.form = batch, device, form
-        self.order = np.random.RandomState(seed).permutation(len(self.labels))
-        self.rank, self.world = place
+        self.form = form
         self.mean = torch.tensor(MEAN, device=device).view(1, 3, 1, 1)
         self.scale = 1 / torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1)
-        self.stream = torch.cuda.Stream() if device.type == "cuda" else None
-        self.ready: "queue.Queue[Batch]" = queue.Queue(AHEAD)
-        threading.Thread(target=self._fill, daemon=True).start()
-        self.next = self._fetch()
+        self.pairs = torch_batches.Batches(self._pair, len(self.labels), batch, place, seed, device)
 
-    def _fill(self) -> None:
-        turn = self.rank
-        while True:
-            rows = self.order[np.arange(turn * self.batch, (turn + 1) * self.batch) % len(self.order)]
-            turn += self.world
-            pair = torch.from_numpy(self.images[rows]), torch.from_numpy(self.labels[rows].astype(np.int64))
-            self.ready.put((pair[0].pin_memory(), pair[1].pin_memory()) if self.stream else pair)
-
-    def _fetch(self) -> Batch:
-        images, labels = self.ready.get()
-        if self.stream:
-            with torch.cuda.stream(self.stream):
-                images = images.to(self.device, non_blocking=True)
-                labels = labels.to(self.device, non_blocking=True)
-        return images, labels
+    def _pair(self, rows: Any) -> Batch:
+        return torch.from_numpy(self.images[rows]), torch.from_numpy(self.labels[rows].astype(np.int64))
 
     def __next__(self) -> Batch:
-        images, labels = self.next
-        if self.stream:
-            torch.cuda.current_stream().wait_stream(self.stream)
-            images.record_stream(torch.cuda.current_stream())
-            labels.record_stream(torch.cuda.current_stream())
-        self.next = self._fetch()
+        images, labels = next(self.pairs)
         return ((images - self.mean) * self.scale).to(**self.form), labels
