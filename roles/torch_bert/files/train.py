@@ -175,19 +175,8 @@ def main() -> None:
     first = os.environ["LOCAL_RANK"] == "0"
     nodes = torch_run.nodes()
     if first:
-        say(world_size=dist.get_world_size(), backend=dist.get_backend(), nodes=nodes, **torch_run.where())
-        say(
-            batch=args.batch,
-            accumulation=args.accumulation,
-            global_batch=args.batch * args.accumulation * dist.get_world_size(),
-        )
-        say(
-            dtype=args.dtype,
-            compile=str(args.compile).lower(),
-            tf32=str(args.tf32).lower(),
-            optimizer=args.optimizer,
-            parallel=args.parallel if dist.get_world_size() > 1 else "none",
-        )
+        parallel = args.parallel if dist.get_world_size() > 1 else "none"
+        torch_run.announce(say, args, nodes, optimizer=args.optimizer, parallel=parallel)
         for line in torch_run.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)
@@ -201,12 +190,7 @@ def main() -> None:
         summary(args, stamps, device, dist.get_world_size())
     if args.profile and dist.get_rank() == 0 and dist.get_world_size() == 1:
         profile(trainer, loader, args.profile)
-    if not same:
-        sys.exit("the ranks hold different weights: the gradients were not summed")
-    if first:
-        say(steps_done=len(stamps))
-        say(weights="agree", end="true")
-    torch_end.leave()
+    torch_end.finish(say, same, len(stamps))
 
 
 if __name__ == "__main__":

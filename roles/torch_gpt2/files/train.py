@@ -137,19 +137,8 @@ class Trainer:
 
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
-    world, size = dist.get_world_size(), sizes.MODELS[args.model]
-    say(world_size=world, backend=dist.get_backend(), nodes=nodes, **torch_run.where())
-    say(
-        batch=args.batch,
-        accumulation=args.accumulation,
-        global_batch=args.batch * args.accumulation * world,
-    )
-    say(
-        dtype=args.dtype,
-        compile=str(args.compile).lower(),
-        tf32=str(args.tf32).lower(),
-        tensor_parallel=args.tensor_parallel,
-    )
+    size = sizes.MODELS[args.model]
+    torch_run.announce(say, args, nodes, tensor_parallel=args.tensor_parallel)
     say(
         model=args.model,
         parameters=sizes.parameters(size, args.seq_length),
@@ -189,12 +178,7 @@ def main() -> None:
     stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
     same = tensor_parallel.agree(trainer.model, device, trainer.replicas, trainer.group)
     print_summary(args, device, stamps)
-    if not same:
-        sys.exit("the ranks hold different weights: the gradients were not summed")
-    if first:
-        say(steps_done=len(stamps))
-        say(weights="agree", end="true")
-    torch_end.leave()
+    torch_end.finish(say, same, len(stamps))
 
 
 if __name__ == "__main__":

@@ -122,19 +122,7 @@ class Trainer:
 
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
-    world = dist.get_world_size()
-    say(world_size=world, backend=dist.get_backend(), nodes=nodes, **torch_run.where())
-    say(
-        batch=args.batch,
-        accumulation=args.accumulation,
-        global_batch=args.batch * args.accumulation * world,
-    )
-    say(
-        dtype=args.dtype,
-        compile=str(args.compile).lower(),
-        tf32=str(args.tf32).lower(),
-        channels_last=str(args.channels_last).lower(),
-    )
+    torch_run.announce(say, args, nodes, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
         parameters=sizes.parameters(args.model, args.classes),
@@ -169,12 +157,7 @@ def main() -> None:
     stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
     print_summary(args, device, stamps)
-    if not same:
-        sys.exit("the ranks hold different weights: the gradients were not summed")
-    if first:
-        say(steps_done=len(stamps))
-        say(weights="agree", end="true")
-    torch_end.leave()
+    torch_end.finish(say, same, len(stamps))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ Runs on the nodes, with torch.
 import atexit
 import os
 import sys
+from typing import Callable
 
 import torch
 import torch.distributed as dist
@@ -26,6 +27,16 @@ def agree(model: torch.nn.Module, device: torch.device) -> bool:
 def device_name(device: torch.device) -> str:
     """Return the name of a GPU as its driver has it, or `cpu`."""
     return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
+
+
+def finish(say: Callable[..., None], same: bool, steps: int) -> None:
+    """Print the closing lines of a node and leave. Exit with a message where the ranks' weights differ."""
+    if not same:
+        sys.exit("the ranks hold different weights: the gradients were not summed")
+    if os.environ["LOCAL_RANK"] == "0":
+        say(steps_done=steps)
+        say(weights="agree", end="true")
+    leave()
 
 
 def leave() -> None:

@@ -52,6 +52,18 @@ def where() -> Dict[str, str]:
     }
 
 
+def announce(say: Callable[..., None], args: Any, nodes: int, **options: Any) -> None:
+    """Print what takes part, the batch and the precision; `options` are the workload's own choices."""
+    world = dist.get_world_size()
+    say(world_size=world, backend=dist.get_backend(), nodes=nodes, **where())
+    say(
+        batch=args.batch,
+        accumulation=args.accumulation,
+        global_batch=args.batch * args.accumulation * world,
+    )
+    say(dtype=args.dtype, compile=str(args.compile).lower(), tf32=str(args.tf32).lower(), **options)
+
+
 def driver() -> Optional[str]:
     """Return the version of the NVIDIA driver, or None."""
     try:
