@@ -1,31 +1,28 @@
 "use strict";
 for (const table of document.querySelectorAll("table")) {
-  const rows = table.tBodies[0], heads = table.tHead.rows;
-  if (heads.length > 1 || rows.rows.length < 2) continue;
-  const text = (row, i) => row.cells[i].textContent.trim();
-  const number = (t) => /^±?\s*-?[\d.,]+($|[\s%/])/.test(t) ? parseFloat(t.replace(/[±,\s]/g, "")) : NaN;
-  const compare = (a, b) => {
-    const x = number(a), y = number(b);
-    return isNaN(x) || isNaN(y) ? isNaN(y) - isNaN(x) || a.localeCompare(b, "en", {numeric: true}) : x - y;
-  };
-  [...heads[0].cells].forEach((cell, i) => {
+  const body = table.tBodies[0], heads = table.tHead.rows[0].cells;
+  if (table.tHead.rows.length > 1 || body.rows.length < 2) continue;
+  const number = (text) => parseFloat(text.replace(/[±,\s]/g, ""));
+  const compare = (a, b) => number(a) - number(b) || a.localeCompare(b, "en", {numeric: true});
+  [...heads].forEach((head, i) => {
     const button = document.createElement("button");
-    button.append(...cell.childNodes);
-    cell.append(button);
+    button.append(...head.childNodes);
+    head.append(button);
     button.onclick = () => {
-      const down = cell.ariaSort === "ascending";
-      for (const other of heads[0].cells) other.ariaSort = null;
-      cell.ariaSort = down ? "descending" : "ascending";
-      rows.append(...[...rows.rows].sort((a, b) => (down ? -1 : 1) * compare(text(a, i), text(b, i))));
+      const order = head.ariaSort === "ascending" ? -1 : 1;
+      for (const each of heads) each.ariaSort = null;
+      head.ariaSort = order > 0 ? "ascending" : "descending";
+      const text = (row) => row.cells[i].textContent.trim();
+      body.append(...[...body.rows].sort((a, b) => order * compare(text(a), text(b))));
     };
   });
-  if (rows.rows.length < 8) continue;
+  if (body.rows.length < 8 || document.forms.length) continue;
   const filter = document.createElement("input");
   filter.type = "search";
   filter.placeholder = filter.ariaLabel = document.body.dataset.filter;
   filter.oninput = () => {
-    for (const row of rows.rows)
-      row.hidden = !row.textContent.toLowerCase().includes(filter.value.toLowerCase());
+    const wanted = filter.value.toLowerCase();
+    for (const row of body.rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
   };
   table.parentNode.before(filter);
 }

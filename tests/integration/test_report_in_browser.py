@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""report.html in a real browser: readable at every width, by everyone, on paper, and without the network."""
+"""The pages in a real browser: readable at every width, by everyone, on paper, and without the network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import re
 import chromium
 import pytest
 import yaml
-from ansible.module_utils.scalebook.report import baseline, links, microbench, published, render
+from ansible.module_utils.scalebook.report import baseline, index, links, microbench, published, render
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.report.source import open_source
@@ -39,9 +39,9 @@ def everything(folder):
     }
     records = dlperf_records()
     for dtype, factor in (("fp32", 1), ("fp16", 2)):
-        for index, shape in enumerate(shapes):
+        for step, shape in enumerate(shapes):
             of = case(*shape, dtype=dtype, bsz=32, workload="torch_bert", settings=settings)
-            rates = [80 * factor * 1.7**index * (1 + repeat / 500) for repeat in range(6)]
+            rates = [80 * factor * 1.7**step * (1 + repeat / 500) for repeat in range(6)]
             records += [record(of, repeat, rate) for repeat, rate in enumerate(rates, 1)]
             strong = case(*shape, dtype=dtype, bsz=64 // (shape[0] * shape[1]), workload="horovod_bert")
             records += [record(strong, repeat, rates[repeat] * 1.1) for repeat in (1, 2)]
@@ -94,7 +94,27 @@ def pages(tmp_path_factory):
         made[path.stem] = path
     made["microbench-en"] = folder / "microbench-en.html"
     made["microbench-en"].write_text(microbenchmarks(), encoding="utf-8")
+    made["index-en"] = folder / "index-en.html"
+    made["index-en"].write_text(campaigns(folder / "results"), encoding="utf-8")
     return made
+
+
+def campaigns(top):
+    """Return the index of the committed campaigns of four GPUs, and of one that is 10 % slower."""
+    for path in RESULTS.glob("h200x4-2026-11-2*/*/report/results.json"):
+        document = json.loads(path.read_text())
+        days = [(path.parents[1].name, "2026-11-21", 1.0)]
+        if days[0][0] == "scaling":
+            days.append(("a campaign with a long name, measured after an update", "2026-11-24", 0.9))
+        for name, day, factor in days:
+            document["started"] = f"{day}T00:00:00Z"
+            for row in document["rows"]:
+                row["median"] = row["median"] and row["median"] * factor
+                for each in row["runs"]:
+                    each["rate"] *= factor
+            (top / name / "report").mkdir(parents=True)
+            (top / name / "report" / "results.json").write_text(json.dumps(document))
+    return index.files(index.build(top), str(ROOT / "templates"))["index.html"]
 
 
 def microbenchmarks():
@@ -109,7 +129,7 @@ def microbenchmarks():
     return render.microbench(shown, drawn, "", str(ROOT / "templates"))["report.html"]
 
 
-NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en")
+NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en", "index-en")
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +160,12 @@ def test_a_page_fits_its_window_and_asks_for_nothing(browser, pages, name, width
 
 @pytest.mark.parametrize(
     ("name", "width", "dark"),
-    [("everything-en", 360, False), ("everything-zh", 1280, True), ("microbench-en", 768, False)],
+    [
+        ("everything-en", 360, False),
+        ("everything-zh", 1280, True),
+        ("microbench-en", 768, False),
+        ("index-en", 360, True),
+    ],
 )
 def test_axe_finds_nothing(browser, pages, axe, name, width, dark):
     browser.open(pages[name], width, dark)
@@ -179,7 +204,7 @@ def test_without_script_a_page_says_the_same(browser, pages, name):
     with_script = browser.run("document.querySelector('main').innerText.length")
     rows = rows_of(browser)
     browser.open(pages[name], script=False)
-    assert browser.run("document.querySelectorAll('button, input').length") == 0
+    assert browser.run("document.querySelectorAll('button, input, form:not([hidden])').length") == 0
     assert rows_of(browser) == rows
     assert browser.run("document.querySelector('main').innerText.length") == pytest.approx(
         with_script, abs=50
@@ -210,6 +235,24 @@ def test_a_long_table_can_be_filtered(browser, pages):
         "return rows.map((row) => row.hidden); })()"
     )
     assert shown == [True] * 6 + [False] * 3
+
+
+def test_the_index_shows_the_cases_of_the_chosen_workload_alone(browser, pages):
+    browser.open(pages["index-en"])
+    shown = browser.run(
+        "(() => { const form = document.forms[0]; form.workloads.value = 'hf_mlm'; "
+        "form.dispatchEvent(new Event('change')); "
+        "return [...document.querySelectorAll('tbody tr')].filter((row) => row.checkVisibility())"
+        ".map((row) => row.dataset.workloads); })()"
+    )
+    assert len(shown) > 3
+    assert set(shown) == {"hf_mlm"}
+
+
+def test_the_index_marks_what_has_become_slower(browser, pages):
+    browser.open(pages["index-en"])
+    assert browser.run("document.querySelector('.verdict .flag').textContent") == "3 cases slower than before"
+    assert browser.run("document.querySelectorAll('svg .mark').length") == 3
 
 
 def test_text_of_charts_is_readable_on_every_device(browser, pages):

@@ -8,8 +8,6 @@ the same hardware, by the tests of baseline.py.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,21 +16,16 @@ from urllib.parse import quote
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Row
-from ansible.module_utils.scalebook.report import baseline
+from ansible.module_utils.scalebook.report import baseline, wording
 from ansible.module_utils.scalebook.report.load import decode
-from ansible.module_utils.scalebook.report.render import environment_of
-from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.report.render import framed
+from ansible.module_utils.scalebook.text import clean, count_of
 
 NOT_RECORDED = "not recorded"
 SCHEMA = 1
 WIDTH, HEIGHT, MARGIN = 120, 28, 3
 
-SCRIPT = (
-    "(()=>{const f=document.forms[0];f.hidden=false;f.onchange=()=>{for(const r of "
-    "document.querySelectorAll('tr[data-workloads]'))r.hidden=['workloads','hardware'].some(k=>f[k].value&&"
-    "!r.dataset[k].split('|').includes(f[k].value))}})()"
-)
-"""The filter of the page; all lines are visible without it."""
+SCRIPTS = ("report.js", "index.js")
 
 
 class Point(TypedDict):
@@ -81,20 +74,19 @@ class Index(TypedDict):
 
 def build(top: Path, limit: float = baseline.LIMIT) -> Index:
     """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts."""
-    read: list[tuple[Entry, list[Row]]] = []
-    titles: dict[str, str] = {}
+    read: list[tuple[Entry, list[Row], dict[str, str]]] = []
     unread: list[str] = []
     for path in sorted(top.glob("*/report/results.json")):
         name = path.parents[1].name
         try:
             document = decode(path.read_bytes())
-            read.append((_entry(name, document), baseline.check(document)))
-            titles.update({group["id"]: group["title"] for group in document["groups"]})
+            titles = {group["id"]: group["title"] for group in document["groups"]}
+            read.append((_entry(name, document), baseline.check(document), titles))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
             unread.append(clean(f"{name}: {exc}"))
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
-    for entry, rows in sorted(read, key=lambda pair: (pair[0]["started"], pair[0]["campaign"])):
+    for entry, rows, titles in sorted(read, key=lambda each: (each[0]["started"], each[0]["campaign"])):
         keys = [(entry["hardware"], baseline.key_of(row)) for row in rows]
         earlier = [before[key] for key in keys if key in before]
         compared = baseline.compare(rows, earlier, limit)["rows"] if earlier else []
@@ -105,24 +97,27 @@ def build(top: Path, limit: float = baseline.LIMIT) -> Index:
             line["points"].append(_point(entry, row, found.get(row["case"], {})))
             if row["runs"]:
                 before[key] = row
-    campaigns = sorted((entry for entry, _ in read), key=lambda each: each["started"], reverse=True)
-    lines = sorted(series.values(), key=lambda each: (each["workload"], each["hardware"], each["title"]))
+    campaigns = sorted((entry for entry, _, _ in read), key=lambda each: each["started"], reverse=True)
+    lines = sorted(series.values(), key=_place)
     return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
 
 
 def files(index: Index, templates: str) -> dict[str, str]:
     """Return file name -> text of index.html and index.json."""
-    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
-    page = environment_of(templates, True).get_template("index.html.j2")
-    html = page.render(
-        index=index,
-        script=SCRIPT,
-        script_hash=f"sha256-{digest}",
-        workloads=sorted({name for each in index["campaigns"] for name in each["workloads"]}),
-        hardware=sorted({each["hardware"] for each in index["campaigns"]}),
-        sparkline=sparkline,
-        link=lambda name: quote(f"{name}/report/report.html"),
-    )
+    campaigns, cases = len(index["campaigns"]), len(index["series"])
+    slower = sum(each["points"][-1]["regression"] for each in index["series"])
+    shown = {
+        "index": index,
+        "title": "All campaigns",
+        "summary": f"{count_of(campaigns, 'campaign')}, {count_of(cases, 'case')}",
+        "slower": f"{count_of(slower, 'case')} slower than before" if slower else "",
+        "workloads": sorted({name for each in index["campaigns"] for name in each["workloads"]}),
+        "hardware": sorted({each["hardware"] for each in index["campaigns"]}),
+        "number": wording.Wording(for_people=True).number,
+        "sparkline": sparkline,
+        "link": lambda name: quote(f"{name}/report/report.html"),
+    }
+    html = framed("index.html.j2", templates, wording.ENGLISH, shown, SCRIPTS)
     return {"index.html": html, "index.json": json.dumps(index, indent=1) + "\n"}
 
 
@@ -146,6 +141,16 @@ def sparkline(points: Iterable[Point]) -> dict[str, Any]:
     ]
     marks = [place for place, point in zip(placed, measured, strict=True) if point["regression"]]
     return {"line": " ".join(f"{x},{y}" for x, y in placed), "marks": marks, "last": placed[-1]}
+
+
+def _place(series: Series) -> tuple[bool, str, str, str]:
+    """Return what series are sorted by: those whose latest campaign is a regression stand first."""
+    return (
+        not series["points"][-1]["regression"],
+        series["workload"],
+        series["hardware"],
+        series["title"],
+    )
 
 
 def _entry(name: str, document: Mapping[str, Any]) -> Entry:

@@ -100,7 +100,7 @@ def microbench(shown: Mapping[str, Any], chart: str, picture: str, templates: st
     plain = environment_of(templates, False).get_template("microbench.md.j2")
     texts = {
         "report.md": plain.render(shown, chart=picture),
-        "report.html": _framed(
+        "report.html": framed(
             "microbench.html.j2",
             templates,
             wording.ENGLISH,
@@ -127,12 +127,18 @@ def _html(document: Results, templates: str, linked: links.Links, people: wordin
         "main_files": [name for name in FILES if name in document["files"]],
         "made_with": tools,
     }
-    return _framed("report.html.j2", templates, people, shown)
+    return framed("report.html.j2", templates, people, shown)
 
 
-def _framed(name: str, templates: str, people: wording.Wording, shown: Mapping[str, Any]) -> str:
-    """Return a page with what its frame needs: the language, the style, and the script with its hash."""
-    script = (Path(templates) / "report.js").read_text(encoding="utf-8")
+def framed(
+    name: str,
+    templates: str,
+    people: wording.Wording,
+    shown: Mapping[str, Any],
+    scripts: Sequence[str] = ("report.js",),
+) -> str:
+    """Return a page with what its frame needs: the language, the style, and the scripts with their hash."""
+    script = "".join((Path(templates) / each).read_text(encoding="utf-8") for each in scripts)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     frame = {
         "_": people,

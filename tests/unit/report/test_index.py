@@ -90,7 +90,27 @@ def test_the_policy_allows_this_script_only(slower):
     [script] = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src &#39;sha256-{digest}&#39;" in html or f"script-src 'sha256-{digest}'" in html
-    assert len(script) <= 1024
+
+
+def test_its_scripts_are_small():
+    assert len((Path(TEMPLATES) / "report.js").read_bytes()) <= 1400
+    assert len((Path(TEMPLATES) / "index.js").read_bytes()) <= 400
+
+
+def test_each_case_has_the_title_of_its_own_campaign(tmp_path):
+    report(tmp_path, "one", 100.0, workload="tf2_bert")
+    report(tmp_path, "two", 50.0, 2, workload="torch_bert")
+    titles = [each["title"].split()[0] for each in index.build(tmp_path)["series"]]
+    assert titles == ["tf2_bert", "torch_bert"]
+
+
+def test_a_regression_stands_first(tmp_path):
+    for day, rate in ((1, 100.0), (2, 90.0)):
+        report(tmp_path, f"a{day}", 100.0, day, workload="tf2_bert")
+        report(tmp_path, f"b{day}", rate, day, workload="torch_bert")
+    found = index.build(tmp_path)
+    assert [each["workload"] for each in found["series"]] == ["torch_bert", "tf2_bert"]
+    assert "1 case slower than before" in index.files(found, TEMPLATES)["index.html"]
 
 
 def test_no_line_is_hidden_without_the_script(slower):
