@@ -8,12 +8,18 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from ansible.module_utils.scalebook.contracts import upgrade_plan, upgrade_row
 from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import mfu
 from ansible.module_utils.scalebook.report.load import load_campaign
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "docs" / "results"
 CAMPAIGNS = sorted(path.parent for path in RESULTS.glob("*/*/runs.tar.xz"))
+
+with (ROOT / "data" / "gpus.csv").open(encoding="utf-8", newline="") as _lines:
+    PEAKS = mfu.read_peaks(_lines)
 
 RENAMED = {"figures": "self_reported", "reading": "time_source", "framework": "workload", "marks": "flags"}
 DELIBERATE = {
@@ -24,6 +30,9 @@ DELIBERATE = {
 }
 """Keys of results.json whose numbers have changed on purpose, each with the reason."""
 NEW = ("families", "simulated")
+WORKLOADS = {
+    path.parents[1].name: yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/workload.yml")
+}
 DIGITS = 12
 """Decimals of a drift that are equal all the same."""
 
@@ -75,7 +84,8 @@ def measured(document):
 @pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
 def test_every_number_of_a_committed_report_comes_out_again(campaign):
     committed = json.loads((campaign / "report" / "results.json").read_text())
-    before, now = measured(upgraded(committed)), measured(documents.build(load_campaign(campaign)))
+    before = measured(upgraded(committed))
+    now = measured(documents.build(load_campaign(campaign), WORKLOADS, peaks=PEAKS))
     assert len(before) > 50
     assert now == before
 
