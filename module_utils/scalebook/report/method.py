@@ -46,10 +46,7 @@ def sentences(wording: Wording = ENGLISH) -> list[str]:
         ),
         _("speedup: median over the median of 1n1g in the same table; n/a without one."),
         _("efficiency: speedup / devices."),
-        _(
-            "MFU: the share of the device's peak rate that the model's operations reach, as the workload "
-            "reports it itself."
-        ),
+        _("MFU: the share of the device's peak rate that the model's operations reach."),
         _("spread: (max − min) / median."),
         _(
             "Results of fewer than {enough} valid runs are provisional.",
