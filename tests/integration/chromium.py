@@ -25,9 +25,9 @@ class BrowserError(AssertionError):
     """Chromium refused a command, or did not answer."""
 
 
-def missing():
+def missing(packages=PACKAGES):
     """Install what is not there yet, if this may be done; return the commands that are still missing."""
-    absent = [name for name in PACKAGES if not shutil.which(name)]
+    absent = [name for name in packages if not shutil.which(name)]
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if (
         absent
@@ -36,16 +36,15 @@ def missing():
     ):
         install = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
         subprocess.run([*install, "update"], capture_output=True, check=False)
-        packages = [PACKAGES[name] for name in absent]
         words = [
             "install",
             "-y",
             "--no-install-recommends",
-            *packages,
+            *[packages[name] for name in absent],
             *([FONTS] if "chromium" in absent else []),
         ]
         subprocess.run([*install, *words], capture_output=True, check=False)
-    return [name for name in PACKAGES if not shutil.which(name)]
+    return [name for name in packages if not shutil.which(name)]
 
 
 def axe():
