@@ -263,6 +263,7 @@ class HostEnergy(Source):
 class JobShare(Source):
     """The processes of the job, known by `words` (NAME=value) of their environment: their time and memory.
 
+    A process that rewrites its title (stress-ng, setproctitle) loses its environment: its parent tells.
     Memory is what they have resident; pages that several of them share count for each.
     """
 
@@ -277,9 +278,8 @@ class JobShare(Source):
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
         began = time.process_time()
-        found = [pid for pid, environment in orphans.environments() if environment.issuperset(self.words)]
-        mine = set(procfs.family(os.getpid()))
-        self.pids = [pid for pid in found if pid not in mine]
+        found = {pid for pid, environment in orphans.environments() if environment.issuperset(self.words)}
+        self.pids = sorted(procfs.below(found) - procfs.below({os.getpid()}))
         self.due = time.monotonic() + RARELY * (time.process_time() - began)
 
     def read(self) -> List[Value]:

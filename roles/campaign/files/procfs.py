@@ -7,7 +7,7 @@ Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
 
 import os
-from typing import Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Set, Tuple
 
 _CGROUP_FILES = (
     ("/sys/fs/cgroup{path}/memory.events", "oom_kill"),  # version 2
@@ -62,6 +62,24 @@ def family(pid: int) -> List[int]:
             continue  # it ended meanwhile
         for thread in threads:
             pending += map(int, _read("/proc/%d/task/%s/children" % (found[-1], thread)).split())
+    return found
+
+
+def below(pids: Set[int]) -> Set[int]:
+    """Return `pids` and the descendants of all of them, by one look at every process."""
+    parents = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            fields = _read("/proc/%s/stat" % name).rpartition(")")[2].split()
+            parents[int(name)] = int(fields[1]) if len(fields) > 1 else 0
+    found = set(pids)
+    for pid in parents:
+        line = []
+        while pid and pid not in found:  # a pid that is gone has no parent
+            line.append(pid)
+            pid = parents.get(pid, 0)
+        if pid:
+            found.update(line)
     return found
 
 

@@ -447,3 +447,13 @@ def test_a_full_disk_ends_the_readings_not_the_run(tmp_path):
         assert read_file(tmp_path / "NODE1.telemetry.csv.xz").at
     finally:
         subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_process_that_overwrites_its_environment_counts_by_its_parent(tmp_path):
+    """As stress-ng does, and workers with setproctitle; /proc then shows other words, or none."""
+    tmp_path.joinpath("part.sh").write_text(f"{sys.executable} -c '{BURN}'; echo step=4; sleep 0.3\n")
+    run_node(tmp_path, f"echo step=2; sleep 1; env -i sh {tmp_path}/part.sh; true")
+    readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
+    job = quantity(readings, "job::busy", readings.marks.index("first"), readings.marks.index("last"))
+    burnt = float((tmp_path / "NODE1.log").read_text().partition("burnt ")[2].split()[0])
+    assert job["total"] == pytest.approx(burnt, abs=0.02 * job["seconds"] + 0.02)
