@@ -551,6 +551,7 @@ class Results(TypedDict, total=False):
     skipped: list[dict[str, Any]]
     notes: list[str]
     compare: list[dict[str, Any]]
+    only_published: list[dict[str, Any]]
     result_files: dict[str, list[int]]
     plan: Plan
     provenance: dict[str, Any] | None

@@ -30,6 +30,12 @@ OPTIONAL = frozenset(
 )
 
 
+DLPERF = {"frameworks": list, "models": dict, "others": list, "differs": str}
+"""The fields of `dlperf`: the published frameworks that are counterparts of this workload; its models by name
+to theirs; further published models of its family, which reports show without comparing; and why no published
+figure stands against one of this workload, where that is so."""
+
+
 class WorkloadError(ValueError):
     """A workload declaration that cannot be used; the message names its key."""
 
@@ -126,6 +132,7 @@ def _load(role: Path) -> dict[str, Any]:
         raise WorkloadError(f"{file}: give either warmup and window, or epoch")
     if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:
         raise WorkloadError(f"{file}: epoch: give epochs and samples, names of variables of the role")
+    _check_dlperf(file, declaration)
     types: dict[str, str] = {}
     specs = _read(role / "meta/argument_specs.yml").get("argument_specs") or {}
     for spec in specs.values():
@@ -149,6 +156,17 @@ def _load(role: Path) -> dict[str, Any]:
         "own_python": f"{role.name}_python" in types,
         "setting_types": {name: types[name] for name in variables(declaration)},
     }
+
+
+def _check_dlperf(file: Path, declaration: Mapping[str, Any]) -> None:
+    """Raise WorkloadError for a `dlperf` that names nothing to compare with."""
+    names = declaration.get("dlperf", {"frameworks": [], "models": {}})
+    needed = {"frameworks", "models"}
+    if not isinstance(names, Mapping) or not needed <= set(names) <= set(DLPERF):
+        raise WorkloadError(f"{file}: dlperf: give frameworks and models, and others and differs if needed")
+    for name, value in names.items():
+        if not isinstance(value, DLPERF[name]):
+            raise WorkloadError(f"{file}: dlperf: {name} must be a {DLPERF[name].__name__}")
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -82,14 +82,7 @@ def with_published(entry: Mapping[str, Any], wording: Wording) -> dict[str, Any]
         )
     theirs = ""
     if entry["rows"]:
-        names = [
-            entry["framework"],
-            entry["model"],
-            entry["dtype"],
-            "XLA" if entry["xla"] else "",
-            f"b{entry['bsz']}",
-        ]
-        theirs = " ".join(filter(None, names)) + (f" ({entry['variant']})" if entry["variant"] else "")
+        theirs = _published_name(entry)
     return {
         "title": clean(entry["title"]),
         "theirs": theirs,
@@ -99,6 +92,55 @@ def with_published(entry: Mapping[str, Any], wording: Wording) -> dict[str, Any]
         "sources": _sources((pair["source"] for pair in entry["rows"] if pair["source"]), wording),
         "rows": pairs,
     }
+
+
+def _published_name(entry: Mapping[str, Any]) -> str:
+    """Return the name of a published table: `TensorFlow 2.3.0 bert-base fp32 XLA b64`."""
+    names = [
+        entry["framework"],
+        entry["model"],
+        entry["dtype"],
+        "XLA" if entry["xla"] else "",
+        f"b{entry['bsz']}",
+    ]
+    return " ".join(filter(None, names)) + (f" ({entry['variant']})" if entry["variant"] else "")
+
+
+def only_published(tables: Sequence[Mapping[str, Any]], wording: Wording) -> list[dict[str, Any]]:
+    """Return the printed cells of published tables that nothing of ours stands beside, by family.
+
+    A line is a table, its columns are the cases: `{"family", "labels", "lines": [{"name", "cells"}],
+    "warnings", "sources"}`; a cell is the rate, with the speedup of several devices in brackets.
+    """
+    found = []
+    for family in dict.fromkeys(table["family"] for table in tables):
+        mine = [table for table in tables if table["family"] == family]
+        order = {row["label"]: row["devices"] for table in mine for row in table["rows"]}
+        labels = sorted(order, key=lambda label: (order[label], label))
+        lines = []
+        for table in mine:
+            cells = {row["label"]: _published_cell(row, wording) for row in table["rows"]}
+            name = clean(_published_name(table))
+            lines.append({"name": name, "cells": [cells.get(label, "–") for label in labels]})
+        found.append(
+            {
+                "family": clean(family),
+                "labels": labels,
+                "count": wording.count(sum(len(table["rows"]) for table in mine), "published result"),
+                "lines": lines,
+                "warnings": [
+                    wording.sentence(each)
+                    for each in dict.fromkeys(table["warning"] for table in mine if table["warning"])
+                ],
+                "sources": _sources((row["source"] for table in mine for row in table["rows"]), wording),
+            }
+        )
+    return found
+
+
+def _published_cell(row: Mapping[str, Any], wording: Wording) -> str:
+    rate = wording.number(row["rate"])
+    return rate if row["devices"] == 1 else f"{rate} ({wording.speedup(row['speedup'])})"
 
 
 def _sources(names: Iterable[str], wording: Wording) -> str:

@@ -57,6 +57,7 @@ def build(
     _flag_slower_than_one(rows, workloads)
     for row, flag in gpu_flags.flags(rows, campaign.runs):
         row["flags"].append(flag)
+    compared = _compare_published(groups, rows, published_rows, workloads)
     return {
         "schema": RESULTS_SCHEMA,
         "kind": "import" if name else "campaign",
@@ -93,7 +94,8 @@ def build(
             *_file_notes(check),
             *_notes(groups, rows, campaign.unreadable),
         ],
-        "compare": _compare_published(groups, rows, published_rows, workloads),
+        "compare": compared,
+        "only_published": _only_published(groups, compared, published_rows, workloads),
         "result_files": dlperf_format.result_files(groups, name),
         "plan": plan,
         "provenance": campaign.provenance or None,
@@ -176,6 +178,22 @@ def _compare_published(
         names = workloads.get(group["workload"], {}).get("dlperf")
         compared += published.compare(group, [by_case[case] for case in group["rows"]], table, names)
     return compared
+
+
+def _only_published(
+    groups: Iterable[Group],
+    compared: Sequence[published.Row],
+    table: Sequence[published.Row] | None,
+    workloads: weak_scaling.Workloads,
+) -> list[dict[str, Any]]:
+    """Return what DLPerf published of the families of this report and nothing of ours stands beside."""
+    families: dict[str, list[str]] = {}
+    for group in groups:
+        declared = workloads.get(group["workload"], {})
+        if declared.get("dlperf"):
+            models = families.setdefault(str(declared.get("family", "")), [])
+            models += [each for each in published.models_of(declared["dlperf"]) if each not in models]
+    return published.only_published(families, compared, table or ())
 
 
 def _reading_notes(reading: str) -> list[str]:

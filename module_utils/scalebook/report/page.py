@@ -75,6 +75,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "timeline_rule": timeline.rule(document, wording),
         "baseline": comparisons.with_earlier(document, wording),
         "compare": [comparisons.with_published(entry, wording) for entry in document["compare"]],
+        "only_published": comparisons.only_published(document.get("only_published") or [], wording),
         "uncounted": _uncounted(document, wording, linked),
         "skipped": [
             {

@@ -86,36 +86,54 @@ def compare(
 ) -> list[Row]:
     """Return our `rows` beside every published table that fits, one entry per table.
 
-    `names` is key `dlperf` of the workload: `{"framework": "TensorFlow 2.3.0", "models": {"base":
-    "bert-base"}}`, our model to theirs.  An entry is `comparable` when model, dtype, xla, batch and
+    `names` is key `dlperf` of the workload: `{"frameworks": ["TensorFlow 2.3.0"], "models": {"base":
+    "bert-base"}}`, its counterparts, and our model to theirs; `differs`, where it is given, says why no
+    figure of theirs stands against ours.  An entry is `comparable` when model, dtype, xla, batch and
     device kind agree; its rows then pair equal nodes and gpus.  Otherwise it is the shape of the
     curve alone: rows pair equal numbers of devices, speedups stand side by side and `why` says so.
-    Without any fitting table one entry with no rows says why.
+    A counterpart without any fitting table is one entry with no rows that says why.
     """
     entry = {"group": group["id"], "title": group["title"]}
-    if not names or not names.get("framework") or not names.get("models"):
+    if not names or not names.get("frameworks") or not names.get("models"):
         return [
             {
                 **entry,
                 "comparable": False,
                 "rows": [],
-                "why": f"DLPerf publishes nothing for {group['workload']}",
+                "why": f"DLPerf's tables have nothing for {group['workload']}",
             }
         ]
+    return [
+        made
+        for framework in names["frameworks"]
+        for made in _counterpart(entry, group, rows, table, names, framework)
+    ]
+
+
+def _counterpart(
+    entry: Row,
+    group: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    table: Sequence[Row],
+    names: Mapping[str, Any],
+    framework: str,
+) -> list[Row]:
+    """Return our `rows` beside every table of one published framework that fits."""
     model = names["models"].get(group["model"])
     reasons = _differences(group, model)
+    reasons += [names["differs"]] if names.get("differs") else []
     wanted = {model} if model else set(names["models"].values())
     family = [
         row
         for row in table
-        if row["framework"] == names["framework"]
+        if row["framework"] == framework
         and row["model"] in wanted
         and row["dtype"] == group["dtype"]
         and row["xla"] == group["xla"]
     ]
     if not family:
         precision = group["dtype"] + (" with XLA" if group["xla"] else "")
-        why = f"DLPerf publishes no {precision} table for {names['framework']} {'/'.join(sorted(wanted))}"
+        why = f"DLPerf publishes no {precision} table for {framework} {'/'.join(sorted(wanted))}"
         return [{**entry, "comparable": False, "rows": [], "why": why}]
     nearest = min({row["bsz"] for row in family}, key=lambda bsz: (abs(bsz - group["bsz"]), bsz))
     if nearest != group["bsz"]:
@@ -126,6 +144,41 @@ def compare(
         if row["bsz"] == nearest:
             tables.setdefault(table_key(row), []).append(row)
     return [_beside(entry, rows, theirs, reasons) for theirs in tables.values()]
+
+
+def only_published(
+    families: Mapping[str, Iterable[str]], entries: Iterable[Row], table: Sequence[Row]
+) -> list[Row]:
+    """Return the published tables of each family with the rows that no entry of `compare` has beside ours.
+
+    `families` are the published models of each family, `{"bert": ["bert-base"]}`.  Every row of these
+    models is either in an entry or here.
+    """
+    beside = {pair["source"] for entry in entries for pair in entry["rows"] if pair["source"]}
+    found = []
+    for family, models in families.items():
+        tables: dict[tuple[Any, ...], list[Row]] = {}
+        for row in table:
+            if row["model"] in set(models) and row["source"] not in beside:
+                tables.setdefault(table_key(row), []).append(row)
+        found += [
+            {
+                "family": family,
+                **{name: rows[0][name] for name in ("framework", "model", "dtype", "xla", "bsz", "variant")},
+                "warning": warning(rows[0]["variant"]),
+                "rows": [
+                    {name: row[name] for name in ("label", "devices", "rate", "speedup", "source")}
+                    for row in rows
+                ],
+            }
+            for rows in tables.values()
+        ]
+    return found
+
+
+def models_of(names: Mapping[str, Any]) -> list[str]:
+    """Return the published models of key `dlperf` of a workload: its own, and `others` of its family."""
+    return list(dict.fromkeys([*names.get("models", {}).values(), *names.get("others", ())]))
 
 
 def _differences(group: Mapping[str, Any], model: str | None) -> list[str]:

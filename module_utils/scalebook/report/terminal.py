@@ -75,6 +75,9 @@ def display(document: Results, report: str) -> str:
         names = [entry["title"], f"compared with {entry['theirs']}" if entry["rows"] else ""]
         published.append(" ".join(filter(None, names)) + f": {entry['why']}")
         published += [f"warning: {entry['warning']}"] if entry["warning"] else []
+    published += [
+        f"{family['family']}: {family['count']} more, published only" for family in shown["only_published"]
+    ]
     blocks += _some("Comparison with DLPerf", published)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)

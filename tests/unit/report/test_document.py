@@ -241,7 +241,7 @@ def test_provenance_may_list_the_nodes_at_the_top():
 
 def test_a_comparison_asked_for_and_impossible_is_said_so():
     made = build([record(case())], published_rows=[])
-    assert "DLPerf publishes nothing for tf2_bert" in terminal.display(made, "/r")
+    assert "DLPerf's tables have nothing for tf2_bert" in terminal.display(made, "/r")
 
 
 def test_no_comparison_is_made_unasked(document):
@@ -253,7 +253,7 @@ def test_a_comparison_says_what_stands_beside_what():
     table = published.read(
         [header, "TensorFlow 2.3.0,bert-base,fp32,false,64,1,1,112.99,1,DLPerf@master:x.md:L334,"]
     )
-    names = {"framework": "TensorFlow 2.3.0", "models": {"base": "bert-base"}}
+    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
     made = build(
         [record(case(), i, 125.0) for i in (1, 2, 3)],
         published_rows=table,

@@ -4,12 +4,15 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.report import published
 
-DATA = Path(__file__).resolve().parents[3] / "data" / "dlperf-published-results.csv"
+ROOT = Path(__file__).resolve().parents[3]
+DATA = ROOT / "data" / "dlperf-published-results.csv"
+ROLES = ROOT / "roles"
 TABLE = published.read(DATA.read_text(encoding="utf-8").splitlines())
-NAMES = {"framework": "TensorFlow 2.3.0", "models": {"base": "bert-base", "bert": "bert-base"}}
-DEEPSPEED = {"framework": "DeepSpeed 1afca8f (torch 1.6.0)", "models": {"base": "bert-base"}}
+NAMES = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base", "bert": "bert-base"}}
+DEEPSPEED = {"frameworks": ["DeepSpeed 1afca8f (torch 1.6.0)"], "models": {"base": "bert-base"}}
 
 
 def group(**other):
@@ -113,7 +116,7 @@ def test_deepspeeds_rows_carry_their_warning():
 def test_a_workload_without_a_published_name_is_said_so(names):
     (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
     assert entry["rows"] == []
-    assert entry["why"] == "DLPerf publishes nothing for tf2_bert"
+    assert entry["why"] == "DLPerf's tables have nothing for tf2_bert"
 
 
 def test_a_precision_nobody_published_is_said_so():
@@ -130,3 +133,66 @@ def test_a_broken_line_is_named():
     lines = DATA.read_text(encoding="utf-8").splitlines()[:2]
     with pytest.raises(published.PublishedError, match="line 3"):
         published.read([*lines, lines[1].replace("103.58", "fast")])
+
+
+# -- every published row -------------------------------------------------------------------------------------
+
+
+def reports_of(declared):
+    """Return (entries, only) of the comparisons of all workloads, one case of each published kind."""
+    kinds = {(row["dtype"], row["xla"], row["bsz"]) for row in TABLE}
+    families = defaultdict(list)
+    entries = []
+    for name, declaration in declared.items():
+        names = declaration.get("dlperf") or {}
+        families[declaration["family"]] += published.models_of(names)
+        for model, (dtype, xla, bsz) in ((m, kind) for m in names.get("models", {}) for kind in kinds):
+            ours = group(workload=name, model=model, dtype=dtype, xla=xla, bsz=bsz)
+            places = [row(nodes, gpus) for nodes, gpus in ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8))]
+            entries += published.compare(ours, places, TABLE, names)
+    return entries, published.only_published(families, entries, TABLE)
+
+
+def test_every_published_row_stands_beside_a_workload_or_is_published_only():
+    entries, only = reports_of(workloads.load_workloads([str(ROLES)]))
+    beside = {pair["source"] for entry in entries for pair in entry["rows"] if pair["source"]}
+    alone = [each["source"] for made in only for each in made["rows"]]
+    assert {each["source"] for each in TABLE} == beside | set(alone)
+    assert len(alone) == len(set(alone)) == 509 - len(beside)
+    # BERT: 66 of TensorFlow, 26 of PyTorch, 25 of DeepSpeed, 25 of TensorFlow 1.
+    # ResNet-50: 27 of OneFlow, 22 of TensorFlow, 21 of PaddlePaddle, 33 of PyTorch.
+    assert len(beside) == 245
+
+
+def test_no_declared_counterpart_is_missing_from_the_published_table():
+    known = {(each["framework"], each["model"]) for each in TABLE}
+    for declaration in workloads.load_workloads([str(ROLES)]).values():
+        names = declaration.get("dlperf") or {"frameworks": [], "models": {}}
+        for framework in names["frameworks"]:
+            assert {(framework, model) for model in names["models"].values()} <= known
+
+
+def test_rows_that_stand_beside_ours_are_not_shown_again():
+    entries = published.compare(group(), [row(1, 1), row(4, 8)], TABLE, NAMES)
+    only = published.only_published({"bert": ["bert-base"]}, entries, TABLE)
+    (rest,) = [
+        made
+        for made in only
+        if (made["framework"], made["dtype"], made["xla"], made["bsz"])
+        == ("TensorFlow 2.3.0", "fp32", False, 64)
+    ]
+    assert [each["label"] for each in rest["rows"]] == ["1n2g", "1n4g", "1n8g", "2n8g"]
+    assert sum(len(made["rows"]) for made in only) + 2 == sum(r["model"] == "bert-base" for r in TABLE)
+
+
+def test_a_workload_that_trains_something_else_is_the_shape_of_the_curve_only():
+    names = {**NAMES, "differs": "a sentence classifier here, pretraining there"}
+    (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
+    assert entry["comparable"] is False
+    assert entry["why"].endswith("a sentence classifier here, pretraining there")
+
+
+def test_a_workload_with_several_counterparts_stands_beside_each():
+    names = {"frameworks": ["OneFlow 0.2.0", "OneFlow 0.3.1"], "models": {"resnet50": "resnet50-v1.5"}}
+    entries = published.compare(group(model="resnet50", dtype="fp16", bsz=256), [row(1, 1)], TABLE, names)
+    assert [entry["framework"] for entry in entries] == ["OneFlow 0.2.0", "OneFlow 0.3.1"]

@@ -338,7 +338,7 @@ def test_every_id_of_the_page_is_there_once_and_every_label_leads_somewhere(repo
 
 
 def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path, run):
-    names = {"framework": "TensorFlow 2.3.0", "models": {"base": "bert-base"}}
+    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
     result = run(
         campaign(tmp_path, dlperf_records()),
         compare="dlperf",
@@ -350,6 +350,22 @@ def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path
     assert [pair["rate"] / pair["published_rate"] for pair in entry["rows"]] == pytest.approx(
         [1.0] * 6, abs=1e-4
     )
+
+
+def test_a_report_shows_what_was_published_of_its_families_only(tmp_path, run):
+    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
+    run(
+        campaign(tmp_path, dlperf_records()),
+        compare="dlperf",
+        published=str(PUBLISHED),
+        workloads={"tf2_bert": {"family": "bert", "dlperf": names}},
+    )
+    page = (tmp_path / "report" / "report.html").read_text()
+    markdown = (tmp_path / "report" / "report.md").read_text()
+    # 342 rows of bert-base, of which 6 stand beside the runs.
+    assert "<summary>bert: 336 published results</summary>" in page
+    assert "### bert: 336 published results" in markdown
+    assert "NGC PyTorch 1.5.0a0 bert-base fp32 b48 | 121.94 | " in markdown
 
 
 def test_a_comparison_needs_the_published_table(tmp_path, run):
