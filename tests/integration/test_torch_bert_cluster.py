@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_bert for real: installed from its lock, then two hosts under torchrun with split weights."""
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -58,3 +59,15 @@ torch_end.leave()
     words = [torch_bert / "torch_bert/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done at the end\n")
+
+
+@pytest.mark.parametrize("workload", ["torch_bert", "hf_mlm"])
+def test_gradient_checkpointing_computes_layers_twice_and_the_same_losses(torch_bert, hf_mlm, workload):
+    place = {"torch_bert": torch_bert, "hf_mlm": hf_mlm}[workload] / workload
+    program = Path(__file__).with_name("train_checkpointed.py")
+    words = [place / "venv/bin/python", program, workload, place / "code"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (plain, once), (checkpointed, twice) = json.loads(done.stdout)
+    assert checkpointed == plain
+    assert (once, twice) == (6, 12)

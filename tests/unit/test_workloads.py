@@ -22,7 +22,7 @@ def changed(folder, role="hf_mlm", **keys):
 
 
 def values(**other):
-    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "report_to": "none"}
+    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "checkpointing": "no", "report_to": "none"}
     of_mlm.update({"epochs": "2", "train_samples": 2048.0}, **other)
     return {f"hf_mlm_{name}": value for name, value in of_mlm.items()}
 
@@ -41,7 +41,7 @@ def test_a_declaration_has_the_name_and_the_directory_of_its_role(hf_mlm):
 
 
 def test_the_types_of_settings_are_those_of_the_argument_specs(hf_mlm):
-    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "report_to": "str"}
+    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "checkpointing": "bool", "report_to": "str"}
     types.update(epochs="int", train_samples="int")
     assert hf_mlm["setting_types"] == {f"hf_mlm_{name}": kind for name, kind in types.items()}
 
@@ -70,6 +70,8 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
     [
         ({"family": None}, "the key family is missing"),
         ({"colour": "blue"}, "unknown key 'colour'; allowed are "),
+        ({"dlperf": {"framework": "PyTorch"}}, "dlperf: give frameworks and models"),
+        ({"dlperf": {"frameworks": "PyTorch", "models": {}}}, "dlperf: frameworks must be a list"),
         ({"epoch": None}, "give either warmup and window, or epoch"),
         ({"warmup": 20, "window": 100}, "give either warmup and window, or epoch"),
         ({"epoch": {"epochs": "hf_mlm_epochs"}}, "epoch: give epochs and samples"),
@@ -91,8 +93,9 @@ def test_a_file_that_is_not_yaml_is_refused(tmp_path):
 
 def test_settings_are_named_without_the_role_and_have_the_types_of_their_variables(hf_mlm):
     settings = resolve(hf_mlm, values())["settings"]
-    assert settings == {"eval_samples": 1024, "length": 512, "tf32": True, "report_to": "none"}
-    assert [type(value) for value in settings.values()] == [int, int, bool, str]
+    read = {"eval_samples": 1024, "length": 512, "tf32": True, "checkpointing": False, "report_to": "none"}
+    assert settings == read
+    assert [type(value) for value in settings.values()] == [int, int, bool, bool, str]
 
 
 def test_an_epoch_becomes_numbers(hf_mlm):

@@ -8,15 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible.module_utils.scalebook.read.workload import OTHER_NODES, Sanity, Workload
+from ansible.module_utils.scalebook.read.workload import OTHER_NODES, SETTINGS, Sanity, Workload
 
 
 def rules_for(workload: Workload, case: Mapping[str, Any], task_index: int) -> Workload:
-    """Return `workload` with only those sanity rules that a node of this case has to meet."""
+    """Return `workload` with only those sanity rules that a node of this case has to meet.
+
+    A case of before a setting existed does not have it, and neither has an import: its log need not show it.
+    """
     rules = tuple(
         rule
         for rule in workload.sanity
-        if case["nodes"] >= rule.min_nodes and not (rule.first_node and task_index)
+        if case["nodes"] >= rule.min_nodes
+        and not (rule.first_node and task_index)
+        and not (str(rule.expect).startswith(SETTINGS) and _expected(rule, case, task_index) is None)
     )
     return replace(workload, sanity=rules)
 
@@ -68,12 +73,14 @@ def missing(rules: Sequence[Sanity], found: Mapping[str, Sequence[str]]) -> list
 
 
 def _expected(rule: Sanity, case: Mapping[str, Any], task_index: int) -> Any:
-    if rule.expect in (None, OTHER_NODES):
+    if rule.expect is None or rule.expect == OTHER_NODES:
         return None
     if rule.expect == "task_index":
         return task_index
     if rule.expect == "steps":
         return case["warmup"] + case["window"]
+    if rule.expect.startswith(SETTINGS):
+        return (case.get("settings") or {}).get(rule.expect.removeprefix(SETTINGS))
     return case.get(rule.expect)
 
 

@@ -19,6 +19,9 @@ EXPECTED = LOGGED_FIELDS | {"task_index", "steps", OTHER_NODES}
 """What a sanity value can be compared with: a key of the case, the node's index, warmup + window, or the
 value in the logs of the other nodes."""
 
+SETTINGS = "settings."
+"""Before the name of a setting of the workload, as `settings.checkpointing`, that the log must agree with."""
+
 _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
 _FIGURES_KEYS = {"literal"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
@@ -139,9 +142,10 @@ def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
     line = LinePattern(_literal(rule, place), _pattern(rule, "pattern", place))
     expect = rule.get("expect")
     if expect is not None:
-        if expect not in EXPECTED:
+        if expect not in EXPECTED and not str(expect).startswith(SETTINGS):
             raise WorkloadError(
-                f"{place}.expect: unknown {expect!r}; allowed are {', '.join(sorted(EXPECTED))}"
+                f"{place}.expect: unknown {expect!r}; allowed are {', '.join(sorted(EXPECTED))}, "
+                f"and {SETTINGS}NAME"
             )
         if "value" not in line.pattern.groupindex:
             raise WorkloadError(f"{place}.pattern: the pattern has no group `value`")

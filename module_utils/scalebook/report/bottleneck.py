@@ -314,7 +314,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
     accumulation = [
         f"gradient accumulation (accumulation={2 * row['accumulation']}), which exchanges less often"
     ]
-    smaller = ["gradient checkpointing", f"half the batch with accumulation={2 * row['accumulation']}"]
+    smaller = [*_checkpointing(row, workload), f"half the batch with accumulation={2 * row['accumulation']}"]
     return {
         "power-limited": [
             *bits,
@@ -331,3 +331,13 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],
     }[cause]
+
+
+def _checkpointing(row: Row, workload: Mapping[str, Any]) -> list[str]:
+    """Return gradient checkpointing with the variable of the workload, where it has one and it is off."""
+    if "settings" not in workload:
+        return ["gradient checkpointing"]
+    variable = f"{row['workload']}_checkpointing"
+    if variable not in workload["settings"] or (row.get("settings") or {}).get("checkpointing"):
+        return []
+    return [f"gradient checkpointing ({variable}=true)"]

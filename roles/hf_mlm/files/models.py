@@ -67,13 +67,28 @@ def flops_per_sample(name: str, length: int) -> int:
     return flops
 
 
-def make(name: str, device: str = "cpu") -> Any:
-    """Return a new model; raise RuntimeError if its number of parameters is not the expected one."""
+def checkpoints(model: torch.nn.Module) -> bool:
+    """Return whether the layers of a model compute again in the backward pass."""
+    return any(getattr(module, "gradient_checkpointing", False) for module in model.modules())
+
+
+def make(name: str, device: str = "cpu", checkpointing: bool = False) -> Any:
+    """Return a new model, with gradient checkpointing of its layers if asked for.
+
+    Raise RuntimeError if its number of parameters is not the expected one, or it has no gradient checkpointing.
+    """
     kind, configuration, wanted = MODELS[name]
     with torch.device(device):
         model = kind(configuration)
     if count(model) != wanted:
         raise RuntimeError("%s has %d parameters, must have %d" % (name, count(model), wanted))
+    if checkpointing:
+        # The name since transformers 5.23; the older one is deprecated.
+        names = ("activation_checkpointing_enable", "gradient_checkpointing_enable")
+        enable = next(getattr(model, name) for name in names if hasattr(model, name))
+        enable({"use_reentrant": False})
+        if not checkpoints(model):
+            raise RuntimeError("%s has no gradient checkpointing" % type(model).__name__)
     # The loss is the mean of a batch. With this setting, Trainer divides it by the accumulation, as it must.
     model.accepts_loss_kwargs = False
     return model

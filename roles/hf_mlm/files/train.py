@@ -39,6 +39,7 @@ def arguments() -> argparse.Namespace:
     parser = trainer_kit.parser(models.MODELS, ["fp32", "bf16", "fp16"])
     parser.add_argument("--compile", choices=["true", "false"], required=True)
     parser.add_argument("--tf32", choices=["true", "false"], required=True)
+    parser.add_argument("--checkpointing", choices=["true", "false"], default="false")
     parser.add_argument("--epochs", type=int, required=True)
     parser.add_argument("--train-samples", type=int, required=True)
     parser.add_argument("--eval-samples", type=int, required=True)
@@ -155,7 +156,7 @@ def trainer_of(args: argparse.Namespace, watch: Watch) -> Trainer:
         for part, count in enumerate((args.train_samples, args.eval_samples))
     ]
     watch.trainer = Trainer(
-        model=models.make(args.model),
+        model=models.make(args.model, checkpointing=args.checkpointing == "true"),
         args=settings,
         data_collator=Masker(shape.vocab_size),
         train_dataset=train_set,
@@ -185,7 +186,14 @@ def main() -> None:
             global_batch=args.batch * world,
             length=trainer.train_dataset.words.shape[1],
         )
-        say(dtype=args.dtype, compile=args.compile, tf32=args.tf32, processes="DDP" if world > 1 else "one")
+        say(
+            dtype=args.dtype,
+            compile=args.compile,
+            tf32=args.tf32,
+            # What the model does, not what was asked of Trainer.
+            checkpointing=str(models.checkpoints(trainer.model)).lower(),
+            processes="DDP" if world > 1 else "one",
+        )
         say(model=args.model, parameters=models.count(trainer.model))
         say(torch=torch.__version__, transformers=transformers.__version__, python=platform.python_version())
     trained = trainer.train().metrics

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as functional
 from bert_sizes import POSITIONS, SEGMENTS, padded
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 NORM_EPSILON = 1e-12
 DEVIATION = 0.02
@@ -158,7 +159,11 @@ class Heads(nn.Module):
 
 
 class Bert(nn.Module):
-    """Batch -> loss, computed in `dtype`; attention.py selects `attention` and the class of `layer`."""
+    """Batch -> loss, computed in `dtype`; attention.py selects `attention` and the class of `layer`.
+
+    With `checkpointing` a layer keeps its input alone, and the backward pass computes the rest again, with
+    the same dropout. Loss and gradients are those of a model without it.
+    """
 
     def __init__(
         self,
@@ -167,8 +172,10 @@ class Bert(nn.Module):
         attention: Attention,
         probability: float = 0.1,
         layer: Type[Layer] = Layer,
+        checkpointing: bool = False,
     ) -> None:
         super().__init__()
+        self.checkpointing = checkpointing
         self.embedding = Embedding(model, probability, dtype)
         self.layers = nn.ModuleList(layer(model, probability, attention) for _ in range(model["layers"]))
         self.heads = Heads(model, self.embedding.word)
@@ -189,7 +196,11 @@ class Bert(nn.Module):
         """`batch` is data.Batch on the device, `keys` int32 [sites, 2]."""
         x = self.embedding(batch.words, batch.segments, keys[0])
         for index, layer in enumerate(self.layers):
-            x = layer(x, batch.lengths, keys[1 + 3 * index : 4 + 3 * index])
+            part = keys[1 + 3 * index : 4 + 3 * index]
+            if self.checkpointing:
+                x = checkpoint(layer, x, batch.lengths, part, use_reentrant=False)
+            else:
+                x = layer(x, batch.lengths, part)
         return self.heads(x, batch.positions, batch.labels, batch.following)
 
 

@@ -46,6 +46,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--attention", choices=["auto", "sdpa", "short"], default="auto")
     parser.add_argument("--layer", choices=["auto", "plain", "fused"], default="auto")
     parser.add_argument("--tf32", type=boolean, default=True, help="for fp32 on GPUs")
+    parser.add_argument(
+        "--checkpointing", type=boolean, default=False, help="compute layers again in the backward pass"
+    )
     parser.add_argument("--optimizer", choices=["adamw", "lamb"], default="adamw")
     parser.add_argument("--fused", type=boolean, default=True)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
@@ -73,7 +76,7 @@ class Trainer:
         attend = attention.choose(args.attention, args.device, dtype, args.seq, head)
         layer = attention.layer(args.layer, attend, args.batch * args.seq)
         torch.manual_seed(args.seed)  # the same weights everywhere
-        self.model = Bert(size, dtype, attend, args.dropout, layer).to(device)
+        self.model = Bert(size, dtype, attend, args.dropout, layer, args.checkpointing).to(device)
         self.sites = self.model.sites
         self.attention, self.layer = attend.__name__, layer.__name__
         if args.compile:
@@ -175,8 +178,10 @@ def main() -> None:
     first = os.environ["LOCAL_RANK"] == "0"
     nodes = torch_run.nodes()
     if first:
+        checkpointing = str(args.checkpointing).lower()
         parallel = args.parallel if dist.get_world_size() > 1 else "none"
-        torch_run.announce(say, args, nodes, optimizer=args.optimizer, parallel=parallel)
+        choices = {"checkpointing": checkpointing, "optimizer": args.optimizer, "parallel": parallel}
+        torch_run.announce(say, args, nodes, **choices)
         for line in torch_run.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)

@@ -86,3 +86,19 @@ def test_a_value_that_the_nodes_need_not_have_in_common_is_not_compared():
 
 def test_what_the_nodes_have_in_common_is_not_compared_with_the_case():
     assert contradictions(rule("other_nodes"), {"it": ["7"]}, CASE, 0) == []
+
+
+def test_a_setting_that_the_log_contradicts_is_a_contradiction():
+    case = {**CASE, "settings": {"checkpointing": True}}
+    rules = rule("settings.checkpointing")
+    assert contradictions(rules, {"it": ["true"]}, case, 0) == []
+    assert contradictions(rules, {"it": ["false"]}, case, 0) == [
+        "shows it false, the case has settings.checkpointing True"
+    ]
+
+
+@pytest.mark.parametrize(("settings", "rules"), [({"checkpointing": False}, 1), ({}, 0), (None, 0)])
+def test_a_setting_is_looked_for_only_in_the_log_of_a_case_that_has_it(settings, rules):
+    sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": "settings.checkpointing"}]
+    workload = compile_workload({**WORKLOAD, "sanity": sanity})
+    assert len(rules_for(workload, {**CASE, "settings": settings}, 0).sanity) == rules

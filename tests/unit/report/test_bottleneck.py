@@ -177,6 +177,17 @@ def test_a_batch_that_ran_out_of_memory_is_evidence_of_full_memory(tmp_path):
     )
 
 
+@pytest.mark.parametrize(("on", "advised"), [(False, True), (True, False)])
+def test_checkpointing_is_advised_by_the_variable_of_the_workload_where_it_is_off(tmp_path, on, advised):
+    settings = {"settings": {"checkpointing": on}}
+    full = record(case(workload="torch_bert", **settings), 1, telemetry=[node(memory=80)])
+    failed = record(case(workload="torch_bert", bsz=128, **settings), 1, None, status="oom")
+    declared = {"torch_bert": {**TORCH, "settings": ["torch_bert_checkpointing"]}}
+    made = document.build(load_campaign(campaign(tmp_path, [full, failed])), declared)["bottlenecks"]
+    sentence = made[0]["sentence"]
+    assert ("gradient checkpointing (torch_bert_checkpointing=true)" in sentence) is advised
+
+
 def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_path):
     assert cause_of(tmp_path, memory=97) == []
 

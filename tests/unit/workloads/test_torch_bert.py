@@ -118,3 +118,24 @@ def test_a_job_that_is_checked_makes_nothing(tmp_path):
     )
     assert json.loads(done.stdout) == {"changed": True, "manifest": {}}
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize(("shown", "status"), [("true", "ok"), ("false", "refused")])
+def test_a_log_with_other_checkpointing_than_its_case_is_refused(tmp_path, shown, status):
+    genuine = (LOGS / "h200_b512_bf16.log").read_text()
+    (tmp_path / "log").write_text(genuine.replace(" optimizer=", f" checkpointing={shown} optimizer="))
+    made = case(settings={"checkpointing": True})
+    read = log_record(tmp_path / "log", made, 1, compile_workload(WORKLOAD), "log")
+    assert read["status"] == status
+
+
+@pytest.mark.parametrize("role", ["torch_bert", "hf_mlm"])
+def test_checkpointing_is_another_case_and_off_by_default(role):
+    declared = declaration(role)
+    assert declared["setting_types"][f"{role}_checkpointing"] == "bool"
+    assert f"{role}_checkpointing: false" in (ROOT / f"roles/{role}/defaults/main.yml").read_text()
+
+
+@pytest.mark.parametrize("role", ["torch_bert", "hf_mlm"])
+def test_checkpointing_does_not_count_as_work_of_the_model(role):
+    assert "checkpointing" not in declaration(role)["flops"]["sample"]
