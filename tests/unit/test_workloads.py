@@ -22,8 +22,8 @@ def changed(folder, role="hf_mlm", **keys):
 
 
 def values(**other):
-    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "checkpointing": "no", "report_to": "none"}
-    of_mlm.update({"epochs": "2", "train_samples": 2048.0}, **other)
+    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "report_to": "none"}
+    of_mlm.update({"checkpointing": "no", "epochs": "2", "train_samples": 2048.0}, **other)
     return {f"hf_mlm_{name}": value for name, value in of_mlm.items()}
 
 
@@ -41,8 +41,8 @@ def test_a_declaration_has_the_name_and_the_directory_of_its_role(hf_mlm):
 
 
 def test_the_types_of_settings_are_those_of_the_argument_specs(hf_mlm):
-    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "checkpointing": "bool", "report_to": "str"}
-    types.update(epochs="int", train_samples="int")
+    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "report_to": "str"}
+    types.update(checkpointing="bool", epochs="int", train_samples="int")
     assert hf_mlm["setting_types"] == {f"hf_mlm_{name}": kind for name, kind in types.items()}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.evaluate import criteria, value
+from ansible.module_utils.scalebook.evaluate import criteria, extrapolate, value
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign
 from ansible.module_utils.scalebook.evaluate.prices import Price, described
 
@@ -41,6 +41,9 @@ def document(
             _family(name, [each for each in measured if each["family"] == name]) for name in families
         ],
         "criteria": _criteria(given["criteria"], campaigns, measured),
+        "extrapolations": extrapolate.of_options(
+            measured, int(given["criteria"].get("machines") or criteria.DEFAULTS["machines"])
+        ),
         "task": _task(given["task"]),
         "deadline_hours": given["deadline_hours"],
         "budget": given["budget"],

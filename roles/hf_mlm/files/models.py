@@ -75,7 +75,7 @@ def checkpoints(model: torch.nn.Module) -> bool:
 def make(name: str, device: str = "cpu", checkpointing: bool = False) -> Any:
     """Return a new model, with gradient checkpointing of its layers if asked for.
 
-    Raise RuntimeError if its number of parameters is not the expected one, or it has no gradient checkpointing.
+    Raise RuntimeError if its number of parameters is not the expected one, or it cannot checkpoint.
     """
     kind, configuration, wanted = MODELS[name]
     with torch.device(device):

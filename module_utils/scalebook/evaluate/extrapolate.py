@@ -1,0 +1,107 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The efficiency to expect of more machines than were measured. Never a verdict: only measurements are judged.
+
+The model is Amdahl's (1967, Validity of the single processor approach): with a fixed batch per device, the time
+of a step grows by a constant with each machine, so 1 / efficiency is a line in the number of machines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook.evaluate.options import Option
+
+FEWEST = 3
+"""Numbers of machines that a fit needs: a line through two points has no scatter to judge it by."""
+STRETCH = 8
+"""The largest multiple of the measured machines that is extrapolated to."""
+
+T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+"""Quantiles of Student's t for an interval of 95 %, with 1, 2, … degrees of freedom; with more, the last."""
+
+
+class RefusedError(ValueError):
+    """Measurements that nothing can be extrapolated from; the text says why."""
+
+
+class Fit(TypedDict):
+    """An efficiency that the model expects on `machines` machines, with its 95 % interval `least` to `most`.
+
+    `growth` is what a machine adds to 1 / efficiency, `alone` 1 / efficiency of one machine.  `measured` are
+    the (machines, efficiency) it rests on.  The interval is that of the fit: it holds if the model holds.
+    """
+
+    machines: int
+    efficiency: float
+    least: float
+    most: float
+    growth: float
+    alone: float
+    measured: list[tuple[int, float]]
+
+
+def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
+    """Return the efficiency to expect on `machines` machines, from (machines, efficiency) of others.
+
+    Weighted least squares, as the scatter of a rate is a share of it.  Raises RefusedError.
+    """
+    points = sorted(measured)
+    counts = sorted({count for count, _ in points})
+    if len(counts) < FEWEST:
+        raise RefusedError(f"{len(counts)} numbers of machines were measured, {FEWEST} are needed")
+    if machines > STRETCH * counts[-1]:
+        raise RefusedError(f"{machines} machines are more than {STRETCH} times the {counts[-1]} measured")
+    rows = [(efficiency**2, float(count), 1 / efficiency) for count, efficiency in points]
+    total = sum(weight for weight, _, _ in rows)
+    x_mean = sum(weight * x for weight, x, _ in rows) / total
+    y_mean = sum(weight * y for weight, _, y in rows) / total
+    spread = sum(weight * (x - x_mean) ** 2 for weight, x, _ in rows)
+    growth = sum(weight * (x - x_mean) * (y - y_mean) for weight, x, y in rows) / spread
+    free = len(points) - 2
+    squares = sum(weight * (y - y_mean - growth * (x - x_mean)) ** 2 for weight, x, y in rows)
+    expected = y_mean + growth * (machines - x_mean)
+    error = math.sqrt(squares / free * (1 / total + (machines - x_mean) ** 2 / spread))
+    margin = T95[min(free, len(T95)) - 1] * error
+    if expected - margin <= 0:
+        raise RefusedError(f"the measurements scatter too much to say anything of {machines} machines")
+    return {
+        "machines": machines,
+        "efficiency": 1 / expected,
+        "least": 1 / (expected + margin),
+        "most": 1 / (expected - margin),
+        "growth": growth,
+        "alone": y_mean + growth * (1 - x_mean),
+        "measured": points,
+    }
+
+
+SERIES = ("source", "workload", "model", "gpu", "gpus", "bsz", "dtype", "xla")
+"""What the options of one curve share; the number of nodes differs."""
+
+
+def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]:
+    """Return a fit, or why there is none, of each curve that was measured on fewer than `machines` nodes.
+
+    An entry is `{"name", "fit", "refused"}`, one of the last two None.  A single point is no curve, and a
+    curve that reaches `machines` needs no extrapolation.
+    """
+    curves: dict[tuple[Any, ...], list[Option]] = {}
+    for option in options:
+        if option["efficiency"]:
+            curves.setdefault(tuple(option[key] for key in SERIES), []).append(option)  # type: ignore[literal-required]
+    found = []
+    for curve in curves.values():
+        nodes = [option["nodes"] for option in curve]
+        if len(set(nodes)) < 2 or max(nodes) >= machines:
+            continue
+        name = max(curve, key=lambda option: option["nodes"])["name"]
+        entry: dict[str, Any] = {"name": name, "fit": None, "refused": None}
+        try:
+            entry["fit"] = fit([(each["nodes"], float(each["efficiency"] or 0)) for each in curve], machines)
+        except RefusedError as error:
+            entry["refused"] = str(error)
+        found.append(entry)
+    return found

@@ -1,0 +1,77 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Efficiency on more machines than were measured: known parameters come out, and intervals cover."""
+
+import random
+
+import pytest
+from ansible.module_utils.scalebook.evaluate import criteria, extrapolate
+
+
+def amdahl(machines, alone=1.05, growth=0.004):
+    return 1 / (alone + growth * (machines - 1))
+
+
+def option(nodes, efficiency, **other):
+    values = {"name": f"w {nodes}n8g", "source": "c", "workload": "w", "model": "m", "gpu": "V100"}
+    values.update(gpus=8, bsz=64, dtype="fp16", xla=False, nodes=nodes, efficiency=efficiency)
+    return {**values, **other}
+
+
+def test_the_parameters_of_an_exact_curve_come_out():
+    made = extrapolate.fit([(n, amdahl(n)) for n in (1, 2, 4)], 20)
+    assert made["growth"] == pytest.approx(0.004)
+    assert made["alone"] == pytest.approx(1.05)
+    assert made["efficiency"] == pytest.approx(1 / 1.126)
+    assert made["most"] - made["least"] < 1e-6
+
+
+@pytest.mark.parametrize("counts", [(1, 2, 4), (1, 2, 4, 8), (1, 2, 3, 4, 5, 6, 8)])
+def test_the_interval_covers_the_true_efficiency_in_95_percent(counts):
+    noise, drawn, covered, made = random.Random(20), 2000, 0, 0
+    for _ in range(drawn):
+        try:
+            fit = extrapolate.fit([(n, amdahl(n) * noise.gauss(1, 0.005)) for n in counts], 20)
+        except extrapolate.RefusedError:
+            continue
+        made += 1
+        covered += fit["least"] <= amdahl(20) <= fit["most"]
+    assert made > 0.95 * drawn
+    assert covered / made == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("counts", "machines", "why"),
+    [
+        ((1, 2), 8, "2 numbers of machines were measured, 3 are needed"),
+        ((1, 2, 4), 33, "33 machines are more than 8 times the 4 measured"),
+    ],
+)
+def test_too_little_is_refused_with_the_reason(counts, machines, why):
+    with pytest.raises(extrapolate.RefusedError, match=why):
+        extrapolate.fit([(n, amdahl(n)) for n in counts], machines)
+
+
+def test_measurements_without_a_line_are_refused():
+    with pytest.raises(extrapolate.RefusedError, match="scatter too much"):
+        extrapolate.fit([(1, 0.9), (2, 0.4), (4, 0.9)], 20)
+
+
+def test_a_repeated_number_of_machines_is_one_number():
+    with pytest.raises(extrapolate.RefusedError, match="2 numbers"):
+        extrapolate.fit([(1, 0.9), (2, 0.8), (2, 0.81)], 4)
+
+
+def test_only_curves_that_end_below_the_criterion_are_extrapolated():
+    short = [option(n, amdahl(n)) for n in (1, 2, 4)]
+    long = [option(n, amdahl(n), dtype="fp32") for n in (1, 8, 32)]
+    alone = [option(1, 1.0, dtype="bf16")]
+    (made,) = extrapolate.of_options([*short, *long, *alone], 20)
+    assert (made["name"], made["refused"]) == ("w 4n8g", None)
+    assert made["fit"]["measured"] == [(n, pytest.approx(amdahl(n))) for n in (1, 2, 4)]
+
+
+def test_an_extrapolation_judges_nothing():
+    options = [option(n, amdahl(n)) for n in (1, 2, 4)]
+    assert extrapolate.of_options(options, 20)[0]["fit"]["efficiency"] > 0.8
+    assert criteria.scaling(options, 80.0, 20)["verdict"] == criteria.NOT_MEASURED
