@@ -26,6 +26,9 @@ options:
     description: The CSV of the peaks of devices.
     type: path
     required: true
+  prices:
+    description: List of prices, such as C(data/prices.yml). Those of the device are shown with their source.
+    type: path
   templates:
     description: Directory that holds C(microbench.md.j2) and C(microbench.html.j2).
     type: path
@@ -70,11 +73,18 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.evaluate import prices
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.report import manifest, microbench, render
 from ansible.module_utils.scalebook.report.source import DirectorySource
 from ansible.module_utils.scalebook.report.write import write_manifest
 from ansible.module_utils.scalebook.text import aligned
+
+try:
+    import yaml
+except ImportError:
+    # Reported by render.MISSING: Ansible brings PyYAML.
+    yaml = None
 
 
 def argument_spec() -> dict[str, Any]:
@@ -82,6 +92,7 @@ def argument_spec() -> dict[str, Any]:
         "path": {"type": "path", "required": True},
         "published": {"type": "path", "required": True},
         "gpus": {"type": "path", "required": True},
+        "prices": {"type": "path"},
         "templates": {"type": "path", "required": True},
         "expect": {"type": "dict", "default": {}},
     }
@@ -95,6 +106,24 @@ def load(path: Path, kind: str) -> Mapping[str, Any] | None:
         return None
     except ValueError as error:
         raise microbench.MicrobenchError(f"{path}: {error}") from error
+
+
+def prices_of(path: str, device: str) -> list[dict[str, Any]]:
+    """Return the prices of a device from a list, as microbench.measured takes them."""
+    try:
+        content = yaml.safe_load(Path(path).read_text())
+    except yaml.YAMLError as error:
+        raise microbench.MicrobenchError(f"{path}: {' '.join(str(error).split())}") from error
+    if not isinstance(content, dict) or not isinstance(content.get("prices"), list):
+        raise microbench.MicrobenchError(f"{path}: it must have a list `prices`, as data/prices.yml has")
+    return [
+        {
+            "amount": price["amount"],
+            "unit": f"{price['currency']}/{price['per']}",
+            "source": f"{price['source']}, {price['date']}",
+        }
+        for price in prices.of_gpu(prices.read(content["prices"]), device)
+    ]
 
 
 def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
@@ -111,7 +140,8 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
             raise microbench.MicrobenchError(f"{place}: was not written")
         microbench.check_group(group, int(wanted["nodes"]), int(wanted["devices"]), wanted["device"], place)
     with Path(given["gpus"]).open(newline="") as file:
-        mine = microbench.measured(result, microbench.read_gpus(file))
+        listed = prices_of(given["prices"], result["name"]) if given.get("prices") else []
+        mine = microbench.measured(result, microbench.read_gpus(file), listed)
     with Path(given["published"]).open(newline="") as file:
         columns = [mine, *microbench.read_published(file)]
     source = DirectorySource(directory)

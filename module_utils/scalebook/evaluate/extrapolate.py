@@ -1,9 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The efficiency to expect of more machines than were measured. Never a verdict: only measurements are judged.
+"""The efficiency to expect of more machines than were measured. Only measurements are judged, never this.
 
-The model is Amdahl's (1967, Validity of the single processor approach): with a fixed batch per device, the time
-of a step grows by a constant with each machine, so 1 / efficiency is a line in the number of machines.
+The model is that of Amdahl (1967, Validity of the single processor approach): with a fixed batch per device,
+the time of a step grows by a constant with each machine: 1 / efficiency is a line in the number of machines.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ SERIES = ("source", "workload", "model", "gpu", "gpus", "bsz", "dtype", "xla")
 def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]:
     """Return a fit, or why there is none, of each curve that was measured on fewer than `machines` nodes.
 
-    An entry is `{"name", "fit", "refused"}`, one of the last two None.  A single point is no curve, and a
+    An entry is `{"name", "fit", "refused"}`, one of the last two None.  A single point is not a curve, and a
     curve that reaches `machines` needs no extrapolation.
     """
     curves: dict[tuple[Any, ...], list[Option]] = {}

@@ -53,6 +53,12 @@ def read_published(lines: Iterable[str]) -> list[Column]:
                 column["peaks"][row["variant"]] = value
             elif row["benchmark"] == "bandwidth":
                 column["peaks"]["bandwidth"] = value
+            elif row["benchmark"] == "memory":
+                column["memory"] = value
+            elif row["benchmark"] == "price":
+                column["prices"] = [
+                    {"amount": value, "unit": row["unit"], "source": f"{row['source']}, date not stated"}
+                ]
             else:
                 column["figures"][row["benchmark"], row["variant"]] = value
         except (KeyError, TypeError, ValueError):
@@ -60,7 +66,14 @@ def read_published(lines: Iterable[str]) -> list[Column]:
                 f"published table, line {number}: not gpu,benchmark,variant,value"
             ) from None
     return [
-        {"name": each["name"], "figures": each["figures"], "theory": _theory(each["peaks"], "fp16")}
+        {
+            "name": each["name"],
+            "figures": each["figures"],
+            "theory": _theory(each["peaks"], "fp16"),
+            "memory": each.get("memory"),
+            "bandwidth": each["peaks"].get("bandwidth"),
+            "prices": each.get("prices", []),
+        }
         for each in columns.values()
     ]
 
@@ -83,6 +96,7 @@ def read_gpus(lines: Iterable[str]) -> list[dict[str, Any]]:
                 "fp16": figure.get("fp16"),
                 "bf16": figure.get("bf16"),
                 "bandwidth": figure.get("bandwidth_gb_s"),
+                "memory": figure.get("memory_gb"),
             }
         )
     return rows
@@ -107,8 +121,14 @@ def check_group(result: Mapping[str, Any], nodes: int, devices: int, device: str
             raise MicrobenchError(f"{source}: {name} is {result.get(name)!r}, requested was {wanted!r}")
 
 
-def measured(result: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]]) -> Column:
+def measured(
+    result: Mapping[str, Any],
+    gpus: Sequence[Mapping[str, Any]],
+    prices: Sequence[Mapping[str, Any]] = (),
+) -> Column:
     """Return the column of a compute result: as in the published table the best of each sweep.
+
+    `prices` are those of the device, `{"amount", "unit", "source"}`, the source with its date.
 
     Of the vector it is the longest: shorter ones fit into a cache.
     """
@@ -121,7 +141,14 @@ def measured(result: Mapping[str, Any], gpus: Sequence[Mapping[str, Any]]) -> Co
     peaks = {
         name: known[name] for name in ("fp32", "fp16", "bf16", "bandwidth") if known.get(name) is not None
     }
-    return {"name": result["name"], "figures": figures, "theory": _theory(peaks, result["layer_dtype"])}
+    return {
+        "name": result["name"],
+        "figures": figures,
+        "theory": _theory(peaks, result["layer_dtype"]),
+        "memory": known.get("memory"),
+        "bandwidth": known.get("bandwidth"),
+        "prices": list(prices),
+    }
 
 
 def _theory(peaks: Mapping[str, float], layers: str) -> dict[Key, float]:
@@ -152,7 +179,46 @@ def table(columns: Sequence[Column]) -> list[list[str]]:
         rows.append(
             [title, *(" / ".join(figure(each["figures"].get(key)) for key in keys) for each in columns)]
         )
+    rows.append(
+        [
+            "Memory, GB / bandwidth, GB/s",
+            *(f"{figure(each.get('memory'))} / {figure(each.get('bandwidth'))}" for each in columns),
+        ]
+    )
+    if any(each.get("prices") for each in columns):
+        rows.append(
+            ["Price", *("; ".join(map(_price, each.get("prices") or ())) or NONE for each in columns)]
+        )
+        rows.append([f"{_label(WORK)}: GFLOP/s per price", *(_work_per_price(each) for each in columns)])
     return rows
+
+
+WORK: Key = ("matmul", "fp16")
+"""What is set against the price: the operation that training spends most of its time on."""
+
+
+def _price(price: Mapping[str, Any]) -> str:
+    return f"{price['amount']:,g} {price['unit']}"
+
+
+def _work_per_price(column: Column) -> str:
+    """Return the measured GFLOP/s for one unit of each price; prices of other kinds do not compare."""
+    work = column["figures"].get(WORK)
+    if work is None:
+        return NONE
+    each = [
+        f"{figure(1000 * work / price['amount'])} per {price['unit']}" for price in column.get("prices") or ()
+    ]
+    return "; ".join(each) or NONE
+
+
+def price_notes(columns: Sequence[Column]) -> list[str]:
+    """Return the source and date of every price of the table."""
+    notes: dict[str, list[str]] = {}
+    for column in columns:
+        for price in column.get("prices") or ():
+            notes.setdefault(price["source"], []).append(f"{column['name']} {_price(price)}")
+    return [f"Prices: {'; '.join(names)}. Source: {source}." for source, names in notes.items()]
 
 
 def collectives_table(result: Mapping[str, Any]) -> list[list[str]]:
@@ -237,6 +303,7 @@ def page(
         "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only matrix "
         "products are counted; forward and backward count three times the forward."
     ]
+    notes += price_notes(columns)
     if result["size"] != "full":
         notes.append(
             f"Shapes: {result['size']}, only to check that everything runs; not those of the others."

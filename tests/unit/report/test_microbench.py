@@ -294,3 +294,26 @@ def test_a_device_name_with_markup_stays_text_in_the_page(results):
     report(results)
     assert "<script>alert" not in (results / "report.html").read_text()
     assert "<script>" not in (results / "report.md").read_text()
+
+
+def test_the_table_has_memory_bandwidth_price_and_work_per_price(measured):
+    price = {"amount": 5.0, "unit": "CNY/gpu hour", "source": "a list, 2026"}
+    rows = {line[0]: line[1:] for line in microbench.table([{**measured, "prices": [price]}, *published()])}
+    assert rows["Memory, GB / bandwidth, GB/s"][:3] == ["80 / 3350", "80 / 2039", "48 / 768"]
+    assert rows["Price"][:3] == ["5 CNY/gpu hour", "16,000 USD", "4,000 USD"]
+    work = measured["figures"]["matmul", "fp16"] / 5 * 1000
+    line = rows["matrix product, FP16: GFLOP/s per price"]
+    assert line[:3] == [f"{work:.0f} per CNY/gpu hour", "14 per USD", "24 per USD"]
+
+
+def test_every_price_is_shown_with_its_source_and_date(measured):
+    price = {"amount": 5.0, "unit": "CNY/gpu hour", "source": "a list, 2026"}
+    notes = microbench.price_notes([{**measured, "prices": [price]}, *published()])
+    assert notes[0] == f"Prices: {measured['name']} 5 CNY/gpu hour. Source: a list, 2026."
+    assert notes[1].endswith("Source: mli/transformers-benchmarks@3370b2b:README.md, date not stated.")
+
+
+def test_a_device_without_a_price_has_none():
+    bare = {"name": "x", "figures": {}, "theory": {}, "memory": None, "bandwidth": None, "prices": []}
+    rows = [line[0] for line in microbench.table([bare])]
+    assert "Price" not in rows
