@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Print facts about the framework that Horovod is built for, without importing it: an import takes seconds.
 
-    python -I framework_info.py torch|tensorflow
+    python -I framework_info.py torch|tensorflow|mxnet
 
 Prints one JSON object: ``version`` of the framework, ``standard`` (the C++ of its headers: "14"), ``cuda``
-("" for a build without), ``nccl`` (the directory of the NCCL that came with it, or ""), ``paths`` (of its
-modules), ``abi`` (of a wheel's library), ``python`` and ``libc`` (their versions), ``headers`` (whether
-Python's headers are installed). Runs on the framework's own Python, 3.6 or newer; standard library only.
+("" for a build without), ``nccl`` (the directory of the NCCL that came with it, or ""), ``library`` (what
+Horovod needs loaded and is not linked with, or ""), ``paths`` (of its modules), ``abi`` (of a wheel's
+library), ``python`` and ``libc`` (their versions), ``headers`` (whether Python's headers are installed). Runs
+on the framework's own Python, 3.6 or newer; standard library only.
 """
 
 import glob
@@ -59,6 +60,17 @@ def tensorflow_info(folder: str) -> Dict[str, Any]:
     }
 
 
+def mxnet_info(folder: str) -> Dict[str, Any]:
+    """Return version, C++ and CUDA of MXNet in `folder`; its wheels for GPUs are named after their CUDA."""
+    pattern = os.path.join(os.path.dirname(folder), "mxnet*-*.dist-info")
+    names = "\n".join(os.path.basename(path) for path in sorted(glob.glob(pattern)))
+    return {
+        "version": first(r"^mxnet(?:_cu\d+)?-(\d[^-]*)\.dist-info$", names),
+        "standard": "14",
+        "cuda": first(r"^mxnet_cu(\d+)-", names),
+    }
+
+
 def main() -> None:
     """Print the facts; exit with a message where the framework is missing."""
     name = sys.argv[1]
@@ -66,9 +78,11 @@ def main() -> None:
     if spec is None or not spec.submodule_search_locations:
         sys.exit("%s has no %s" % (sys.executable, name))
     folder = list(spec.submodule_search_locations)[0]
-    info = {"torch": torch_info, "tensorflow": tensorflow_info}[name](folder)
+    info = {"torch": torch_info, "tensorflow": tensorflow_info, "mxnet": mxnet_info}[name](folder)
     if not info["version"]:
         sys.exit("%s has no version" % folder)
+    # Horovod 0.19 is not linked with the library of MXNet 1.6, which is packed with UPX.
+    info["library"] = os.path.join(folder, "libmxnet.so") if name == "mxnet" else ""
     nccl = os.path.join(os.path.dirname(folder), "nvidia", "nccl")
     info["nccl"] = nccl if os.path.exists(os.path.join(nccl, "include", "nccl.h")) else ""
     ends = ("site-packages", "dist-packages")

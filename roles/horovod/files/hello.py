@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """One process of the test run: sum a value of every process with Horovod.
 
-    mpirun ... python hello.py torch|tensorflow cpu|gpu
+    mpirun ... python hello.py torch|tensorflow|mxnet cpu|gpu
 
 Rank r contributes an array of r + 1; each process prints one line with the result:
 ``scalebook <host> <rank> <size> <sum>``.
 """
 
+import ctypes
 import os
 import platform
 import sys
@@ -47,10 +48,28 @@ def with_tensorflow(device: str) -> Tuple[int, int, float]:
     return hvd.rank(), hvd.size(), float(result[0] + result[-1]) / 2
 
 
+def with_mxnet(device: str) -> Tuple[int, int, float]:
+    """Return (rank, size, sum of the first and last place) with MXNet."""
+    import mxnet as mx
+
+    # Horovod needs its symbols, and is not linked with it: the library of 1.6 is packed with UPX.
+    ctypes.CDLL(os.path.join(os.path.dirname(mx.__file__), "libmxnet.so"), mode=ctypes.RTLD_GLOBAL)
+    import horovod.mxnet as hvd
+
+    hvd.init()
+    context = mx.gpu(hvd.local_rank()) if device == "gpu" else mx.cpu()
+    value = mx.nd.full((LENGTH,), float(hvd.rank() + 1), ctx=context)
+    result = hvd.allreduce(value, average=False, name="hello").asnumpy()
+    return hvd.rank(), hvd.size(), float(result[0] + result[-1]) / 2
+
+
+FRAMEWORKS = {"torch": with_torch, "tensorflow": with_tensorflow, "mxnet": with_mxnet}
+
+
 def main() -> None:
     """Print this process's line."""
     framework, device = sys.argv[1:]
-    rank, size, total = {"torch": with_torch, "tensorflow": with_tensorflow}[framework](device)
+    rank, size, total = FRAMEWORKS[framework](device)
     # One write, so that lines of several processes do not mix.
     sys.stdout.write("scalebook %s %d %d %d\n" % (platform.node(), rank, size, total))
     sys.stdout.flush()

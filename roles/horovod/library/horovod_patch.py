@@ -22,8 +22,10 @@ options:
     description:
       - V(c++17), V(c++20) or V(c++23), for Horovod 0.28.1, sets this standard instead of C++14.
       - V(gloo), for Horovod 0.19, replaces the structure.
+      - V(mxnet), for Horovod 0.19, includes C(stdexcept) into a source of its part for MXNet, which newer
+        compilers no longer include implicitly; C(setup.py) does not pass C(CXXFLAGS) on there.
     type: str
-    choices: [c++17, c++20, c++23, gloo]
+    choices: [c++17, c++20, c++23, gloo, mxnet]
     required: true
 attributes:
   check_mode: {support: full}
@@ -56,6 +58,8 @@ CMAKES = ("CMakeLists.txt", os.path.join("horovod", "torch", "CMakeLists.txt"))
 # A whole line: the name also occurs in texts that CMake writes into other files.
 LINE = r"(?m)^([ \t]*set\(CMAKE_CXX_STANDARD )%s(\)[ \t]*)$"
 
+MXNET = (os.path.join("horovod", "mxnet", "cuda_util.cc"),)
+INCLUDE = "#include <stdexcept>\n"
 GLOO = (os.path.join("third_party", "gloo", "gloo", "common", "linux.cc"),)
 STRUCT = """  struct {
     struct ethtool_link_settings req;
@@ -95,17 +99,38 @@ def patch_gloo(text: str, name: str = "linux.cc") -> str:
     return replace_once(text, re.escape(STRUCT), re.escape(UNION), UNION, what)
 
 
+def patch_mxnet(text: str, name: str = "cuda_util.cc") -> str:
+    """Return the text of cuda_util.cc with the header of std::logic_error, outside its #if."""
+    if "std::logic_error" not in text:
+        raise UnknownSourceError("%s is not the one of Horovod 0.19, which throws std::logic_error" % name)
+    return text if text.startswith(INCLUDE) else INCLUDE + text
+
+
+def files_of(edit: str) -> Tuple[str, ...]:
+    """Return the files that an edit changes."""
+    return {"gloo": GLOO, "mxnet": MXNET}.get(edit, CMAKES)
+
+
+def patched(edit: str, text: str, path: str) -> str:
+    """Return the text of the file `path` after an edit."""
+    if edit == "gloo":
+        return patch_gloo(text, path)
+    if edit == "mxnet":
+        return patch_mxnet(text, path)
+    return raise_standard(text, edit[len("c++") :], path)
+
+
 def plan(root: str, edit: str) -> Dict[str, Tuple[str, str]]:
     """Return {file: (text, new text)} of the files that have to change.
 
     Raises UnknownSourceError, with the file, and OSError.
     """
     changes = {}
-    for name in GLOO if edit == "gloo" else CMAKES:
+    for name in files_of(edit):
         path = os.path.join(root, name)
         with open(path, encoding="utf-8") as stream:
             text = stream.read()
-        new = patch_gloo(text, path) if edit == "gloo" else raise_standard(text, edit[len("c++") :], path)
+        new = patched(edit, text, path)
         if new != text:
             changes[name] = (text, new)
     return changes
@@ -114,7 +139,7 @@ def plan(root: str, edit: str) -> Dict[str, Tuple[str, str]]:
 def argument_spec() -> Dict[str, Any]:
     return {
         "path": {"type": "path", "required": True},
-        "edit": {"type": "str", "choices": ["c++17", "c++20", "c++23", "gloo"], "required": True},
+        "edit": {"type": "str", "choices": ["c++17", "c++20", "c++23", "gloo", "mxnet"], "required": True},
     }
 
 

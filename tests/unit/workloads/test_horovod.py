@@ -231,6 +231,26 @@ def test_tensorflow_is_known_by_its_package(tmp_path, folder, version, standard)
     assert info == {"version": version, "standard": standard, "cuda": ""}
 
 
+@pytest.mark.parametrize(
+    ("folder", "cuda"), [("mxnet-1.6.0.dist-info", ""), ("mxnet_cu102-1.6.0.post0.dist-info", "102")]
+)
+def test_mxnet_is_known_by_its_package(tmp_path, folder, cuda):
+    for name in ("mxnet", folder):
+        (tmp_path / name).mkdir()
+    info = framework_info.mxnet_info(str(tmp_path / "mxnet"))
+    assert (info["version"].split(".post")[0], info["cuda"]) == ("1.6.0", cuda)
+
+
+def test_the_library_of_mxnet_is_named_because_horovod_is_not_linked_with_it(tmp_path, monkeypatch, capsys):
+    for name in ("mxnet", "mxnet-1.6.0.dist-info"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "mxnet/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "argv", ["framework_info.py", "mxnet"])
+    framework_info.main()
+    assert json.loads(capsys.readouterr().out)["library"] == str(tmp_path / "mxnet/libmxnet.so")
+
+
 def test_the_facts_are_one_line_of_json(tmp_path, monkeypatch, capsys):
     package = tmp_path / "site-packages" / "torch"
     package.mkdir(parents=True)
@@ -262,6 +282,18 @@ def test_patching_gloo_again_changes_nothing():
 def test_an_unknown_gloo_is_refused(text):
     with pytest.raises(horovod_patch.UnknownSourceError, match="expected is once"):
         horovod_patch.patch_gloo(text)
+
+
+def test_the_part_for_mxnet_includes_what_newer_compilers_do_not():
+    text = '#if HAVE_CUDA\n#endif\nthrow std::logic_error("");\n'
+    once = horovod_patch.patch_mxnet(text)
+    assert once == "#include <stdexcept>\n" + text
+    assert horovod_patch.patch_mxnet(once) == once
+
+
+def test_an_unknown_part_for_mxnet_is_refused():
+    with pytest.raises(horovod_patch.UnknownSourceError, match="is not the one of Horovod 0.19"):
+        horovod_patch.patch_mxnet("#if HAVE_CUDA\n#endif\n")
 
 
 # -- backend.py, which the trainers use --------------------------------------------------------------------
