@@ -69,7 +69,12 @@ def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
 
 
 @pytest.mark.parametrize(
-    ("name", "problem"), [("tf2_resnet50", "3.5 to 7.5"), ("oneflow_resnet50", "6.0 to 8.9")]
+    ("name", "problem"),
+    [
+        ("tf2_resnet50", "3.5 to 7.5"),
+        ("mxnet_resnet50", "3.5 to 7.5"),
+        ("oneflow_resnet50", "6.0 to 8.9"),
+    ],
 )
 def test_a_workload_that_takes_no_environment_of_the_users_own_is_not_told_to(name, problem):
     with pytest.raises(StackError, match=f"{problem}, .* has 9.0, and no other stack has. Fix: device=cpu"):

@@ -1,0 +1,130 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Run NVIDIA's train.py for MXNet, and print what it does not: world size, and whether the weights agree.
+
+One process per device, started by mpirun. The lines for the reader begin with MXNET_RESNET50; the lines of
+steps are the trainer's own, which every rank prints with the rate of all: those of the first rank of a node
+are kept. The files of the trainer stay as they are. Runs on Python 3.6 and 3.7.
+"""
+
+import argparse
+import importlib
+import logging
+import math
+import os
+import sys
+import traceback
+import types
+from typing import Any, List
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import trainer_kit  # noqa: E402
+
+# Before MXNet is imported, which takes seconds.
+trainer_kit.die_with_parent()
+
+import backend  # noqa: E402
+import horovod  # noqa: E402
+import mxnet as mx  # noqa: E402
+import trainer_flags  # noqa: E402
+from mxnet_horovod import hvd  # noqa: E402
+
+say = trainer_kit.Say("MXNET_RESNET50")
+
+
+def arguments() -> argparse.Namespace:
+    """Return the command line; every value that decides a measurement is named here."""
+    parser = trainer_kit.parser(["resnet50"], ["fp32", "fp16"])
+    parser.add_argument("--trainer", required=True, help="directory of train.py")
+    parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
+    parser.add_argument("--devices-per-node", type=int, required=True)
+    parser.add_argument("--image-size", type=int, required=True, help="width and height of an image")
+    parser.add_argument("--learning-rate", type=float, required=True)
+    return parser.parse_args()
+
+
+def gathered(values: List[float], name: str) -> List[List[float]]:
+    """Return a list of every rank's `values`, in the order of the ranks."""
+    found: List[List[float]] = (
+        hvd.allgather(mx.nd.array([values], dtype="float64"), name=name).asnumpy().tolist()
+    )
+    return found
+
+
+def sums(model: Any) -> List[float]:
+    """Return the sum and the sum of squares of the weights, without the statistics of BatchNorm."""
+    total, squares = 0.0, 0.0
+    for parameter in model.collect_params().values():
+        if parameter.grad_req != "null":
+            numbers = parameter.list_data()[0].asnumpy().astype("float64")
+            total, squares = total + numbers.sum(), squares + (numbers * numbers).sum()
+    return [float(total), float(squares)]
+
+
+def adapt(device: str) -> None:
+    """Let the trainer run without DALI, and on CPUs if the case is for those.
+
+    It imports DALI though its synthetic data need none, and names its devices mx.gpu.
+    """
+    dali = types.ModuleType("dali")
+    dali.add_dali_args = lambda parser: None  # type: ignore[attr-defined]
+    sys.modules["dali"] = dali
+    if device == "cpu":
+        mx.gpu = mx.cpu
+
+
+def train(args: argparse.Namespace) -> Any:
+    """Do what the last lines of train.py do; return the model."""
+    sys.path.insert(0, args.trainer)
+    sys.argv = ["train.py", *trainer_flags.flags(args, hvd.size(), hvd.local_size())]
+    trainer = importlib.import_module("train")
+    given = trainer.parse_args()
+    trainer.setup_logging(given)
+    model = trainer.models.get_model(**vars(given))
+    trainer.fit.fit(given, model, trainer.data.get_data_loader(given))
+    return model
+
+
+def main() -> None:
+    """Train, compare the weights of all ranks and print the results."""
+    args = arguments()
+    operation = backend.backend(args.device, backend.operations(hvd))
+    hvd.init()
+    rank, world = hvd.rank(), hvd.size()
+    if world != args.devices:
+        sys.exit(
+            "Horovod sees %d processes, the run has %d: start it with the mpirun that Horovod was built with"
+            % (world, args.devices)
+        )
+    first = rank % args.devices_per_node == 0
+    # Each rank counts for its node.
+    nodes = len({row[0] for row in gathered([float(os.environ["TASK_INDEX"])], "scalebook_nodes")})
+    if first:
+        node_rank = rank // args.devices_per_node
+        say(world_size=world, nodes=nodes, node_rank=node_rank, backend=operation)
+        say(horovod=horovod.__version__, built="+".join(backend.operations(hvd)), mxnet=mx.__version__)
+        say(dtype=args.dtype, device=args.device, data="synthetic-random")
+    else:
+        logging.disable(logging.INFO)
+    adapt(args.device)
+    model = train(args)
+    found = gathered(sums(model), "scalebook_weights")
+    if not all(math.isfinite(value) for value in found[0]):
+        sys.exit("the weights are not finite: %s" % found[0])
+    if any(values != found[0] for values in found):
+        sys.exit("the ranks hold different weights: the gradients were not summed: %s" % found)
+    if first:
+        say(steps_done=args.steps)
+        say(weights_sum="%.9e" % found[0][0], weights_sum_of_squares="%.9e" % found[0][1])
+        say(weights="agree", end="true")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BaseException:
+        # Horovod would wait for the other ranks, which wait for this one.
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)

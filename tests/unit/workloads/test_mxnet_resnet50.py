@@ -1,0 +1,148 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""mxnet_resnet50: what its logs mean, on genuine ones, and the command line of the trainer."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from ansible.module_utils.scalebook.read.record import log_record, run_record
+from ansible.module_utils.scalebook.read.workload import compile_workload
+from ansible.module_utils.scalebook.throughput import measure
+from cases import case as make_case
+from dlperf_logs import exit_record, stamped
+from node_logs import JOB
+from role_files import declaration, load
+
+ROOT = Path(__file__).resolve().parents[3]
+LOGS = ROOT / "tests/data/mxnet_resnet50"
+WORKLOAD = declaration("mxnet_resnet50")
+
+trainer_flags = load("mxnet_resnet50", "trainer_flags")
+
+# What run_trainer.py prints beside the trainer's own lines.
+SHOWN = (
+    "MXNET_RESNET50 world_size=1 nodes=1 node_rank=0 backend=mpi\n"
+    "MXNET_RESNET50 dtype=fp32 device=cpu data=synthetic-random\n"
+    "MXNET_RESNET50 steps_done=11\n"
+    "MXNET_RESNET50 weights=agree end=true\n"
+)
+
+
+def case(nodes=1, warmup=1, window=10, bsz=2, **other):
+    values = {"workload": "mxnet_resnet50", "model": "resnet50", "bsz": bsz, **other}
+    return make_case(nodes=nodes, warmup=warmup, window=window, **values)
+
+
+def imported(name, **of_case):
+    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+
+
+def record(tmp_path, name, shown="", change=("", ""), **of_case):
+    """Return the record of a run whose log is a genuine one, with a text changed and lines added."""
+    text = (LOGS / name).read_text().replace("rc=0 15s\n", "").replace(*change) + shown
+    (tmp_path / "NODE1.log").write_text(stamped(text, every=0.5, exit_record=exit_record()))
+    return run_record(tmp_path, case(**of_case), 1, WORKLOAD, ["NODE1"], JOB)
+
+
+# Genuine logs
+
+
+def test_a_genuine_log_gives_the_rate_of_its_time_stamps():
+    """Batches 1 and 11, 03:02:22,136 and 03:02:28,046; ten steps of two images."""
+    read = imported("1p_nvidia.log")
+    assert measure(read)["rate"] == pytest.approx(20 / 5.910)
+
+
+def test_the_printed_rate_is_that_of_all_ranks():
+    """The harmonic mean of batches 2 to 11."""
+    read = imported("1p_nvidia.log")
+    printed = (
+        (2.8615978074954236, 3.3479104015964083, 4.363820990184715, 4.408984046710399, 4.5569803990165285)
+        + (3.9273005791739877, 1.8775100756656922, 3.86238955370257, 3.2266470650910017, 3.786419529069993)
+    )  # fmt: skip
+    mean = 10 / sum(1 / rate for rate in printed)
+    assert (read["rate_scope"], measure(read)["second"]["rate"]) == ("global", pytest.approx(mean))
+
+
+def test_a_log_of_another_batch_is_refused():
+    """--batch-size counts the images of all ranks."""
+    read = imported("1p_nvidia.log", bsz=1)
+    assert (read["status"], "shows global_batch 2" in read["reason"]) == ("refused", True)
+
+
+def test_the_trainers_log_alone_is_refused(tmp_path):
+    """It has no world size and does not show that the ranks have the same weights."""
+    read = record(tmp_path, "1p_nvidia.log")
+    assert (read["status"], "does not show devices" in read["reason"]) == ("refused", True)
+
+
+def test_a_run_with_the_trainers_warm_up_is_refused(tmp_path):
+    """Five epochs: after twelve batches the learning rate is 8.8e-07, and nothing was learned."""
+    read = record(tmp_path, "1p_nvidia.log", SHOWN)
+    assert (read["status"], "does not show learning_rate" in read["reason"]) == ("refused", True)
+
+
+def test_a_run_with_a_learning_rate_counts(tmp_path):
+    read = record(tmp_path, "1p_nvidia.log", SHOWN, change=("LR: 0.0\t", "LR: 0.01\t"))
+    assert (read["status"], read["reason"]) == ("ok", None)
+
+
+def test_a_run_without_horovod_is_refused(tmp_path):
+    """With the key-value store of MXNet each process trains alone."""
+    change = ("kv_store='horovod'", "kv_store='device'")
+    read = record(tmp_path, "1p_nvidia.log", SHOWN, change=change)
+    assert (read["status"], "does not show kv_store" in read["reason"]) == ("refused", True)
+
+
+def test_gluoncvs_log_of_two_processes_does_not_count():
+    """Its rate stands in the last line of an epoch only."""
+    read = imported("2p_gluoncv.log", gpus=2)
+    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
+
+
+def test_gluoncvs_log_of_one_process_does_not_count():
+    """It has a rate for each step, without a time stamp."""
+    read = imported("1p_gluoncv.log")
+    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
+
+
+def test_a_silent_run_does_not_count(tmp_path):
+    """gluon-cv's train_horovod.py without mpi4py: logging is set up at WARNING, and it ends with status 0."""
+    (tmp_path / "NODE1.log").write_text(stamped("", every=0.5, exit_record=exit_record()))
+    read = run_record(tmp_path, case(), 1, WORKLOAD, ["NODE1"], JOB)
+    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
+
+
+def test_dlperfs_table_has_rows_of_this_model():
+    rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
+    names = WORKLOAD["dlperf"]
+    assert sum(row.startswith(f"{names['framework']},{names['models']['resnet50']},") for row in rows) == 16
+
+
+# The command line of the trainer
+
+
+def words(world=2, processes=1, **other):
+    values = {"batch": 4, "steps": 120, "dtype": "fp32", "image_size": 224, "learning_rate": 0.01}
+    return " ".join(trainer_flags.flags(SimpleNamespace(**{**values, **other}), world, processes))
+
+
+def test_the_batch_is_that_of_all_ranks():
+    assert "--batch-size 8 " in words(world=2)
+
+
+def test_one_batch_more_is_taken_because_the_first_is_number_0():
+    assert "--benchmark-iters 121 " in words()
+
+
+def test_a_warm_up_of_the_learning_rate_is_left_out():
+    assert "--warmup-epochs 0 --lr 0.01 " in words()
+
+
+def test_each_process_of_a_machine_finds_its_device_in_the_list():
+    assert "--gpus 0,1,2,3 " in words(world=8, processes=4)
+
+
+def test_the_dtype_has_the_trainers_name():
+    assert "--dtype float16 " in words(dtype="fp16")
