@@ -5,10 +5,9 @@
     python -I framework_info.py torch|tensorflow|mxnet
 
 Prints one JSON object: ``version`` of the framework, ``standard`` (the C++ of its headers: "14"), ``cuda``
-("" for a build without), ``nccl`` (the directory of the NCCL that came with it, or ""), ``library`` (what
-Horovod needs loaded and is not linked with, or ""), ``paths`` (of its modules), ``abi`` (of a wheel's
-library), ``python`` and ``libc`` (their versions), ``headers`` (whether Python's headers are installed). Runs
-on the framework's own Python, 3.6 or newer; standard library only.
+("" for a build without), ``nccl`` (the directory of the NCCL that came with it, or ""), ``paths`` (of its
+modules), ``abi`` (of a wheel's library), ``python`` and ``libc`` (their versions), ``headers`` (whether
+Python's headers are installed). Runs on the framework's own Python, 3.6 or newer; standard library only.
 """
 
 import glob
@@ -81,8 +80,6 @@ def main() -> None:
     info = {"torch": torch_info, "tensorflow": tensorflow_info, "mxnet": mxnet_info}[name](folder)
     if not info["version"]:
         sys.exit("%s has no version" % folder)
-    # Horovod 0.19 is not linked with the library of MXNet 1.6, which is packed with UPX.
-    info["library"] = os.path.join(folder, "libmxnet.so") if name == "mxnet" else ""
     nccl = os.path.join(os.path.dirname(folder), "nvidia", "nccl")
     info["nccl"] = nccl if os.path.exists(os.path.join(nccl, "include", "nccl.h")) else ""
     ends = ("site-packages", "dist-packages")

@@ -8,7 +8,6 @@ Rank r contributes an array of r + 1; each process prints one line with the resu
 ``scalebook <host> <rank> <size> <sum>``.
 """
 
-import ctypes
 import os
 import platform
 import sys
@@ -50,11 +49,8 @@ def with_tensorflow(device: str) -> Tuple[int, int, float]:
 
 def with_mxnet(device: str) -> Tuple[int, int, float]:
     """Return (rank, size, sum of the first and last place) with MXNet."""
-    import mxnet as mx
-
-    # Horovod needs its symbols, and is not linked with it: the library of 1.6 is packed with UPX.
-    ctypes.CDLL(os.path.join(os.path.dirname(mx.__file__), "libmxnet.so"), mode=ctypes.RTLD_GLOBAL)
     import horovod.mxnet as hvd
+    import mxnet as mx
 
     hvd.init()
     context = mx.gpu(hvd.local_rank()) if device == "gpu" else mx.cpu()

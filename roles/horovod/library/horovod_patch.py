@@ -24,6 +24,8 @@ options:
       - V(gloo), for Horovod 0.19, replaces the structure.
       - V(mxnet), for Horovod 0.19, includes C(stdexcept) into a source of its part for MXNet, which newer
         compilers no longer include implicitly; C(setup.py) does not pass C(CXXFLAGS) on there.
+      - V(mxnet) also makes the symbols of MXNet visible to Horovod, which is not linked with MXNet 1.6; its
+        library is packed with UPX, and the linker takes it for none.
     type: str
     choices: [c++17, c++20, c++23, gloo, mxnet]
     required: true
@@ -58,8 +60,11 @@ CMAKES = ("CMakeLists.txt", os.path.join("horovod", "torch", "CMakeLists.txt"))
 # A whole line: the name also occurs in texts that CMake writes into other files.
 LINE = r"(?m)^([ \t]*set\(CMAKE_CXX_STANDARD )%s(\)[ \t]*)$"
 
-MXNET = (os.path.join("horovod", "mxnet", "cuda_util.cc"),)
+MXNET = tuple(os.path.join("horovod", "mxnet", name) for name in ("cuda_util.cc", "mpi_ops.py"))
 INCLUDE = "#include <stdexcept>\n"
+IMPORT = "import mxnet as mx\n"
+# Imported already, the library is found by its path.
+VISIBLE = IMPORT + "ctypes.CDLL(mx.libinfo.find_lib_path()[0], ctypes.RTLD_GLOBAL)\n"
 GLOO = (os.path.join("third_party", "gloo", "gloo", "common", "linux.cc"),)
 STRUCT = """  struct {
     struct ethtool_link_settings req;
@@ -106,6 +111,13 @@ def patch_mxnet(text: str, name: str = "cuda_util.cc") -> str:
     return text if text.startswith(INCLUDE) else INCLUDE + text
 
 
+def patch_import(text: str, name: str = "mpi_ops.py") -> str:
+    """Return the text of mpi_ops.py with the symbols of MXNet visible to the libraries that it loads."""
+    what = "%s is not the one of Horovod 0.19, which imports mxnet as mx" % name
+    missing = re.escape(IMPORT) + "(?!ctypes)"
+    return replace_once(text, missing, re.escape(VISIBLE), VISIBLE, what)
+
+
 def files_of(edit: str) -> Tuple[str, ...]:
     """Return the files that an edit changes."""
     return {"gloo": GLOO, "mxnet": MXNET}.get(edit, CMAKES)
@@ -116,7 +128,7 @@ def patched(edit: str, text: str, path: str) -> str:
     if edit == "gloo":
         return patch_gloo(text, path)
     if edit == "mxnet":
-        return patch_mxnet(text, path)
+        return patch_import(text, path) if path.endswith(".py") else patch_mxnet(text, path)
     return raise_standard(text, edit[len("c++") :], path)
 
 

@@ -26,9 +26,9 @@ trainer_kit.die_with_parent()
 
 import backend  # noqa: E402
 import horovod  # noqa: E402
+import horovod.mxnet as hvd  # noqa: E402
 import mxnet as mx  # noqa: E402
 import trainer_flags  # noqa: E402
-from mxnet_horovod import hvd  # noqa: E402
 
 say = trainer_kit.Say("MXNET_RESNET50")
 

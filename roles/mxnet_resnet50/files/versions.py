@@ -9,8 +9,8 @@ import json
 
 import backend
 import horovod
+import horovod.mxnet as hvd
 import mxnet
-from mxnet_horovod import hvd
 
 
 def main() -> None:

@@ -241,16 +241,6 @@ def test_mxnet_is_known_by_its_package(tmp_path, folder, cuda):
     assert (info["version"].split(".post")[0], info["cuda"]) == ("1.6.0", cuda)
 
 
-def test_the_library_of_mxnet_is_named_because_horovod_is_not_linked_with_it(tmp_path, monkeypatch, capsys):
-    for name in ("mxnet", "mxnet-1.6.0.dist-info"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "mxnet/__init__.py").touch()
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["framework_info.py", "mxnet"])
-    framework_info.main()
-    assert json.loads(capsys.readouterr().out)["library"] == str(tmp_path / "mxnet/libmxnet.so")
-
-
 def test_the_facts_are_one_line_of_json(tmp_path, monkeypatch, capsys):
     package = tmp_path / "site-packages" / "torch"
     package.mkdir(parents=True)
@@ -289,6 +279,17 @@ def test_the_part_for_mxnet_includes_what_newer_compilers_do_not():
     once = horovod_patch.patch_mxnet(text)
     assert once == "#include <stdexcept>\n" + text
     assert horovod_patch.patch_mxnet(once) == once
+
+
+def test_the_symbols_of_mxnet_are_visible_to_horovod():
+    once = horovod_patch.patch_import("import ctypes\nimport mxnet as mx\nfrom mxnet.base import c_str\n")
+    assert "import mxnet as mx\nctypes.CDLL(mx.libinfo.find_lib_path()[0], ctypes.RTLD_GLOBAL)\n" in once
+    assert horovod_patch.patch_import(once) == once
+
+
+def test_an_unknown_import_of_mxnet_is_refused():
+    with pytest.raises(horovod_patch.UnknownSourceError, match="expected is once"):
+        horovod_patch.patch_import("from mxnet.base import c_str\n")
 
 
 def test_an_unknown_part_for_mxnet_is_refused():
