@@ -123,9 +123,9 @@ def test_dlperfs_table_has_rows_of_this_model():
 # The command line of the trainer
 
 
-def words(world=2, processes=1, **other):
+def words(world=2, processes=1, rank=0, **other):
     values = {"batch": 4, "steps": 120, "dtype": "fp32", "image_size": 224, "learning_rate": 0.01}
-    return " ".join(trainer_flags.flags(SimpleNamespace(**{**values, **other}), world, processes))
+    return " ".join(trainer_flags.flags(SimpleNamespace(**{**values, **other}), rank, world, processes))
 
 
 def test_the_batch_is_that_of_all_ranks():
@@ -146,3 +146,8 @@ def test_each_process_of_a_machine_finds_its_device_in_the_list():
 
 def test_the_dtype_has_the_trainers_name():
     assert "--dtype float16 " in words(dtype="fp16")
+
+
+def test_each_rank_has_images_of_its_own():
+    """With one seed for all the weights agree though the gradients are not summed."""
+    assert ("--seed 7 " in words(), "--seed 8 " in words(rank=1)) == (True, True)
