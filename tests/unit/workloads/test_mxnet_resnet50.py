@@ -114,6 +114,40 @@ def test_a_silent_run_does_not_count(tmp_path):
     assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
 
 
+def campaign(tmp_path, nodes, change=("", ""), **of_case):
+    """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
+    names = [f"NODE{index}" for index in range(1, nodes + 1)]
+    for name in names:
+        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
+    return run_record(tmp_path, case(nodes, **of_case), 1, WORKLOAD, names, JOB)
+
+
+def test_a_run_of_a_campaign_counts(tmp_path):
+    """Batches 2 and 10, 23:29:13,610 and 23:29:40,261; eight steps of two images."""
+    read = campaign(tmp_path, 1, warmup=2, window=8)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(16 / 26.651)
+
+
+def test_two_nodes_train_the_images_of_both_in_a_step(tmp_path):
+    """Batches 1 and 4 of NODE1, 23:34:19,804 and 23:34:22,991; three steps of one image on each node."""
+    read = campaign(tmp_path, 2, window=3, bsz=1)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(6 / 3.187)
+
+
+def test_a_node_that_sees_only_itself_is_refused(tmp_path):
+    read = campaign(tmp_path, 2, ("nodes=2", "nodes=1"), window=3, bsz=1)
+    assert (read["status"], "shows nodes 1" in read["reason"]) == ("refused", True)
+
+
+def test_a_node_whose_weights_are_not_the_others_is_refused(tmp_path):
+    change = ("MXNET_RESNET50 weights=agree end=true", "")
+    read = campaign(tmp_path, 2, change, window=3, bsz=1)
+    assert (read["status"], "does not show weights" in read["reason"]) == ("refused", True)
+
+
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
     names = WORKLOAD["dlperf"]
