@@ -12,7 +12,7 @@ description:
   - Reads C(compute.json) and, if it exists, C(collectives.json) in O(path).
   - Writes C(report.html), C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
   - C(manifest.json) keeps the checksums of what was read; the report names a file that has changed since.
-  - Runs on the control node; needs pandas and Jinja2 there, as M(speedup_report).
+  - Runs on the control node; needs pandas, Jinja2 and PyYAML there.
 options:
   path:
     description: Directory of the results.
@@ -82,9 +82,10 @@ from ansible.module_utils.scalebook.text import aligned
 
 try:
     import yaml
-except ImportError:
-    # Reported by render.MISSING: Ansible brings PyYAML.
-    yaml = None
+
+    MISSING = render.MISSING
+except ImportError as exc:
+    MISSING = str(exc)
 
 
 def argument_spec() -> dict[str, Any]:
@@ -175,9 +176,9 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    if render.MISSING:
+    if MISSING:
         module.fail_json(
-            msg=f"microbench_report needs pandas and Jinja2 on the control node: {render.MISSING}"
+            msg=f"microbench_report needs pandas, Jinja2 and PyYAML on the control node: {MISSING}"
         )
     try:
         answer = report(module.params, not module.check_mode)
