@@ -20,6 +20,7 @@ Runs on the nodes' own Python, 3.6 or later; the standard library is enough.
 
 import argparse
 import json
+import math
 import os
 import resource
 import select
@@ -97,8 +98,8 @@ def open_sources(
 
 
 def written(value: host_sources.Value) -> str:
-    """Return a value as a cell: whole numbers without a point, nothing for None."""
-    if value is None:
+    """Return a value as a cell: whole numbers without a point, nothing for None, NaN and infinity."""
+    if value is None or not math.isfinite(value):
         return ""
     return "%d" % value if value == int(value) else "%.4f" % value
 

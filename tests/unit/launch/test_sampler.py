@@ -20,6 +20,7 @@ FILES = ROOT / "roles/campaign/files"
 sys.path.append(str(FILES))
 import gpu_sources  # noqa: E402
 import host_sources  # noqa: E402
+import sampler  # noqa: E402
 
 STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
 BURN = """
@@ -215,6 +216,17 @@ def test_a_pcie_counter_that_starts_again_is_added_up(tmp_path):
 def test_pcie_counters_that_start_again_too_often_are_absent(tmp_path):
     _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "flood"), interval=0.7, readings=6)
     assert "too often at this rate" in readings.absent["gpu:0:pcie"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
+def test_an_answer_that_is_no_number_is_an_empty_cell(value):
+    # On an H200 (driver 580.159.04) a NaN ended the samplers of two runs out of four.
+    assert sampler.written(value) == ""
+
+
+@pytest.mark.parametrize(("value", "cell"), [(689.0, "689"), (0, "0"), (96.1, "96.1000")])
+def test_numbers_are_cells_with_at_most_four_decimals(value, cell):
+    assert sampler.written(value) == cell
 
 
 def test_the_memory_of_a_gpu_is_what_nvidia_smi_says(tmp_path):
