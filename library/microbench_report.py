@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: microbench_report
 short_description: Compare the micro-benchmarks of a device with published ones
 description:
-  - Reads C(compute.json) and, if it exists, C(collectives.json) in O(path).
+  - Reads C(compute.json) and, if they exist, C(collectives.json) and C(hardware.json) in O(path).
   - Writes C(report.html), C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
   - C(manifest.json) keeps the checksums of what was read; the report names a file that has changed since.
   - Runs on the control node; needs pandas, Jinja2 and PyYAML there.
@@ -73,6 +73,8 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Hardware
 from ansible.module_utils.scalebook.evaluate import prices
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.report import manifest, microbench, render
@@ -107,6 +109,19 @@ def load(path: Path, kind: str) -> Mapping[str, Any] | None:
         return None
     except ValueError as error:
         raise microbench.MicrobenchError(f"{path}: {error}") from error
+
+
+def load_hardware(path: Path) -> list[Hardware]:
+    """Return the entries of hardware.json, none for results of before it was written."""
+    try:
+        entries: list[Hardware] = json.loads(path.read_bytes())
+        for entry in entries:
+            hardware.sentence(entry)
+    except FileNotFoundError:
+        return []
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        raise microbench.MicrobenchError(f"{path}: is not a description of hardware: {error}") from error
+    return entries
 
 
 def prices_of(path: str, device: str) -> list[dict[str, Any]]:
@@ -145,10 +160,12 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
         mine = microbench.measured(result, microbench.read_gpus(file), listed)
     with Path(given["published"]).open(newline="") as file:
         columns = [mine, *microbench.read_published(file)]
+    machines = load_hardware(directory / "hardware.json")
     source = DirectorySource(directory)
-    read = [name for name, found in (("compute.json", result), ("collectives.json", group)) if found]
+    files = (("compute.json", result), ("collectives.json", group), ("hardware.json", machines))
+    read = [name for name, found in files if found]
     check = manifest.extend(manifest.read(source), {name: source.checksum(name) for name in read}, {})
-    page = microbench.page(result, columns, group)
+    page = microbench.page(result, columns, group, machines)
     page["notes"] += check.notes
     chart, picture = (microbench.chart(columns, standalone) for standalone in (False, True))
     texts = render.microbench(page, chart, picture, given["templates"])
@@ -162,7 +179,8 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
         for (name, variant), value in mine["figures"].items()
     ]
     summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": best, "compute": result}
-    changed = write_json(directory / "microbench.json", {**summary, "collectives": group}, write)
+    summary |= {"collectives": group, "hardware": machines}
+    changed = write_json(directory / "microbench.json", summary, write)
     for name, text in texts.items():
         changed |= write_whole(directory / name, text.encode(), write)
     changed |= write_manifest(directory, check.manifest, write)

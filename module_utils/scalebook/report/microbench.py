@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Hardware
 from ansible.module_utils.scalebook.report import svg
 from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart
 from ansible.module_utils.scalebook.text import clean, count_of
@@ -296,9 +298,15 @@ def _bar(index: int, column: Column, key: Key) -> Bar:
 
 
 def page(
-    result: Mapping[str, Any], columns: Sequence[Column], collectives: Mapping[str, Any] | None
+    result: Mapping[str, Any],
+    columns: Sequence[Column],
+    collectives: Mapping[str, Any] | None,
+    machines: Sequence[Hardware] = (),
 ) -> dict[str, Any]:
-    """Return what the templates print: the table of `columns`, the first of them measured here, and notes."""
+    """Return what the templates print: the table of `columns`, the first of them measured here, and notes.
+
+    `machines` are the kinds of node that took part, none for results that do not say.
+    """
     notes = [
         "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only matrix "
         "products are counted; forward and backward count three times the forward."
@@ -329,6 +337,7 @@ def page(
             f"sweep; the layers in {result['layer_dtype']} with {result['layer_attention']} attention; each "
             f"shape for at least {result['seconds']:g} s, the median of its blocks."
         ),
+        "hardware": [clean(hardware.sentence(entry)) for entry in machines] or ["not recorded"],
         "table": table(columns),
         "notes": [clean(note) for note in notes],
         "collectives": _collectives(collectives) if collectives else None,

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Module hardware_info of role campaign: what a machine says of itself, as fields."""
+"""Module hardware_info: what a machine says of itself, as fields."""
 
 from pathlib import Path
 

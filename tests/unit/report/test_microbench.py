@@ -254,6 +254,26 @@ def report(results, **expect):
     return microbench_report.report({**given, "templates": str(ROOT / "templates")}, True)
 
 
+def test_the_report_names_the_hardware_of_the_nodes(results):
+    entry = {"nodes": ["NODE1"], "processor": "Intel(R) Xeon(R) Gold 6148", "sockets": 2, "memory_gib": 377.4}
+    (results / "hardware.json").write_text(json.dumps([entry]))
+    report(results)
+    said = "Hardware: Intel(R) Xeon(R) Gold 6148, 2 sockets; 377 GiB memory"
+    assert said in (results / "report.md").read_text() and said in (results / "report.html").read_text()
+    assert json.loads((results / "microbench.json").read_text())["hardware"] == [entry]
+
+
+def test_results_of_before_hardware_was_written_say_so(results):
+    report(results)
+    assert "Hardware: not recorded" in (results / "report.md").read_text()
+
+
+def test_a_file_that_does_not_describe_hardware_is_refused(results):
+    (results / "hardware.json").write_text('{"nodes": []}')
+    with pytest.raises(microbench.MicrobenchError, match="hardware.json: is not a description of hardware"):
+        report(results)
+
+
 def test_the_report_is_table_picture_and_json(results):
     answer = report(results, nodes=2, devices=8, device="gpu")
     assert answer["changed"] and "18.350" in answer["display"]
