@@ -9,8 +9,9 @@ DOCUMENTATION = r"""
 module: evaluation
 short_description: Turn the results of campaigns into an evaluation document
 description:
-  - Reads C(results.json) of each campaign and writes C(evaluation.json) and C(evaluation.md), which have a
-    verdict for each criterion, throughput by model family, time and cost of a training, and the best value.
+  - Reads C(results.json) of each campaign and writes C(evaluation.json), C(evaluation.md) and
+    C(evaluation.html), which have a verdict for each criterion, throughput by model family, time and cost of
+    a training, and the best value.
   - Every figure comes from the records of the campaigns, from published tables or from the list of prices.
   - Runs on the control node; needs PyYAML and Jinja2 there.
 options:
@@ -106,7 +107,7 @@ options:
     type: path
     required: true
   templates:
-    description: Directory of C(evaluation.md.j2) and of the texts by language.
+    description: Directory of the page, its style and the texts by language.
     type: path
     required: true
   trainer_runs:
@@ -145,7 +146,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.evaluate import document, options, prices, render
+from ansible.module_utils.scalebook.evaluate import content, document, options, prices, render
 from ansible.module_utils.scalebook.files import write_json, write_whole
 
 try:
@@ -244,13 +245,18 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         with Path(params["trainer_runs"]).open(newline="") as file:
             published = options.published_by_trainer(file)
     evaluation = document.document(given, campaigns, published, listed)
-    page = render.markdown(evaluation, texts, str(templates))
+    blocks = content.blocks(evaluation, texts)
+    forms = {
+        "md": render.markdown(evaluation["title"], blocks),
+        "html": render.html(evaluation["title"], blocks, texts, str(templates)),
+    }
     out = here / given["out"]
     if write:
         out.mkdir(parents=True, exist_ok=True)
     changed = write_json(out / "evaluation.json", evaluation, write)
-    changed |= write_whole(out / "evaluation.md", page.encode(), write)
-    shown = [*render.conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
+    for form, text in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", text.encode(), write)
+    shown = [*content.conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
     return {"changed": changed, "display": shown}
 
 

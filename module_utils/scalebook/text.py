@@ -29,6 +29,17 @@ def count_of(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def readable(value: float) -> str:
+    """Return a number for people: four digits below 10,000, from 1,000 on whole with separators."""
+    size = abs(value)
+    if size >= 999.95:
+        return f"{value:,.0f}"
+    for limit, digits in ((99.995, 1), (9.9995, 2), (0.99995, 3)):
+        if size >= limit:
+            return f"{value:.{digits}f}"
+    return f"{value:.4f}".rstrip("0").rstrip(".") if size >= 0.0001 or not value else f"{value:.2e}"
+
+
 def aligned(rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left: int = 0) -> list[str]:
     """Return the lines of a table whose first row is its head.
 

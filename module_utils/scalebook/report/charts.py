@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import svg
+from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
 from ansible.module_utils.scalebook.contracts import Group, Results
-from ansible.module_utils.scalebook.report import svg
-from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart, ticks_to
-from ansible.module_utils.scalebook.report.line_chart import Axes, line_chart
+from ansible.module_utils.scalebook.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 

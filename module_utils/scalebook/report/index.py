@@ -16,9 +16,9 @@ from urllib.parse import quote
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.html_page import framed
 from ansible.module_utils.scalebook.report import baseline, wording
 from ansible.module_utils.scalebook.report.load import decode
-from ansible.module_utils.scalebook.report.render import framed
 from ansible.module_utils.scalebook.text import clean, count_of
 
 NOT_RECORDED = "not recorded"
@@ -117,7 +117,7 @@ def files(index: Index, templates: str) -> dict[str, str]:
         "sparkline": sparkline,
         "link": lambda name: quote(f"{name}/report/report.html"),
     }
-    html = framed("index.html.j2", templates, wording.ENGLISH, shown, SCRIPTS)
+    html = framed("index.html.j2", templates, wording.ENGLISH, "en", shown, SCRIPTS)
     return {"index.html": html, "index.json": json.dumps(index, indent=1) + "\n"}
 
 

@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import hardware, svg
+from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart
 from ansible.module_utils.scalebook.contracts import Hardware
-from ansible.module_utils.scalebook.report import svg
-from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart
 from ansible.module_utils.scalebook.text import clean, count_of
 
 SCHEMA = 1

@@ -9,42 +9,35 @@ used then.
 
 from __future__ import annotations
 
-import base64
-import functools
-import hashlib
 import io
 import json
 import platform
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
+from ansible.module_utils.scalebook.html_page import environment_of, framed, markup
 from ansible.module_utils.scalebook.report import (
     charts,
     csv_sheet,
     environment,
     links,
     openmetrics,
-    svg,
     timeline,
     wording,
     xlsx,
 )
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.page import FILES, page
-from ansible.module_utils.scalebook.text import markdown_cell, markdown_table
 
 try:
     import jinja2
-    import markupsafe
     import pandas
 
     MISSING = xlsx.MISSING
-    TEMPLATE_ERROR: type[Exception] = jinja2.TemplateError
 except ImportError as exc:
     MISSING = str(exc)
-    TEMPLATE_ERROR = ImportError
 
 
 def files(
@@ -104,7 +97,8 @@ def microbench(shown: Mapping[str, Any], chart: str, picture: str, templates: st
             "microbench.html.j2",
             templates,
             wording.ENGLISH,
-            {**shown, "chart": markupsafe.Markup(chart)},  # noqa: S704
+            "en",
+            {**shown, "chart": markup(chart)},
         ),
     }
     return {**texts, "theory.svg": picture} if picture else texts
@@ -114,41 +108,17 @@ def _html(document: Results, templates: str, linked: links.Links, people: wordin
     """Return report.html: one file with its style, charts and script, which its CSP allows by its hash."""
     # The charts escape their own text; only they, their style and the script are not escaped here.
     drawn = charts.charts(document, wording=people)
-    lines = [
-        {**each, "svg": markupsafe.Markup(each["svg"])}  # noqa: S704
-        for each in timeline.charts(document, wording=people)
-    ]
+    lines = [{**each, "svg": markup(each["svg"])} for each in timeline.charts(document, wording=people)]
     shown = {
         **page(document, people, linked),
-        "charts": [markupsafe.Markup(chart["svg"]) for chart in drawn],  # noqa: S704
+        "charts": [markup(chart["svg"]) for chart in drawn],
         "curves": any(chart["name"].startswith(("speedup", "strong")) for chart in drawn),
         "timelines": lines,
         "files": [name for name in document["files"] if name != "report.html"],
         "main_files": [name for name in FILES if name in document["files"]],
         "made_with": tools,
     }
-    return framed("report.html.j2", templates, people, shown)
-
-
-def framed(
-    name: str,
-    templates: str,
-    people: wording.Wording,
-    shown: Mapping[str, Any],
-    scripts: Sequence[str] = ("report.js",),
-) -> str:
-    """Return a page with what its frame needs: the language, the style, and the scripts with their hash."""
-    script = "".join((Path(templates) / each).read_text(encoding="utf-8") for each in scripts)
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    frame = {
-        "_": people,
-        "language": people("en"),
-        "chart_style": markupsafe.Markup(svg.style()),  # noqa: S704
-        "script": markupsafe.Markup(script),  # noqa: S704
-        "script_hash": f"sha256-{digest}",
-        "contents": [],
-    }
-    return environment_of(templates, True).get_template(name).render(frame, **shown)
+    return framed("report.html.j2", templates, people, people("en"), shown)
 
 
 def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -164,19 +134,3 @@ def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _harmless_cell(cell: Any) -> Any:
     return csv_sheet.harmless(cell) if isinstance(cell, str) else cell
-
-
-@functools.lru_cache(maxsize=2)
-def environment_of(templates: str, markup: bool) -> jinja2.Environment:
-    """Return what renders the templates in `templates`: as HTML if `markup`, else through the filter `md`."""
-    environment = jinja2.Environment(
-        # Markdown is not HTML: every value goes through the filter `md` instead.
-        autoescape=markup,  # noqa: S701
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        loader=jinja2.FileSystemLoader(templates),
-    )
-    environment.filters["md"] = markdown_cell
-    environment.filters["table"] = markdown_table
-    return environment

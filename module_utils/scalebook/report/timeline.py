@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, Row, Run
-from ansible.module_utils.scalebook.report import svg, utilisation
+from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 

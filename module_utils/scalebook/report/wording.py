@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.report import dlperf_format
+from ansible.module_utils.scalebook.text import readable
 
 _NAME = re.compile(r"\{(\w+)\}")
 _JOINTS = ((re.compile(r"(?<=\.) "), ""), (re.compile("; "), "；"), (re.compile(", | and "), "、"))
@@ -126,17 +127,6 @@ class Wording:
             return self(missing)
         texts = [readable(value) if rates and self.for_people else f"{value:.2f}" for value in pair]
         return " – ".join(texts)
-
-
-def readable(value: float) -> str:
-    """Return a number for people: four digits below 10,000, from 1,000 on whole with separators."""
-    size = abs(value)
-    if size >= 999.95:
-        return f"{value:,.0f}"
-    for limit, digits in ((99.995, 1), (9.9995, 2), (0.99995, 3)):
-        if size >= limit:
-            return f"{value:.{digits}f}"
-    return f"{value:.4f}".rstrip("0").rstrip(".") if size >= 0.0001 or not value else f"{value:.2e}"
 
 
 def _pattern(english: str) -> re.Pattern[str]:

@@ -4,9 +4,9 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from ansible.module_utils.scalebook.report import line_chart, svg
-from ansible.module_utils.scalebook.report.bar_chart import Bar, bar_chart, ticks_to
-from ansible.module_utils.scalebook.report.line_chart import Axes
+from ansible.module_utils.scalebook import line_chart, svg
+from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
+from ansible.module_utils.scalebook.line_chart import Axes
 
 SVG = "{http://www.w3.org/2000/svg}"
 

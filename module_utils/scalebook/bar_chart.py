@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from ansible.module_utils.scalebook.report import svg
-from ansible.module_utils.scalebook.report.svg import TOP, WIDTH
+from ansible.module_utils.scalebook import svg
+from ansible.module_utils.scalebook.svg import TOP, WIDTH
 
 THICK, THIN = 14, 11  # of a bar that is alone in its row, of one among others
 LABEL = 16  # above the bars of a row

@@ -10,8 +10,8 @@ from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.report import svg
-from ansible.module_utils.scalebook.report.svg import TOP, WIDTH
+from ansible.module_utils.scalebook import svg
+from ansible.module_utils.scalebook.svg import TOP, WIDTH
 
 PLOT_HEIGHT = 220
 LEFT, RIGHT, BOTTOM = 52, 56, 46
@@ -54,7 +54,8 @@ def line_chart(
     """Return one chart as SVG, '' when no series has a point.
 
     `series`: `[{"label": str, "points": [{"x": devices, "y": value, "low": v|None, "high": v|None,
-    "hollow": bool, "note": str}]}]`, at most svg.SERIES of them.  `ideal` is "common" for the line y = x,
+    "hollow": bool, "note": str}], "joined": bool}]`, at most svg.SERIES of them; points are joined by a line
+    unless `joined` is false.  `ideal` is "common" for the line y = x,
     "own" for one line per series through its point at 1 device, "full" for 100 per cent on a linear axis
     in per cent, '' for none.  `key` makes ids unique within a page.  A series without a point keeps its
     colour for itself, so that two charts of the same groups agree.
@@ -206,7 +207,7 @@ def _draw(
     points = sorted(each["points"], key=lambda point: (point["x"], point["y"]))
     line = [(point["x"], point["y"]) for point in points]
     out = [f'<g class="p{index}">']
-    if len(line) > 1:
+    if len(line) > 1 and each.get("joined", True):
         out.append(f'<path class="line" d="{_path(line, x_at, y_at)}"/>')
     for point in points:
         x, y = x_at(point["x"]), y_at(point["y"])
