@@ -9,11 +9,11 @@ DOCUMENTATION = r"""
 module: evaluation
 short_description: Turn the results of campaigns into an evaluation document
 description:
-  - Reads C(results.json) of each campaign and writes C(evaluation.json), C(evaluation.md) and
-    C(evaluation.html), which have a verdict for each criterion, throughput by model family, time and cost of
-    a training, and the best value.
+  - Reads C(results.json) of each campaign and writes C(evaluation.json), C(evaluation.md),
+    C(evaluation.html) and C(evaluation.xlsx), which have a verdict for each criterion, throughput by model
+    family, time and cost of a training, and the best value.
   - Every figure comes from the records of the campaigns, from published tables or from the list of prices.
-  - Runs on the control node; needs PyYAML and Jinja2 there.
+  - Runs on the control node; needs PyYAML, Jinja2, pandas and XlsxWriter there.
 options:
   evaluation:
     description: What the user asks for; relative paths count from O(here).
@@ -247,15 +247,16 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     evaluation = document.document(given, campaigns, published, listed)
     blocks = content.blocks(evaluation, texts)
     forms = {
-        "md": render.markdown(evaluation["title"], blocks),
-        "html": render.html(evaluation["title"], blocks, texts, str(templates)),
+        "md": render.markdown(evaluation["title"], blocks).encode(),
+        "html": render.html(evaluation["title"], blocks, texts, str(templates)).encode(),
+        "xlsx": render.xlsx(evaluation["title"], blocks),
     }
     out = here / given["out"]
     if write:
         out.mkdir(parents=True, exist_ok=True)
     changed = write_json(out / "evaluation.json", evaluation, write)
-    for form, text in forms.items():
-        changed |= write_whole(out / f"evaluation.{form}", text.encode(), write)
+    for form, data in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", data, write)
     shown = [*content.conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
     return {"changed": changed, "display": shown}
 

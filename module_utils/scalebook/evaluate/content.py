@@ -334,7 +334,7 @@ def conclusion(evaluation: Mapping[str, Any], texts: Mapping[str, Any]) -> list[
         said = texts["fastest_of"].format(family["name"], readable(best["rate"]), best["unit"], best["name"])
         lines.append(said)
     for verdict in evaluation["criteria"]:
-        lines.append(f"{criterion(verdict, texts)}: {texts['verdicts'][verdict['verdict']]}")
+        lines.append(criterion(verdict, texts) + texts["colon"] + texts["verdicts"][verdict["verdict"]])
     for cost in evaluation["costs"]:
         if cost["offers"]:
             task = f"{evaluation['task']['name']}, {cost['name']}"

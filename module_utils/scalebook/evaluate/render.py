@@ -1,17 +1,21 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of an evaluation -> Markdown and HTML. Needs Jinja2, on the control node."""
+"""The blocks of an evaluation -> Markdown, HTML and a workbook.
+
+Needs Jinja2, pandas and XlsxWriter, on the control node.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import html_page
+from ansible.module_utils.scalebook import html_page, spreadsheet
 from ansible.module_utils.scalebook.evaluate.blocks import (
     Block,
     Chart,
     Code,
+    Figure,
     Heading,
     Items,
     Paragraph,
@@ -20,7 +24,7 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
 )
 from ansible.module_utils.scalebook.text import markdown_cell
 
-MISSING = html_page.MISSING
+MISSING = html_page.MISSING or spreadsheet.MISSING
 
 
 def markdown(title: str, blocks: Sequence[Block]) -> str:
@@ -58,4 +62,18 @@ def html(title: str, blocks: Sequence[Block], texts: Mapping[str, Any], template
         lambda text: words.get(text, text),
         str(texts["language"]),
         {"title": title, "blocks": kinds, "shown": shown},
+    )
+
+
+def xlsx(title: str, blocks: Sequence[Block]) -> bytes:
+    """Return the tables as a workbook: a sheet each, named by its number, with unrounded numbers."""
+    sheets = []
+    contents = []
+    for table in (block for block in blocks if isinstance(block, Table)):
+        name = " ".join(table.caption.split(" ")[:2])
+        values = [[cell.value if isinstance(cell, Figure) else cell for cell in row] for row in table.rows]
+        sheets.append(spreadsheet.Sheet(name, table.head, values))
+        contents.append([table.caption])
+    return spreadsheet.workbook(
+        title, [spreadsheet.Sheet("0", [title], contents), *sheets], lambda _: "General"
     )

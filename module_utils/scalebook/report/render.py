@@ -15,6 +15,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import spreadsheet
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
 from ansible.module_utils.scalebook.html_page import environment_of, framed, markup
@@ -35,7 +36,7 @@ try:
     import jinja2
     import pandas
 
-    MISSING = xlsx.MISSING
+    MISSING = spreadsheet.MISSING
 except ImportError as exc:
     MISSING = str(exc)
 
@@ -50,7 +51,7 @@ def files(
     """
     catalogue = wording.load(templates, language)
     tools = (
-        f"Python {platform.python_version()}, pandas {pandas.__version__}, {xlsx.WRITER}, "
+        f"Python {platform.python_version()}, pandas {pandas.__version__}, {spreadsheet.WRITER}, "
         f"Jinja2 {jinja2.__version__}"
     )
     plain = wording.Wording(catalogue)

@@ -1,0 +1,123 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Every number that the evaluation says in words is in one of its tables, in each form and language."""
+
+import io
+import re
+import zipfile
+from html.parser import HTMLParser
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.evaluate import content, document, render
+from test_evaluation import EXAMPLE, ROOT, option
+
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
+
+
+class Page(HTMLParser):
+    """The texts of a page, those of its tables apart."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.inside, self.cells, self.items = [], [], []
+        self.policy = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if found.get("http-equiv"):
+            self.policy = found["content"]
+        if tag not in ("meta", "link", "input"):
+            self.inside.append(tag)
+
+    def handle_endtag(self, tag):
+        while self.inside and self.inside.pop() != tag:
+            pass
+
+    def handle_data(self, text):
+        if "td" in self.inside:
+            self.cells.append(text)
+        elif "ul" in self.inside:
+            self.items.append(text)
+
+
+def made(language):
+    """A document with a ranking, an extrapolation, costs and options that are slower than one device."""
+    texts = yaml.safe_load((ROOT / f"templates/evaluation.{language}.yml").read_text())
+    options = [
+        {**option(name, rate * nodes * share, nodes=nodes, efficiency=share), "gpus": 1}
+        for name, rate in (("tf2_bert", 321.7), ("torch_bert", 287.3))
+        for nodes, share in ((1, 1.0), (2, 0.97), (4, 0.913), (8, 0.4))
+    ]
+    price = {
+        "gpu": "H200",
+        "per": "gpu hour",
+        "amount": 31.7,
+        "currency": "CNY",
+        "source": "made",
+        "date": "-",
+    }
+    given = {
+        **EXAMPLE, "platform": "", "electricity": None, "texts": {},
+        "criteria": {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": "tf2_bert"},
+    }  # fmt: skip
+    data = document.document(given, [], options, [{**price, "years": None, "use": None}])
+    data["families"] = [document._family("bert", options)]
+    data["extrapolations"] = document.extrapolate.of_options(options, 20)
+    return data, texts, content.blocks(data, texts)
+
+
+def numbers(texts):
+    return {number.rstrip(",") for text in texts for number in NUMBER.findall(text)}
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_number_of_the_markdown_is_in_its_tables(language):
+    data, texts, blocks = made(language)
+    lines = render.markdown(data["title"], blocks).splitlines()
+    said = [line for line in lines if line.startswith("- ")]
+    assert len(numbers(said)) > 15
+    assert numbers(said) - numbers(line for line in lines if " | " in line) == set()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_number_of_the_page_is_in_its_tables(language):
+    data, texts, blocks = made(language)
+    page = Page(render.html(data["title"], blocks, texts, str(ROOT / "templates")))
+    said = [text for text in page.items if text.strip()]
+    assert len(numbers(said)) > 15
+    assert numbers(said) - numbers(page.cells) == set()
+
+
+def test_the_page_loads_nothing():
+    data, texts, blocks = made("zh")
+    text = render.html(data["title"], blocks, texts, str(ROOT / "templates"))
+    assert Page(text).policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
+    assert re.findall(r'(?:src|href)="(?!#)[^"]*"', text) == []
+
+
+def test_tables_are_numbered_by_section():
+    for language, caption in (("en", "Table 3-1 Throughput"), ("zh", "表 3-1 吞吐率")):
+        data, texts, blocks = made(language)
+        assert f"<caption>{caption}</caption>" in render.html("t", blocks, texts, str(ROOT / "templates"))
+
+
+def test_the_workloads_of_a_family_are_on_one_chart():
+    _, texts, blocks = made("en")
+    (curves, cost, _) = [block.svg for block in blocks if type(block).__name__ == "Chart"]
+    assert curves.count('class="legend"') == 3  # two workloads and the ideal line
+    assert "tf2_bert, NVIDIA H200" in curves and "torch_bert, NVIDIA H200" in curves
+    assert "Cost against time" in cost
+
+
+def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
+    data, _, blocks = made("en")
+    book = zipfile.ZipFile(io.BytesIO(render.xlsx(data["title"], blocks)))
+    names = re.findall(r'sheet name="([^"]*)"', book.read("xl/workbook.xml").decode())
+    captions = [" ".join(block.caption.split()[:2]) for block in blocks if type(block).__name__ == "Table"]
+    assert names == ["0", *captions]
+    assert (
+        f"<v>{321.7 * 4 * 0.913:.16g}</v>"
+        in book.read(f"xl/worksheets/sheet{names.index('Table 3-1') + 1}.xml").decode()
+    )
