@@ -128,6 +128,14 @@ class Content:
             for line in lines
         ]
         self._table(t["ranking"], ("first", "other", "faster", "least", "most"), gains)
+        self._sub(t["differences"])
+        self._say(t["differences_text" if family["differences"] else "differences_none"])
+        found = [
+            [t["facts"].get(each["what"], each["what"]), entry["value"], ", ".join(entry["of"])]
+            for each in family["differences"]
+            for entry in each["values"]
+        ]
+        self._table(t["differences"], ("what", "value", "workload"), found)
         self._own(family["name"])
 
     def _criteria(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.evaluate import criteria, extrapolate, value
+from ansible.module_utils.scalebook.evaluate import criteria, differences, extrapolate, value
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign
 from ansible.module_utils.scalebook.evaluate.prices import Price, described
 
@@ -38,7 +38,11 @@ def document(
         "campaigns": [_campaign(results) for results in campaigns],
         "frameworks": _frameworks(campaigns),
         "families": [
-            _family(name, [each for each in measured if each["family"] == name]) for name in families
+            {
+                **_family(name, [each for each in measured if each["family"] == name]),
+                "differences": differences.of_family(campaigns, name),
+            }
+            for name in families
         ],
         "criteria": _criteria(given["criteria"], campaigns, measured),
         "extrapolations": extrapolate.of_options(

@@ -63,7 +63,7 @@ def made(language):
         "criteria": {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": "tf2_bert"},
     }  # fmt: skip
     data = document.document(given, [], options, [{**price, "years": None, "use": None}])
-    data["families"] = [document._family("bert", options)]
+    data["families"] = [{**document._family("bert", options), "differences": []}]
     data["extrapolations"] = document.extrapolate.of_options(options, 20)
     return data, texts, content.blocks(data, texts)
 

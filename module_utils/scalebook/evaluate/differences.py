@@ -1,0 +1,55 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What differs between the rows of a model family that the evaluation compares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook import hardware
+
+SIZES = ("seq_length", "length", "image_size")
+"""Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
+STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
+"""Fields of the provenance that are compared."""
+
+
+def of_family(campaigns: Sequence[Mapping[str, Any]], family: str) -> list[dict[str, Any]]:
+    """Return what is not the same in all groups of a family.
+
+    An entry is `{"what": str, "values": [{"value": str, "of": [str]}]}`: each value, with the workloads and
+    campaigns that have it.  A value that was not recorded is 'not recorded'; it differs from every other one.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for results in campaigns:
+        for group in results["groups"]:
+            if group.get("family", "") != family:
+                continue
+            name = f"{group['workload']} ({results['campaign']})"
+            for what, value in _facts(results, group).items():
+                names = found.setdefault(what, {}).setdefault(value, [])
+                if name not in names:
+                    names.append(name)
+    return [
+        {"what": what, "values": [{"value": value, "of": names} for value, names in values.items()]}
+        for what, values in found.items()
+        if len(values) > 1
+    ]
+
+
+def _facts(results: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a fair comparison has the same, as text."""
+    nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
+    about: Mapping[str, Any] = next(iter(nodes.values()), {})
+    settings = group.get("settings") or {}
+    size = next((settings[name] for name in SIZES if name in settings), "not recorded")
+    return {
+        "model": str(group["model"]),
+        "size": str(size),
+        "window": f"{group['warmup']} + {group['window']}",
+        "unit": str(group["unit"]),
+        "hardware": "; ".join(hardware.sentence(entry) for entry in results.get("hardware") or ())
+        or "not recorded",
+        **{name: str(about.get(name) or "not recorded") for name in STACK},
+    }

@@ -1,0 +1,46 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Rows that are compared: what is not the same in all of them is listed."""
+
+import json
+
+from ansible.module_utils.scalebook.evaluate import differences
+from test_evaluation import H200
+
+
+def campaign(**changes):
+    """The campaign of tf2_bert on one H200, its groups changed."""
+    results = json.loads((H200 / "tf2_plain/report/results.json").read_text())
+    for group in results["groups"]:
+        group.update(changes)
+    return results
+
+
+def test_rows_of_one_campaign_do_not_differ():
+    assert differences.of_family([campaign()], "bert") == []
+
+
+def test_another_sequence_length_and_window_are_listed():
+    other = {**campaign(settings={"length": 512}, window=50), "campaign": "other"}
+    found = {each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert")}
+    assert found == {
+        "size": [
+            {"value": "128", "of": ["tf2_bert (tf2_plain)"]},
+            {"value": "512", "of": ["tf2_bert (other)"]},
+        ],
+        "window": [
+            {"value": "20 + 100", "of": ["tf2_bert (tf2_plain)"]},
+            {"value": "20 + 50", "of": ["tf2_bert (other)"]},
+        ],
+    }
+
+
+def test_hardware_and_software_that_were_not_recorded_differ():
+    bare = {**campaign(), "campaign": "bare", "hardware": [], "provenance": {}}
+    found = differences.of_family([campaign(), bare], "bert")
+    assert {"hardware", "framework", "cuda"} <= {each["what"] for each in found}
+    assert {each["values"][1]["value"] for each in found} == {"not recorded"}
+
+
+def test_another_family_is_not_compared():
+    assert differences.of_family([campaign(), campaign(family="resnet50", window=50)], "bert") == []
