@@ -26,7 +26,7 @@ def of_family(family: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> 
     options = family["options"]
     if len({_devices(option) for option in options}) < 2:
         return _bars(options, key, texts)
-    charts = []
+    charts: list[str] = []
     for place in dict.fromkeys(map(_setting, options)):
         same = [option for option in options if _setting(option) == place]
         for first in range(0, len(_names(same)), svg.SERIES):
@@ -105,7 +105,7 @@ def _curves(options: Options, names: Sequence[str], setting: str, key: str, text
 def _bars(options: Options, key: str, texts: Mapping[str, Any]) -> list[str]:
     if len(options) < 2:
         return []
-    charts = []
+    charts: list[str] = []
     names, settings = _names(options), list(dict.fromkeys(map(_setting, options)))
     ticks = [
         (tick, svg.short(tick))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
+from ansible.module_utils.scalebook import spreadsheet
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report import xlsx
 from ansible.module_utils.scalebook.report.load import load_campaign
@@ -73,7 +74,7 @@ def test_shares_are_shown_as_per_cent_and_rates_with_thousands(book):
 def test_columns_are_as_wide_as_their_text_up_to_a_limit(book):
     widths = [dimension.width for sheet in book for dimension in sheet.column_dimensions.values()]
     assert min(widths) > 6
-    assert 40 < max(widths) <= xlsx.WIDEST + 1
+    assert 40 < max(widths) <= spreadsheet.WIDEST + 1
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "@SUM(A1)", "http://example.org/", "\x1b[31m", "\ud800"])
