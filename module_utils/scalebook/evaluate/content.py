@@ -22,6 +22,7 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     Paragraph,
     Table,
 )
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 from ansible.module_utils.scalebook.text import readable
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "python", "compiler", "campaign")
@@ -106,7 +107,7 @@ class Content:
         rows: list[list[Cell]] = [
             [
                 option["name"],
-                option["gpu"] or "CPU",
+                self._recorded(option["gpu"] or "CPU"),
                 figure(option["rate"]),
                 figure(option["slowest"]),
                 figure(option["fastest"]),
@@ -131,12 +132,16 @@ class Content:
         self._sub(t["differences"])
         self._say(t["differences_text" if family["differences"] else "differences_none"])
         found = [
-            [t["facts"].get(each["what"], each["what"]), entry["value"], ", ".join(entry["of"])]
+            [t["facts"][each["what"]], self._recorded(entry["value"]), ", ".join(entry["of"])]
             for each in family["differences"]
             for entry in each["values"]
         ]
         self._table(t["differences"], ("what", "value", "workload"), found)
         self._own(family["name"])
+
+    def _recorded(self, value: str) -> str:
+        """Return a fact about a row, in the language of the document where no record says it."""
+        return str(self.t["not_recorded"]) if value == NOT_RECORDED else value
 
     def _criteria(self) -> None:
         t = self.t

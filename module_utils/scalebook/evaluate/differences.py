@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 
 SIZES = ("seq_length", "length", "image_size")
 """Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
@@ -43,13 +44,13 @@ def _facts(results: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, st
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
     settings = group.get("settings") or {}
-    size = next((settings[name] for name in SIZES if name in settings), "not recorded")
+    size = next((settings[name] for name in SIZES if name in settings), NOT_RECORDED)
     return {
         "model": str(group["model"]),
         "size": str(size),
-        "window": f"{group['warmup']} + {group['window']}",
+        "window": "–" if group["window"] is None else f"{group['warmup']} + {group['window']}",
         "unit": str(group["unit"]),
         "hardware": "; ".join(hardware.sentence(entry) for entry in results.get("hardware") or ())
-        or "not recorded",
-        **{name: str(about.get(name) or "not recorded") for name in STACK},
+        or NOT_RECORDED,
+        **{name: str(about.get(name) or NOT_RECORDED) for name in STACK},
     }

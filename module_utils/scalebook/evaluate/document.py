@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.evaluate import criteria, differences, extrapolate, value
-from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, of_campaign
 from ansible.module_utils.scalebook.evaluate.prices import Price, described
 
 SCHEMA = 1
@@ -112,8 +112,10 @@ def ranking(options: Sequence[Option]) -> list[dict[str, Any]]:
     """
 
     def case(option: Option) -> tuple[Any, ...]:
-        names = ("gpu", "nodes", "gpus", "bsz", "dtype", "unit")
-        return tuple(option[key] for key in names)  # type: ignore[literal-required]
+        names = ("gpu", "model", "nodes", "gpus", "bsz", "dtype", "unit")
+        # Hardware that is not recorded is known to be the same within a campaign alone.
+        place = option["source"] if option["gpu"] == NOT_RECORDED else ""
+        return (place, *(option[key] for key in names))  # type: ignore[literal-required]
 
     lines = []
     for place in dict.fromkeys(map(case, options)):

@@ -8,14 +8,16 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
+NOT_RECORDED = "not recorded"
+
 
 class Option(TypedDict):
     """One way to train: a workload with a precision and a batch on a number of devices.
 
     `slowest` to `fastest` is the range of the rates of its `runs` runs, per second in `unit`; of one run, and
-    of a published row, all three rates are equal.  `gpu` is the model of the devices, None on CPUs and where
-    it is not recorded.  `joules` is the energy of the GPUs per unit, None where it was not measured.
-    `source` is the campaign, or what published the row.
+    of a published row, all three rates are equal.  `gpu` is the model of the devices, None on CPUs and
+    NOT_RECORDED where no record says it.  `joules` is the energy of the GPUs per unit, None where it was
+    not measured.  `source` is the campaign, or what published the row.
     """
 
     name: str
@@ -59,7 +61,7 @@ def of_campaign(results: Mapping[str, Any]) -> list[Option]:
             "family": families[row["group"]],
             "workload": row["workload"],
             "model": row["model"],
-            "gpu": gpu if row["device"] == "gpu" else None,
+            "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
             "nodes": row["nodes"],
             "gpus": row["gpus"],
             "bsz": row["bsz"],

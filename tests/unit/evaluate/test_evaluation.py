@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, document
+from ansible.module_utils.scalebook.evaluate import criteria, document, options
 from run_module import run_module
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -167,3 +167,21 @@ def test_the_ranking_has_the_range_of_the_lead():
     assert line["times"] == pytest.approx(100 / 90)
     assert line["least"] == pytest.approx(99 / 90.9)
     assert line["most"] == pytest.approx(101 / 89.1)
+
+
+def test_hardware_that_no_record_names_is_the_same_within_a_campaign_alone():
+    unknown = {"gpu": options.NOT_RECORDED}
+    ours, other = {**option("a", 100), **unknown}, {**option("b", 90), **unknown}
+    assert len(document.ranking([ours, other])) == 1
+    assert document.ranking([ours, {**other, "source": "another"}]) == []
+
+
+def test_workloads_that_train_different_models_are_not_ranked():
+    assert document.ranking([option("a", 100), {**option("b", 90), "model": "large"}]) == []
+
+
+def test_a_gpu_that_no_record_names_is_no_cpu():
+    archive = ROOT / "docs/results/h200x4-2026-11-21/scaling/report/results.json"
+    assert {each["gpu"] for each in options.of_campaign(json.loads(archive.read_text()))} == {
+        options.NOT_RECORDED
+    }

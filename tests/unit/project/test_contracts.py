@@ -13,7 +13,10 @@ from cases import case, gpu_case
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
-GROUND = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+# Facts and text, and what every document is drawn and written with. A new one is a decision.
+GROUND = {"contracts", "files", "flops", "hardware", "text", "throughput", "workloads"} | {
+    "bar_chart", "html_page", "line_chart", "spreadsheet", "svg",
+}  # fmt: skip
 
 
 def imports_of(path):
