@@ -34,6 +34,7 @@ def weights(parallel):
         dtype="fp32",
         data=DATA,
         batch=BATCH,
+        checkpointing=False,
         compile=False,
         attention="auto",
         layer="auto",
