@@ -25,7 +25,7 @@ from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, place
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters, urls  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
-from ansible.module_utils.scalebook.workloads import load_workloads, resolve  # noqa: E402
+from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
 
 def nodes(all_hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
@@ -41,14 +41,6 @@ def role_directories(paths: Iterable[str], having: str = "tasks/main.yml") -> di
     found = (found for path in paths for found in sorted(Path(path).glob(f"*/{having}")))
     directories = (path.parents[having.count("/")] for path in found)
     return {directory.name: str(directory) for directory in directories}
-
-
-def resolve_workload(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """See workloads.resolve."""
-    try:
-        return resolve(declaration, values)
-    except ValueError as error:
-        raise AnsibleFilterError(str(error)) from error
 
 
 def run_layout(
@@ -206,7 +198,6 @@ class FilterModule:
         return {
             "scalebook_nodes": nodes,
             "scalebook_roles": role_directories,
-            "scalebook_resolve": resolve_workload,
             "scalebook_stack_choice": stack_choice,
             "scalebook_job_dirs": job_dirs,
             "scalebook_run_layout": run_layout,

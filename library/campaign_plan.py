@@ -62,7 +62,7 @@ EXAMPLES = r"""
 - name: Plan two batch sizes on one and two nodes
   campaign_plan:
     parameters: "{{ lookup('scalebook_parameters', 'bench')['values'] }}"
-    workloads: "{{ {'tf2_bert': lookup('scalebook_workloads').tf2_bert | scalebook_resolve({})} }}"
+    workloads: "{{ {'tf2_bert': lookup('scalebook_declaration', 'tf2_bert')} }}"
     device: cpu
     nodes:
       - {name: NODE1, address: 10.11.0.2, slots: 1, machine: 10.11.0.2}

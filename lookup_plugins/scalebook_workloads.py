@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloa
 
 DOCUMENTATION = r"""
 name: scalebook_workloads
-short_description: Return the declarations of all workloads
+short_description: Return the declarations of all workloads, without the values of their variables
 description:
   - Reads C(meta/workload.yml) of every role in Ansible's roles path. A role with this file is a workload.
   - Returns one dict, from the name of a workload to its declaration. Each declaration has C(name), C(path)
