@@ -104,7 +104,8 @@ prepare_venv() {
     "$python" -m venv --clear .venv || die "$python could not make .venv (see above)."
   fi
   rm -f "$flag"
-  if ! .venv/bin/python -m pip install --no-user --disable-pip-version-check --require-hashes \
+  # --no-compile: it halves the time, and what is imported is compiled then.
+  if ! .venv/bin/python -m pip install --no-user --no-compile --disable-pip-version-check --require-hashes \
     -r "$requirements" >"$log" 2>&1 </dev/null; then
     tail -n 12 "$log" >&2
     if grep -qE 'Name or service not known|name resolution|No route to host|Network is unreachable|NewConnectionError|ConnectTimeout|Connection refused|ProxyError' "$log"; then
