@@ -23,8 +23,8 @@ DOCUMENTATION = r"""
 name: scalebook_declaration
 short_description: Return the declaration of a workload with the values of its variables
 description:
-  - Reads C(meta/workload.yml) of the role of this name in Ansible's roles path, and puts in the values that the
-    play gives to the variables which the declaration names.
+  - Reads C(meta/workload.yml) of the role of this name in Ansible's roles path, and puts in the values that
+    the play gives to the variables which the declaration names.
   - A plugin, since a template that goes through a declaration takes ten times as long.
 options:
   _terms:

@@ -34,7 +34,7 @@ def environment():
             # ansible-core 2.16 was made for these.
             python = find_python("3.12", "3.11", "3.10") or sys.executable
             subprocess.run([python, "-m", "venv", HOME], check=True)
-            pip = [HOME / "bin/python", "-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check"]
-            subprocess.run([*pip, "--require-hashes", "-r", LOCK], check=True, timeout=300)
+            pip = [HOME / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            subprocess.run([*pip, "--no-compile", "--require-hashes", "-r", LOCK], check=True, timeout=300)
             mark.write_text(want)
     return HOME / "bin"
