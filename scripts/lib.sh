@@ -43,12 +43,13 @@ usable_python() {
   "$1" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1
 }
 
-# find_python: print the first usable Python, or return false. The Python of an activated .venv does not count,
-# because .venv is removed and made from the Python that this prints.
+# find_python: print the first usable Python, or return false. The distribution's is first: it is built with
+# optimizations, and Ansible takes 1.4 times as long with one that pyenv built. The Python of an activated .venv does
+# not count, because .venv is removed and made from the Python that this prints.
 find_python() {
   local name PATH=${PATH//"$root/.venv/bin:"/}
-  for name in python3 python3.13 python3.12 python3.11 python3.10 \
-    /usr/bin/python3{,.13,.12,.11,.10} /usr/local/bin/python3{,.13,.12,.11,.10}; do
+  for name in /usr/bin/python3{,.13,.12,.11,.10} python3 python3.13 python3.12 python3.11 python3.10 \
+    /usr/local/bin/python3{,.13,.12,.11,.10}; do
     if usable_python "$name"; then
       command -v "$name"
       return

@@ -32,7 +32,7 @@ def environment():
         if not mark.is_file() or mark.read_text() != want:
             shutil.rmtree(HOME, ignore_errors=True)
             # ansible-core 2.16 was made for these.
-            python = find_python("3.12", "3.11", "3.10") or sys.executable
+            python = find_python("3.11", "3.12", "3.10") or sys.executable
             subprocess.run([python, "-m", "venv", HOME], check=True)
             pip = [HOME / "bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
             subprocess.run([*pip, "--no-compile", "--require-hashes", "-r", LOCK], check=True, timeout=300)

@@ -77,13 +77,27 @@ def test_settings_that_change_where_python_looks_are_dropped(checkout):
     assert with_lib(checkout, 'echo "${PYTHONPATH-gone}"', PYTHONPATH="/nowhere").stdout == "gone\n"
 
 
+# A machine whose distribution has no usable Python.
+NONE_OF_THE_DISTRIBUTION = """
+eval "any_$(declare -f usable_python)"
+usable_python() { [[ $1 != /usr/bin/* ]] && any_usable_python "$1"; }
+"""
+
+
+def test_the_python_of_the_distribution_is_the_first_choice(checkout, tmp_path):
+    (tmp_path / "python3").symlink_to(sys.executable)
+    done = with_lib(checkout, "usable_python() { :; }; find_python", PATH=f"{tmp_path}:/usr/bin:/bin")
+    assert done.stdout == "/usr/bin/python3\n"
+
+
 def test_a_shim_that_fails_is_not_a_python(checkout, tmp_path):
     shims = tmp_path / "shims"
     shims.mkdir()
     for name, line in {"python3": "exit 127", "python3.13": f'exec {sys.executable} "$@"'}.items():
         (shims / name).write_text(f"#!/bin/sh\n{line}\n")
         (shims / name).chmod(0o755)
-    done = with_lib(checkout, "find_python", PATH=f"{shims}:/usr/bin:/bin")
+    script = f"{NONE_OF_THE_DISTRIBUTION} find_python"
+    done = with_lib(checkout, script, PATH=f"{shims}:/usr/bin:/bin")
     assert done.stdout == f"{shims}/python3.13\n"
 
 
@@ -91,7 +105,8 @@ def test_the_environment_is_not_made_from_its_own_python(checkout):
     inside = checkout / ".venv/bin"
     inside.mkdir(parents=True)
     (inside / "python3").symlink_to(sys.executable)
-    done = with_lib(checkout, "find_python", PATH=f"{inside}:{Path(sys.executable).parent}:/usr/bin:/bin")
+    script = f"{NONE_OF_THE_DISTRIBUTION} find_python"
+    done = with_lib(checkout, script, PATH=f"{inside}:{Path(sys.executable).parent}:/usr/bin:/bin")
     assert done.stdout == f"{Path(sys.executable).parent}/python3\n"
 
 
