@@ -44,8 +44,8 @@ usable_python() {
 }
 
 # find_python: print the first usable Python, or return false. The distribution's is first: it is built with
-# optimizations, and Ansible takes 1.4 times as long with one that pyenv built. The Python of an activated .venv does
-# not count, because .venv is removed and made from the Python that this prints.
+# optimizations, which one that pyenv builds is not by default. The Python of an activated .venv does not count,
+# because .venv is removed and made from the Python that this prints.
 find_python() {
   local name PATH=${PATH//"$root/.venv/bin:"/}
   for name in /usr/bin/python3{,.13,.12,.11,.10} python3 python3.13 python3.12 python3.11 python3.10 \
