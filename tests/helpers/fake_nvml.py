@@ -4,7 +4,7 @@
 
 FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
 (a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's),
-`flood` (PCIe at 4 GiB/s).
+`flood` (PCIe at 60 GiB/s).
 """
 
 import os
@@ -19,7 +19,7 @@ nvmlMemory_v2 = 0x02000028
 
 FAULT = os.environ.get("FAKE_NVML", "")
 TEXTS = {3: "Not Supported", 9: "Driver Not Loaded"}
-ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5, 20: 8.1, 21: 4000.0 if FAULT == "flood" else 68.7}
+ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5, 20: 8.1, 21: 60000.0 if FAULT == "flood" else 68.7}
 # Readings of the counters of PCIe bytes, sent and received, a second apart, of an H200 on 23 November 2026
 # (torch_bert at batch 512): that of received bytes starts again.
 PCIE = [(256129624, 4285291504), (269618632, 36419212), (283020644, 81603872), (296559316, 127673436)]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sampler: known loads come out of it, and whatever happens to it, the run goes on."""
 
+import csv
 import json
 import os
 import shutil
@@ -37,10 +38,24 @@ def with_nvml(tmp_path, fault=""):
     return {**os.environ, "PYTHONPATH": str(tmp_path), "FAKE_NVML": fault}
 
 
+def await_that(condition, complaint):
+    deadline = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < deadline, complaint
+        time.sleep(0.02)
+
+
+def cells(path, column="at"):
+    """Return what is in a column of the readings so far, without empty cells."""
+    lines = path.read_text().split("\n")[:-1] if path.exists() else []
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return [row[column] for row in rows if row[column]]
+
+
 class Sampler:
     """A sampler that runs by itself."""
 
-    def __init__(self, tmp_path, *options, interval=0.2, env=None):
+    def __init__(self, tmp_path, *options, interval=0.05, env=None):
         self.path = tmp_path / "N.telemetry.csv"
         self.process = subprocess.Popen(
             [sys.executable, FILES / "sampler.py", "--out", self.path, "--interval", str(interval), *options],
@@ -51,15 +66,18 @@ class Sampler:
         )
 
     def mark(self, word):
+        """Return when the reading with the mark has been taken."""
         self.process.stdin.write(f"{word}\n".encode())
         self.process.stdin.flush()
+        await_that(lambda: word in cells(self.path, "mark"), f"no reading is marked {word}")
 
-    def await_readings(self, count, patience=20):
-        deadline = time.monotonic() + patience
-        while not self.path.exists() or self.path.read_text().count("\n") < count + 2:
-            assert time.monotonic() < deadline, "no readings"
-            assert self.process.poll() is None, self.process.stdout.read().decode()
-            time.sleep(0.02)
+    def await_readings(self, count, column="at"):
+        """Return when there are as many more readings, with a value in the column."""
+        count += len(cells(self.path, column))
+        await_that(
+            lambda: len(cells(self.path, column)) >= count or self.process.poll() is not None, "no readings"
+        )
+        assert self.process.poll() is None, self.process.stdout.read().decode()
 
     def end(self):
         """Return what it says, and the readings."""
@@ -67,9 +85,17 @@ class Sampler:
         return json.loads(said.splitlines()[-1]), read_file(self.path)
 
 
-def sample(tmp_path, *options, readings=4, **more):
+def sample(tmp_path, *options, **more):
     sampler = Sampler(tmp_path, *options, **more)
-    sampler.await_readings(readings)
+    sampler.await_readings(4)
+    return sampler.end()
+
+
+def sample_gpus(tmp_path, fault="", gpus="0", readings=4, more=0, interval=0.05):
+    """Take so many readings with a value of GPU 0, and more readings of any kind."""
+    sampler = Sampler(tmp_path, "--gpus", gpus, env=with_nvml(tmp_path, fault), interval=interval)
+    sampler.await_readings(readings, "gpu:0:power")
+    sampler.await_readings(more)
     return sampler.end()
 
 
@@ -97,14 +123,13 @@ def test_a_process_that_burns_a_core_is_seen_to_two_per_cent(tmp_path):
     sampler.await_readings(1)
     sampler.mark("first")
     burning = subprocess.Popen(
-        [sys.executable, "-c", f"import time; time.sleep(0.5){BURN}time.sleep(60)"],
+        [sys.executable, "-c", f"import time{BURN}time.sleep(60)"],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "JOB_DIR": str(tmp_path), "SCALEBOOK_RUN": "c/case/1"},
     )
     burnt = float(burning.stdout.readline().split()[1])
     sampler.mark("last")
-    time.sleep(0.5)
     _, readings = sampler.end()
     burning.kill()
     burning.wait()
@@ -190,7 +215,7 @@ def test_a_directory_that_no_disk_holds_has_none():
 
 
 def test_an_h200_tells_everything(tmp_path):
-    said, readings = sample(tmp_path, "--gpus", "0,3", env=with_nvml(tmp_path), readings=8)
+    said, readings = sample_gpus(tmp_path, gpus="0,3", readings=7, interval=0.2)
     assert (said["reason"], readings.absent.get("gpu"), readings.absent.get("gpu:late")) == (None, None, None)
     for gpu in (0, 3):
         means = {name: whole(readings, f"gpu:{gpu}:{name}") for name, _, _ in gpu_sources.QUANTITIES}
@@ -207,14 +232,14 @@ def test_an_h200_tells_everything(tmp_path):
 
 
 def test_a_pcie_counter_that_starts_again_is_added_up(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path), readings=6)
+    _, readings = sample_gpus(tmp_path)
     received, sent = (readings.values[f"gpu:0:pcie_{way}"] for way in ("received", "sent"))
     assert received[-1] == 127673436 + 2**32 - 4285291504
     assert sent[-1] == 296559316 - 256129624
 
 
 def test_pcie_counters_that_start_again_too_often_are_absent(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "flood"), interval=0.7, readings=6)
+    _, readings = sample_gpus(tmp_path, "flood")
     assert "too often at this rate" in readings.absent["gpu:0:pcie"]
 
 
@@ -230,12 +255,12 @@ def test_numbers_are_cells_with_at_most_four_decimals(value, cell):
 
 
 def test_the_memory_of_a_gpu_is_what_nvidia_smi_says(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path), readings=4)
-    assert whole(readings, "gpu:0:memory")["mean"] == 26293 << 20
+    _, readings = sample_gpus(tmp_path)
+    assert whole(readings, "gpu:0:memory")["mean"] == pytest.approx(26293 << 20)
 
 
 def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "old"), readings=6)
+    _, readings = sample_gpus(tmp_path, "old")
     assert readings.absent["gpu:0:gpm"] == readings.absent["gpu:0:nvlink"] == "NVML: Not Supported"
     assert "every 4 GiB" in readings.absent["gpu:0:pcie"]
     assert set(readings.values["gpu:0:sm_active"]) == {None}
@@ -251,14 +276,15 @@ def test_what_an_older_gpu_does_not_know_is_absent_not_zero(tmp_path):
     ],
 )
 def test_without_the_driver_the_host_is_still_read(tmp_path, fault, reason):
-    said, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, fault), readings=8)
+    # The driver fails at once, or at the third reading.
+    said, readings = sample_gpus(tmp_path, fault, readings=fault == "crash", more=12)
     assert readings.absent["gpu"] == reason
     assert said["reason"] is None
     assert whole(readings, "memory::used")["mean"] > 0
 
 
 def test_a_driver_that_hangs_does_not_keep_the_host_from_being_read(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "hang"), readings=12)
+    _, readings = sample_gpus(tmp_path, "hang", readings=1, more=12)
     assert readings.absent["gpu:late"].startswith("the driver did not answer within 0.2 s, ")
     power = readings.values["gpu:0:power"]
     assert power[-3:] == [None, None, None]
@@ -299,8 +325,8 @@ def test_without_bindings_and_program_there_is_a_reason(monkeypatch):
 # Its life
 
 
-def run_node(directory, script, settings='{"interval": 0.1}', env=None, while_running=None, patience=40):
-    """Return the closing record of a run with telemetry."""
+def run_node(directory, script, settings='{"interval": 0.05}', env=None, while_running=None):
+    """Return the closing record of a run with telemetry. AWAIT in its script waits for while_running()."""
     directory.mkdir(parents=True, exist_ok=True)
     values = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
     values.update(JOB_DIR=directory, CUDA_VISIBLE_DEVICES="0" if env else "")
@@ -308,7 +334,7 @@ def run_node(directory, script, settings='{"interval": 0.1}', env=None, while_ru
         "watch.json": json.dumps(STEPS),
         "telemetry.json": settings,
         "job.env": "".join(f"{name}={value}\n" for name, value in values.items()),
-        "run.sh": script,
+        "run.sh": script.replace("AWAIT", f"until [ -e {directory}/go ]; do sleep 0.02; done"),
     }
     for name, text in files.items():
         (directory / name).write_text(text)
@@ -319,7 +345,8 @@ def run_node(directory, script, settings='{"interval": 0.1}', env=None, while_ru
     )
     if while_running:
         while_running()
-    process.communicate(timeout=patience)
+    (directory / "go").touch()
+    process.communicate(timeout=40)
     return json.loads((directory / "exit.json").read_text())
 
 
@@ -338,15 +365,14 @@ def samplers(directory):
     return found
 
 
-def await_sampler(directory):
-    deadline = time.monotonic() + 20
-    while not (directory / "NODE1.telemetry.csv").exists() or not samplers(directory):
-        assert time.monotonic() < deadline, "the sampler does not start"
-        time.sleep(0.02)
+def await_sampler(directory, readings=1):
+    await_that(
+        lambda: len(cells(directory / "NODE1.telemetry.csv")) >= readings, "the sampler does not start"
+    )
     return samplers(directory)[0]
 
 
-SCRIPT = "echo step=1; sleep 0.5; echo step=2; sleep 1; echo step=4; sleep 0.2"
+SCRIPT = "echo step=1; AWAIT; echo step=2; sleep 0.3; echo step=4"
 
 
 def stamps(directory):
@@ -356,7 +382,7 @@ def stamps(directory):
 
 
 def test_a_run_has_readings_at_both_ends_of_its_window(tmp_path):
-    said = run_node(tmp_path, SCRIPT)
+    said = run_node(tmp_path, SCRIPT, while_running=lambda: await_sampler(tmp_path))
     assert said["status"] == "exited" and said["rc"] == 0
     assert said["telemetry"]["reason"] is None
     assert said["telemetry"]["file"] == "NODE1.telemetry.csv.xz"
@@ -367,15 +393,29 @@ def test_a_run_has_readings_at_both_ends_of_its_window(tmp_path):
     assert samplers(tmp_path) == []
 
 
-def test_the_job_has_its_own_share_without_the_sampler(tmp_path):
-    # On a busy machine the reading at the first step takes a moment.
-    run_node(tmp_path, f"echo step=2; sleep 1; {sys.executable} -c '{BURN}'; echo step=4; sleep 0.3")
-    readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
-    first, last = readings.marks.index("first"), readings.marks.index("last")
-    job = quantity(readings, "job::busy", first, last)
-    log = (tmp_path / "NODE1.log").read_text()
-    burnt = float(log.partition("burnt ")[2].split()[0])
+def run_burning(directory, command):
+    """Check that the job's share of the window is what its processes say they burnt."""
+    # The window begins and ends with a reading that must find the script.
+    first, last = (
+        f"echo step={step}; until grep -q ,{mark}, {directory}/NODE1.telemetry.csv; do sleep 0.02; done"
+        for step, mark in ((2, "first"), (4, "last"))
+    )
+    script = f"AWAIT; {first}; {command}; {last}"
+    run_node(directory, script, while_running=lambda: await_sampler(directory))
+    readings = read_file(directory / "NODE1.telemetry.csv.xz")
+    job = quantity(readings, "job::busy", readings.marks.index("first"), readings.marks.index("last"))
+    burnt = float((directory / "NODE1.log").read_text().partition("burnt ")[2].split()[0])
     assert job["total"] == pytest.approx(burnt, abs=0.02 * job["seconds"] + 0.02)
+
+
+def test_the_job_has_its_own_share_without_the_sampler(tmp_path):
+    run_burning(tmp_path, f"{sys.executable} -c '{BURN}'")
+
+
+def test_a_process_that_overwrites_its_environment_counts_by_its_parent(tmp_path):
+    """As stress-ng does, and workers with setproctitle; /proc then shows other words, or none."""
+    tmp_path.joinpath("part.sh").write_text(f"{sys.executable} -c '{BURN}'\n")
+    run_burning(tmp_path, f"env -i sh {tmp_path}/part.sh; true")
 
 
 @pytest.mark.parametrize("settings", ['{"interval": 0}', "{}", "no JSON"])
@@ -386,8 +426,7 @@ def test_where_nothing_is_asked_nothing_is_measured(tmp_path, settings):
 
 
 def test_a_sampler_that_is_killed_leaves_its_readings_and_a_reason(tmp_path):
-    script = f"{SCRIPT}; sleep 2"
-    said = run_node(tmp_path, script, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGKILL))
+    said = run_node(tmp_path, SCRIPT, while_running=lambda: os.kill(await_sampler(tmp_path), signal.SIGKILL))
     assert (said["status"], said["rc"]) == ("exited", 0)
     assert said["telemetry"]["reason"].startswith("the sampler was ended by signal 9")
     assert read_file(tmp_path / "NODE1.telemetry.csv.xz").kinds
@@ -404,7 +443,8 @@ def test_a_sampler_that_is_stopped_is_killed_and_the_run_counts(tmp_path):
 
 @pytest.mark.parametrize("fault", ["hang", "open"])
 def test_a_driver_that_hangs_costs_the_run_nothing(tmp_path, fault):
-    said = run_node(tmp_path / "job", SCRIPT, env=with_nvml(tmp_path, fault))
+    job = tmp_path / "job"
+    said = run_node(job, SCRIPT, env=with_nvml(tmp_path, fault), while_running=lambda: await_sampler(job, 8))
     assert (said["status"], said["rc"]) == ("exited", 0)
     assert said["telemetry"]["reason"] is None
     assert samplers(tmp_path) == []
@@ -414,7 +454,7 @@ def test_a_sampler_that_cannot_start_is_a_reason(tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\necho no sampler here\nexit 3\n")
     python.chmod(0o755)
-    said = run_node(tmp_path / "job", SCRIPT, json.dumps({"interval": 1, "python": str(python)}))
+    said = run_node(tmp_path / "job", "sleep 0.2", json.dumps({"interval": 1, "python": str(python)}))
     assert (said["status"], said["rc"]) == ("exited", 0)
     assert said["telemetry"] == {
         "file": None,
@@ -426,10 +466,7 @@ def test_when_run_node_is_killed_its_sampler_ends(tmp_path):
     def kill():
         parent = int(Path(f"/proc/{await_sampler(tmp_path)}/stat").read_text().rpartition(")")[2].split()[1])
         os.kill(parent, signal.SIGKILL)
-        deadline = time.monotonic() + 20
-        while samplers(tmp_path):
-            assert time.monotonic() < deadline, "the sampler lives on"
-            time.sleep(0.02)
+        await_that(lambda: not samplers(tmp_path), "the sampler lives on")
         (tmp_path / "exit.json").write_text("{}")
 
     run_node(tmp_path, "sleep 60", while_running=kill)
@@ -452,20 +489,10 @@ def test_a_full_disk_ends_the_readings_not_the_run(tmp_path):
     if mount.returncode:
         pytest.skip("root: a small file system cannot be mounted here")
     try:
-        script = f"sleep 1; echo step=2; head -c 800000 /dev/zero > {tmp_path}/data; sleep 1; echo step=4"
-        said = run_node(tmp_path, script)
+        script = f"AWAIT; echo step=2; head -c 800000 /dev/zero > {tmp_path}/data; sleep 0.4; echo step=4"
+        said = run_node(tmp_path, script, while_running=lambda: await_sampler(tmp_path))
         assert (said["status"], said["rc"]) == ("exited", 0)
         assert said["telemetry"]["reason"] == f"less than 4 MB free in {tmp_path}"
         assert read_file(tmp_path / "NODE1.telemetry.csv.xz").at
     finally:
         subprocess.run(["umount", tmp_path], check=True)
-
-
-def test_a_process_that_overwrites_its_environment_counts_by_its_parent(tmp_path):
-    """As stress-ng does, and workers with setproctitle; /proc then shows other words, or none."""
-    tmp_path.joinpath("part.sh").write_text(f"{sys.executable} -c '{BURN}'; echo step=4; sleep 0.3\n")
-    run_node(tmp_path, f"echo step=2; sleep 1; env -i sh {tmp_path}/part.sh; true")
-    readings = read_file(tmp_path / "NODE1.telemetry.csv.xz")
-    job = quantity(readings, "job::busy", readings.marks.index("first"), readings.marks.index("last"))
-    burnt = float((tmp_path / "NODE1.log").read_text().partition("burnt ")[2].split()[0])
-    assert job["total"] == pytest.approx(burnt, abs=0.02 * job["seconds"] + 0.02)
