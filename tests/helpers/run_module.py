@@ -1,12 +1,17 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Run an Ansible module as a program of its own, as a node runs it."""
+"""Run an Ansible module: as a program of its own, as a node does, or here, as quickly as can be."""
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from ansible.module_utils.testing import patch_module_args
 
 ROOT = Path(__file__).resolve().parents[2]
 START = (
@@ -33,3 +38,11 @@ def run_module(name, env=None, check=False, diff=False, timeout=60, **options):
         return json.loads(done.stdout)
     except ValueError:
         raise AssertionError(f"{name} printed no result: {done.stdout}{done.stderr}") from None
+
+
+def call_module(module, **options):
+    """Return the result of an imported module that runs here, with the packages that are loaded."""
+    printed = io.StringIO()
+    with patch_module_args(options), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+        module.main()
+    return json.loads(printed.getvalue())

@@ -6,10 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import evaluation
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate import criteria, document, options
-from run_module import run_module
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 H200 = ROOT / "docs/results/h200-2026-11-23"
@@ -17,8 +18,8 @@ EXAMPLE = yaml.safe_load((ROOT / "playbooks/vars/evaluation.yml").read_text())["
 
 
 def evaluate(folder, **changes):
-    return run_module(
-        "evaluation",
+    return call_module(
+        evaluation,
         evaluation={**EXAMPLE, "out": str(folder), **changes},
         here=str(ROOT),
         templates=str(ROOT / "templates"),

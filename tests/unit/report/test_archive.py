@@ -3,7 +3,7 @@
 """A packed campaign gives the same report, is refused when a byte has changed, and never holds a secret."""
 
 import io
-import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -12,38 +12,37 @@ import pytest
 import results_verify
 import speedup_report
 from ansible.module_utils.scalebook.report import archive
-from ansible.module_utils.testing import patch_module_args
 from report_records import campaign, dlperf_records
+from run_module import call_module
 
 TEMPLATES = str(Path(__file__).resolve().parents[3] / "templates")
 
 
-@pytest.fixture
-def call(capsys):
-    """Return a function that runs a module and returns its result."""
-
-    def run(module, path, **params):
-        with patch_module_args({"path": str(path), **params}), pytest.raises(SystemExit):
-            module.main()
-        return json.loads(capsys.readouterr().out)
-
-    return run
+def call(module, path, **params):
+    return call_module(module, path=str(path), **params)
 
 
-@pytest.fixture
-def reported(tmp_path, call):
-    """Return the directory of a campaign with a report."""
-    top = campaign(tmp_path / "night1", dlperf_records())
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Return a directory with a campaign that has a report, and with its archive."""
+    top = campaign(tmp_path_factory.mktemp("made") / "night1", dlperf_records())
     assert "msg" not in call(speedup_report, top, templates=TEMPLATES)
-    return top
+    archive = Path(call(campaign_archive, top)["archive"])
+    assert archive.parent == top.parent
+    return top.parent
 
 
 @pytest.fixture
-def packed(reported, call, tmp_path):
+def reported(made, tmp_path):
+    """Return the directory of a campaign with a report."""
+    return shutil.copytree(made / "night1", tmp_path / "night1")
+
+
+@pytest.fixture
+def packed(made, tmp_path):
     """Return an archive that lies alone in a directory."""
-    made = Path(call(campaign_archive, reported)["archive"])
-    (tmp_path / "there").mkdir()
-    return made.rename(tmp_path / "there" / made.name)
+    (archive,) = made.glob("*.tar.xz")
+    return Path(shutil.copy(archive, tmp_path))
 
 
 def log(top, text):
@@ -65,7 +64,7 @@ def repacked(packed, change):
             opened.addfile(member, io.BytesIO(content))
 
 
-def test_the_archive_gives_the_same_report_elsewhere(reported, packed, call):
+def test_the_archive_gives_the_same_report_elsewhere(reported, packed):
     result = call(speedup_report, packed, templates=TEMPLATES)
     there = packed.parent / "night1" / "report"
     assert result["report"] == str(there / "report.html")
@@ -74,7 +73,7 @@ def test_the_archive_gives_the_same_report_elsewhere(reported, packed, call):
             assert (there / path.name).read_bytes() == path.read_bytes()
 
 
-def test_the_archive_is_verified_without_unpacking_it(packed, call):
+def test_the_archive_is_verified_without_unpacking_it(packed):
     assert "files are what was reported" in call(results_verify, packed)["display"]
 
 
@@ -84,18 +83,18 @@ def test_the_same_campaign_makes_the_same_archive(reported):
 
 @pytest.mark.parametrize("name", ["report/results.csv", "plan.json", "manifest.json"])
 @pytest.mark.parametrize("module", [results_verify, speedup_report], ids=["verify", "report"])
-def test_a_changed_byte_is_refused_by_name(packed, call, name, module):
+def test_a_changed_byte_is_refused_by_name(packed, name, module):
     repacked(packed, lambda files: files.update({name: files[name] + b" "}))
     params = {"templates": TEMPLATES} if module is speedup_report else {}
     assert call(module, packed, **params)["msg"].endswith(f"has been changed since it was packed: {name}")
 
 
-def test_a_missing_file_is_refused_by_name(packed, call):
+def test_a_missing_file_is_refused_by_name(packed):
     repacked(packed, lambda files: files.pop("report/report.md"))
     assert call(results_verify, packed)["msg"].endswith("report/report.md")
 
 
-def test_a_truncated_archive_is_refused(packed, call):
+def test_a_truncated_archive_is_refused(packed):
     packed.write_bytes(packed.read_bytes()[:-20])
     assert "cannot be read" in call(results_verify, packed)["msg"]
 
@@ -110,7 +109,7 @@ def test_a_truncated_archive_is_refused(packed, call):
         ("db_password = correct-horse", "a password"),
     ],
 )
-def test_a_secret_is_refused_with_its_file_and_line_and_is_not_printed(tmp_path, call, secret, what):
+def test_a_secret_is_refused_with_its_file_and_line_and_is_not_printed(tmp_path, secret, what):
     top = campaign(tmp_path / "night1", dlperf_records())
     name = log(top, f"first line\n{secret}\n")
     call(speedup_report, top, templates=TEMPLATES)
@@ -127,12 +126,12 @@ def test_ordinary_lines_are_no_secrets(text):
     assert list(archive.secrets("NODE1.log", text.encode())) == []
 
 
-def test_a_campaign_without_a_report_is_not_packed(tmp_path, call):
+def test_a_campaign_without_a_report_is_not_packed(tmp_path):
     top = campaign(tmp_path / "night1", dlperf_records())
     assert call(campaign_archive, top)["msg"].endswith("run ansible-playbook report.yml first")
 
 
-def test_a_campaign_that_was_changed_after_its_report_is_not_packed(reported, call):
+def test_a_campaign_that_was_changed_after_its_report_is_not_packed(reported):
     record = next(reported.glob("runs/*/1/result.json"))
     record.write_text(record.read_text() + " ")
     assert "has been changed since it was reported" in call(campaign_archive, reported)["msg"]

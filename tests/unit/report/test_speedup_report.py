@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import tarfile
+import time
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
@@ -17,45 +18,29 @@ import dlperf_figures
 import pytest
 import results_verify
 import speedup_report
-from ansible.module_utils.testing import patch_module_args
 from report_records import campaign, case, dlperf_records, record
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 PUBLISHED = ROOT / "data" / "dlperf-published-results.csv"
 NASTY = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)> | *a* =1+1"
 
 
-@pytest.fixture
-def run(capsys):
-    """Return a function that runs the module and returns its result."""
-
-    def call(path, **params):
-        whole = {"path": str(path), "templates": str(ROOT / "templates"), **params}
-        with patch_module_args(whole), pytest.raises(SystemExit):
-            speedup_report.main()
-        return json.loads(capsys.readouterr().out)
-
-    return call
+def run(path, **params):
+    return call_module(speedup_report, path=str(path), templates=str(ROOT / "templates"), **params)
 
 
-@pytest.fixture
-def verify(capsys):
-    """Return a function that verifies a campaign and returns the module's result."""
-
-    def call(path):
-        with patch_module_args({"path": str(path)}), pytest.raises(SystemExit):
-            results_verify.main()
-        return json.loads(capsys.readouterr().out)
-
-    return call
+def verify(path):
+    return call_module(results_verify, path=str(path))
 
 
-@pytest.fixture
-def reported(tmp_path, run):
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory):
     """Return (result, directory of the report) of DLPerf's 30 runs."""
-    result = run(campaign(tmp_path, dlperf_records(model="bert"), source="bz64"))
+    top = tmp_path_factory.mktemp("reported")
+    result = run(campaign(top, dlperf_records(model="bert"), source="bz64"))
     assert "msg" not in result, result
-    return result, tmp_path / "report"
+    return result, top / "report"
 
 
 def test_the_result_file_is_dlperfs_to_the_last_byte(reported):
@@ -111,29 +96,29 @@ def test_the_csv_has_numbers_a_spreadsheet_can_add_up(reported):
     assert float(rows[-1]["median"]) == pytest.approx(2244.38, abs=0.01)
 
 
-def test_a_second_report_of_the_same_records_changes_nothing(reported, run, tmp_path):
+def test_a_second_report_of_the_same_records_changes_nothing(reported):
     before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in reported[1].iterdir()}
-    assert run(tmp_path)["changed"] is False
+    assert run(reported[1].parent)["changed"] is False
     assert {
         path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in reported[1].iterdir()
     } == before
 
 
-def test_check_mode_writes_nothing_and_says_what_it_would(tmp_path, run):
+def test_check_mode_writes_nothing_and_says_what_it_would(tmp_path):
     result = run(campaign(tmp_path, dlperf_records()), _ansible_check_mode=True)
     assert result["changed"] is True
     assert "2244.38" in result["table"]
     assert not (tmp_path / "report").exists()
 
 
-def test_the_report_goes_where_it_is_told(tmp_path, run):
+def test_the_report_goes_where_it_is_told(tmp_path):
     campaign(tmp_path / "in", [record(case())])
     result = run(tmp_path / "in", out=str(tmp_path / "out"))
     assert result["report"] == str(tmp_path / "out" / "report.html")
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_files_of_groups_that_are_gone_do_not_stay_behind(tmp_path, run):
+def test_files_of_groups_that_are_gone_do_not_stay_behind(tmp_path):
     top = campaign(tmp_path, [record(case()), record(case(dtype="fp16"))])
     run(top)
     gone = top / "report" / "tf2_bert_base_bz64_fp16_result.json"
@@ -149,25 +134,25 @@ def test_files_of_groups_that_are_gone_do_not_stay_behind(tmp_path, run):
     assert (top / "report" / "mine.txt").exists()
 
 
-def test_a_directory_without_runs_is_refused_in_one_sentence(tmp_path, run):
+def test_a_directory_without_runs_is_refused_in_one_sentence(tmp_path):
     assert run(tmp_path)["msg"] == (
         f"path={tmp_path}: is not a campaign or an import, it contains neither a directory runs "
         "nor runs.tar.xz"
     )
 
 
-def test_without_a_plan_the_records_alone_make_the_report(tmp_path, run):
+def test_without_a_plan_the_records_alone_make_the_report(tmp_path):
     (campaign(tmp_path, dlperf_records()) / "plan.json").unlink()
     assert "2244.38" in run(tmp_path)["table"]
 
 
-def test_a_broken_plan_is_named(tmp_path, run):
+def test_a_broken_plan_is_named(tmp_path):
     (campaign(tmp_path, [record(case())]) / "plan.json").write_text('{"cases": [')
     assert str(tmp_path / "plan.json") in run(tmp_path)["msg"]
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"schema": 3}', "\x00\xff", "[" * 100000])
-def test_a_broken_record_is_named_and_costs_the_others_nothing(tmp_path, run, content):
+def test_a_broken_record_is_named_and_costs_the_others_nothing(tmp_path, content):
     top = campaign(tmp_path, [record(case(), repeat) for repeat in (1, 2, 3)])
     (top / "runs" / case()["name"] / "2" / "result.json").write_bytes(content.encode("latin-1"))
     result = run(top)
@@ -192,13 +177,13 @@ def test_a_broken_record_is_named_and_costs_the_others_nothing(tmp_path, run, co
         {"nodes": [{"task_index": 0, "steps": list(range(1, 121)), "times": [float("nan")] * 120}]},
     ],
 )
-def test_a_record_with_anything_in_it_costs_the_others_nothing(tmp_path, run, other):
+def test_a_record_with_anything_in_it_costs_the_others_nothing(tmp_path, other):
     records = [record(case(), repeat) for repeat in (1, 2, 3)]
     result = run(campaign(tmp_path, [*records, {**record(case(), 4), **other}]))
     assert (result["rows"][0]["good"], result["uncounted"]) == (3, 1)
 
 
-def test_one_run_under_two_names_counts_once(tmp_path, run):
+def test_one_run_under_two_names_counts_once(tmp_path):
     top = campaign(tmp_path, [record(case(), 1)])
     copy = top / "runs" / "copy" / "1"
     copy.mkdir(parents=True)
@@ -208,13 +193,13 @@ def test_one_run_under_two_names_counts_once(tmp_path, run):
     assert "repeats runs/" in result["display"]
 
 
-def test_what_an_import_could_not_read_is_listed(tmp_path, run):
+def test_what_an_import_could_not_read_is_listed(tmp_path):
     unread = [{"path": "bz64/notes.txt", "reason": "is not named <N>n<G>g"}]
     result = run(campaign(tmp_path, [record(case())], source="bz64", unread=unread))
     assert "not counted: bz64/notes.txt is not named <N>n<G>g" in result["display"]
 
 
-def test_an_import_keeps_its_name_when_reported_again(tmp_path, run):
+def test_an_import_keeps_its_name_when_reported_again(tmp_path):
     run(campaign(tmp_path, [record(case())], source="bz64"))
     assert (tmp_path / "report" / "bz64_result.json").exists()
 
@@ -235,7 +220,7 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def nasty(tmp_path, run):
+def nasty(tmp_path):
     of = case(model=NASTY.replace("/", ""), name="nasty")
     hurt = record(of, 2, None, reason=f"{NASTY} died", last_lines=[NASTY], source=NASTY)
     top = campaign(
@@ -279,13 +264,13 @@ def test_markup_in_any_value_is_inert_in_the_charts(nasty):
         assert "<script" not in path.read_text()
 
 
-def test_a_model_name_cannot_leave_the_report_directory(tmp_path, run):
+def test_a_model_name_cannot_leave_the_report_directory(tmp_path):
     top = tmp_path / "in"
     run(campaign(top, [record(case(model="../../../evil", name="evil"))]))
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
-def test_a_formula_in_a_text_cell_is_neutralised_and_numbers_stay(tmp_path, run):
+def test_a_formula_in_a_text_cell_is_neutralised_and_numbers_stay(tmp_path):
     top = campaign(tmp_path / "@SUM(A1)", [record(case(model="=HYPERLINK(1)", name="formula"))])
     run(top)
     with (top / "report" / "results.csv").open(newline="") as lines:
@@ -337,7 +322,7 @@ def test_every_id_of_the_page_is_there_once_and_every_label_leads_somewhere(repo
     assert wanted <= set(ids)
 
 
-def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path, run):
+def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path):
     names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
     result = run(
         campaign(tmp_path, dlperf_records()),
@@ -352,7 +337,7 @@ def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path
     )
 
 
-def test_a_report_shows_what_was_published_of_its_families_only(tmp_path, run):
+def test_a_report_shows_what_was_published_of_its_families_only(tmp_path):
     names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
     run(
         campaign(tmp_path, dlperf_records()),
@@ -368,18 +353,16 @@ def test_a_report_shows_what_was_published_of_its_families_only(tmp_path, run):
     assert "NGC PyTorch 1.5.0a0 bert-base fp32 b48 | 121.94 | " in markdown
 
 
-def test_a_comparison_needs_the_published_table(tmp_path, run):
+def test_a_comparison_needs_the_published_table(tmp_path):
     assert "published" in run(campaign(tmp_path, [record(case())]), compare="dlperf")["msg"]
 
 
-def test_a_thousand_records_take_seconds(tmp_path, run):
-    import time
-
-    records = [record(case(bsz=bsz), repeat) for bsz in range(1, 201) for repeat in range(1, 6)]
+def test_two_hundred_records_take_a_moment(tmp_path):
+    records = [record(case(bsz=bsz), repeat) for bsz in range(1, 41) for repeat in range(1, 6)]
     top = campaign(tmp_path, records)
     start = time.process_time()
-    assert len(run(top)["rows"]) == 200
-    assert time.process_time() - start < 20
+    assert len(run(top)["rows"]) == 40
+    assert time.process_time() - start < 4
 
 
 def strong_records(scale=1.0):
@@ -392,7 +375,7 @@ def strong_records(scale=1.0):
     ]
 
 
-def test_strong_scaling_stands_apart_in_every_form(tmp_path, run):
+def test_strong_scaling_stands_apart_in_every_form(tmp_path):
     result = run(campaign(tmp_path, strong_records()))
     out = tmp_path / "report"
     assert "Strong scaling: tf2_bert base fp32 global batch 64" in result["display"]
@@ -408,7 +391,7 @@ def test_strong_scaling_stands_apart_in_every_form(tmp_path, run):
     assert (rows["2n2g"]["speedup"], round(float(rows["2n2g"]["strong_speedup"]), 2)) == ("", 3.0)
 
 
-def test_an_earlier_campaign_stands_beside_in_every_form(tmp_path, run):
+def test_an_earlier_campaign_stands_beside_in_every_form(tmp_path):
     before = campaign(tmp_path / "last-night", strong_records(), campaign="night")
     now = campaign(tmp_path / "now", [*strong_records(0.9)[:6], record(case(8, 8), 1)])
     result = run(now, baseline=str(before))
@@ -431,7 +414,7 @@ def test_an_earlier_campaign_stands_beside_in_every_form(tmp_path, run):
         assert [row["baseline_verdict"] for row in csv.DictReader(lines)].count("slower") == 2
 
 
-def test_a_results_json_serves_as_well_as_its_campaign(tmp_path, run):
+def test_a_results_json_serves_as_well_as_its_campaign(tmp_path):
     before = campaign(tmp_path / "before", strong_records())
     run(before)
     now = campaign(tmp_path / "now", strong_records(1.2))
@@ -453,7 +436,7 @@ def test_a_results_json_serves_as_well_as_its_campaign(tmp_path, run):
         ("[]", "baseline={path}: is not a JSON object"),
     ],
 )
-def test_a_baseline_that_is_none_is_refused_in_one_sentence(tmp_path, run, content, said):
+def test_a_baseline_that_is_none_is_refused_in_one_sentence(tmp_path, content, said):
     path = tmp_path / "old.json"
     if content is not None:
         path.write_text(content)
@@ -463,7 +446,7 @@ def test_a_baseline_that_is_none_is_refused_in_one_sentence(tmp_path, run, conte
     assert not (tmp_path / "now" / "report").exists()
 
 
-def test_a_baseline_of_another_workload_is_refused_with_the_fields_that_differ(tmp_path, run):
+def test_a_baseline_of_another_workload_is_refused_with_the_fields_that_differ(tmp_path):
     now = campaign(tmp_path / "now", [record(case(dtype="fp16"))])
     before = campaign(tmp_path / "before", [record(case(workload="torch_bert", bsz=32))])
     assert run(now, baseline=str(before))["msg"] == (
@@ -472,7 +455,7 @@ def test_a_baseline_of_another_workload_is_refused_with_the_fields_that_differ(t
     )
 
 
-def test_a_report_from_an_archive_has_no_manifest_of_its_own(tmp_path, run, verify):
+def test_a_report_from_an_archive_has_no_manifest_of_its_own(tmp_path):
     top = campaign(tmp_path / "in", [record(case(), repeat) for repeat in (1, 2, 3)])
     run(top)
     shutil.rmtree(top / "report")
@@ -484,7 +467,7 @@ def test_a_report_from_an_archive_has_no_manifest_of_its_own(tmp_path, run, veri
     assert verify(tmp_path)["display"] == "All 4 files are what was reported."
 
 
-def test_one_changed_byte_is_found_and_its_row_named(tmp_path, run, verify):
+def test_one_changed_byte_is_found_and_its_row_named(tmp_path):
     top = campaign(tmp_path, [record(case(), i) for i in (1, 2, 3)])
     log = top / "runs" / case()["name"] / "2" / "NODE1.log"
     log.write_text("Train Step: 20/120\n")
@@ -505,12 +488,12 @@ def test_one_changed_byte_is_found_and_its_row_named(tmp_path, run, verify):
     assert verify(top)["problems"] != []
 
 
-def test_without_a_report_there_is_nothing_to_verify_with(tmp_path, verify):
+def test_without_a_report_there_is_nothing_to_verify_with(tmp_path):
     result = verify(campaign(tmp_path, [record(case())]))
     assert "there is no manifest.json to verify with; the first report writes it" in result["msg"]
 
 
-def test_a_report_elsewhere_leaves_the_campaign_as_it_is(tmp_path, run):
+def test_a_report_elsewhere_leaves_the_campaign_as_it_is(tmp_path):
     top = campaign(tmp_path / "in", [record(case())])
     run(top, out=str(tmp_path / "out"))
     assert not (top / "manifest.json").exists()
@@ -558,7 +541,7 @@ def drifting(of, repeat, factor):
     ],
     ids=lambda value: value if isinstance(value, str) and " " not in value else "",
 )
-def test_what_makes_a_number_doubtful_stands_beside_it_in_every_form(tmp_path, run, records, code, said):
+def test_what_makes_a_number_doubtful_stands_beside_it_in_every_form(tmp_path, records, code, said):
     result = run(campaign(tmp_path, records))
     assert [mark["code"] for mark in result["rows"][0]["flags"]] == [code]
     assert said in result["display"]
@@ -566,7 +549,7 @@ def test_what_makes_a_number_doubtful_stands_beside_it_in_every_form(tmp_path, r
         assert said in (tmp_path / "report" / name).read_text(), name
 
 
-def test_the_two_readings_of_every_run_are_shown(tmp_path, run):
+def test_the_two_readings_of_every_run_are_shown(tmp_path):
     run(campaign(tmp_path, [two_readings(case(), i, 100.0, 96.0) for i in (1, 2, 3)]))
     line = next(
         line
