@@ -4,8 +4,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
+from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
 from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, placement  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters, urls  # noqa: E402
@@ -36,13 +35,6 @@ def nodes(all_hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
         raise AnsibleFilterError(str(error)) from error
 
 
-def role_directories(paths: Iterable[str], having: str = "tasks/main.yml") -> dict[str, str]:
-    """Return {name: directory} of the roles below `paths` that have the file `having`."""
-    found = (found for path in paths for found in sorted(Path(path).glob(f"*/{having}")))
-    directories = (path.parents[having.count("/")] for path in found)
-    return {directory.name: str(directory) for directory in directories}
-
-
 def run_layout(
     run: Mapping[str, Any],
     campaign: str,
@@ -50,34 +42,15 @@ def run_layout(
     lost: Sequence[str],
     oom: Iterable[Case],
     port: int,
-) -> dict[str, Any]:
-    """Return where a run goes: {skipped, note, members, names, hosts, jobs, jobs_of, local_logs}.
-
-    `run` is {"case", "repeat"}.  `skipped` is the reason why it is skipped, "" when it may start; `hosts`
-    are the hosts that act for its nodes `members`, and `jobs_of` their node jobs by host.
-    """
+) -> jobs.Layout:
+    """See jobs.layout; `run` is {"case", "repeat"}, for `lost` and `oom` see placement.why_not."""
     case = run["case"]
-    skipped = placement.why_not(case, all_nodes, lost, oom)
     members = placement.members(case, all_nodes, lost)
+    skipped, note = placement.why_not(case, all_nodes, lost, oom), placement.remark(case, all_nodes, lost)
     try:
-        node_jobs = [] if skipped else jobs.make_jobs(case, run["repeat"], campaign, members, port)
+        return jobs.layout(case, run["repeat"], campaign, members, port, skipped, note)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
-    acting = list(dict.fromkeys(node["host"] for node in members))
-    return {
-        "skipped": skipped,
-        "note": placement.remark(case, all_nodes, lost),
-        "members": members,
-        "names": [node["name"] for node in members],
-        "hosts": acting,
-        "jobs": node_jobs,
-        "jobs_of": {host: [job for job in node_jobs if job["host"] == host] for host in acting},
-        "local_logs": {
-            job["node"]: f"{job['dir']}/{job['node']}.log"
-            for job, node in zip(node_jobs, members, strict=False)
-            if node["machine"] == "localhost"
-        },
-    }
 
 
 def launch_command(
@@ -93,73 +66,28 @@ def launch_command(
     return jobs.job_command(layout["jobs"], layout["members"], mpirun, run_node, processes, options)
 
 
-def job_dirs(
-    mine: Iterable[NodeJob],
-    workload: Mapping[str, Any],
-    case: Case,
-    limits: Mapping[str, int],
-    script: str,
-    telemetry: Mapping[str, Any],
-) -> dict[str, dict[str, str]]:
-    """Return {directory: {file: content}} of the jobs `mine`; `script` is the text of run.sh.
-
-    `telemetry` are the arguments of jobs.telemetry.
-    """
+def job_dirs(mine: Iterable[NodeJob], *arguments: Any) -> dict[str, dict[str, str]]:
+    """See jobs.directories."""
     try:
-        return {
-            job["dir"]: {
-                "job.env": jobs.env_file(job["env"]),
-                "watch.json": json.dumps(jobs.watch(workload, case, job["task_index"], **limits)),
-                "telemetry.json": json.dumps(jobs.telemetry(**telemetry)),
-                "run.sh": script,
-            }
-            for job in mine
-        }
+        return jobs.directories(mine, *arguments)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
 def provenance(
-    all_nodes: Iterable[Node],
-    versions: Sequence[Mapping[str, Mapping[str, str]]],
+    all_nodes: Sequence[Node],
+    versions: Sequence[Mapping[str, origin.Versions]],
     preflight: Any,
     earlier: Mapping[str, Any],
-) -> dict[str, Any]:
-    """Return provenance.json: what each workload ran on, by workload and node, and the preflight's result.
-
-    `versions` are {workload: {key: text}} of each node, `earlier` is the campaign's file of an earlier start:
-    it keeps the workloads that this one does not prepare.  `nodes` are those of the first workload.
-    `scalebook` has the commit of this checkout.
-    """
-    names = [node["name"] for node in all_nodes]
-    prepared = {
-        workload: dict(zip(names, [version[workload] for version in versions], strict=True))
-        for workload in versions[0]
-    }
-    workloads = {**earlier.get("workloads", {}), **prepared}
-    return {
-        "scalebook": {"commit": _commit(Path(__file__).resolve().parent.parent)},
-        "preflight": preflight,
-        "nodes": next(iter(workloads.values())),
-        "workloads": workloads,
-    }
-
-
-def _commit(top: Path) -> str:
-    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
-    describe = ["git", "-C", str(top), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        found = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
-    except (OSError, subprocess.TimeoutExpired):
-        return "not recorded: git does not run on the control node"
-    return found.stdout.strip() or "not recorded: scalebook is not in a git checkout"
+) -> origin.Provenance:
+    """See provenance.provenance; the commit is that of this checkout."""
+    return origin.provenance(all_nodes, versions, preflight, earlier, origin.commit(str(ROOT)))
 
 
 def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
     """See wanted.wanted; `variables` and `all_hosts` are hostvars, `roles` where Ansible looks for roles."""
-    top = Path(__file__).resolve().parent.parent
     names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
-    folders = [top / name for name in names]
+    folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
     return wanted_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
 
@@ -197,7 +125,7 @@ class FilterModule:
         """Name -> function."""
         return {
             "scalebook_nodes": nodes,
-            "scalebook_roles": role_directories,
+            "scalebook_roles": declared.roles_with,
             "scalebook_stack_choice": stack_choice,
             "scalebook_job_dirs": job_dirs,
             "scalebook_run_layout": run_layout,

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Node, NodeJob
 
@@ -58,6 +59,74 @@ def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], p
             }
         )
     return jobs
+
+
+class Layout(TypedDict):
+    """Where a run goes: its nodes in task_index order, the hosts that act for them, and their node jobs.
+
+    `skipped` is the reason why it is skipped, "" when it may start; `note` is for its record. `local_logs`
+    are those of nodes that are this machine.
+    """
+
+    skipped: str
+    note: str
+    members: list[Node]
+    names: list[str]
+    hosts: list[str]
+    jobs: list[NodeJob]
+    jobs_of: dict[str, list[NodeJob]]
+    local_logs: dict[str, str]
+
+
+def layout(
+    case: Case,
+    repeat: int,
+    campaign: str,
+    members: Sequence[Node],
+    port: int,
+    skipped: str = "",
+    note: str = "",
+) -> Layout:
+    """Return where a run goes; one that is skipped has no jobs. For the other arguments see make_jobs."""
+    jobs = [] if skipped else make_jobs(case, repeat, campaign, members, port)
+    hosts = list(dict.fromkeys(node["host"] for node in members))
+    return {
+        "skipped": skipped,
+        "note": note,
+        "members": list(members),
+        "names": [node["name"] for node in members],
+        "hosts": hosts,
+        "jobs": jobs,
+        "jobs_of": {host: [job for job in jobs if job["host"] == host] for host in hosts},
+        "local_logs": {
+            job["node"]: f"{job['dir']}/{job['node']}.log"
+            for job, node in zip(jobs, members, strict=False)
+            if node["machine"] == "localhost"
+        },
+    }
+
+
+def directories(
+    jobs: Iterable[NodeJob],
+    workload: Mapping[str, Any],
+    case: Case,
+    limits: Mapping[str, int],
+    script: str,
+    settings: Mapping[str, Any],
+) -> dict[str, dict[str, str]]:
+    """Return {directory: {file: content}} of node jobs.
+
+    `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`.
+    """
+    return {
+        job["dir"]: {
+            "job.env": env_file(job["env"]),
+            "watch.json": json.dumps(watch(workload, case, job["task_index"], **limits)),
+            "telemetry.json": json.dumps(telemetry(**settings)),
+            "run.sh": script,
+        }
+        for job in jobs
+    }
 
 
 def _text(value: Any) -> str:

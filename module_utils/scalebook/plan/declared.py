@@ -32,6 +32,11 @@ def role_variables(roles_paths: Iterable[str]) -> dict[str, str]:
     return variables
 
 
+def roles_with(roles_paths: Iterable[str], file: str) -> list[str]:
+    """Return the names of the roles below `roles_paths` that have this file."""
+    return [path.parents[file.count("/")].name for path in _files(roles_paths, f"*/{file}")]
+
+
 def stacks(folder: str) -> dict[str, dict[str, Any]]:
     """Return the stacks below `folder`, by name."""
     found = {}

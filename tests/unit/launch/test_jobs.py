@@ -1,7 +1,17 @@
 """Node jobs: what each node is given, and the command that starts them together."""
 
+import json
+
 import pytest
-from ansible.module_utils.scalebook.launch.jobs import env_file, job_command, make_jobs, telemetry, watch
+from ansible.module_utils.scalebook.launch.jobs import (
+    directories,
+    env_file,
+    job_command,
+    layout,
+    make_jobs,
+    telemetry,
+    watch,
+)
 from cases import cluster, machine
 from cases import gpu_case as case
 
@@ -57,6 +67,33 @@ def test_jobs_of_different_repeats_have_directories_of_their_own():
 def test_a_node_without_a_place_for_jobs_is_refused():
     with pytest.raises(ValueError, match="NODE1: no directory"):
         make_jobs(case(1, 8), 1, "c", members(case(1, 8), cluster(1), work=None), 1)
+
+
+def test_a_host_that_acts_for_several_nodes_gets_the_jobs_of_all():
+    nodes = [{**node, "host": "here"} for node in members(case(3, 1, "cpu"), machine(4, 1))]
+    run = layout(case(3, 1, "cpu"), 1, "c", nodes, 11111)
+    assert (run["hosts"], run["names"]) == (["here"], ["NODE1", "NODE2", "NODE3"])
+    assert run["jobs_of"] == {"here": run["jobs"]}
+    assert run["local_logs"]["NODE2"] == f"{run['jobs'][1]['dir']}/NODE2.log"
+
+
+def test_a_run_that_is_skipped_has_its_reason_and_no_jobs():
+    run = layout(case(2, 8), 1, "c", members(case(1, 8), cluster(1)), 11111, "NODE2 lost", "a note")
+    assert (run["skipped"], run["note"], run["jobs"]) == ("NODE2 lost", "a note", [])
+    assert (run["jobs_of"], run["local_logs"]) == ({"NODE1": []}, {})
+
+
+def test_a_job_is_a_directory_of_four_files():
+    (job,) = jobs_of(case(1, 8), cluster(1))
+    settings = {"interval": 1, "python": "", "directories": []}
+    made = directories(
+        [job], {"log": LOG}, case(1, 8), {"stall": 300, "rendezvous": 180}, "exit 0\n", settings
+    )
+    files = made[job["dir"]]
+    assert sorted(files) == ["job.env", "run.sh", "telemetry.json", "watch.json"]
+    assert "TASK_INDEX=0\n" in files["job.env"]
+    assert json.loads(files["watch.json"])["stall"] == 300
+    assert json.loads(files["telemetry.json"]) == telemetry(**settings)
 
 
 def test_a_value_that_spans_lines_is_no_environment():

@@ -1,0 +1,59 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What a campaign ran on, the content of provenance.json."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook.contracts import Node
+
+Versions = Mapping[str, str]
+"""What one node has for one workload, as role stack_check finds it."""
+
+
+class Provenance(TypedDict):
+    """provenance.json: what the nodes have for each of `workloads`; `nodes` is that of the first one."""
+
+    scalebook: dict[str, str]
+    preflight: Any
+    nodes: dict[str, Versions]
+    workloads: dict[str, dict[str, Versions]]
+
+
+def provenance(
+    nodes: Sequence[Node],
+    versions: Sequence[Mapping[str, Versions]],
+    preflight: Any,
+    earlier: Mapping[str, Any],
+    commit: str,
+) -> Provenance:
+    """Return the provenance of a campaign with the result of its preflight.
+
+    `versions` are {workload: versions} of each node. `earlier` is what the campaign had at an earlier start:
+    it keeps the workloads that this one does not prepare.
+    """
+    names = [node["name"] for node in nodes]
+    prepared = {
+        workload: dict(zip(names, [version[workload] for version in versions], strict=True))
+        for workload in versions[0]
+    }
+    workloads = {**earlier.get("workloads", {}), **prepared}
+    return {
+        "scalebook": {"commit": commit},
+        "preflight": preflight,
+        "nodes": next(iter(workloads.values())),
+        "workloads": workloads,
+    }
+
+
+def commit(top: str) -> str:
+    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
+    describe = ["git", "-C", top, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        found = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return "not recorded: git does not run on the control node"
+    return found.stdout.strip() or "not recorded: scalebook is not in a git checkout"
