@@ -27,6 +27,7 @@ _OPERATORS: dict[type[ast.operator], Any] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
     ast.Pow: operator.pow,
 }
 _HIGHEST_POWER = 4
@@ -74,7 +75,7 @@ def tensor_cores(declared: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
 
 
 def evaluate(formula: Any, names: Mapping[str, Any]) -> float:
-    """Return the value of `formula`: numbers, names, + - * / // ** and parentheses, nothing else."""
+    """Return the value of `formula`: numbers, names, + - * / // % ** and parentheses, nothing else."""
     try:
         return float(_value(ast.parse(str(formula), mode="eval").body, names))
     except SyntaxError:

@@ -26,7 +26,7 @@ REQUIRED = frozenset(
 )
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("slower", "dlperf", "figures", "flops")
+    + ("slower", "dlperf", "figures", "flops", "refuses")
 )
 
 
@@ -78,6 +78,25 @@ def resolve(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[s
         resolved["epochs"] = _value(declaration, epoch["epochs"], values)
         resolved["epoch_samples"] = _value(declaration, epoch["samples"], values)
     return resolved
+
+
+def refusal(declaration: Mapping[str, Any], case: Mapping[str, Any]) -> str | None:
+    """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
+
+    Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.
+    Both can name settings, sizes of the model, `nodes`, `gpus` and `xla` (0 or 1).
+    """
+    names = _names(declaration, case)
+    for rule in declaration.get("refuses", ()):
+        if flops.evaluate(rule["when"], names):
+            return str(rule["why"]).format_map(names)
+    return None
+
+
+def _names(declaration: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+    sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
+    own = {"nodes": case["nodes"], "gpus": case["gpus"], "xla": int(case["xla"])}
+    return {**sizes, **case["settings"], **own}
 
 
 def coerce(kind: str, value: Any) -> Any:
@@ -149,6 +168,7 @@ def _load(role: Path) -> dict[str, Any]:
             flops.check(declaration["flops"], declaration["model_names"], names)
         except flops.FlopsError as error:
             raise WorkloadError(f"{file}: flops: {error}") from None
+    _check_refuses(file, declaration, role.name)
     return {
         **declaration,
         "name": role.name,
@@ -167,6 +187,22 @@ def _check_dlperf(file: Path, declaration: Mapping[str, Any]) -> None:
     for name, value in names.items():
         if not isinstance(value, DLPERF[name]):
             raise WorkloadError(f"{file}: dlperf: {name} must be a {DLPERF[name].__name__}")
+
+
+def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> None:
+    """Raise WorkloadError for an entry of `refuses` that some case could not be judged by."""
+    settings = {str(name).removeprefix(f"{role}_"): 1 for name in declaration["settings"]}
+    for rule in declaration.get("refuses", ()):
+        if not isinstance(rule, Mapping) or set(rule) != {"when", "why"}:
+            raise WorkloadError(f"{file}: refuses: give exactly the keys when and why")
+        for model in declaration["model_names"]:
+            case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "xla": False}
+            names = _names(declaration, case)
+            try:
+                flops.evaluate(rule["when"], names)
+                str(rule["why"]).format_map(names)
+            except (KeyError, ValueError) as error:
+                raise WorkloadError(f"{file}: refuses: {rule['when']}, model {model}: {error}") from None
 
 
 def _read(file: Path) -> dict[str, Any]:

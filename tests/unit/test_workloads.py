@@ -76,6 +76,12 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
         ({"warmup": 20, "window": 100}, "give either warmup and window, or epoch"),
         ({"epoch": {"epochs": "hf_mlm_epochs"}}, "epoch: give epochs and samples"),
         ({"settings": ["tf2_bert_seq_length"]}, "a setting is a variable of the role hf_mlm"),
+        ({"refuses": [{"when": "gpus % 2"}]}, "refuses: give exactly the keys when and why"),
+        ({"refuses": [{"when": "gpus % 2", "why": "{cores} cores"}]}, "refuses: gpus % 2, model .*: 'cores'"),
+        (
+            {"refuses": [{"when": "gpus > 2", "why": "x"}]},
+            "refuses: gpus > 2, model .*: .* is neither",
+        ),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
     ],
 )

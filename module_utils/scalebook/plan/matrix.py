@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.plan.parameters import (
     safe_name,
     text,
 )
+from ansible.module_utils.scalebook.workloads import refusal
 
 MOST_RUNS = 100_000  # at a minute each that is two months
 
@@ -256,7 +257,7 @@ def _workload_lacks(case: Case, workload: Mapping[str, Any], parameters: Mapping
     step = case["global_batch"] * case["accumulation"]
     if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
         return f"an epoch of {case['epoch_samples']} samples is not a whole number of steps of {step}"
-    return None
+    return refusal(workload, case)
 
 
 def _nodes_lack(case: Case, nodes: Sequence[Node]) -> str | None:

@@ -15,7 +15,7 @@ from cases import cluster, plan
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
-WORKLOAD = {**declaration("torch_gpt2"), "settings": {}}
+WORKLOAD = {**declaration("torch_gpt2"), "settings": {"tensor_parallel": 1}}
 CHECK = ROLES / "torch_gpt2/files/tokens.py"
 
 sizes = load("torch_gpt2", "sizes")
@@ -25,6 +25,22 @@ def record(name="1n2g_tp1.log", **other):
     given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **other}
     case = plan(given, WORKLOAD, cluster(4, slots=2), "torch_gpt2", "cpu")["cases"][0]
     return log_record(LOGS / name, case, 1, compile_workload(WORKLOAD), name)
+
+
+@pytest.mark.parametrize(
+    ("share", "given", "reason"),
+    [
+        (4, {}, "torch_gpt2_tensor_parallel=4 does not divide the 2 devices of a node"),
+        (8, {"gpus": 8}, "torch_gpt2_tensor_parallel=8 does not divide the 4 heads of the model"),
+        (2, {"xla": "true"}, "torch_gpt2_tensor_parallel=2 does not go with xla=true"),
+        (2, {}, None),
+    ],
+)
+def test_a_case_that_tensor_parallelism_cannot_divide_is_not_planned(share, given, reason):
+    workload = {**WORKLOAD, "settings": {"tensor_parallel": share}}
+    given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **given}
+    made = plan(given, workload, cluster(1), "torch_gpt2", "cpu")
+    assert [entry["reason"] for entry in made["skipped"]] == ([reason] if reason else [])
 
 
 @pytest.mark.parametrize(("name", "rate"), [("1n2g_tp1.log", 41.65), ("1n2g_tp2.log", 32.61)])
