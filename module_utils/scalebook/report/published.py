@@ -8,7 +8,9 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2, sequences of 128"
+HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2"
+SAMPLES = {"bert-base": "sequences of 128"}
+"""What a sample of a published model is, where that differs between measurements."""
 
 Row = dict[str, Any]
 COLUMNS = {
@@ -227,7 +229,8 @@ def _beside(
             }
         )
     if comparable:
-        why = f"same model, precision and batch; published on {HARDWARE}"
+        samples = [SAMPLES[model]] if (model := first["model"]) in SAMPLES else []
+        why = "same model, precision and batch; published on " + ", ".join([HARDWARE, *samples])
     else:
         why = "not comparable, only the shape of the curve is: " + "; ".join(reasons)
     return {

@@ -76,6 +76,16 @@ def test_a_matching_group_stands_beside_the_published_figures():
     assert pair["source"] == "DLPerf@master:TensorFlow/bert/README.md:L339"
 
 
+@pytest.mark.parametrize(
+    ("model", "bsz", "samples"), [("bert-base", 64, True), ("resnet50-v1.5", 128, False)]
+)
+def test_only_models_of_text_were_published_for_a_length_of_sequences(model, bsz, samples):
+    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": model}}
+    (entry,) = published.compare(group(bsz=bsz), [row(1, 1)], TABLE, names)
+    assert entry["comparable"]
+    assert entry["why"].endswith("CUDA 10.2, sequences of 128" if samples else "CUDA 10.2")
+
+
 def test_xla_is_another_table():
     (entry,) = published.compare(group(xla=True), [row(4, 8)], TABLE, NAMES)
     assert entry["rows"][0]["published_rate"] == 2544.74
