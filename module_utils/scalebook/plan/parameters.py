@@ -490,6 +490,8 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
         problems += [
             f"xla={str(value).lower()}: not a value of {names}" for value in read["xla"] if value not in able
         ]
+    if "logs" in read and read.get("out") and not read["logs"]:
+        problems.append(f"out={read['out']}: for logs=DIR only; a campaign's report is in its directory")
     steps = [name for name in ("warmup", "window") if read.get(name)]
     if steps and declarations and all(_has_epochs(each) for each in declarations):
         names = ", ".join(str(each["title"]) for each in declarations)

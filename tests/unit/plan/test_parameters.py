@@ -156,6 +156,11 @@ def test_a_value_that_is_named_twice_is_refused():
     assert "32 is named twice" in refusal(bsz="32,32")
 
 
+def test_a_place_for_the_report_of_a_campaign_is_refused():
+    assert refusal("report", campaign="night1", out="x").startswith("out=x: for logs=DIR only")
+    assert given("report", logs="bz64", out="x")["out"] == "x"
+
+
 def test_an_unknown_name_is_refused_with_the_nearest_one():
     assert "bzs: there is no parameter of this name; did you mean bsz?" in refusal(bzs=64)
     assert "did you mean campaign?" in refusal("report", campain="x")
