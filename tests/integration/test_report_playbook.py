@@ -67,14 +67,14 @@ def play(checkout, tmp_path):
         environment = {
             "ANSIBLE_CONFIG": str(checkout / "ansible.cfg"),
             "ANSIBLE_STDOUT_CALLBACK": "default",
-            "PWD": str(here),
             # The ansible-playbook of this very Python, whether or not its environment is activated.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         }
         runner = ansible_runner.run(
             private_data_dir=str(private),
-            project_dir=str(checkout),
-            playbook="report.yml",
+            # Where ansible-runner stands.
+            project_dir=str(here),
+            playbook=str(checkout / "report.yml"),
             cmdline=f'-e "{extra}"' + (" --check" if check else "") if extra or check else None,
             envvars=environment,
             quiet=True,

@@ -1,0 +1,43 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The lookup plugins that no playbook is needed for."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def lookup(name):
+    """Return the plugin of a file of lookup_plugins."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"lookup_plugins/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.LookupModule()
+
+
+@pytest.mark.parametrize(
+    ("path", "meant"),
+    [
+        ("", "here"),
+        ("logs/", "here/logs"),
+        ("../bz64", "bz64"),
+        ("~/night1", "home/night1"),
+        ("/srv", "/srv"),
+    ],
+)
+def test_a_path_counts_from_where_the_user_stands(tmp_path, monkeypatch, path, meant):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    # A program that starts ansible-playbook elsewhere leaves this as it was.
+    monkeypatch.setenv("PWD", "/nowhere")
+    assert lookup("scalebook_path").run([path]) == [str(tmp_path / meant)]
+
+
+def test_an_option_that_a_lookup_does_not_have_is_refused():
+    with pytest.raises(AnsibleError, match="scalebook_path has no option from"):
+        lookup("scalebook_path").run(["x"], **{"from": "/"})
