@@ -166,7 +166,7 @@ class CallbackModule(Default):
             super().v2_playbook_on_play_start(play)
             return
         self._close_play()
-        self._play, self._play_name = play, play.get_name().strip()
+        self._play_name = play.get_name().strip()
 
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         if self._verbose():

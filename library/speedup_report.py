@@ -150,6 +150,7 @@ from ansible.module_utils.scalebook.report import (
 from ansible.module_utils.scalebook.report.load import load_baseline, read_source
 from ansible.module_utils.scalebook.report.source import open_source
 from ansible.module_utils.scalebook.report.write import write_manifest, write_report
+from ansible.module_utils.scalebook.throughput import READINGS
 
 ROW = (
     "case",
@@ -185,7 +186,7 @@ def argument_spec() -> dict[str, Any]:
         "max_regression": {"type": "str", "default": "3%"},
         "min_utilisation": {"type": "float", "default": 80.0},
         "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
-        "reading": {"type": "str", "choices": ["stamps", "printed"], "default": "stamps"},
+        "reading": {"type": "str", "choices": list(READINGS), "default": READINGS[0]},
     }
 
 

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Case
+
 DIFFER = 0.02
 """If two time sources of the same window differ by more than this, a note reports it."""
 
@@ -63,12 +65,12 @@ def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any
     }
 
 
-def window_samples(case: Mapping[str, Any]) -> int:
+def window_samples(case: Case) -> int:
     """Return how many samples all devices take in the window."""
     return int(case["devices"] * case["bsz"] * case.get("accumulation", 1) * case["window"])
 
 
-def window_ends(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> tuple[float, float] | None:
+def window_ends(node: Mapping[str, Any], key: str, case: Case) -> tuple[float, float] | None:
     """Return the stamps `key` of the window's first and last step on a node, None without them."""
     stamps: Sequence[float] | None = node.get(key)
     if not stamps or len(stamps) != len(node["steps"]):
@@ -82,14 +84,14 @@ def window_ends(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> t
     return stamps[begin], stamps[end]
 
 
-def window_seconds(node: Mapping[str, Any], key: str, case: Mapping[str, Any]) -> float | None:
+def window_seconds(node: Mapping[str, Any], key: str, case: Case) -> float | None:
     """Return the seconds of the window by the stamps `key` of a node of a record, None without them."""
     ends = window_ends(node, key, case)
     # Stamps have whole microseconds: what a subtraction of floats adds behind them is noise.
     return None if ends is None else round(ends[1] - ends[0], 6)
 
 
-def printed_rate(node: Mapping[str, Any], case: Mapping[str, Any], scope: str) -> float | None:
+def printed_rate(node: Mapping[str, Any], case: Case, scope: str) -> float | None:
     """Return the mean of the rates printed for the steps of the window, None when there are none.
 
     Of rates over equal amounts of work the harmonic mean is total work over total time.  A rate of
@@ -102,7 +104,7 @@ def printed_rate(node: Mapping[str, Any], case: Mapping[str, Any], scope: str) -
     return mean * case["devices"] if scope == "rank" else mean
 
 
-def window_rates(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[float]:
+def window_rates(node: Mapping[str, Any], case: Case) -> list[float]:
     """Return the rates printed for the steps of the window; none unless its last step was logged."""
     steps: Sequence[int] = node["steps"]
     rates: Sequence[float | None] | None = node.get("rates")

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import flops
+from ansible.module_utils.scalebook.contracts import Case
 
 FILE = "meta/workload.yml"
 
@@ -80,7 +81,7 @@ def resolve(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[s
     return resolved
 
 
-def refusal(declaration: Mapping[str, Any], case: Mapping[str, Any]) -> str | None:
+def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
     """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
 
     Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
 from ansible.module_utils.scalebook.read import closing_line, sanity, telemetry
 from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
@@ -29,7 +29,7 @@ LONG_STEP, FEW_STEPS = 0.1, 20
 
 def run_record(
     run_dir: str | os.PathLike[str],
-    case: Mapping[str, Any],
+    case: Case,
     repeat: int,
     workload: Mapping[str, Any],
     nodes: Sequence[str],
@@ -64,7 +64,7 @@ def run_record(
     return record
 
 
-def _window(node: Node, part: Mapping[str, Any], case: Mapping[str, Any]) -> tuple[float, float] | None:
+def _window(node: Node, part: Mapping[str, Any], case: Case) -> tuple[float, float] | None:
     """Return when the window's first and last step were logged, on the node's own monotonic clock."""
     ends = throughput.window_ends(part, "received", case)
     if ends is None or node.log is None or not node.log.received:
@@ -73,9 +73,7 @@ def _window(node: Node, part: Mapping[str, Any], case: Mapping[str, Any]) -> tup
     return first + ends[0], first + ends[1]
 
 
-def skip_record(
-    case: Mapping[str, Any], repeat: int, workload: Mapping[str, Any], reason: str
-) -> dict[str, Any]:
+def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: str) -> dict[str, Any]:
     """Return the record of a run that was planned and not made, for `reason`."""
     record = _record([], case, repeat, compile_workload(workload), checksums=False)
     return {**record, "status": "skipped", "reason": reason, "last_lines": [], "job": None}
@@ -266,7 +264,7 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _long_step(node: Mapping[str, Any], reading: str, case: Mapping[str, Any]) -> list[str]:
+def _long_step(node: Mapping[str, Any], reading: str, case: Case) -> list[str]:
     """Return a sentence when one step takes a share of the window that no step should have."""
     stamps = node.get(reading)
     if reading not in ("times", "received") or not stamps:
@@ -282,7 +280,7 @@ def _long_step(node: Mapping[str, Any], reading: str, case: Mapping[str, Any]) -
     return [f"step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s"]
 
 
-def _gaps(node: Mapping[str, Any], case: Mapping[str, Any]) -> list[str]:
+def _gaps(node: Mapping[str, Any], case: Case) -> list[str]:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     steps = [step for step in node["steps"] if begin <= step <= end]
     strides = {after - before for before, after in zip(steps, steps[1:], strict=False)}

@@ -64,9 +64,7 @@ def check(document: Any) -> list[Row]:
     return cast("list[Row]", rows)
 
 
-def compare(
-    rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]], limit: float = LIMIT
-) -> dict[str, Any]:
+def compare(rows: Sequence[Row], before: Sequence[Mapping[str, Any]], limit: float = LIMIT) -> dict[str, Any]:
     """Return `{"rows", "only_here", "only_there", "regressions", "limit"}` of `rows` against `before`.
 
     Both are rows of results.json.  An entry of `rows` has `case`, `label`, `now` and `before` (medians),
@@ -105,7 +103,7 @@ def read_limit(text: Any) -> float:
     return value
 
 
-def _differing(rows: Sequence[Mapping[str, Any]], before: Sequence[Mapping[str, Any]]) -> str:
+def _differing(rows: Sequence[Row], before: Sequence[Mapping[str, Any]]) -> str:
     """Return the fields in which no row agrees with one of `before`, else all that differ."""
     if not rows or not before:
         return "no cases here" if not rows else "no cases there"
@@ -139,9 +137,7 @@ def _name(row: Mapping[str, Any]) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
 
-def _entry(
-    row: Mapping[str, Any], now: Sequence[float], old: Sequence[float], family: int, limit: float
-) -> dict[str, Any]:
+def _entry(row: Row, now: Sequence[float], old: Sequence[float], family: int, limit: float) -> dict[str, Any]:
     """Return the comparison of one row, one of `family` rows that can be compared."""
     entry: dict[str, Any] = {
         "case": row["case"],

@@ -11,11 +11,11 @@ speedup of 1.0; here it is None.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group, Row
 
 Figures = dict[str, Any]
 
@@ -50,14 +50,7 @@ def number(value: float | None, missing: str = "n/a") -> str:
     return missing if value is None else repr(round(float(value), 2))
 
 
-def speedup_text(entry: Figures | None, label: str, missing: str = "n/a") -> str:
-    """Return the speedup as DLPerf's tables print it: `1` for the baseline, two decimals at most else."""
-    if entry is None or entry["speedup"] is None:
-        return missing
-    return "1" if label == BASELINE else number(entry["speedup"])
-
-
-def result(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Figures]]:
+def result(rows: Iterable[Row]) -> dict[str, dict[str, Figures]]:
     """Return `{model: {"1n1g": entry, …}}` of the rows that have a number.
 
     A row without a good run is left out: the format has no place for "not measured".
@@ -69,7 +62,7 @@ def result(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Figures]]:
     return out
 
 
-def result_files(groups: Sequence[Mapping[str, Any]], name: str = "") -> dict[str, list[int]]:
+def result_files(groups: Sequence[Group], name: str = "") -> dict[str, list[int]]:
     """Return file name -> indices of the groups that belong into it.
 
     A campaign (`name` empty) gets one file per group,
@@ -104,11 +97,11 @@ def result_files(groups: Sequence[Mapping[str, Any]], name: str = "") -> dict[st
     return files
 
 
-def _variant(group: Mapping[str, Any]) -> tuple[Any, ...]:
+def _variant(group: Group) -> tuple[Any, ...]:
     return tuple(str(group.get(field)) for field in GROUP_FIELDS if field not in ("workload", "model"))
 
 
-def _suffix(group: Mapping[str, Any]) -> str:
+def _suffix(group: Group) -> str:
     return ("_xla" if group["xla"] else "") + (
         f"_acc{group['accumulation']}" if group["accumulation"] != 1 else ""
     )

@@ -91,7 +91,7 @@ def _order(group: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _line_title(group: Mapping[str, Any], several_compiled: bool) -> str:
+def _line_title(group: Group, several_compiled: bool) -> str:
     """Return the precision, compiler setting and batch of a line; compilers differ between its columns."""
     compiled = ("compiled" if group["xla"] else "not compiled") if several_compiled else ""
     device = weak_scaling.word(group, "device")

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Group, Plan
 from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
@@ -29,7 +30,7 @@ def heading(group: Mapping[str, Any], wording: Wording) -> str:
     return " · ".join(words)
 
 
-def settings(group: Mapping[str, Any], wording: Wording) -> list[tuple[str, str]]:
+def settings(group: Group, wording: Wording) -> list[tuple[str, str]]:
     """Return the settings of a group that its heading leaves out, as names and values."""
     pairs: list[tuple[str, Any]] = [
         ("device", "CPU" if group.get("device") == "cpu" else ""),
@@ -94,7 +95,7 @@ def mfu(row: Mapping[str, Any]) -> float | None:
     return statistics.median(values) if values and all(0 < value < 10 for value in values) else None
 
 
-def command(plan: Mapping[str, Any]) -> str:
+def command(plan: Plan) -> str:
     """Return the command that measures the campaign again, '' for an import."""
     parameters = plan.get("parameters")
     if not isinstance(parameters, Mapping):

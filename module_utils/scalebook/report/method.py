@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS
+from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
 from ansible.module_utils.scalebook.report import baseline, stats
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 
@@ -94,6 +94,6 @@ def baseline_rule(wording: Wording = ENGLISH) -> str:
     )
 
 
-def unique_rules(groups: Sequence[Mapping[str, Any]], wording: Wording) -> list[str]:
+def unique_rules(groups: Sequence[Group], wording: Wording) -> list[str]:
     """Return the rules of all groups, each once."""
     return list(dict.fromkeys(rule(group, wording) for group in groups))

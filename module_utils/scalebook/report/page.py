@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results
+from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
 from ansible.module_utils.scalebook.report import (
     comparisons,
     first_screen,
@@ -93,7 +93,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
     }
 
 
-def _line(row: Mapping[str, Any], wording: Wording, linked: links.Links) -> dict[str, Any]:
+def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
     """Return the printed cells of one row."""
     _ = wording
     entry = row["dlperf"]
@@ -121,9 +121,7 @@ def _line(row: Mapping[str, Any], wording: Wording, linked: links.Links) -> dict
     }
 
 
-def _run(
-    run: Mapping[str, Any], row: Mapping[str, Any], wording: Wording, linked: links.Links
-) -> dict[str, Any]:
+def _run(run: Run, row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
     """Return the printed cells of one run that counts."""
     return {
         "repeat": run["repeat"],
@@ -138,7 +136,7 @@ def _run(
     }
 
 
-def _speedup(row: Mapping[str, Any], wording: Wording) -> str:
+def _speedup(row: Row, wording: Wording) -> str:
     entry = row["dlperf"]
     if entry is None or entry["speedup"] is None:
         return wording("n/a")
@@ -157,7 +155,7 @@ def _limits(row: Mapping[str, Any], wording: Wording) -> dict[str, str]:
     }
 
 
-def _flags(row: Mapping[str, Any], wording: Wording) -> list[dict[str, str]]:
+def _flags(row: Row, wording: Wording) -> list[dict[str, str]]:
     """Return the flags of a row: the few letters that fit into a cell, and the sentence."""
     return [
         {

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Row
 
-def tabulate(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+
+def tabulate(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return a table for each workload whose runs report results: `{"workload", "columns", "rows"}`.
 
     `rows` are those of weak_scaling.tabulate.  A result that differs between repeats is their median.

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row
 from ansible.module_utils.scalebook.report import weak_scaling
 
 # The fields that have to agree, besides the global batch.
@@ -23,9 +23,7 @@ KEPT = (
 )
 
 
-def tabulate(
-    rows: Sequence[Mapping[str, Any]], workloads: weak_scaling.Workloads | None = None
-) -> list[dict[str, Any]]:
+def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = None) -> list[dict[str, Any]]:
     """Return the tables of strong scaling in `rows` of weak_scaling.tabulate, by increasing global batch.
 
     A table needs results for two numbers of devices.  Its `rows` have `speedup` (median over that of

@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     ENOUGH_RUNS,
     GROUP_FIELDS,
+    Case,
     Flag,
     Group,
     PlannedRun,
@@ -44,7 +45,7 @@ class Tables(TypedDict):
 
 
 def tabulate(
-    cases: Sequence[Mapping[str, Any]],
+    cases: Sequence[Case],
     runs: Iterable[Run],
     planned: Sequence[PlannedRun] = (),
     workloads: Workloads | None = None,
@@ -123,7 +124,7 @@ def _value(group: Mapping[str, Any], field: str) -> str:
     return json.dumps(group.get(field), sort_keys=True, default=str)
 
 
-def _is_in_title(group: Mapping[str, Any], field: str, groups: Sequence[Group]) -> bool:
+def _is_in_title(group: Group, field: str, groups: Sequence[Group]) -> bool:
     """Return whether a heading needs `field`: always the usual ones, the others where groups differ."""
     return field not in UNUSUAL or len({_value(other, field) for other in groups}) > 1
 
@@ -325,7 +326,7 @@ def _run_flags(row: Row) -> list[Flag]:
     return flags
 
 
-def _uncounted(row: Row, runs: Sequence[Mapping[str, Any]], expected: set[int]) -> list[dict[str, Any]]:
+def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[str, Any]]:
     """Return the runs of a case that do not count, the planned ones without a record included."""
     entries: list[dict[str, Any]] = [
         {key: run[key] for key in ("case", "label", "repeat", "status", "reason", "source", "last_lines")}

@@ -57,11 +57,6 @@ class Wording:
                 self._patterns.append((_pattern(english), self.catalogue[english]))
         self.sentence = functools.lru_cache(maxsize=4096)(self._sentence)
 
-    @property
-    def translated(self) -> bool:
-        """Return whether the texts are in another language than English."""
-        return bool(self.catalogue)
-
     def __call__(self, text: str, **values: Any) -> str:
         """Return `text` in the language of the report, its `{names}` replaced by `values`."""
         chosen = self.catalogue.get(text, text)

@@ -46,14 +46,6 @@ def test_figures_print_as_in_dlperfs_tables(value, text):
     assert dlperf_format.number(value) == text
 
 
-@pytest.mark.parametrize(
-    ("speedup", "label", "text"),
-    [(1.0, "1n1g", "1"), (6.9, "1n8g", "6.9"), (10.97, "2n8g", "10.97"), (None, "2n8g", "n/a")],
-)
-def test_the_baseline_prints_1(speedup, label, text):
-    assert dlperf_format.speedup_text({"speedup": speedup}, label) == text
-
-
 def group(**other):
     base = {
         "workload": "tf2_bert",
