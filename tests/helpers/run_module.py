@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Run an Ansible module: as a program of its own, as a node does, or here, as quickly as can be."""
+"""Run an Ansible module: as a program of its own, as a node does, or here, which is much faster."""
 
 import contextlib
 import io
@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from ansible.module_utils.testing import patch_module_args
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,12 +25,11 @@ def module_path(name):
     return path
 
 
-def run_module(name, env=None, check=False, diff=False, timeout=60, **options):
-    """Return the result of a module; the result of one that fails has `failed`."""
-    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+def run_module(name, env=None, timeout=60, **options):
+    """Return the result of a module that runs as a program; the result of one that fails has `failed`."""
     done = subprocess.run(
         [sys.executable, "-c", START, str(ROOT / "module_utils"), str(module_path(name))],
-        input=json.dumps({"ANSIBLE_MODULE_ARGS": arguments}),
+        input=json.dumps({"ANSIBLE_MODULE_ARGS": options}),
         capture_output=True, text=True, timeout=timeout, env={**os.environ, **(env or {})},
     )  # fmt: skip
     try:
@@ -40,9 +38,10 @@ def run_module(name, env=None, check=False, diff=False, timeout=60, **options):
         raise AssertionError(f"{name} printed no result: {done.stdout}{done.stderr}") from None
 
 
-def call_module(module, **options):
+def call_module(module, check=False, diff=False, **options):
     """Return the result of an imported module that runs here, with the packages that are loaded."""
     printed = io.StringIO()
-    with patch_module_args(options), contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+    arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
+    with patch_module_args(arguments), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         module.main()
     return json.loads(printed.getvalue())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from role_files import load
-from run_module import run_module
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 cuda_key = load("cuda", "cuda_key")
@@ -116,7 +116,7 @@ def test_one_flipped_bit_in_the_key_is_another_key():
 def test_a_refusal_names_the_file_and_writes_nothing(tmp_path):
     (tmp_path / "key").write_bytes(OLD)
     paths = {"path": str(tmp_path / "key"), "keyring": str(tmp_path / "ring")}
-    result = run_module("cuda_key", fingerprint=GOOD_FINGERPRINT, **paths)
+    result = call_module(cuda_key, fingerprint=GOOD_FINGERPRINT, **paths)
     assert result["failed"] and result["msg"].startswith(f"{tmp_path}/key: the file holds {OLD_FINGERPRINT}")
     assert not (tmp_path / "ring").exists()
 
@@ -128,17 +128,17 @@ def test_the_keyring_is_written_once_and_not_in_a_check(tmp_path):
         "keyring": str(tmp_path / "ring"),
         "fingerprint": GOOD_FINGERPRINT,
     }
-    checked = run_module("cuda_key", check=True, diff=True, **options)
+    checked = call_module(cuda_key, check=True, diff=True, **options)
     assert checked["changed"] is True and checked["diff"]["after"] == f"{GOOD_FINGERPRINT}\n"
     assert not (tmp_path / "ring").exists()
-    assert run_module("cuda_key", **options)["changed"] is True
+    assert call_module(cuda_key, **options)["changed"] is True
     assert (tmp_path / "ring").read_bytes() == check(GOOD)
-    assert run_module("cuda_key", **options)["changed"] is False
+    assert call_module(cuda_key, **options)["changed"] is False
 
 
 def test_without_a_keyring_a_key_is_only_checked(tmp_path):
     (tmp_path / "key").write_bytes(GOOD)
-    result = run_module("cuda_key", path=str(tmp_path / "key"), fingerprint=GOOD_FINGERPRINT.lower())
+    result = call_module(cuda_key, path=str(tmp_path / "key"), fingerprint=GOOD_FINGERPRINT.lower())
     assert (result["changed"], result["fingerprint"]) == (False, GOOD_FINGERPRINT)
 
 

@@ -6,11 +6,12 @@ import hashlib
 import shutil
 import subprocess
 
+import mirror_compare
+import mirror_index
+import mirror_seal
 import pytest
-from role_files import load
-from run_module import run_module
+from run_module import call_module
 
-mirror_compare, mirror_seal = load("mirror", "mirror_compare"), load("mirror", "mirror_seal")
 RIGHT = {"missing": [], "differing": [], "unlisted": []}
 
 
@@ -135,9 +136,9 @@ def test_an_index_tells_each_package_of_a_directory(tmp_path):
     deb = tmp_path / "tiny_1%3a2.0_all.deb"
     build = ["dpkg-deb", "--root-owner-group", "--build", str(tmp_path / "root"), str(deb)]
     subprocess.run(build, check=True, capture_output=True)
-    assert run_module("mirror_index", check=True, path=str(tmp_path))["changed"] is True
+    assert call_module(mirror_index, check=True, path=str(tmp_path))["changed"] is True
     assert not (tmp_path / "Packages.new").exists()
-    result = run_module("mirror_index", path=str(tmp_path))
+    result = call_module(mirror_index, path=str(tmp_path))
     assert (result["changed"], result["packages"]) == (True, 1)
     index = (tmp_path / "Packages.new").read_text()
     assert "Package: tiny\nVersion: 1:2.0\n" in index
@@ -145,7 +146,7 @@ def test_an_index_tells_each_package_of_a_directory(tmp_path):
     assert deb.name == "tiny_2.0_all.deb", "apt looks for the name without the epoch"
     assert f"Filename: ./tiny_2.0_all.deb\nSize: {deb.stat().st_size}\n" in index
     assert f"SHA256: {hashlib.sha256(deb.read_bytes()).hexdigest()}\n" in index
-    assert run_module("mirror_index", path=str(tmp_path))["changed"] is False
+    assert call_module(mirror_index, path=str(tmp_path))["changed"] is False
 
 
 def test_a_file_that_is_not_a_package_is_named(tmp_path):
@@ -153,29 +154,29 @@ def test_a_file_that_is_not_a_package_is_named(tmp_path):
         assert not shutil.which("apt-get")
         return
     (tmp_path / "broken_1.deb").write_bytes(b"not a package")
-    result = run_module("mirror_index", path=str(tmp_path))
+    result = call_module(mirror_index, path=str(tmp_path))
     assert result["failed"] and f"{tmp_path}/broken_1.deb is not a Debian package" in result["msg"]
 
 
 def test_a_host_without_packages_has_no_index(tmp_path):
-    result = run_module("mirror_index", path=str(tmp_path / "nowhere"))
+    result = call_module(mirror_index, path=str(tmp_path / "nowhere"))
     assert (result["changed"], result["packages"]) == (False, 0)
 
 
 def test_the_module_names_the_line_that_is_wrong_in_a_manifest(tmp_path):
-    result = run_module("mirror_compare", path=str(tmp_path), manifest="nothing\n")
+    result = call_module(mirror_compare, path=str(tmp_path), manifest="nothing\n")
     assert result["failed"] and "line 1 of the manifest is not `<sha256>  <path>`: 'nothing'" in result["msg"]
 
 
 def test_the_module_compares(mirror):
-    result = run_module("mirror_compare", path=str(mirror), manifest=(mirror / "sha256sums").read_text())
+    result = call_module(mirror_compare, path=str(mirror), manifest=(mirror / "sha256sums").read_text())
     assert {name: result[name] for name in RIGHT} == RIGHT
     assert result["changed"] is False
 
 
 def test_the_module_seals_and_a_check_does_not(mirror):
     (mirror / "more").write_text("more")
-    assert run_module("mirror_seal", check=True, path=str(mirror))["changed"] is True
+    assert call_module(mirror_seal, check=True, path=str(mirror))["changed"] is True
     assert check(mirror)["unlisted"] == ["more"]
-    assert run_module("mirror_seal", path=str(mirror))["files"] == 3
+    assert call_module(mirror_seal, path=str(mirror))["files"] == 3
     assert check(mirror) == RIGHT

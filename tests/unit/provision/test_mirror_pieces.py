@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A mirror is split into pieces of a given size, and put together from them."""
 
+import mirror_pieces
 import pytest
-from run_module import run_module
+from run_module import call_module
 
 PIECE = 1 << 20
 
@@ -21,13 +22,13 @@ def mirror(tmp_path):
 @pytest.fixture
 def pieces(mirror, tmp_path):
     """The directory of its pieces."""
-    done = run_module("mirror_pieces", path=str(tmp_path / "pieces"), mirror=str(mirror), size=PIECE)
+    done = call_module(mirror_pieces, path=str(tmp_path / "pieces"), mirror=str(mirror), size=PIECE)
     assert done["pieces"] == 3
     return tmp_path / "pieces"
 
 
 def join(pieces):
-    return run_module("mirror_pieces", path=str(pieces))
+    return call_module(mirror_pieces, path=str(pieces))
 
 
 def files(top):
@@ -53,7 +54,7 @@ def test_pieces_that_were_put_together_are_left_alone(pieces):
 def test_pieces_of_a_newer_mirror_replace_the_older_one(pieces, mirror):
     join(pieces)
     (mirror / "wheels/torch.whl").unlink()
-    run_module("mirror_pieces", path=str(pieces), mirror=str(mirror), size=PIECE)
+    call_module(mirror_pieces, path=str(pieces), mirror=str(mirror), size=PIECE)
     assert join(pieces)["pieces"] == 1
     assert files(pieces / "mirror") == {"sha256sums": b"of the mirror\n"}
 
@@ -77,5 +78,5 @@ def test_a_list_of_something_else_is_refused(pieces, text):
 
 
 def test_a_piece_below_a_megabyte_is_refused(mirror, tmp_path):
-    done = run_module("mirror_pieces", path=str(tmp_path / "pieces"), mirror=str(mirror), size=1000)
+    done = call_module(mirror_pieces, path=str(tmp_path / "pieces"), mirror=str(mirror), size=1000)
     assert done["msg"] == "a piece of 1000 bytes is too small: at least 1048576 are needed"

@@ -8,7 +8,7 @@ import os
 import provisioned
 import pytest
 from ansible.module_utils.scalebook.provision.fingerprint import wanted
-from run_module import run_module
+from run_module import call_module
 
 
 @pytest.fixture
@@ -167,8 +167,8 @@ def test_a_changed_requirement_is_named_before_the_files():
 
 def test_a_node_of_which_something_else_is_required_is_not_searched(tmp_path):
     provisioned.write(tmp_path / "provisioned.json", {"wanted": "a", "/etc": "1"})
-    asked = run_module(
-        "provisioned",
+    asked = call_module(
+        provisioned,
         path=str(tmp_path / "provisioned.json"),
         wanted="b",
         roots=[str(tmp_path)],

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The patch of bing_bert: lines are found by their text, patched once, and refused where they differ."""
 
+import bing_bert_patch
 import pytest
 from bing_bert_sources import INSTALL, PATCH, REQUIREMENTS, SOURCES, STORE, TRAINER
-from run_module import run_module
+from run_module import call_module
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def sources(tmp_path):
 
 
 def run(sources, vocabulary="/vocabulary", **options):
-    return run_module("bing_bert_patch", path=str(sources), vocabulary=vocabulary, **options)
+    return call_module(bing_bert_patch, path=str(sources), vocabulary=vocabulary, **options)
 
 
 def content(sources, name):

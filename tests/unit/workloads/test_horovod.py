@@ -12,7 +12,7 @@ from types import ModuleType, SimpleNamespace
 import horovod_patch
 import pytest
 from role_files import load
-from run_module import run_module
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 DATA = ROOT / "tests" / "data" / "horovod"
@@ -179,20 +179,20 @@ def release(tmp_path):
 
 
 def test_both_files_are_changed(release):
-    done = run_module("horovod_patch", path=str(release), edit="c++20")
+    done = call_module(horovod_patch, path=str(release), edit="c++20")
     assert done["files"] == ["CMakeLists.txt", "horovod/torch/CMakeLists.txt"]
     assert "CMAKE_CXX_STANDARD 20)" in (release / "horovod/torch/CMakeLists.txt").read_text()
 
 
 def test_no_file_is_changed_where_one_is_unknown(release):
     (release / "horovod/torch/CMakeLists.txt").write_text("endif()\n")
-    done = run_module("horovod_patch", path=str(release), edit="c++20")
+    done = call_module(horovod_patch, path=str(release), edit="c++20")
     assert re.search(r"horovod/torch/CMakeLists\.txt is not the one of Horovod 0\.28\.1", done["msg"])
     assert (release / "CMakeLists.txt").read_text() == CMAKE
 
 
 def test_a_check_shows_the_change_and_makes_none(release):
-    done = run_module("horovod_patch", check=True, diff=True, path=str(release), edit="c++17")
+    done = call_module(horovod_patch, check=True, diff=True, path=str(release), edit="c++17")
     assert "CMAKE_CXX_STANDARD 17)" in done["diff"][0]["after"]
     assert (release / "CMakeLists.txt").read_text() == CMAKE
 

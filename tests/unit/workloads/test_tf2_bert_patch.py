@@ -6,7 +6,7 @@ import json
 
 import pytest
 from role_files import load
-from run_module import run_module
+from run_module import call_module
 
 tf2_bert_patch = load("tf2_bert", "tf2_bert_patch")
 UnknownFileError = tf2_bert_patch.UnknownFileError
@@ -83,9 +83,7 @@ def apply(path, **kwargs):
 
 
 def run(path, **kwargs):
-    return run_module(
-        "tf2_bert_patch", path=str(path), state_path=str(path.with_name("state.json")), **kwargs
-    )
+    return call_module(tf2_bert_patch, path=str(path), state_path=str(path.with_name("state.json")), **kwargs)
 
 
 @pytest.mark.parametrize(
