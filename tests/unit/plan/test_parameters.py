@@ -1,5 +1,9 @@
 """The parameters: text and typed values mean the same, and every mistake is refused by name."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from ansible.module_utils.scalebook.plan.parameters import (
     NAMES,
@@ -14,6 +18,9 @@ from ansible.module_utils.scalebook.plan.parameters import (
     rows_of,
     safe_name,
 )
+from ansible.module_utils.scalebook.throughput import READINGS
+
+BENCH = Path(__file__).resolve().parents[3] / "scripts/bench"
 
 TRAINER = {
     "title": "A trainer",
@@ -159,6 +166,16 @@ def test_a_value_that_is_named_twice_is_refused():
 def test_a_place_for_the_report_of_a_campaign_is_refused():
     assert refusal("report", campaign="night1", out="x").startswith("out=x: for logs=DIR only")
     assert given("report", logs="bz64", out="x")["out"] == "x"
+
+
+def test_the_command_line_needs_no_ansible():
+    # -S: without the packages of the environment.
+    done = subprocess.run([sys.executable, "-S", BENCH, "--help"], capture_output=True, text=True)
+    assert "--dtype" in done.stdout, done.stderr
+
+
+def test_the_readings_are_those_of_the_report():
+    assert {row.choices for row in TABLE if row.name == "reading"} == {READINGS}
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one():

@@ -28,6 +28,8 @@ PROGRAMS = sorted(
 # What still breaks a rule: `<role>: <what>`. Entries may only be removed; one that is no longer true fails.
 PRIVATE = set()
 CONDITIONS = set()
+# A comparison of the workload that was asked for, with whatever.
+SWITCH = re.compile(r"(?<![\w.])(framework|workload)\b[^}\n]*?[=!]=")
 
 
 def role_of(path):
@@ -80,6 +82,16 @@ def test_no_condition_names_a_workload_outside_its_role():
     assert conditions_of([*YAML, *PROGRAMS]) == CONDITIONS
 
 
+def test_no_role_asks_which_workload_runs():
+    asked = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in YAML
+        if role_of(path)
+        for match in SWITCH.finditer(path.read_text())
+    ]
+    assert asked == []
+
+
 @pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
 def test_a_role_is_a_workload_if_and_only_if_it_has_a_node_script(role):
     assert (role / "templates/run.sh.j2").exists() == (role.name in WORKLOADS)
@@ -97,6 +109,7 @@ def test_what_the_rules_forbid_is_recognised():
     assert conditions("", "when: workload == 'tf2_bert'") == {"tf2_bert"}
     assert conditions("", "when: framework | default('x') in ['torch_bert']") == {"torch_bert"}
     assert conditions("tf2_bert", "when: workload == 'tf2_bert'") == set()
+    assert SWITCH.search("{{ 1 if workload | default('x') != 'y' }}")
 
 
 def test_the_declarations_are_yaml_that_needs_no_template():
