@@ -9,6 +9,8 @@ short_description: Turn the logs of a run into its result record
 description:
   - Reads the node logs in O(run_dir) and writes C(exit.json) and C(result.json) beside them.
   - A log that cannot be trusted never fails the task. The status and the reason of the record say so.
+  - The software of the nodes, the commit of scalebook and the command come from C(provenance.json) and
+    C(plan.json) of the campaign, where they exist.
   - Records are written atomically, by a rename. Runs on the control node.
 options:
   run_dir:
@@ -126,6 +128,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import set_aside
+from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
 from ansible.module_utils.scalebook.read.telemetry import names_of
 from ansible.module_utils.scalebook.read.verdict import lost_contact
@@ -179,6 +182,7 @@ def read_run(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
             run_dir, case, repeat, params["workload"], params["nodes"], params["job"], params["notes"]
         )
     record["hardware"] = hardware.of_nodes(params["hardware"], params["nodes"])
+    record.update(origin(run_dir.parents[2], case["workload"], params["nodes"]))
     again = params["again"] and record["status"] == "failed" and lost_contact(params["job"])
     exits = {"job": params["job"], "nodes": {node["node"]: node["exit"] for node in record["nodes"]}}
     changed = write_json(run_dir / "exit.json", exits, write, sync=True)

@@ -35,6 +35,11 @@ options:
     description: Where the nodes come from, for the record.
     type: str
     default: ""
+  given:
+    description: Names of the variables that were given with C(-e); the plan keeps those of workloads.
+    type: list
+    elements: str
+    default: []
   results:
     description: Directory of all campaigns.
     type: path
@@ -126,6 +131,7 @@ def argument_spec() -> dict[str, Any]:
         "device": {"type": "str", "choices": ["cpu", "gpu"], "required": True},
         "nodes": {"type": "list", "elements": "dict", "required": True},
         "inventory": {"type": "str", "default": ""},
+        "given": {"type": "list", "elements": "str", "default": []},
         "results": {"type": "path", "required": True},
         "space": {"type": "int", "default": 0},
         "write": {"type": "bool", "default": True},
@@ -167,7 +173,12 @@ def main() -> None:
     results, force = Path(params["results"]), params["parameters"]["force"]
     try:
         planned = plan(
-            params["parameters"], params["workloads"], params["nodes"], params["device"], params["inventory"]
+            params["parameters"],
+            params["workloads"],
+            params["nodes"],
+            params["device"],
+            params["inventory"],
+            params["given"],
         )
         directory = results / planned["campaign"]
         check_plan(directory)

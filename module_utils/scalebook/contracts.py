@@ -125,7 +125,8 @@ class SkippedCase(TypedDict):
 class Plan(TypedDict, total=False):
     """plan.json: what a campaign measures, in which order, and what it cannot.
 
-    `parameters` are those of the campaign as they were read; an import has `source` (the name of its
+    `parameters` are those of the campaign as they were read, `variables` those of workloads that were given
+    with -e; an import has `source` (the name of its
     directory of logs) and `unread` (files that are not logs of a case) instead.
     """
 
@@ -133,6 +134,7 @@ class Plan(TypedDict, total=False):
     campaign: str
     inventory: str
     parameters: dict[str, Any]
+    variables: dict[str, Any]
     repeats: int
     cases: list[Case]
     skipped: list[SkippedCase]
@@ -301,6 +303,8 @@ class NodeTelemetry(TypedDict, total=False):
 class Record(TypedDict, total=False):
     """result.json: one run as it was seen, with a status and the reason for it.  No statistics.
 
+    `hardware` and `software` have an entry for each kind of node; the software is what provenance.json says
+    of the workload.  `scalebook` has the commit, `command` measures the campaign again.
     `telemetry` is there if the run counts and was made with it.
     """
 
@@ -317,6 +321,9 @@ class Record(TypedDict, total=False):
     last_lines: list[str]
     self_reported: dict[str, str]
     hardware: list[Hardware]
+    software: list[dict[str, Any]]
+    scalebook: dict[str, str]
+    command: str
     telemetry: list[NodeTelemetry]
     source: str
 

@@ -8,10 +8,12 @@ The fields are those of MLPerf's system description, as far as module hardware_i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import Hardware
+
+Say = Callable[..., str]
 
 # Interfaces that a sentence names; a table has them all.
 FEW = 3
@@ -40,43 +42,58 @@ def of_nodes(entries: Iterable[Hardware], names: Sequence[str]) -> list[Hardware
     return [cast(Hardware, entry) for entry in chosen if entry["nodes"]]
 
 
-def sentence(entry: Hardware) -> str:
-    """Return a node's hardware as one line: GPUs, processor, memory, network and system, as far as known."""
-    parts = [gpus(entry), processor(entry), memory(entry), network(entry), system(entry)]
-    return "; ".join(part for part in parts if part)
+def plain(text: str, **values: Any) -> str:
+    """Return an English text with its `{names}` replaced."""
+    return text.format(**values)
 
 
-def gpus(entry: Hardware) -> str:
+def sentence(entry: Hardware, _: Say = plain) -> str:
+    """Return a node's hardware as one line: GPUs, processor, memory, network and system, as far as known.
+
+    `_` says a text in another language, as wording.Wording does.
+    """
+    parts = [gpus(entry, _), processor(entry, _), memory(entry, _), network(entry, _), system(entry, _)]
+    return _("; ").join(part for part in parts if part)
+
+
+def gpus(entry: Hardware, _: Say = plain) -> str:
     """Return such as `8 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18`."""
     found = entry.get("gpus") or []
     if not found:
         return ""
     names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in found)
-    text = " and ".join(f"{count} × {name}" for name, count in names.items())
+    text = _(" and ").join(f"{count} × {name}" for name, count in names.items())
     generations = sorted({gpu["pcie_generation"] for gpu in found if "pcie_generation" in gpu})
     if len(generations) == 1:
         widths = sorted({gpu["pcie_width"] for gpu in found if "pcie_width" in gpu})
-        text += f", PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
+        text += _(", ") + f"PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
     links = entry.get("gpu_links") or {}
-    return text + (f", linked by {', '.join(sorted(links))}" if links else "")
+    return text + (_(", linked by {links}", links=", ".join(sorted(links))) if links else "")
 
 
-def processor(entry: Hardware) -> str:
+COUNTS = {
+    "sockets": ("{count} socket", "{count} sockets"),
+    "cores": ("{count} core", "{count} cores"),
+    "threads": ("{count} thread", "{count} threads"),
+}
+
+
+def processor(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz, 2 sockets, 40 cores, 80 threads`."""
     text = entry.get("processor", "")
-    for key, unit in (("sockets", "socket"), ("cores", "core"), ("threads", "thread")):
+    for key, (one, many) in COUNTS.items():
         count = entry.get(key)
         if isinstance(count, int):
-            text += f", {count} {unit}{'' if count == 1 else 's'}"
+            text += _(", ") + _(one if count == 1 else many, count=count)
     return text
 
 
-def memory(entry: Hardware) -> str:
+def memory(entry: Hardware, _: Say = plain) -> str:
     """Return such as `377 GiB memory`."""
-    return f"{entry['memory_gib']:.0f} GiB memory" if entry.get("memory_gib") else ""
+    return _("{size} GiB memory", size=f"{entry['memory_gib']:.0f}") if entry.get("memory_gib") else ""
 
 
-def network(entry: Hardware) -> str:
+def network(entry: Hardware, _: Say = plain) -> str:
     """Return the network devices with their speeds, the first few of many."""
     found = entry.get("networks") or []
     named = [
@@ -85,14 +102,20 @@ def network(entry: Hardware) -> str:
         + ")"
         for device in found
     ]
-    more = f" and {len(named) - FEW} more" if len(named) > FEW else ""
-    return ", ".join(named[:FEW]) + more
+    more = _(" and {count} more", count=len(named) - FEW) if len(named) > FEW else ""
+    return _(", ").join(named[:FEW]) + more
 
 
-def system(entry: Hardware) -> str:
+def system(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Ubuntu 18.04, kernel 5.4.0, driver 440.33.01, container`."""
-    labelled = [("", "system"), ("kernel ", "kernel"), ("driver ", "driver"), ("", "virtual")]
-    return ", ".join(f"{label}{entry[key]}" for label, key in labelled if entry.get(key))  # type: ignore[literal-required]
+    known = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}  # type: ignore[literal-required]
+    if "kernel" in known:
+        known["kernel"] = _("kernel {version}", version=known["kernel"])
+    if "driver" in known:
+        known["driver"] = _("driver {version}", version=known["driver"])
+    if "virtual" in known:
+        known["virtual"] = _(known["virtual"])
+    return _(", ").join(known.values())
 
 
 def _kind(entry: Hardware) -> dict[str, Any]:

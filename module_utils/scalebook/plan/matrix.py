@@ -7,7 +7,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import (
@@ -45,12 +45,14 @@ def plan(
     nodes: Sequence[Node],
     device: str,
     inventory: str = "",
+    given: Collection[str] = (),
 ) -> Plan:
     """Return the plan of a campaign or raise ParameterError.
 
     `parameters` are those that parameters.read returns, `workloads` the declarations of the chosen
     workloads with their settings resolved, `nodes` the nodes in inventory order; nodes of the same
-    `machine` share its devices.  Cases that cannot run are listed under `skipped` with the reason.
+    `machine` share its devices.  Cases that cannot run are listed under `skipped` with the reason, the
+    variables of workloads that are `given` on the command line under `variables`.
     """
     if not nodes:
         raise ParameterError("nodes: the inventory has no host in the group `nodes`")
@@ -82,6 +84,12 @@ def plan(
         "campaign": safe_name("campaign", campaign),
         "inventory": inventory,
         "parameters": {**parameters, "workload": list(workloads), "device": device},
+        "variables": {
+            f"{name}_{setting}": value
+            for name, workload in workloads.items()
+            for setting, value in workload.get("settings", {}).items()
+            if f"{name}_{setting}" in given
+        },
         "repeats": parameters["repeats"],
         "cases": cases,
         "skipped": skipped,

@@ -103,7 +103,7 @@ def _bars(
             if row["median"] is None:
                 continue
             several = sum(1 for other in group["rows"] if rows[other]["good"]) > 1
-            label = clean(group["short"]) + (f", {clean(row['label'])}" if several else "")
+            label = clean(group["short"]) + (_(", ") + clean(row["label"]) if several else "")
             low, high = (row["min"], row["max"]) if row["good"] > 1 else (None, None)
             text = wording.number(row["median"])
             bars.append((label, [Bar(0, row["median"], text, _note(row, "median", wording), low, high)]))
@@ -118,7 +118,7 @@ def _bars(
         [],
         _("Throughput") + part,
         _("Throughput on {devices}, with the range of the runs.", devices=wording.count(devices, noun)),
-        _("{unit}/s, median", unit=unit) + ", " + wording.count(devices, noun),
+        _("{unit}/s, median", unit=unit) + _(", ") + wording.count(devices, noun),
         f"throughput{index}",
         [(tick, svg.short(tick)) for tick in ticks],
         standalone,

@@ -8,28 +8,53 @@ same, as NOT_RECORDED: records from before it was read cannot say it.
 
 from __future__ import annotations
 
-import shlex
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Hardware, Results
+from ansible.module_utils.scalebook.plan.command import command
+from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean, count_of
 
 NOT_RECORDED = "not recorded"
 SOFTWARE = {
     "framework": "framework",
+    "torch": "PyTorch",
     "cuda": "CUDA",
     "cudnn": "cuDNN",
     "nccl": "NCCL",
     "mpi": "MPI",
+    "openmpi": "Open MPI",
     "horovod": "Horovod",
     "python": "Python",
     "stack": "software stack",
     "commit": "commit of the workload's sources",
     "lock": "checksum of the lock file",
 }
-"""Key of a node's facts in provenance.json -> what it is called."""
+"""Key of a node's facts in provenance.json -> what it is called; early campaigns have `torch` and `openmpi`."""
+FACTS = {
+    **SOFTWARE,
+    "scalebook.commit": "commit of scalebook",
+    "preflight.verdict": "preflight",
+    "preflight.warnings": "warnings of the preflight",
+    "data": "checksum of the data",
+    "script": "checksum of the run script",
+    "device": "device",
+    "driver": "driver",
+    "kernel": "kernel",
+    "processor": "processor",
+    "cores": "cores",
+    "system": "system",
+    "build": "build",
+    "xla_flags": "XLA_FLAGS",
+}
+"""Dotted key of provenance.json -> what it is called in the table of a report."""
+NAMED = ("framework", "mpi")
+"""Facts that begin with the name of what they are about."""
+FIRST = ("framework", "torch", "cuda", "cudnn", "nccl", "mpi", "openmpi", "horovod", "python")
+"""What the head of a report has."""
 
 Line = dict[str, str]
 
@@ -43,7 +68,7 @@ def table(document: Results) -> list[Line]:
         "campaign": document["campaign"],
         "first run": document["started"],
         "machines": simulated(document),
-        "command": command(document),
+        "command": command(document["plan"]),
         "commit of scalebook": own.get("commit"),
     }
     lines = [_line(what, "", value) for what, value in campaign.items()]
@@ -62,16 +87,42 @@ def simulated(document: Results) -> str | None:
     return "no simulated nodes" if document["hardware"] else None
 
 
-def command(document: Results) -> str | None:
-    """Return the command that makes the campaign again, None for an import or a plan without parameters."""
-    parameters = document["plan"].get("parameters")
-    if document["kind"] != "campaign" or not parameters:
-        return None
-    given = {name: value for name, value in parameters.items() if value is not None and value != []}
-    words = [f"{name}={shlex.quote(_text(value))}" for name, value in given.items()]
-    inventory = document["plan"].get("inventory")
-    place = f" -i {shlex.quote(inventory)}" if inventory else ""
-    return f"ansible-playbook{place} bench.yml -e {shlex.quote(' '.join(words))}"
+def software(document: Results, wording: Wording = ENGLISH) -> list[str]:
+    """Return a sentence for each workload and for nodes that differ, the last one with scalebook's commit."""
+    _ = wording
+    provenance = document["provenance"] or {}
+    sentences = []
+    for workload, nodes in _workloads(provenance).items():
+        said = {
+            node: _sentence(facts, wording) for node, facts in nodes.items() if isinstance(facts, Mapping)
+        }
+        for text in dict.fromkeys(said.values()):
+            places = [node for node, each in said.items() if each == text]
+            where = [workload] if len(_workloads(provenance)) > 1 else []
+            where += places if len(set(said.values())) > 1 else []
+            sentences.append(clean((", ".join(where) + _(": ") if where else "") + (text or _(NOT_RECORDED))))
+    own = provenance.get("scalebook")
+    commit = str(own.get("commit") or "") if isinstance(own, Mapping) else ""
+    short = re.sub(r"[0-9a-f]{40}", lambda found: found[0][:12], commit)
+    last = _("scalebook {commit}", commit=clean(short) or _(NOT_RECORDED))
+    return [*sentences[:-1], _("; ").join([*(sentences[-1:] or [_(NOT_RECORDED)]), last])]
+
+
+def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
+    """Return such as `tensorflow 2.20.0; CUDA 12.5.82; NCCL 2.25.1; Open MPI 4.1.8; Python 3.11.7`."""
+    known = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
+    return wording("; ").join(
+        ("" if key in NAMED else f"{SOFTWARE[key]} ") + wording.sentence(value)
+        for key, value in known.items()
+    )
+
+
+def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return {workload: {node: facts}}; '' stands for the workload of early campaigns."""
+    found: Mapping[str, Mapping[str, Any]] = provenance.get("workloads") or {
+        "": provenance.get("nodes") or {}
+    }
+    return found
 
 
 def _hardware(entry: Hardware) -> dict[str, Any]:
@@ -110,9 +161,8 @@ def _networks(entry: Hardware) -> str | None:
 
 def _software(provenance: Mapping[str, Any]) -> list[Line]:
     """Return the lines of each workload's software; nodes that agree share one."""
-    workloads = provenance.get("workloads") or {"": provenance.get("nodes") or {}}
     lines = []
-    for workload, nodes in workloads.items():
+    for workload, nodes in _workloads(provenance).items():
         for key, what in SOFTWARE.items():
             values: dict[str, list[str]] = {}
             for node, facts in nodes.items():

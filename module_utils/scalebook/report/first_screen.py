@@ -13,7 +13,6 @@ from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
 HEADING = ("workload", "model", "dtype")
-FOUND = ("device",)  # parameters of a plan that bench.yml finds out itself
 
 
 def noun_of(group: Mapping[str, Any]) -> str:
@@ -93,25 +92,3 @@ def mfu(row: Mapping[str, Any]) -> float | None:
     except (KeyError, TypeError, ValueError):
         return None
     return statistics.median(values) if values and all(0 < value < 10 for value in values) else None
-
-
-def command(plan: Plan) -> str:
-    """Return the command that measures the campaign again, '' for an import."""
-    parameters = plan.get("parameters")
-    if not isinstance(parameters, Mapping):
-        return ""
-    words = []
-    for name, value in parameters.items():
-        text = "" if name in FOUND else _argument(value)
-        if text:
-            words.append(f"{clean(name)}={text}")
-    return f'ansible-playbook bench.yml -e "{" ".join(words)}"' if words else ""
-
-
-def _argument(value: Any) -> str:
-    """Return a parameter as the command line takes it, '' for one that is not set."""
-    if value is None or value == "":
-        return ""
-    if isinstance(value, (list, tuple)):
-        return ",".join(_argument(each) for each in value)
-    return _value(value).replace('"', "").replace(" ", "")

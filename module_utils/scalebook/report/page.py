@@ -9,8 +9,10 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
+from ansible.module_utils.scalebook.plan.command import command
 from ansible.module_utils.scalebook.report import (
     comparisons,
+    environment,
     first_screen,
     links,
     method,
@@ -26,6 +28,7 @@ SHORT = {
     "superlinear": "above linear",
     "no-baseline": "no 1n1g",
     "warm-up-not-over": "warm-up not over",
+    "runs": "runs excluded",
 }
 """Flags whose few letters in a cell are not their code with spaces."""
 
@@ -59,11 +62,12 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "kind": _(document["kind"]),
         "counts": document["counts"],
         "cases": wording.count(document["counts"]["cases"], "case"),
-        "started": document["started"],
+        "started": wording.moment(document["started"] or ""),
         "simulated": _simulated(document, wording),
         "hardware": _hardware(document, wording),
-        "flagged": sum(len(row["flags"]) for row in document["rows"]),
-        "command": first_screen.command(document["plan"]),
+        "software": environment.software(document, wording),
+        "flagged": _flagged(document, wording),
+        "command": command(document["plan"]),
         "campaign_files": linked.campaign,
         "families": [_family(family, groups, wording) for family in document["families"]],
         "groups": groups,
@@ -169,6 +173,22 @@ def _flags(row: Row, wording: Wording) -> list[dict[str, str]]:
     ]
 
 
+def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
+    """Return each kind of flag with how many cases have it, and the group of the first of them."""
+    found: dict[str, list[str]] = {}
+    for row in document["rows"]:
+        for code in {flag["code"]: None for flag in row["flags"]}:
+            found.setdefault(code, []).append(row["group"])
+    return [
+        {
+            "code": code,
+            "id": groups[0],
+            "text": f"{len(groups)} × {wording(SHORT.get(code, code.replace('-', ' ')))}",
+        }
+        for code, groups in found.items()
+    ]
+
+
 def _simulated(document: Results, wording: Wording) -> str:
     """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''."""
     counts = document["simulated"]
@@ -187,7 +207,7 @@ def _hardware(document: Results, wording: Wording) -> list[str]:
         clean(
             (", ".join(entry["nodes"]) if len(entries) > 1 else wording("each node"))
             + wording(": ")
-            + wording.sentence(hardware.sentence(entry))
+            + hardware.sentence(entry, wording)
         )
         for entry in entries
     ]
@@ -228,11 +248,20 @@ def _environment(document: Results, wording: Wording) -> list[dict[str, str]]:
     name = clean(document["plan"].get("campaign") or "")
     renamed = document["kind"] != "import" and name and name != clean(document["campaign"])
     first = [{"what": wording("measured as campaign"), "where": "", "value": name}] if renamed else []
-    rows = provenance.provenance_rows(document["provenance"] or {})
     return first + [
-        {**row, "where": wording(row["where"]) if row["where"] == provenance.ALL else row["where"]}
-        for row in rows
+        {
+            "what": _fact(row["what"], wording),
+            "where": wording(row["where"]) if row["where"] == provenance.ALL else row["where"],
+            "value": wording.sentence(row["value"]),
+        }
+        for row in provenance.provenance_rows(document["provenance"] or {})
     ]
+
+
+def _fact(what: str, wording: Wording) -> str:
+    """Return what a dotted key of provenance.json is called, its workload before it."""
+    workload, _, key = ("", "", what) if what in environment.FACTS else what.rpartition(".")
+    return f"{workload} {wording(environment.FACTS[key])}".strip() if key in environment.FACTS else what
 
 
 def _self_reported(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -273,7 +302,7 @@ def _mfu(document: Results, wording: Wording) -> list[dict[str, str]]:
             "tflops": wording("n/a") if entry["tflops"] is None else f"{entry['tflops']:.4g}",
             "peak": wording("n/a") if entry["peak_tflops"] is None else f"{entry['peak_tflops']:g}",
             "mfu": wording.percent(entry["mfu"]),
-            "about": clean(entry["peak_of"] or wording.sentence(entry["reason"] or "")),
+            "about": wording.sentence(clean(entry["peak_of"] or entry["reason"] or "")),
         }
         for entry in document["mfu"]
     ]

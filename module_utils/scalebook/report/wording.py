@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.report import dlperf_format
 from ansible.module_utils.scalebook.text import readable
 
 _NAME = re.compile(r"\{(\w+)\}")
+_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
 _JOINTS = ((re.compile(r"(?<=\.) "), ""), (re.compile("; "), "；"), (re.compile(", | and "), "、"))
 """What joins the parts of a sentence in English and in Chinese."""
 
@@ -103,6 +104,11 @@ class Wording:
         if value == 1:
             return "1"
         return f"{value:.2f}" if self.for_people else dlperf_format.number(value)
+
+    def moment(self, stamp: str) -> str:
+        """Return `2026-11-21T08:29:33Z` as `2026-11-21 08:29 UTC` for people."""
+        found = _STAMP.fullmatch(stamp)
+        return f"{found[1]} {found[2]} UTC" if found and self.for_people else stamp
 
     def milliseconds(self, seconds: float) -> str:
         """Return seconds as milliseconds, one decimal below ten seconds."""

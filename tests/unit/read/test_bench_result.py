@@ -92,3 +92,21 @@ def test_a_wrong_declaration_fails_the_task_by_its_key(module, one_run):
 def test_missing_arguments_are_refused(module, args, message):
     code, result = module(workload=WORKLOAD, **args)
     assert (code, result["msg"]) == (1, message)
+
+
+def test_a_record_says_what_the_campaign_ran_with(module, one_run, tmp_path):
+    run_dir = tmp_path / "runs" / "case" / "2"
+    run_dir.mkdir(parents=True)
+    (tmp_path / "NODE1.log").rename(run_dir / "NODE1.log")
+    facts = {"framework": "tensorflow 2.3.0", "cuda": "10.1.243", "nccl": "2.7.3"}
+    provenance = {
+        "scalebook": {"commit": "11d4e8c"},
+        "workloads": {"tf2_bert": dict.fromkeys(("NODE1", "NODE2"), facts), "torch_bert": {}},
+    }
+    (tmp_path / "provenance.json").write_text(json.dumps(provenance))
+    (tmp_path / "plan.json").write_text(json.dumps({"parameters": {"bsz": [64]}}))
+    module(**{**one_run, "run_dir": str(run_dir)})
+    record = json.loads((run_dir / "result.json").read_text())
+    assert record["software"] == [{"nodes": ["NODE1"], **facts}]
+    assert record["scalebook"] == {"commit": "11d4e8c"}
+    assert record["command"] == 'ansible-playbook bench.yml -e "bsz=64"'

@@ -41,7 +41,7 @@ def test_the_environment_of_a_campaign_is_that_of_its_records(real, what, value)
 
 
 def test_the_command_makes_the_campaign_again(real):
-    assert real["command"].startswith("ansible-playbook -i inventory/one bench.yml -e 'workload=tf2_bert ")
+    assert real["command"].startswith('ansible-playbook -i inventory/one bench.yml -e "workload=tf2_bert ')
     assert " dtype=fp16,fp32 xla=true bsz=64 nodes=1 gpus=1 repeats=3 " in real["command"]
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report import first_screen, links
 from ansible.module_utils.scalebook.report.load import load_campaign
@@ -57,24 +56,6 @@ def test_the_heading_leaves_the_settings_to_a_list():
     made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
     named = dict(first_screen.settings(made["groups"][0], Wording()))
     assert (named["accumulation"], named["samples of an epoch"], named["length"]) == ("4", "2048", "512")
-
-
-def test_the_command_repeats_the_campaign():
-    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/scaling"))
-    assert first_screen.command(made["plan"]) == (
-        'ansible-playbook bench.yml -e "nodes=1 gpus=1,2,4 bsz=512 dtype=bf16 xla=true repeats=3 '
-        'accumulation=1 force=false model=base workload=torch_bert"'
-    )
-
-
-def test_an_import_has_no_command():
-    assert first_screen.command({"source": "bz64"}) == ""
-
-
-@pytest.mark.parametrize("value", ['x" ; rm -rf ~', "a b"])
-def test_a_value_cannot_leave_the_quotes_of_the_command(value):
-    text = first_screen.command({"parameters": {"model": value}})
-    assert text.count('"') == 2 and text.count(" ") == 3
 
 
 def test_the_runs_of_an_archive_have_no_links_and_the_archive_has_one():

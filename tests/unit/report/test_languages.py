@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
-    first_screen,
+    environment,
     gpu_flags,
     page,
     render,
@@ -46,7 +47,8 @@ def used():
     for file in TEMPLATES.glob("*.j2"):
         found = re.findall(r"_\('((?:[^'\\]|\\.)*)'", file.read_text())
         texts |= {text.replace("\\'", "'") for text in found}
-    for file in (ROOT / "module_utils" / "scalebook" / "report").glob("*.py"):
+    package = ROOT / "module_utils" / "scalebook"
+    for file in (package / "hardware.py", *(package / "report").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and node.args:
                 name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -70,7 +72,10 @@ def words():
         *(rule.says for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)),
         *(heading for heading, _names, _top in timeline.PANELS),
         *(f"{what}: {{gpus}}" for _column, _code, what in gpu_flags.LIMITS),
+        *environment.FACTS.values(),
+        *(text for pair in hardware.COUNTS.values() for text in pair),
         *(each["title"] for each in declared if each.get("title")),
+        *("container", "virtual machine"),
         *("faster", "slower", "same", "campaign", "import", "GPU", "GPUs", "device", "devices", "samples"),
         *("warm-up not over", "slowing down", "times", "received", "rates", "log", "record", "all logs"),
     }
@@ -224,7 +229,3 @@ def test_no_sentence_of_the_measured_campaigns_stays_english():
         found |= set(sentences_of(documents.build(load_campaign(top.parent))))
     assert len(found) > 5
     assert left_in(CHINESE.sentence(text) for text in found) == []
-
-
-def test_a_command_is_the_same_in_every_language():
-    assert first_screen.command({"parameters": {"bsz": [64]}}) == 'ansible-playbook bench.yml -e "bsz=64"'

@@ -1,0 +1,36 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a campaign -> what a record says of where its run comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.plan.command import command
+
+
+def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> dict[str, Any]:
+    """Return `software`, `scalebook` and `command` of a record; without what the files do not have.
+
+    `software` is grouped as hardware is.
+    """
+    provenance, plan = _read(campaign / "provenance.json"), _read(campaign / "plan.json")
+    facts = provenance.get("workloads", {}).get(workload, {})
+    found: dict[str, Any] = {
+        "software": hardware.group({node: facts[node] for node in nodes if node in facts}),
+        "scalebook": provenance.get("scalebook"),
+        "command": command(plan),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return content
