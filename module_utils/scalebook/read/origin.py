@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.plan.command import command
+from ansible.module_utils.scalebook.command import command
 
 
 def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Hardware, Results
-from ansible.module_utils.scalebook.plan.command import command
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean, count_of
 
@@ -33,7 +33,7 @@ SOFTWARE = {
     "commit": "commit of the workload's sources",
     "lock": "checksum of the lock file",
 }
-"""Key of a node's facts in provenance.json -> what it is called; early campaigns have `torch` and `openmpi`."""
+"""Key of a node's facts in provenance.json -> its name; early campaigns have `torch` and `openmpi`."""
 FACTS = {
     **SOFTWARE,
     "scalebook.commit": "commit of scalebook",

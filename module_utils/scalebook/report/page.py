@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
-from ansible.module_utils.scalebook.plan.command import command
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
 # Facts and text, and what every document is drawn and written with. A new one is a decision.
-GROUND = {"contracts", "files", "flops", "hardware", "text", "throughput", "workloads"} | {
+GROUND = {"command", "contracts", "files", "flops", "hardware", "text", "throughput", "workloads"} | {
     "bar_chart", "html_page", "line_chart", "spreadsheet", "svg",
 }  # fmt: skip
 

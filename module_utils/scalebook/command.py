@@ -8,10 +8,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.plan import parameters
 from ansible.module_utils.scalebook.text import clean
 
-LEFT_OUT = {"plan_only", *(row.name for row in parameters.TABLE if {"bench", "report"} <= set(row.playbooks))}
+LEFT_OUT = (
+    "plan_only",
+    *("campaign", "baseline", "max_regression", "min_utilisation", "compare", "report_language"),
+)
 """Parameters that do not change what is measured; with the same `campaign` nothing would be measured."""
 
 
