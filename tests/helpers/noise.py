@@ -9,7 +9,7 @@ deviation), steps by 0.2 to 3 %, and a step resembles the one before it (correla
 from __future__ import annotations
 
 import numpy as np
-from ansible.module_utils.scalebook.report import stats, weak_scaling
+from ansible.module_utils.scalebook.report import gpu_flags, stats, weak_scaling
 from report_records import case
 from row_runs import run
 
@@ -59,7 +59,8 @@ def campaign(source, repeats=5, scatter=(0.0002, 0.03), change=None, drift=0.0, 
     the rows from a flag of their own.  `change` makes another list of a row's rates.
     """
     cases, runs = [], []
-    for nodes, gpus in SHAPES:
+    drawn = windows(source, len(SHAPES) * repeats, drift, of_steps)
+    for index, (nodes, gpus) in enumerate(SHAPES):
         each = case(nodes, gpus)
         cases.append(each)
         devices = nodes * gpus
@@ -67,7 +68,7 @@ def campaign(source, repeats=5, scatter=(0.0002, 0.03), change=None, drift=0.0, 
         own = float(np.exp(source.uniform(*np.log(scatter))))
         (row,) = rates(source, 1, repeats, own)
         row = change(row) if change else row
-        steps = windows(source, repeats, drift, of_steps)
+        steps = drawn[index * repeats : (index + 1) * repeats]
         runs += [
             run(
                 each,
@@ -76,10 +77,29 @@ def campaign(source, repeats=5, scatter=(0.0002, 0.03), change=None, drift=0.0, 
                 steps=times,
                 drift=stats.drift(times),
                 steady=stats.steadiness(times),
+                differs=float(source.normal(0, 0.002)),
+                gpus=[quiet_gpu(source, gpu) for gpu in range(gpus)],
             )
             for repeat, (rate, times) in enumerate(zip(row, steps, strict=True), 1)
         ]
-    return weak_scaling.tabulate(cases, runs)["rows"]
+    rows = weak_scaling.tabulate(cases, runs)["rows"]
+    for row, flag in gpu_flags.flags(rows, runs):
+        row["flags"].append(flag)
+    return rows
+
+
+def quiet_gpu(source, gpu):
+    """Return a GPU that nothing holds up: up to a fiftieth of its window is idle, or hot, by its readings.
+
+    Its driver reports the power limit for any part of the window, after bursts: its power is far from it.
+    """
+    shares = {
+        "throttle_power_cap": float(source.uniform(0, 1)),
+        "throttle_thermal": float(source.uniform(0, 0.02)),
+        "idle": float(source.uniform(0, 0.02)),
+    }
+    power = float(source.uniform(0.3, 0.85))
+    return {"node": "NODE1", "gpu": str(gpu), "shares": shares, "highest": 100.0, "power_used": power}
 
 
 def share_flagged(rows, code=None):
