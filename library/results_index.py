@@ -25,6 +25,11 @@ options:
     description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
     type: str
     default: 3%
+  report_language:
+    description: Language of C(index.html).
+    type: str
+    choices: [en, zh]
+    default: en
 attributes:
   check_mode:
     support: full
@@ -59,7 +64,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.report import baseline, index, render
+from ansible.module_utils.scalebook.report import baseline, index, render, wording
 from ansible.module_utils.scalebook.text import count_of
 
 
@@ -68,6 +73,7 @@ def argument_spec() -> dict[str, Any]:
         "path": {"type": "path", "required": True},
         "templates": {"type": "path", "required": True},
         "max_regression": {"type": "str", "default": "3%"},
+        "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
     }
 
 
@@ -77,7 +83,7 @@ def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
     made = index.build(top, baseline.read_limit(params["max_regression"]))
     if not made["campaigns"]:
         raise ValueError(f"path={top}: no campaign there has a report; run ansible-playbook report.yml first")
-    texts = index.files(made, params["templates"])
+    texts = index.files(made, params["templates"], params["report_language"])
     changed = [
         write_whole(top / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()
     ]

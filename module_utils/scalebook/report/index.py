@@ -19,7 +19,7 @@ from ansible.module_utils.scalebook.contracts import Row
 from ansible.module_utils.scalebook.html_page import framed
 from ansible.module_utils.scalebook.report import baseline, wording
 from ansible.module_utils.scalebook.report.load import decode
-from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.text import clean
 
 NOT_RECORDED = "not recorded"
 SCHEMA = 1
@@ -102,22 +102,24 @@ def build(top: Path, limit: float = baseline.LIMIT) -> Index:
     return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
 
 
-def files(index: Index, templates: str) -> dict[str, str]:
-    """Return file name -> text of index.html and index.json."""
+def files(index: Index, templates: str, language: str = "en") -> dict[str, str]:
+    """Return file name -> text of index.html, in that language, and index.json."""
+    _ = people = wording.Wording(wording.load(templates, language), for_people=True)
     campaigns, cases = len(index["campaigns"]), len(index["series"])
     slower = sum(each["points"][-1]["regression"] for each in index["series"])
     shown = {
         "index": index,
-        "title": "All campaigns",
-        "summary": f"{count_of(campaigns, 'campaign')}, {count_of(cases, 'case')}",
-        "slower": f"{count_of(slower, 'case')} slower than before" if slower else "",
+        "title": _("All campaigns"),
+        "summary": people.count(campaigns, "campaign") + _(", ") + people.count(cases, "case"),
+        "slower": _("{cases} slower than before", cases=people.count(slower, "case")) if slower else "",
         "workloads": sorted({name for each in index["campaigns"] for name in each["workloads"]}),
         "hardware": sorted({each["hardware"] for each in index["campaigns"]}),
-        "number": wording.Wording(for_people=True).number,
+        "number": people.number,
+        "moment": people.moment,
         "sparkline": sparkline,
         "link": lambda name: quote(f"{name}/report/report.html"),
     }
-    html = framed("index.html.j2", templates, wording.ENGLISH, "en", shown, SCRIPTS)
+    html = framed("index.html.j2", templates, people, people("en"), shown, SCRIPTS)
     return {"index.html": html, "index.json": json.dumps(index, indent=1) + "\n"}
 
 

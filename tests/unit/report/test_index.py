@@ -125,6 +125,14 @@ def test_names_with_markup_stay_text(tmp_path):
     assert "<img" not in html
 
 
+def test_the_page_can_be_chinese_and_its_json_is_the_same(slower):
+    english, chinese = (index.files(slower, TEMPLATES, language) for language in ("en", "zh"))
+    assert chinese["index.json"] == english["index.json"]
+    assert '<html lang="zh">' in chinese["index.html"]
+    assert "1 个用例慢于之前" in chinese["index.html"]
+    assert "over time" not in chinese["index.html"]
+
+
 def test_small_scatter_does_not_look_big(slower):
     first, second, third = (
         float(pair.split(",")[1]) for pair in index.sparkline(slower["series"][0]["points"])["line"].split()
