@@ -4,9 +4,10 @@ import time
 
 import pytest
 from ansible.module_utils.scalebook.contracts import case_name, make_case
+from ansible.module_utils.scalebook.plan import matrix
 from ansible.module_utils.scalebook.plan.matrix import describe, powers_of_two, why_nothing_runs
 from ansible.module_utils.scalebook.plan.parameters import ParameterError
-from cases import cluster, machine, plan
+from cases import cluster, machine, plan, read_parameters
 
 WORKLOAD = {
     "title": "A trainer",
@@ -159,6 +160,18 @@ def test_the_plan_as_text_warns_when_there_will_be_no_speedup():
 def test_more_runs_than_anybody_waits_for_are_refused():
     with pytest.raises(ParameterError, match="make 1000000 runs; allowed are 100000"):
         plan({"bsz": list(range(1, 201)), "repeats": 1000}, WORKLOAD, cluster(2), "tf2_bert", "cpu")
+
+
+def test_the_plan_keeps_the_variables_of_workloads_that_were_given():
+    workload = {**WORKLOAD, "settings": {"seq_length": 128, "clip": 1.0}}
+    made = matrix.plan(
+        read_parameters({}, tf=workload),
+        {"tf": workload},
+        cluster(1),
+        "cpu",
+        given=("tf_clip", "bsz"),
+    )
+    assert made["variables"] == {"tf_clip": 1.0}
 
 
 # Several workloads

@@ -61,3 +61,29 @@ def test_nodes_without_a_gpu_have_none():
     document = {"hardware": [{"nodes": ["NODE1"], "gpus": []}], "provenance": None, "plan": {}}
     found = values({**document, "campaign": "x", "started": None, "simulated": None, "kind": "campaign"})
     assert found["GPUs"] == "none"
+
+
+def test_the_head_names_the_software_and_the_commit_of_scalebook():
+    document = documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_xla64"))
+    said = (
+        "tensorflow 2.20.0; CUDA 13.0.96-1, 12.5.82 of the framework's own; "
+        "cuDNN 9.14.0.64-1, 9.3.0.75 of the framework's own; "
+        "NCCL 2.28.3-1+cuda13.0, 2.25.1 of the framework's own; Open MPI 4.1.8; Python 3.11.7; "
+        "scalebook fc7207b64c7b"
+    )
+    assert environment.software(document) == [said]
+
+
+def test_software_that_no_record_names_is_not_recorded(tmp_path):
+    document = documents.build(load_campaign(campaign(tmp_path, [record(case())])))
+    assert environment.software(document) == ["not recorded; scalebook not recorded"]
+
+
+def test_nodes_and_workloads_with_other_software_have_sentences_of_their_own():
+    old, new = {"python": "3.8.18"}, {"python": "3.11.2"}
+    workloads = {"tf2_bert": {"NODE1": old, "NODE2": old}, "torch_bert": {"NODE1": new, "NODE2": old}}
+    assert environment.software({"provenance": {"workloads": workloads}}) == [
+        "tf2_bert: Python 3.8.18",
+        "torch_bert, NODE1: Python 3.11.2",
+        "torch_bert, NODE2: Python 3.8.18; scalebook not recorded",
+    ]

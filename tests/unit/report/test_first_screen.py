@@ -75,3 +75,16 @@ def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path
         ("record", f"{top}/result.json"),
         ("all logs", f"{top}/"),
     ]
+
+
+def test_the_flags_are_counted_by_their_kind():
+    made = documents.build(load_campaign(RESULTS / "h200-2026-11-23/tf2_xla64"))
+    assert page(made)["flagged"] == [
+        {"code": "runs", "id": "g1", "text": "2 × runs excluded"},
+        {"code": "provisional", "id": "g1", "text": "2 × provisional"},
+    ]
+
+
+def test_the_first_run_is_dated_for_people():
+    assert Wording(for_people=True).moment("2026-11-21T08:29:33Z") == "2026-11-21 08:29 UTC"
+    assert Wording().moment("2026-11-21T08:29:33Z") == "2026-11-21T08:29:33Z"
