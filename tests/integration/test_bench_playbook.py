@@ -186,6 +186,17 @@ def test_each_record_has_the_hardware_of_its_nodes(resumed):
         assert hardware["threads"] > 0
 
 
+def test_each_record_names_its_software_and_the_command(resumed):
+    for path in (resumed[0] / "results/test/runs").glob("*/*/result.json"):
+        record = json.loads(path.read_text())
+        (software,) = record["software"]
+        assert software["nodes"] == [node["node"] for node in record["nodes"]]
+        assert software["mpi"].startswith("Open MPI 4.")
+        assert re.fullmatch("[0-9a-f]{40}(-dirty)?", record["scalebook"]["commit"])
+        assert record["command"].startswith("ansible-playbook -i inventory/local bench.yml -e ")
+        assert " scripted_step=0.003" in record["command"]
+
+
 def test_the_report_is_there(resumed):
     assert (resumed[0] / "results/test/report/report.html").exists()
 
