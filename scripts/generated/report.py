@@ -82,6 +82,9 @@ CSV_COLUMNS = {
     "baseline_interval95_high": "its upper end",
     "baseline_verdict": "same, faster, slower, or only here",
     "flags": "sentences of all flags",
+    "machines": "`1 machine, 4 simulated nodes` where nodes shared machines",
+    "hardware": "what the nodes are made of, kinds of nodes separated by ` / `",
+    "software": "framework, CUDA, NCCL, MPI, Python and the commit of scalebook",
 }
 """Columns of results.csv, in their order."""
 

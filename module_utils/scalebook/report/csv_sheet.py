@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
-from ansible.module_utils.scalebook.report import strong_scaling, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report import environment, strong_scaling, utilisation, weak_scaling
 
 SHEET = {
     "unit": "unit",
@@ -30,6 +30,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
     usage = {(line["case"], line["quantity"]): line["mean"] for line in document["utilisation"]}
     arithmetic = {entry["case"]: entry for entry in document["mfu"]}
     fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
+    system = environment.system(document)
     for row in document["rows"]:
         values: Mapping[str, Any] = row
         entry = compared.get(row["case"], {})
@@ -60,6 +61,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 **_limits("baseline_interval95", entry.get("interval")),
                 "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
                 "flags": "; ".join(flag["text"] for flag in row["flags"]),
+                **system,
             }
         )
     return out

@@ -87,6 +87,16 @@ def simulated(document: Results) -> str | None:
     return "no simulated nodes" if document["hardware"] else None
 
 
+def system(document: Results) -> Line:
+    """Return `{"machines", "hardware", "software"}`, each as one line, for tables read by programs."""
+    found = [hardware.sentence(entry) for entry in document["hardware"]]
+    return {
+        "machines": simulated(document) or NOT_RECORDED,
+        "hardware": clean(" / ".join(found)) or NOT_RECORDED,
+        "software": " / ".join(software(document)),
+    }
+
+
 def software(document: Results, wording: Wording = ENGLISH) -> list[str]:
     """Return a sentence for each workload and for nodes that differ, the last one with scalebook's commit."""
     _ = wording
