@@ -10,8 +10,8 @@ module: evaluation
 short_description: Turn the results of campaigns into an evaluation document
 description:
   - Reads C(results.json) of each campaign and writes C(evaluation.json), C(evaluation.md),
-    C(evaluation.html) and C(evaluation.xlsx), which have a verdict for each criterion, throughput by model
-    family, time and cost of a training, and the best value.
+    C(evaluation.html), C(evaluation.xlsx) and C(evaluation.docx), which have a verdict for each criterion,
+    results by model family, time and cost of a training, and the best value.
   - Every figure comes from the records of the campaigns, from published tables or from the list of prices.
   - Runs on the control node; needs PyYAML, Jinja2, pandas and XlsxWriter there.
 options:
@@ -43,11 +43,15 @@ options:
         description: Directories of campaigns that were reported on, or their C(results.json).
         type: list
         elements: path
-        required: true
+        default: []
       published:
-        description: Whether the published runs of HF Trainer are offered beside the measured ones.
-        type: bool
-        default: false
+        description:
+          - Published results to show beside the measured ones - C(hf_trainer), 19 runs of Hugging Face
+            Trainer on V100 and A100, and C(dlperf), the 509 rows of DLPerf.
+        type: list
+        elements: str
+        choices: [hf_trainer, dlperf]
+        default: []
       prices:
         description: List of prices, such as C(data/prices.yml).
         type: path
@@ -110,9 +114,13 @@ options:
     description: Directory of the page, its style and the texts by language.
     type: path
     required: true
-  trainer_runs:
-    description: The CSV of published runs of HF Trainer.
+  data:
+    description: Directory of the published tables.
     type: path
+    required: true
+  workloads:
+    description: The declarations of the workloads by name, as lookup C(scalebook_workloads) returns them.
+    type: dict
     required: true
 attributes:
   check_mode: {support: full}
@@ -129,7 +137,8 @@ EXAMPLES = r"""
       out: evaluation
     here: /srv/scalebook
     templates: templates
-    trainer_runs: data/hf-trainer-published.csv
+    data: data
+    workloads: "{{ lookup('scalebook_workloads') }}"
 """
 
 RETURN = r"""
@@ -140,14 +149,18 @@ display:
   elements: str
 """
 
+import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.evaluate import content, document, options, prices, render
+from ansible.module_utils.scalebook.evaluate import content, document, docx, prices, published, render
+from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import write_json, write_whole
+from ansible.module_utils.scalebook.report.wording import Wording, load
 
 try:
     import yaml
@@ -168,8 +181,8 @@ def asked_spec() -> dict[str, Any]:
         "language": {"type": "str", "choices": ["en", "zh"], "default": "en"},
         "platform": {"type": "str", "default": ""},
         "texts": {"type": "dict", "default": {}},
-        "campaigns": {"type": "list", "elements": "path", "required": True},
-        "published": {"type": "bool", "default": False},
+        "campaigns": {"type": "list", "elements": "path", "default": []},
+        "published": {"type": "list", "elements": "str", "choices": [*published.SOURCES], "default": []},
         "prices": {"type": "path"},
         "electricity": {"type": "float"},
         "task": {
@@ -202,25 +215,52 @@ def argument_spec() -> dict[str, Any]:
         "evaluation": {"type": "dict", "required": True, "options": asked_spec()},
         "here": {"type": "path", "required": True},
         "templates": {"type": "path", "required": True},
-        "trainer_runs": {"type": "path", "required": True},
+        "data": {"type": "path", "required": True},
+        "workloads": {"type": "dict", "required": True},
     }
 
 
-def results_of(path: Path) -> dict[str, Any]:
-    """Return the content of results.json of a campaign's directory, or of that file itself."""
+TABLES = {published.TRAINER: "hf-trainer-published.csv", published.DLPERF: "dlperf-published-results.csv"}
+ARCHIVE = "runs.tar.xz"
+
+
+def results_file(path: Path) -> Path:
+    """Return results.json of a campaign's directory, or that file itself."""
     files = [path] if path.is_file() else [path / "report/results.json", path / "results.json"]
     found = [file for file in files if file.is_file()]
     if not found:
         raise EvaluationError(
             f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
         )
+    return found[0]
+
+
+def results_of(file: Path) -> dict[str, Any]:
+    """Return the content of a results.json."""
     try:
-        content = json.loads(found[0].read_bytes())
+        content = json.loads(file.read_bytes())
     except ValueError as error:
-        raise EvaluationError(f"{found[0]}: {error}") from error
+        raise EvaluationError(f"{file}: {error}") from error
     if not isinstance(content, dict) or content.get("schema") != 2 or "rows" not in content:
-        raise EvaluationError(f"{found[0]}: is not a results.json of schema 2. Fix: run report.yml again")
+        raise EvaluationError(f"{file}: is not a results.json of schema 2. Fix: run report.yml again")
     return content
+
+
+def published_options(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:
+    """Return the options of a published table."""
+    with (data / TABLES[name]).open(newline="") as file:
+        return (
+            published.of_trainer(file) if name == published.TRAINER else published.of_dlperf(file, workloads)
+        )
+
+
+def checksums(files: Iterable[Path], here: Path) -> dict[str, str]:
+    """Return the SHA-256 of files by their path below `here`, or their whole path elsewhere."""
+
+    def name(file: Path) -> str:
+        return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+    return {name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
 def price_list(path: Path) -> list[prices.Price]:
@@ -237,27 +277,38 @@ def price_list(path: Path) -> list[prices.Price]:
 def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the evaluation and return what the module returns."""
     given, here, templates = params["evaluation"], Path(params["here"]), Path(params["templates"])
+    data, workloads = Path(params["data"]), params["workloads"]
+    if not given["campaigns"] and not given["published"]:
+        raise EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
     texts = yaml.safe_load((templates / f"evaluation.{given['language']}.yml").read_text())
-    campaigns = [results_of(here / path) for path in given["campaigns"]]
-    listed = price_list(here / given["prices"]) if given["prices"] else []
-    published = []
-    if given["published"]:
-        with Path(params["trainer_runs"]).open(newline="") as file:
-            published = options.published_by_trainer(file)
-    evaluation = document.document(given, campaigns, published, listed)
-    blocks = content.blocks(evaluation, texts)
+    files = [results_file(here / path) for path in given["campaigns"]]
+    archives = [here / path / ARCHIVE for path in given["campaigns"]]
+    read = [*files, *(file for file in archives if file.is_file())]
+    read += [data / TABLES[name] for name in given["published"]]
+    read += [here / given["prices"]] if given["prices"] else []
+    evaluation = document.document(
+        given,
+        [results_of(file) for file in files],
+        [option for name in given["published"] for option in published_options(name, data, workloads)],
+        price_list(here / given["prices"]) if given["prices"] else [],
+        workloads,
+        checksums(read, here),
+    )
+    wording = Wording(load(str(templates), given["language"]))
+    blocks = content.blocks(evaluation, texts, wording.sentence)
     forms = {
         "md": render.markdown(evaluation["title"], blocks).encode(),
         "html": render.html(evaluation["title"], blocks, texts, str(templates)).encode(),
         "xlsx": render.xlsx(evaluation["title"], blocks),
+        "docx": docx.document(evaluation["title"], blocks, given["language"], str(templates)),
     }
     out = here / given["out"]
     if write:
         out.mkdir(parents=True, exist_ok=True)
     changed = write_json(out / "evaluation.json", evaluation, write)
-    for form, data in forms.items():
-        changed |= write_whole(out / f"evaluation.{form}", data, write)
-    shown = [*content.conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
+    for form, written in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", written, write)
+    shown = [*conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
     return {"changed": changed, "display": shown}
 
 

@@ -55,7 +55,7 @@ def markup(text: str) -> Any:
     return markupsafe.Markup(text)  # noqa: S704
 
 
-@functools.lru_cache(maxsize=2)
+@functools.lru_cache(maxsize=4)
 def environment_of(templates: str, as_html: bool) -> jinja2.Environment:
     """Return what renders the templates in `templates`: `as_html`, or as text through the filter `md`."""
     environment = jinja2.Environment(

@@ -27,7 +27,7 @@ REQUIRED = frozenset(
 )
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("slower", "dlperf", "figures", "flops", "refuses")
+    + ("slower", "dlperf", "figures", "flops", "refuses", "source", "features")
 )
 
 

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Union
+from typing import Any, NamedTuple, Union
+
+from ansible.module_utils.scalebook.text import readable
 
 
 class Figure(NamedTuple):
@@ -19,7 +21,7 @@ Cell = Union[str, Figure]  # noqa: UP007 (evaluated on import)
 
 
 class Heading(NamedTuple):
-    """A heading of `level` 2 or 3, with its number where it has one."""
+    """A heading of `level` 2, 3 or 4, with its number."""
 
     level: int
     text: str
@@ -57,8 +59,9 @@ class Table(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """A drawing, for the forms that can show it; its figures are in a table."""
+    """A drawing, for the forms that can show it, and its numbered caption; its figures are in a table."""
 
+    caption: str
     svg: str
 
 
@@ -68,3 +71,36 @@ Block = Union[Heading, Paragraph, Items, Code, Table, Chart]  # noqa: UP007 (eva
 def shown(cell: Cell) -> str:
     """Return what people read in a cell."""
     return cell.text if isinstance(cell, Figure) else cell
+
+
+NONE = "–"
+
+
+def figure(value: float | None) -> Cell:
+    """Return a measured or computed number, four digits of it shown; a dash for none."""
+    return NONE if value is None else Figure(value, readable(value))
+
+
+def printed(value: float | None) -> Cell:
+    """Return a number as it was given or published, with all its digits: 40, 0.5, 4,899.52."""
+    return NONE if value is None else Figure(value, asked(value))
+
+
+def asked(value: float) -> str:
+    """Return a number with all its digits: 40, 0.5, 1,994,187."""
+    return f"{value:,.15g}"
+
+
+def whole(value: Any) -> Cell:
+    """Return a count, or what a record has in its place."""
+    return Figure(value, str(value)) if isinstance(value, int) else str(value)
+
+
+def percent(share: float | None) -> Cell:
+    """Return a share in per cent, its value unscaled; a dash for none."""
+    return NONE if share is None else Figure(share, f"{100 * share:.1f} %")
+
+
+def times(value: float | None) -> Cell:
+    """Return a speedup or another quotient, two decimals of it shown; a dash for none."""
+    return NONE if value is None else Figure(value, f"{value:.2f}")

@@ -8,10 +8,10 @@ The defaults are those of the evaluation plan of Tianshu (Oneflow-Inc/DLPerf, «
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.evaluate.options import Option, setting
 
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
 DEFAULTS: dict[str, Any] = {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": ""}
@@ -55,16 +55,14 @@ def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict
     }
 
 
-def utilisation(campaigns: Sequence[Mapping[str, Any]], percent: float) -> Verdict:
-    """Judge the mean utilisation of the GPUs, of the processors where a case used no GPU, in every case."""
+def utilisation(options: Sequence[Option], percent: float) -> Verdict:
+    """Judge the mean utilisation of the GPUs, of the processors where an option used no GPU."""
     evidence = []
-    for results in campaigns:
-        devices = {row["case"]: row["device"] for row in results["rows"]}
-        for entry in results.get("utilisation") or ():
-            wanted = "gpu" if devices.get(entry["case"]) == "gpu" else "cpu"
-            if entry["quantity"] == wanted:
-                met = MET if entry["mean"] >= percent else NOT_MET
-                evidence.append((f"{entry['case']} {wanted}", float(entry["mean"]), met))
+    for option in options:
+        quantity = "cpu" if option["gpu"] is None else "gpu"
+        if quantity in option["usage"]:
+            mean = option["usage"][quantity]
+            evidence.append((f"{option['name']}, {quantity}", mean, MET if mean >= percent else NOT_MET))
     return {
         "criterion": "utilisation",
         "limit": {"percent": percent},
@@ -98,5 +96,8 @@ def ahead(options: Sequence[Option], workload: str) -> Verdict:
 
 
 def _comparable(one: Option, other: Option) -> bool:
-    same = ("family", "gpu", "nodes", "gpus", "bsz", "dtype", "unit")
-    return one["workload"] != other["workload"] and all(one[name] == other[name] for name in same)  # type: ignore[literal-required]
+    return (
+        one["workload"] != other["workload"]
+        and setting(one) == setting(other)
+        and (one["family"], one["nodes"], one["gpus"]) == (other["family"], other["nodes"], other["gpus"])
+    )

@@ -8,16 +8,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
 
-SIZES = ("seq_length", "length", "image_size")
-"""Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
 STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 """Fields of the provenance that are compared."""
 
 
-def of_family(campaigns: Sequence[Mapping[str, Any]], family: str) -> list[dict[str, Any]]:
-    """Return what is not the same in all groups of a family.
+def of_family(
+    campaigns: Sequence[Mapping[str, Any]], family: str, workloads: Mapping[str, Mapping[str, Any]]
+) -> list[dict[str, Any]]:
+    """Return what is not the same in all groups of a family; `workloads` are the declarations.
 
     An entry is `{"what": str, "values": [{"value": str, "of": [str]}]}`: each value, with the workloads and
     campaigns that have it.  A value that was not recorded is 'not recorded'; it differs from every other one.
@@ -28,7 +28,7 @@ def of_family(campaigns: Sequence[Mapping[str, Any]], family: str) -> list[dict[
             if group.get("family", "") != family:
                 continue
             name = f"{group['workload']} ({results['campaign']})"
-            for what, value in _facts(results, group).items():
+            for what, value in _facts(results, group, workloads).items():
                 names = found.setdefault(what, {}).setdefault(value, [])
                 if name not in names:
                     names.append(name)
@@ -39,15 +39,16 @@ def of_family(campaigns: Sequence[Mapping[str, Any]], family: str) -> list[dict[
     ]
 
 
-def _facts(results: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, str]:
+def _facts(
+    results: Mapping[str, Any], group: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
+) -> dict[str, str]:
     """Return what a fair comparison has the same, as text."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
-    settings = group.get("settings") or {}
-    size = next((settings[name] for name in SIZES if name in settings), NOT_RECORDED)
     return {
         "model": str(group["model"]),
-        "size": str(size),
+        "task": str(workloads.get(group["workload"], {}).get("task") or NOT_RECORDED),
+        "size": size_of(group.get("settings") or {}),
         "window": "–" if group["window"] is None else f"{group['warmup']} + {group['window']}",
         "unit": str(group["unit"]),
         "hardware": "; ".join(hardware.sentence(entry) for entry in results.get("hardware") or ())

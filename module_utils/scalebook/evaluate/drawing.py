@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
+from ansible.module_utils.scalebook.evaluate.options import devices
 from ansible.module_utils.scalebook.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.text import readable
 
@@ -18,27 +19,49 @@ ROWS = 16
 Options = Sequence[Mapping[str, Any]]
 
 
-def of_family(family: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> list[str]:
-    """Return the charts of throughput of a family: curves over devices, bars where there is one number.
+def of_setting(
+    columns: Mapping[str, Options], setting: str, unit: str, key: str, texts: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return (caption, chart) of throughput and of speedup over devices, with all columns of a setting.
 
-    A chart of curves has the workloads of one batch, precision and compiler; a result alone is not drawn.
+    A chart has as many columns as can be told apart; there is none where a single number of devices was
+    measured.
     """
-    options = family["options"]
-    if len({_devices(option) for option in options}) < 2:
-        return _bars(options, key, texts)
-    charts: list[str] = []
-    for place in dict.fromkeys(map(_setting, options)):
-        same = [option for option in options if _setting(option) == place]
-        for first in range(0, len(_names(same)), svg.SERIES):
-            number = f"{key}-{len(charts)}"
-            charts.append(_curves(same, _names(same)[first : first + svg.SERIES], place, number, texts))
-    return [chart for chart in charts if chart]
+    if len({devices(option) for found in columns.values() for option in found}) < 2:
+        return []
+    names = list(columns)
+    charts = []
+    for what, value, ideal in (("throughput", "rate", "own"), ("speedup", "speedup", "common")):
+        for first in range(0, len(names), svg.SERIES):
+            part = names[first : first + svg.SERIES]
+            series = [{"label": name, "points": _points(columns[name], value)} for name in part]
+            y = unit if what == "throughput" else texts["speedup"]
+            axes = Axes(y, texts["devices"], texts["linear"], log=texts["log"])
+            title = f"{setting}{texts['colon']}{texts[what]}"
+            chart = line_chart(series, texts[what], title, axes, f"{key}-{what}-{first}", ideal)
+            count = f" ({1 + first // svg.SERIES}/{-(-len(names) // svg.SERIES)})"
+            charts.append((title + count * (len(names) > svg.SERIES), chart))
+    return [(title, chart) for title, chart in charts if chart]
 
 
-def of_cost(cost: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> str:
-    """Return cost against time of the offers, those of the Pareto front joined; '' for a single offer."""
+def of_family(
+    family: Mapping[str, Any], name: str, key: str, texts: Mapping[str, Any]
+) -> list[tuple[str, str]]:
+    """Return (caption, chart) with bars of the measured throughput, where all have one number of devices."""
+    options = [option for option in family["options"] if option["rates"]]
+    if len({devices(option) for option in options}) != 1:
+        return []
+    title = f"{name}{texts['colon']}{texts['throughput']}"
+    return [(title, chart) for chart in _bars(options, key, texts)]
+
+
+def of_cost(cost: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return (caption, chart) of cost against time of the offers, those of the Pareto front joined.
+
+    There is none for a single offer.
+    """
     if len(cost["offers"]) < 2:
-        return ""
+        return []
 
     def points(offers: Options) -> list[dict[str, Any]]:
         note = "{}: {} h, {} {}"
@@ -60,16 +83,22 @@ def of_cost(cost: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> str:
     ]
     axes = Axes(f"{texts['columns']['cost']}, {cost['currency']}", texts["columns"]["hours"])
     title = texts["cost_chart"].format(cost["name"])
-    return line_chart(series, title, title, axes, key)
+    return [(title, line_chart(series, texts["cost_by_time"], title, axes, key))]
 
 
-def _devices(option: Mapping[str, Any]) -> int:
-    return int(option["nodes"] * option["gpus"] or option["nodes"])
+def _points(options: Options, value: str) -> list[dict[str, Any]]:
+    points = []
+    for option in options:
+        if option[value] is not None:
+            low, high = _range(option) if value == "rate" else (None, None)
+            point = {"x": devices(option), "y": option[value], "low": low, "high": high}
+            points.append({**point, "note": _note(option)})
+    return points
 
 
 def _setting(option: Mapping[str, Any]) -> str:
     words = [option["model"], f"b{option['bsz']}", option["dtype"]]
-    return " ".join(words + ["XLA"] * bool(option["xla"]))
+    return " ".join(words + [option["compiler"]] * bool(option["xla"]))
 
 
 def _name(option: Mapping[str, Any]) -> str:
@@ -86,20 +115,6 @@ def _range(option: Mapping[str, Any]) -> tuple[float | None, float | None]:
 
 def _note(option: Mapping[str, Any]) -> str:
     return f"{option['name']}: {readable(option['rate'])} {option['unit']}/s"
-
-
-def _curves(options: Options, names: Sequence[str], setting: str, key: str, texts: Mapping[str, Any]) -> str:
-    series = []
-    for name in names:
-        points = []
-        for option in (each for each in options if _name(each) == name):
-            low, high = _range(option)
-            point = {"x": _devices(option), "y": option["rate"], "low": low, "high": high}
-            points.append({**point, "note": _note(option)})
-        series.append({"label": name, "points": points})
-    title = texts["rate_chart"].format(setting)
-    axes = Axes(f"{options[0]['unit']}/s", texts["devices"], texts["linear"], log=texts["log"])
-    return line_chart(series, title, title, axes, key, "own")
 
 
 def _bars(options: Options, key: str, texts: Mapping[str, Any]) -> list[str]:
@@ -129,7 +144,7 @@ def _bars(options: Options, key: str, texts: Mapping[str, Any]) -> list[str]:
                 ]
                 if bars:
                     rows.append((setting, bars))
-            title = texts["rate_chart"].format(options[0]["family"])
-            unit = f"{options[0]['unit']}/s"
+            title = texts["throughput"]
+            unit = texts["units"].get(options[0]["unit"], options[0]["unit"])
             charts.append(bar_chart(rows, chosen, title, title, unit, f"{key}-{len(charts)}", ticks))
     return [chart for chart in charts if chart]

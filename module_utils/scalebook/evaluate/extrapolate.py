@@ -13,18 +13,19 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.report import stats
 
 FEWEST = 3
 """Numbers of machines that a fit needs: a line through two points has no scatter to judge it by."""
 STRETCH = 8
 """The largest multiple of the measured machines that is extrapolated to."""
 
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-"""Quantiles of Student's t for an interval of 95 %, with 1, 2, … degrees of freedom; with more, the last."""
+
+FEW, FAR, SCATTERED = "few", "far", "scattered"
 
 
 class RefusedError(ValueError):
-    """Measurements that nothing can be extrapolated from; the text says why."""
+    """Measurements that nothing can be extrapolated from: `args` are FEW, FAR or SCATTERED, and numbers."""
 
 
 class Fit(TypedDict):
@@ -51,9 +52,9 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     points = sorted(measured)
     counts = sorted({count for count, _ in points})
     if len(counts) < FEWEST:
-        raise RefusedError(f"{len(counts)} numbers of machines were measured, {FEWEST} are needed")
+        raise RefusedError(FEW, len(counts), FEWEST)
     if machines > STRETCH * counts[-1]:
-        raise RefusedError(f"{machines} machines are more than {STRETCH} times the {counts[-1]} measured")
+        raise RefusedError(FAR, machines, STRETCH, counts[-1])
     rows = [(efficiency**2, float(count), 1 / efficiency) for count, efficiency in points]
     total = sum(weight for weight, _, _ in rows)
     x_mean = sum(weight * x for weight, x, _ in rows) / total
@@ -64,9 +65,9 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     squares = sum(weight * (y - y_mean - growth * (x - x_mean)) ** 2 for weight, x, y in rows)
     expected = y_mean + growth * (machines - x_mean)
     error = math.sqrt(squares / free * (1 / total + (machines - x_mean) ** 2 / spread))
-    margin = T95[min(free, len(T95)) - 1] * error
+    margin = stats.t_quantile((1 + stats.LEVEL) / 2, free) * error
     if expected - margin <= 0:
-        raise RefusedError(f"the measurements scatter too much to say anything of {machines} machines")
+        raise RefusedError(SCATTERED, machines)
     return {
         "machines": machines,
         "efficiency": 1 / expected,
@@ -102,6 +103,6 @@ def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]
         try:
             entry["fit"] = fit([(each["nodes"], float(each["efficiency"] or 0)) for each in curve], machines)
         except RefusedError as error:
-            entry["refused"] = str(error)
+            entry["refused"] = (error.args[0], error.args[1:])
         found.append(entry)
     return found

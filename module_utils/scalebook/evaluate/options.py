@@ -1,83 +1,131 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What there is to choose from: every measured or published row with its rate and hardware."""
+"""What there is to choose from: every measured row with its rate and hardware."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 NOT_RECORDED = "not recorded"
+SIZES = ("seq_length", "length", "image_size")
+"""Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
 
 
 class Option(TypedDict):
     """One way to train: a workload with a precision and a batch on a number of devices.
 
-    `slowest` to `fastest` is the range of the rates of its `runs` runs, per second in `unit`; of one run, and
-    of a published row, all three rates are equal.  `gpu` is the model of the devices, None on CPUs and
-    NOT_RECORDED where no record says it.  `joules` is the energy of the GPUs per unit, None where it was
-    not measured.  `source` is the campaign, or what published the row.
+    `slowest` to `fastest` is the range of `rates`, those of its `runs` runs, per second in `unit`; of one run
+    all three are equal.  A published row has no `rates`, and `runs` is 0 where nobody says how many there
+    were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it.
+    `compiler` is the name of what compiled the model, '' where nothing did; `variant` is what else sets an
+    option apart; `size` says how much a sample is.  `joules` is the energy of the GPUs per unit,
+    `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what was not
+    measured is None, or not there.  `source` is the campaign, or what published the row.
     """
 
     name: str
     source: str
+    group: str
     family: str
     workload: str
     model: str
+    task: str
+    size: str
     gpu: str | None
     nodes: int
     gpus: int
     bsz: int
     dtype: str
     xla: bool
+    compiler: str
+    variant: str
     unit: str
     rate: float
     slowest: float
     fastest: float
+    rates: list[float]
     runs: int
+    speedup: float | None
     efficiency: float | None
     joules: float | None
+    step_p50: float | None
+    step_p95: float | None
+    usage: dict[str, float]
+    mfu: float | None
+    bottleneck: str
 
 
-class OptionError(ValueError):
-    """Results that no options can be read from."""
+def of_campaign(
+    results: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]] | None = None
+) -> list[Option]:
+    """Return the options of a campaign's results.json: its rows that have a valid run.
 
-
-def of_campaign(results: Mapping[str, Any]) -> list[Option]:
-    """Return the options of a campaign's results.json: its rows that have a valid run."""
-    families = {group["id"]: str(group.get("family", "")) for group in results["groups"]}
-    compilers = {group["id"]: str(group.get("compiler", "XLA")) for group in results["groups"]}
-    joules = {
-        entry["case"]: entry["mean"]
-        for entry in results.get("utilisation") or ()
-        if entry["quantity"] == "gpu_energy"
-    }
+    `workloads` are the declarations, which say what a workload trains.
+    """
+    groups = {group["id"]: group for group in results["groups"]}
+    usage: dict[str, dict[str, float]] = {}
+    for entry in results.get("utilisation") or ():
+        usage.setdefault(entry["case"], {})[entry["quantity"]] = entry["mean"]
+    shares = {entry["case"]: entry["mfu"] for entry in results.get("mfu") or ()}
+    bottlenecks = {entry["case"]: entry["sentence"] for entry in results.get("bottlenecks") or ()}
     gpu = gpu_model(results.get("hardware") or ())
     return [
-        {
-            "name": name_of(row, compilers[row["group"]]),
-            "source": str(results["campaign"]),
-            "family": families[row["group"]],
-            "workload": row["workload"],
-            "model": row["model"],
-            "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
-            "nodes": row["nodes"],
-            "gpus": row["gpus"],
-            "bsz": row["bsz"],
-            "dtype": row["dtype"],
-            "xla": row["xla"],
-            "unit": row["unit"],
-            "rate": row["median"],
-            "slowest": row["min"],
-            "fastest": row["max"],
-            "runs": row["good"],
-            "efficiency": row["efficiency"],
-            "joules": joules.get(row["case"]),
-        }
+        _option(
+            row,
+            groups[row["group"]],
+            str(results["campaign"]),
+            gpu,
+            (workloads or {}).get(row["workload"], {}),
+            {
+                "usage": usage.get(row["case"], {}),
+                "joules": usage.get(row["case"], {}).get("gpu_energy"),
+                "mfu": shares.get(row["case"]),
+                "bottleneck": bottlenecks.get(row["case"], ""),
+            },
+        )
         for row in results["rows"]
         if row["median"]
     ]
+
+
+def _option(
+    row: Mapping[str, Any],
+    group: Mapping[str, Any],
+    source: str,
+    gpu: str | None,
+    declaration: Mapping[str, Any],
+    measured: Mapping[str, Any],
+) -> Option:
+    compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
+    steps = row.get("steps") or {}
+    made: dict[str, Any] = {
+        "name": name_of(row, compiler),
+        "source": source,
+        "group": group["title"],
+        "family": str(group.get("family", "")),
+        "task": str(declaration.get("task", "")),
+        "size": size_of(row.get("settings") or {}),
+        "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
+        "compiler": compiler,
+        "variant": f"accumulation {row['accumulation']}" if row.get("accumulation", 1) != 1 else "",
+        "rate": row["median"],
+        "slowest": row["min"],
+        "fastest": row["max"],
+        "rates": [run["rate"] for run in row["runs"]],
+        "runs": row["good"],
+        "step_p50": steps.get("p50"),
+        "step_p95": steps.get("p95"),
+        **{key: row[key] for key in ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla", "unit")},
+        **{key: row[key] for key in ("speedup", "efficiency")},
+        **measured,
+    }
+    return made  # type: ignore[return-value]
+
+
+def size_of(settings: Mapping[str, Any]) -> str:
+    """Return how much a sample is, as its settings say it."""
+    return str(next((settings[name] for name in SIZES if name in settings), NOT_RECORDED))
 
 
 def gpu_model(hardware: Sequence[Mapping[str, Any]]) -> str | None:
@@ -88,54 +136,45 @@ def gpu_model(hardware: Sequence[Mapping[str, Any]]) -> str | None:
 
 def name_of(row: Mapping[str, Any], compiler: str) -> str:
     """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA`."""
-    words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"]]
-    return " ".join(words + [compiler] * bool(row["xla"]))
+    words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
+    return " ".join(filter(None, words))
 
 
-COLUMNS = ("row", "gpu", "gpus", "dtype", "bsz_per_device", "train_samples_per_s")
+def devices(option: Mapping[str, Any]) -> int:
+    """Return the number of devices; a node without GPUs is one."""
+    return int(option["nodes"] * option["gpus"] or option["nodes"])
 
 
-def published_by_trainer(lines: Iterable[str]) -> list[Option]:
-    """Return the options of data/hf-trainer-published.csv, whose rows are runs of HF Trainer on one node.
+def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return what options must have the same to stand side by side: the model, the batch and the hardware.
 
-    Efficiency is against one GPU of the same model, precision and batch.  The model is the one that has the
-    184,551,780 parameters of these runs.
+    Hardware that is not recorded is known to be the same within a campaign alone.
     """
-    reader = csv.DictReader(lines)
-    missing = set(COLUMNS) - set(reader.fieldnames or ())
-    if missing:
-        raise OptionError("the published table has no column " + ", ".join(sorted(missing)))
-    rows = list(reader)
-    alone = {key(row): float(row["train_samples_per_s"]) for row in rows if row["gpus"] == "1"}
-    found: list[Option] = []
-    for row in rows:
-        rate, gpus = float(row["train_samples_per_s"]), int(row["gpus"])
-        one = alone.get(key(row))
-        found.append(
-            {
-                "name": f"{row['row']} {row['dtype']}",
-                "source": "published: HF Trainer, Beijing Super Cloud Computing Center",
-                "family": "bert",
-                "workload": "hf_mlm",
-                "model": "deberta-v3-base",
-                "gpu": row["gpu"],
-                "nodes": 1,
-                "gpus": gpus,
-                "bsz": int(row["bsz_per_device"]),
-                "dtype": row["dtype"],
-                "xla": False,
-                "unit": "samples",
-                "rate": rate,
-                "slowest": rate,
-                "fastest": rate,
-                "runs": 1,
-                "efficiency": rate / one / gpus if one else None,
-                "joules": None,
-            }
+    names = ("model", "task", "size", "unit", "dtype", "bsz", "gpu")
+    place = option["source"] if option["gpu"] == NOT_RECORDED else ""
+    return (*(option[name] for name in names), place)
+
+
+def setting_name(option: Mapping[str, Any]) -> str:
+    """Return what people call a setting: `base, fp32, batch size = 64, NVIDIA H200`."""
+    gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
+    return f"{option['model']}, {option['dtype']}, batch size = {option['bsz']}, {gpu}"
+
+
+def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the options of a setting by what stands side by side, named as briefly as keeps them apart.
+
+    That is a workload with its compiler and variant, of one campaign and group.
+    """
+    kinds: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for option in options:
+        brief = ", ".join(filter(None, (option["workload"], option["compiler"], option["variant"])))
+        kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
+    names: dict[str, list[Mapping[str, Any]]] = {}
+    for kind, found in kinds.items():
+        length = next(
+            (n for n in (1, 2) if sum(other[:n] == kind[:n] for other in kinds) == 1),
+            len(kind),
         )
-    return found
-
-
-def key(row: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return what a row of the published table shares with the one that it is a multiple of."""
-    return row["gpu"], row["dtype"], row["bsz_per_device"]
+        names[", ".join(kind[:length])] = found
+    return names

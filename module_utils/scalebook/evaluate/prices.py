@@ -127,11 +127,3 @@ def hourly(price: Price, nodes: int, gpus: int) -> float:
         return amount * nodes / (HOURS_PER_YEAR / 12)
     hours = HOURS_PER_YEAR * float(price["years"] or 0) * float(price["use"] or 0)
     return amount * nodes * (gpus if per == "gpu" else 1) / hours
-
-
-def described(price: Price) -> str:
-    """Return a price as the document names it: amount, what it is paid for, source and date."""
-    text = f"{price['amount']:g} {price['currency']} per {price['per']}"
-    if price["years"] is not None and price["use"] is not None:
-        text += f", bought for {price['years']:g} years, working {100 * price['use']:g} % of them"
-    return f"{text} ({price['source']}, {price['date']})"

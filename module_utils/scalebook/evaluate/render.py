@@ -52,7 +52,12 @@ def _markdown(block: Block) -> str:
 def html(title: str, blocks: Sequence[Block], texts: Mapping[str, Any], templates: str) -> str:
     """Return the document as a page that is one file: no script, font or picture from elsewhere."""
     kinds = [
-        (type(block).__name__, html_page.markup(block.svg) if isinstance(block, Chart) else block)
+        (
+            type(block).__name__,
+            {"svg": html_page.markup(block.svg), "caption": block.caption}
+            if isinstance(block, Chart)
+            else block,
+        )
         for block in blocks
     ]
     words = {"Filter rows": str(texts["filter"])}

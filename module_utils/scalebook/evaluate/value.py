@@ -124,7 +124,8 @@ def slower_than_one(options: Sequence[Option]) -> list[tuple[Option, Option]]:
     """Return (option, the one on a single device) where several devices were slower than one."""
 
     def kind(option: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(option[name] for name in ("source", "workload", "gpu", "bsz", "dtype", "xla"))
+        names = ("source", "group", "workload", "model", "variant", "gpu", "bsz", "dtype", "xla")
+        return tuple(option[name] for name in names)
 
     alone = {kind(option): option for option in options if option["nodes"] * option["gpus"] == 1}
     return [

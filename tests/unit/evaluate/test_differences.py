@@ -17,12 +17,12 @@ def campaign(**changes):
 
 
 def test_rows_of_one_campaign_do_not_differ():
-    assert differences.of_family([campaign()], "bert") == []
+    assert differences.of_family([campaign()], "bert", {}) == []
 
 
 def test_another_sequence_length_and_window_are_listed():
     other = {**campaign(settings={"length": 512}, window=50), "campaign": "other"}
-    found = {each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert")}
+    found = {each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert", {})}
     assert found == {
         "size": [
             {"value": "128", "of": ["tf2_bert (tf2_plain)"]},
@@ -37,10 +37,10 @@ def test_another_sequence_length_and_window_are_listed():
 
 def test_hardware_and_software_that_were_not_recorded_differ():
     bare = {**campaign(), "campaign": "bare", "hardware": [], "provenance": {}}
-    found = differences.of_family([campaign(), bare], "bert")
+    found = differences.of_family([campaign(), bare], "bert", {})
     assert {"hardware", "framework", "cuda"} <= {each["what"] for each in found}
     assert {each["values"][1]["value"] for each in found} == {"not recorded"}
 
 
 def test_another_family_is_not_compared():
-    assert differences.of_family([campaign(), campaign(family="resnet50", window=50)], "bert") == []
+    assert differences.of_family([campaign(), campaign(family="resnet50", window=50)], "bert", {}) == []

@@ -9,11 +9,13 @@ from pathlib import Path
 import evaluation
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, document, options
+from ansible.module_utils.scalebook.evaluate import criteria, options, ranking
+from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 H200 = ROOT / "docs/results/h200-2026-11-23"
+WORKLOADS = load_workloads([str(ROOT / "roles")])
 EXAMPLE = yaml.safe_load((ROOT / "playbooks/vars/evaluation.yml").read_text())["evaluation"]
 
 
@@ -23,7 +25,8 @@ def evaluate(folder, **changes):
         evaluation={**EXAMPLE, "out": str(folder), **changes},
         here=str(ROOT),
         templates=str(ROOT / "templates"),
-        trainer_runs=str(ROOT / "data/hf-trainer-published.csv"),
+        data=str(ROOT / "data"),
+        workloads=WORKLOADS,
     )
 
 
@@ -83,8 +86,10 @@ def test_workloads_that_train_different_models_are_not_compared_by_cost(english)
 
 def test_every_price_is_shown_with_its_source_and_date(english):
     text, _ = english
-    assert "5.3 CNY per gpu hour (Beijing Super Cloud Computing Center, on demand, V100" in text
-    assert "date not stated)" in text
+    source = (
+        "Beijing Super Cloud Computing Center, on demand, V100 SXM2 32 GB; tests of its GPUs with HF Trainer"
+    )
+    assert f"V100 | 5.3 CNY | by the GPU hour | {source} | date not stated" in text
 
 
 def test_a_criterion_that_nothing_was_measured_for_says_so(english):
@@ -141,12 +146,16 @@ def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
 # -- criteria and ranking ---------------------------------------------------------------------------------
 
 
-def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None):
+def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs=5):
+    rates = [rate * (1 + spread * (2 * place / (runs - 1) - 1)) for place in range(runs)] if runs > 1 else []
     return {
-        "name": f"{workload} {nodes}n8g", "source": "made", "family": "bert", "workload": workload,
-        "model": "base", "gpu": "NVIDIA H200", "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16",
-        "xla": False, "unit": "samples", "rate": rate, "slowest": rate * (1 - spread),
-        "fastest": rate * (1 + spread), "runs": 5, "efficiency": efficiency, "joules": None,
+        "name": f"{workload} {nodes}n8g", "source": "made", "group": workload, "family": "bert",
+        "workload": workload, "model": "base", "task": "pretraining", "size": "128", "gpu": "NVIDIA H200",
+        "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False, "compiler": "", "variant": "",
+        "unit": "samples", "rate": rate, "slowest": min(rates, default=rate),
+        "fastest": max(rates, default=rate), "rates": rates, "runs": runs,
+        "speedup": efficiency and efficiency * 8 * nodes, "efficiency": efficiency, "joules": None,
+        "step_p50": 0.1234, "step_p95": 0.1357, "usage": {}, "mfu": None, "bottleneck": "",
     }  # fmt: skip
 
 
@@ -163,7 +172,7 @@ def test_ahead_is_met_only_beyond_the_ranges():
 
 
 def test_the_ranking_has_the_range_of_the_lead():
-    (line,) = document.ranking([option("b", 90), option("a", 100)])
+    (line,) = ranking.of_family([option("b", 90), option("a", 100)])
     assert (line["first"], line["other"]) == ("a 1n8g", "b 1n8g")
     assert line["times"] == pytest.approx(100 / 90)
     assert line["least"] == pytest.approx(99 / 90.9)
@@ -173,12 +182,12 @@ def test_the_ranking_has_the_range_of_the_lead():
 def test_hardware_that_no_record_names_is_the_same_within_a_campaign_alone():
     unknown = {"gpu": options.NOT_RECORDED}
     ours, other = {**option("a", 100), **unknown}, {**option("b", 90), **unknown}
-    assert len(document.ranking([ours, other])) == 1
-    assert document.ranking([ours, {**other, "source": "another"}]) == []
+    assert len(ranking.of_family([ours, other])) == 1
+    assert ranking.of_family([ours, {**other, "source": "another"}]) == []
 
 
 def test_workloads_that_train_different_models_are_not_ranked():
-    assert document.ranking([option("a", 100), {**option("b", 90), "model": "large"}]) == []
+    assert ranking.of_family([option("a", 100), {**option("b", 90), "model": "large"}]) == []
 
 
 def test_a_gpu_that_no_record_names_is_no_cpu():

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate import content, document, render
-from test_evaluation import EXAMPLE, ROOT, option
+from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 
@@ -36,7 +36,7 @@ class Page(HTMLParser):
             pass
 
     def handle_data(self, text):
-        if "td" in self.inside:
+        if "td" in self.inside or "caption" in self.inside:
             self.cells.append(text)
         elif "ul" in self.inside:
             self.items.append(text)
@@ -62,8 +62,8 @@ def made(language):
         **EXAMPLE, "platform": "", "electricity": None, "texts": {},
         "criteria": {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": "tf2_bert"},
     }  # fmt: skip
-    data = document.document(given, [], options, [{**price, "years": None, "use": None}])
-    data["families"] = [{**document._family("bert", options), "differences": []}]
+    listed = [{**price, "years": None, "use": None}]
+    data = document.document(given, [], options, listed, WORKLOADS, {})
     data["extrapolations"] = document.extrapolate.of_options(options, 20)
     return data, texts, content.blocks(data, texts)
 
@@ -98,17 +98,23 @@ def test_the_page_loads_nothing():
 
 
 def test_tables_are_numbered_by_section():
-    for language, caption in (("en", "Table 3-1 Throughput"), ("zh", "表 3-1 吞吐率")):
+    for language, caption in (
+        ("en", "Table 3-1 Frameworks that took part in the evaluation of BERT"),
+        ("zh", "表 3-1 参与 BERT 性能评测的各个框架"),
+    ):
         data, texts, blocks = made(language)
         assert f"<caption>{caption}</caption>" in render.html("t", blocks, texts, str(ROOT / "templates"))
 
 
 def test_the_workloads_of_a_family_are_on_one_chart():
     _, texts, blocks = made("en")
-    (curves, cost, _) = [block.svg for block in blocks if type(block).__name__ == "Chart"]
+    charts = {block.caption: block.svg for block in blocks if type(block).__name__ == "Chart"}
+    setting = "base, fp16, batch size = 64, NVIDIA H200"
+    curves, speedups = charts[f"Figure 3-1 {setting}: Throughput"], charts[f"Figure 3-2 {setting}: Speedup"]
+    assert speedups.count('class="legend"') == 3
     assert curves.count('class="legend"') == 3  # two workloads and the ideal line
-    assert "tf2_bert, NVIDIA H200" in curves and "torch_bert, NVIDIA H200" in curves
-    assert "Cost against time" in cost
+    assert ">tf2_bert<" in curves and ">torch_bert<" in curves
+    assert "Figure 5-1 Cost against time: tf2_bert base" in charts
 
 
 def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
@@ -119,5 +125,5 @@ def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
     assert names == ["0", *captions]
     assert (
         f"<v>{321.7 * 4 * 0.913:.16g}</v>"
-        in book.read(f"xl/worksheets/sheet{names.index('Table 3-1') + 1}.xml").decode()
+        in book.read(f"xl/worksheets/sheet{names.index('Table 3-2') + 1}.xml").decode()
     )

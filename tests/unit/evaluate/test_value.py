@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import options, prices, value
+from ansible.module_utils.scalebook.evaluate import prices, value
+from ansible.module_utils.scalebook.evaluate import published as tables
 
 ROOT = Path(__file__).resolve().parents[3]
 MILLION = 1e6
@@ -14,7 +15,7 @@ MILLION = 1e6
 
 @pytest.fixture(scope="module")
 def published():
-    return options.published_by_trainer((ROOT / "data/hf-trainer-published.csv").open())
+    return tables.of_trainer((ROOT / "data/hf-trainer-published.csv").open())
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def option(name="a", rate=100.0, spread=0.0, nodes=1, gpus=1, joules=None, gpu="
         "name": name, "source": "made", "family": "bert", "workload": "w", "model": "base", "gpu": gpu,
         "nodes": nodes, "gpus": gpus, "bsz": 8, "dtype": "fp16", "xla": False, "unit": "samples",
         "rate": rate, "slowest": rate * (1 - spread), "fastest": rate * (1 + spread), "runs": 5,
-        "efficiency": None, "joules": joules,
+        "efficiency": None, "joules": joules, "group": "g", "variant": "",
     }  # fmt: skip
 
 

@@ -1,0 +1,103 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Time and cost of the training that the user asks about, for each workload and model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.evaluate import value
+from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.evaluate.prices import Price
+
+MILLION = 1e6
+
+
+def task(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the training whose cost is computed, with its number of samples in `total`."""
+    total = float(given["samples"]) * float(given["epochs"])
+    return {**given, "name": given["name"] or f"{total:,.0f}", "total": total}
+
+
+def of_options(
+    given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
+) -> list[dict[str, Any]]:
+    """Return time and cost of the task for each workload and model: others are not the same training.
+
+    `given` are the options of module evaluation.
+    """
+    names = list(dict.fromkeys((option["workload"], option["model"]) for option in options))
+    return [
+        _cost(
+            given,
+            " ".join(name),
+            [each for each in options if (each["workload"], each["model"]) == name],
+            price_list,
+        )
+        for name in names
+    ]
+
+
+def _cost(
+    given: Mapping[str, Any], name: str, options: Sequence[Option], price_list: Sequence[Price]
+) -> dict[str, Any]:
+    wanted = task(given["task"])
+    found = value.offers(options, price_list, wanted["total"], float(given["electricity"] or 0))
+    priced = {_key(offer["option"]) for offer in found}
+    rows = [_row(offer["option"], wanted, offer) for offer in sorted(found, key=lambda each: each["cost"])]
+    bare = sorted(
+        (option for option in options if _key(option) not in priced), key=lambda each: -each["rate"]
+    )
+    return {
+        "name": name,
+        "currency": found[0]["price"]["currency"] if found else None,
+        "prices": [price for price in price_list if any(offer["price"] == price for offer in found)],
+        "rows": rows + [_row(option, wanted, None) for option in bare],
+        "offers": [_offer(offer) for offer in sorted(found, key=lambda offer: offer["cost"])],
+        "front": [_offer(offer) for offer in value.front(found)],
+        "cheapest": [_offer(offer) for offer in value.best(found, value.COST)],
+        "fastest": [_offer(offer) for offer in value.best(found, value.HOURS)],
+        "within_deadline": [
+            _offer(each) for each in value.cheapest_within(found, given["deadline_hours"] or 0)
+        ],
+        "within_budget": [_offer(each) for each in value.fastest_within(found, given["budget"] or 0)],
+    }
+
+
+def _key(option: Option) -> tuple[str, str]:
+    return option["name"], option["source"]
+
+
+def _row(option: Option, wanted: Mapping[str, Any], offer: value.Offer | None) -> dict[str, Any]:
+    """Return time, cost and energy of an option; cost is None without a price, energy where not measured."""
+    hours = wanted["total"] / option["rate"] / 3600
+    cost = offer["cost"] if offer else None
+    joules = option["joules"]
+
+    def share(samples: float) -> dict[str, float | None]:
+        part = samples / wanted["total"]
+        return {"hours": hours * part, "cost": None if cost is None else cost * part}
+
+    return {
+        "name": option["name"],
+        "source": option["source"],
+        "gpu": option["gpu"],
+        "per": offer["price"]["per"] if offer else None,
+        "hourly": offer["hourly"] if offer else None,
+        "million": share(MILLION),
+        "epoch": share(float(wanted["samples"])),
+        "total": share(wanted["total"]),
+        "kwh": None if joules is None else joules * wanted["total"] / value.JOULES_PER_KWH,
+        "energy_cost": offer["energy_cost"] if offer and joules is not None else None,
+    }
+
+
+def _offer(offer: value.Offer) -> dict[str, Any]:
+    return {
+        "name": offer["option"]["name"],
+        "source": offer["option"]["source"],
+        "gpu": offer["option"]["gpu"],
+        "per": offer["price"]["per"],
+        **{name: offer[name] for name in ("hourly", "hours", "cost", "energy_cost", "least", "most")},
+    }

@@ -1,0 +1,81 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The frameworks that took part: version, source of the model and features, from records and declarations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+
+KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commit")
+"""The fields of a campaign's provenance that the tables show."""
+NONE = "–"
+MIXED = ("fp16", "bf16")
+
+Workloads = Mapping[str, Mapping[str, Any]]
+
+
+def of_campaigns(campaigns: Sequence[Mapping[str, Any]], workloads: Workloads) -> list[dict[str, str]]:
+    """Return a line per workload and campaign: its versions, as the first node recorded them."""
+    lines = []
+    for results in campaigns:
+        nodes = (results.get("provenance") or {}).get("workloads") or {}
+        for workload in dict.fromkeys(group["workload"] for group in results["groups"]):
+            group = next(each for each in results["groups"] if each["workload"] == workload)
+            about: Mapping[str, Any] = next(iter((nodes.get(workload) or {}).values()), {})
+            declared = workloads.get(workload, {})
+            lines.append(
+                {
+                    "workload": workload,
+                    "family": str(group.get("family", "")),
+                    "title": group.get("workload_title", workload),
+                    "campaign": results["campaign"],
+                    "compiler": str(declared.get("compiler") or NONE),
+                    "name": str(declared.get("framework") or workload),
+                    "source": str(declared.get("source") or NOT_RECORDED),
+                    "features": features(declared),
+                    **{key: str(about.get(key) or NOT_RECORDED) for key in KEYS},
+                }
+            )
+    return lines
+
+
+def features(declared: Mapping[str, Any]) -> str:
+    """Return the features of a workload as DLPerf's tables have them: `Horovod+XLA+AMP`."""
+    found = list(declared.get("features") or ())
+    if True in (declared.get("xla") or ()):
+        found.append(str(declared.get("compiler")))
+    if set(MIXED) & set((declared.get("dtypes") or {}).get("gpu") or ()):
+        found.append("AMP")
+    return "+".join(found) or NONE
+
+
+def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[str, str]]:
+    """Return a line per published framework and the tables it is from.
+
+    A published row of one of our workloads has the name of its framework.
+    """
+    lines = {}
+    for option in options:
+        name, version = _split(
+            str(workloads.get(option["workload"], {}).get("framework") or option["workload"])
+        )
+        lines[option["workload"], option["group"], option["family"]] = {
+            "workload": option["workload"],
+            "family": option["family"],
+            "name": name,
+            "framework": version,
+            "source": option["group"] or option["source"],
+            "features": NONE,
+            "campaign": option["source"],
+        }
+    return list(lines.values())
+
+
+def _split(workload: str) -> tuple[str, str]:
+    """Return name and version of such as `NGC MXNet 1.6.0`; a name without a version has none."""
+    found = re.fullmatch(r"(.+?) (\d.*)", workload)
+    return (found[1], found[2]) if found else (workload, NONE)

@@ -1,0 +1,158 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Published results as options beside the measured ones: those of DLPerf, and runs of HF Trainer."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.report.published import read
+
+TRAINER, DLPERF = "hf_trainer", "dlperf"
+SOURCES = {
+    TRAINER: "published: HF Trainer, Beijing Super Cloud Computing Center",
+    DLPERF: "published: DLPerf",
+}
+"""What can be offered, and what the document calls it."""
+DLPERF_GPU = "Tesla V100-SXM2-16GB"
+DLPERF_SIZES = {"pretraining": "128", "classification": "224"}
+"""Tokens of a sequence and pixels of a side in DLPerf's measurements (data/README.md), by task."""
+COLUMNS = ("row", "gpu", "gpus", "dtype", "bsz_per_device", "train_samples_per_s")
+
+
+class PublishedError(ValueError):
+    """A published table that no options can be read from."""
+
+
+def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Mapping[str, Any]]) -> list[Option]:
+    """Return the options of data/dlperf-published-results.csv: medians, of which no range is published.
+
+    Key `dlperf` of the declarations says which family a published model belongs to, and what it is called
+    here.
+    """
+    about = _models(workloads)
+    found = []
+    for row in read(lines):
+        if row["model"] not in about:
+            raise PublishedError(
+                f"no workload names {row['model']} in key dlperf of its declaration: its family is unknown"
+            )
+        family, model, task, unit = about[row["model"]]
+        words = [f"{row['framework']} {row['label']} b{row['bsz']} {row['dtype']}"]
+        compiler = "XLA" if row["xla"] else ""
+        name = " ".join([*words, *filter(None, [compiler, f"({row['variant']})" if row["variant"] else ""])])
+        found.append(
+            _bare(
+                name,
+                row["rate"],
+                group=row["source"].rsplit("/", 1)[0],
+                source=SOURCES[DLPERF],
+                family=family,
+                workload=row["framework"],
+                model=model,
+                task=task,
+                size=DLPERF_SIZES.get(task, NOT_RECORDED),
+                gpu=DLPERF_GPU,
+                nodes=row["nodes"],
+                gpus=row["gpus"],
+                bsz=row["bsz"],
+                dtype=row["dtype"],
+                xla=row["xla"],
+                compiler=compiler,
+                variant=row["variant"],
+                unit=unit,
+                runs=0,
+                speedup=row["speedup"],
+                efficiency=row["efficiency"],
+            )
+        )
+    return found
+
+
+def _models(workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str, str, str]]:
+    """Return family, our name, task and unit of every model that DLPerf published.
+
+    The counterparts of published models come first: `others` of a family have no name here.
+    """
+    about: dict[str, tuple[str, str, str, str]] = {}
+    comparable = [
+        each for each in workloads.values() if each.get("dlperf") and not each["dlperf"].get("differs")
+    ]
+    for each in comparable:
+        for ours, theirs in each["dlperf"].get("models", {}).items():
+            about.setdefault(theirs, (each["family"], ours, each["task"], each["unit"]))
+    for each in comparable:
+        for theirs in each["dlperf"].get("others", ()):
+            about.setdefault(theirs, (each["family"], theirs, each["task"], each["unit"]))
+    return about
+
+
+def of_trainer(lines: Iterable[str]) -> list[Option]:
+    """Return the options of data/hf-trainer-published.csv, whose rows are runs of HF Trainer on one node.
+
+    Efficiency is against one GPU of the same model, precision and batch.  The model is the one that has the
+    184,551,780 parameters of these runs.
+    """
+    reader = csv.DictReader(lines)
+    missing = set(COLUMNS) - set(reader.fieldnames or ())
+    if missing:
+        raise PublishedError("the published table has no column " + ", ".join(sorted(missing)))
+    rows = list(reader)
+    alone = {_key(row): float(row["train_samples_per_s"]) for row in rows if row["gpus"] == "1"}
+    found = []
+    for row in rows:
+        rate, gpus = float(row["train_samples_per_s"]), int(row["gpus"])
+        one = alone.get(_key(row))
+        found.append(
+            _bare(
+                f"{row['row']} {row['dtype']}",
+                rate,
+                group="",
+                source=SOURCES[TRAINER],
+                family="bert",
+                workload="hf_mlm",
+                model="deberta-v3-base",
+                task="pretraining",
+                size=NOT_RECORDED,
+                gpu=row["gpu"],
+                nodes=1,
+                gpus=gpus,
+                bsz=int(row["bsz_per_device"]),
+                dtype=row["dtype"],
+                xla=False,
+                compiler="",
+                variant="accumulation 4",
+                unit="samples",
+                runs=1,
+                speedup=rate / one if one else None,
+                efficiency=rate / one / gpus if one else None,
+            )
+        )
+    return found
+
+
+def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return what a row of the published table shares with the one that it is a multiple of."""
+    return row["gpu"], row["dtype"], row["bsz_per_device"]
+
+
+def _bare(name: str, rate: float, **known: Any) -> Option:
+    """Return an option of which nothing but its rate was published."""
+    made: dict[str, Any] = {
+        "name": name,
+        "rate": rate,
+        "slowest": rate,
+        "fastest": rate,
+        "rates": [],
+        "joules": None,
+        "step_p50": None,
+        "step_p95": None,
+        "usage": {},
+        "mfu": None,
+        "bottleneck": "",
+        **known,
+    }
+    return made  # type: ignore[return-value]

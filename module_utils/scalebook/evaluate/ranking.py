@@ -1,0 +1,76 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Who is faster by how much where several workloads ran the same case, and whether the runs show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from ansible.module_utils.scalebook.evaluate.options import Option, devices, setting, setting_name
+from ansible.module_utils.scalebook.report.stats import ratio_interval
+
+FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
+
+
+class Lead(TypedDict):
+    """The lead of the fastest option of a case over another one.
+
+    `least` to `most` has the quotients of the rates: a 95 % interval (`interval`) where both have six runs,
+    else those of their slowest and fastest runs.  `verdict` is FASTER, TIE where they enclose 1, or UNKNOWN
+    where one has a single run, or is a published figure.  `place` is 1 for the second fastest.
+    """
+
+    case: str
+    setting: str
+    devices: int
+    place: int
+    first: str
+    other: str
+    times: float
+    least: float
+    most: float
+    interval: bool
+    verdict: str
+
+
+def of_family(options: Sequence[Option]) -> list[Lead]:
+    """Return, for each case that several workloads ran, the lead of the fastest over each other workload."""
+    cases: dict[tuple[object, ...], list[Option]] = {}
+    for option in options:
+        cases.setdefault((*setting(option), option["nodes"], option["gpus"]), []).append(option)
+    found = []
+    for rivals in cases.values():
+        ordered = sorted(rivals, key=lambda each: -each["rate"])
+        others = [each for each in ordered[1:] if each["workload"] != ordered[0]["workload"]]
+        found += [_lead(ordered[0], other, place) for place, other in enumerate(others, 1)]
+    return found
+
+
+def _lead(first: Option, other: Option, place: int) -> Lead:
+    interval = ratio_interval(first["rates"], other["rates"]) if first["rates"] and other["rates"] else None
+    least, most = interval or (first["slowest"] / other["fastest"], first["fastest"] / other["slowest"])
+    verdict = TIE if least <= 1 <= most else FASTER
+    if min(first["runs"], other["runs"]) < 2:
+        verdict = UNKNOWN
+    return {
+        "case": f"{first['nodes']}n{first['gpus']}g",
+        "setting": setting_name(first),
+        "devices": devices(first),
+        "place": place,
+        "first": first["name"],
+        "other": other["name"],
+        "times": first["rate"] / other["rate"],
+        "least": least,
+        "most": most,
+        "interval": interval is not None,
+        "verdict": verdict,
+    }
+
+
+def foremost(leads: Sequence[Lead]) -> list[Lead]:
+    """Return the leads that are said in words: over the second fastest, on the most devices of a setting."""
+    most: dict[str, int] = {}
+    for lead in leads:
+        most[lead["setting"]] = max(lead["devices"], most.get(lead["setting"], 0))
+    return [lead for lead in leads if lead["place"] == 1 and lead["devices"] == most[lead["setting"]]]

@@ -1,0 +1,145 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The sentences that are made from figures. Every number of them is in a table of the document as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook.evaluate import criteria, ranking
+from ansible.module_utils.scalebook.evaluate.blocks import (
+    Cell,
+    Figure,
+    asked,
+    figure,
+    percent,
+    printed,
+    times,
+)
+from ansible.module_utils.scalebook.evaluate.options import devices
+from ansible.module_utils.scalebook.text import readable
+
+Texts = Mapping[str, Any]
+
+
+def text(cell: Cell) -> str:
+    """Return what people read in a cell, without the sign of per cent."""
+    return (cell.text if isinstance(cell, Figure) else cell).removesuffix(" %")
+
+
+def rate(option: Mapping[str, Any]) -> Cell:
+    """Return the rate of an option: a published one with all its digits."""
+    return figure(option["rate"]) if option["rates"] else printed(option["rate"])
+
+
+def gain(times: float) -> Figure:
+    """Return how much faster a quotient of rates is, in per cent: 1.234 is 23.4."""
+    return Figure(times - 1, f"{100 * (times - 1):.1f} %")
+
+
+def ranked(lead: ranking.Lead, texts: Texts) -> str:
+    """Return who is faster by how much, or that no difference is shown, or that it cannot be judged."""
+    name = {
+        ranking.FASTER: "ranking_interval" if lead["interval"] else "ranking_line",
+        ranking.TIE: "ranking_tie",
+        ranking.UNKNOWN: "ranking_unknown",
+    }[lead["verdict"]]
+    shares = {
+        "percent": text(gain(lead["times"])),
+        "least": text(gain(lead["least"])),
+        "most": text(gain(lead["most"])),
+    }
+    return str(texts[name]).format(first=lead["first"], other=lead["other"], **shares)
+
+
+def extrapolated(each: Mapping[str, Any], texts: Texts) -> str:
+    """Return an extrapolation in words, or why there is none."""
+    fit = each["fit"]
+    if not fit:
+        kind, values = each["refused"]
+        why = texts["refusals"][kind].format(*values)
+        return str(texts["extrapolation_refused"]).format(name=each["name"], why=why)
+    shares = {
+        key: text(percent(fit[of]))
+        for key, of in (("percent", "efficiency"), ("least", "least"), ("most", "most"))
+    }
+    ends = {"first": fit["measured"][0][0], "last": fit["measured"][-1][0]}
+    return str(texts["extrapolation_line"]).format(
+        name=each["name"], machines=fit["machines"], **shares, **ends
+    )
+
+
+def criterion(verdict: Mapping[str, Any], texts: Texts) -> str:
+    """Return a criterion in words."""
+    name = f"criterion_{verdict['criterion']}"
+    if verdict["criterion"] == "ahead" and not verdict["limit"]["workload"]:
+        name = "criterion_ahead_of_none"
+    limits = {key: f"{each:g}" if isinstance(each, float) else each for key, each in verdict["limit"].items()}
+    return str(texts[name]).format(**limits)
+
+
+def evidence(verdict: Mapping[str, Any]) -> str:
+    """Return what a criterion was judged by, up to five of it, what did not meet it first."""
+    ordered = sorted(verdict["evidence"], key=lambda each: each[2] == criteria.MET)
+    shown = [f"{name}: {readable(value)} {verdict['unit']}" for name, value, _ in ordered[:5]]
+    more = len(ordered) - len(shown)
+    return "; ".join(shown + [f"… (+{more})"] * bool(more)) or "–"
+
+
+def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
+    """Return the sentences of the conclusion, all made from the figures of the document."""
+    lines = []
+    for family in evaluation["families"]:
+        lines += of_family(family, texts)
+    for verdict in evaluation["criteria"]:
+        lines.append(criterion(verdict, texts) + texts["colon"] + texts["verdicts"][verdict["verdict"]])
+    for cost in evaluation["costs"]:
+        if cost["offers"]:
+            task = (evaluation["task"]["name"], cost["name"])
+            cheapest, fastest = cost["cheapest"], cost["fastest"]
+            price = f"{readable(cheapest[0]['cost'])} {cost['currency']}"
+            hours = readable(fastest[0]["hours"])
+            lines.append(texts["cheapest_of"].format(*task, price, named(cheapest, texts)))
+            lines.append(texts["quickest_of"].format(*task, hours, named(fastest, texts)))
+    return lines
+
+
+def of_family(family: Mapping[str, Any], texts: Texts) -> list[str]:
+    """Return the highest rate of a family, and the best efficiency on the most devices."""
+    name, options = texts["families"].get(family["name"], family["name"]), family["options"]
+    best = max(options, key=lambda option: float(option["rate"]))
+    lines = [
+        texts["fastest_of"].format(
+            name, text(rate(best)), texts["units"].get(best["unit"], best["unit"]), best["name"]
+        )
+    ]
+    scaled = [each for each in options if each["efficiency"] is not None and devices(each) > 1]
+    if scaled:
+        most = max(devices(each) for each in scaled)
+        best = max((each for each in scaled if devices(each) == most), key=lambda each: each["efficiency"])
+        shares = (text(times(best["speedup"])), text(percent(best["efficiency"])))
+        lines.append(texts["scaled_of"].format(name, most, *shares, best["name"]))
+    return lines
+
+
+def named(offers: Sequence[Mapping[str, Any]], texts: Texts) -> str:
+    """Return the name of the best option, or the names of those that tie."""
+    names = list(dict.fromkeys(f"{offer['name']}, {offer['gpu']}" for offer in offers))
+    return names[0] if len(names) == 1 else str(texts["tie"]).format("; ".join(names))
+
+
+def within(evaluation: Mapping[str, Any], cost: Mapping[str, Any], texts: Texts) -> list[list[Cell]]:
+    """Return the questions after deadline and budget with the options that answer them."""
+
+    def answer(offers: Sequence[Mapping[str, Any]]) -> str:
+        return ", ".join(dict.fromkeys(offer["name"] for offer in offers)) or str(texts["nothing_within"])
+
+    rows: list[list[Cell]] = []
+    if evaluation["deadline_hours"]:
+        question = texts["within_deadline"].format(asked(evaluation["deadline_hours"]))
+        rows.append([question, answer(cost["within_deadline"])])
+    if evaluation["budget"]:
+        question = texts["within_budget"].format(asked(evaluation["budget"]), cost["currency"])
+        rows.append([question, answer(cost["within_budget"])])
+    return rows

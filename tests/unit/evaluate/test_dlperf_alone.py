@@ -1,0 +1,96 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""An evaluation of DLPerf's published figures alone has DLPerf's tables and its ranking."""
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.evaluate import content, document, published, render
+from test_evaluation import EXAMPLE, ROOT, WORKLOADS
+
+V100 = "Tesla V100-SXM2-16GB"
+
+
+@pytest.fixture(scope="module")
+def options():
+    with (ROOT / "data/dlperf-published-results.csv").open(newline="") as file:
+        return published.of_dlperf(file, WORKLOADS)
+
+
+@pytest.fixture(scope="module")
+def evaluation(options):
+    given = {**EXAMPLE, "electricity": None, "criteria": {}, "platform": ""}
+    return document.document(given, [], options, [], WORKLOADS, {})
+
+
+@pytest.fixture(scope="module")
+def tables(evaluation):
+    """The rows of each table as texts, by the end of its caption."""
+    texts = yaml.safe_load((ROOT / "templates/evaluation.en.yml").read_text())
+    blocks = content.blocks(evaluation, texts)
+    return {
+        block.caption.split(" ", 2)[2]: [
+            block.head,
+            *([render.shown(cell) for cell in row] for row in block.rows),
+        ]
+        for block in blocks
+        if type(block).__name__ == "Table"
+    }
+
+
+def column(rows, name):
+    """(devices, figure) of every row that has a figure in a column."""
+    place = list(rows[0]).index(name)
+    return [(row[1], row[place]) for row in rows[1:] if row[place] != "–"]
+
+
+def beside(tables, setting, what, name):
+    """The figures of a framework in the tables of a setting, which may be in parts."""
+    caption = f"{setting}, {V100}: {what}"
+    (found,) = [rows for title, rows in tables.items() if title.startswith(caption) and name in rows[0]]
+    return column(found, name)
+
+
+def test_every_published_row_is_in_the_evaluation(evaluation):
+    assert sum(len(family["options"]) for family in evaluation["families"]) == 509
+
+
+def test_the_tables_are_those_of_tensorflow(tables):
+    # Seed 000: TensorFlow/bert/README.md, fp32, batch 32.
+    setting, name = "base, fp32, batch size = 32", "TensorFlow 2.3.0"
+    rates = beside(tables, setting, "Throughput", name)
+    assert rates[:4] == [("1", "103.58"), ("2", "177.18"), ("4", "347.83"), ("8", "675.82")]
+    assert beside(tables, setting, "Speedup", name)[:4] == [
+        ("1", "1.00"),
+        ("2", "1.71"),
+        ("4", "3.36"),
+        ("8", "6.52"),
+    ]
+
+
+def test_the_tables_are_those_of_deepspeed(tables):
+    # Seed 001: DeepSpeed/bert/README.md, fp32, batch 32.
+    setting = "base, fp32, batch size = 32"
+    name = "DeepSpeed 1afca8f (torch 1.6.0), train_batch_size=bsz*1024 => gradient accumulation 1024/gpus"
+    assert beside(tables, setting, "Throughput", name)[-1] == ("32", "4,899.37")
+    assert beside(tables, setting, "Speedup", name)[-1] == ("32", "33.15")
+
+
+def test_the_ranking_is_that_of_dlperf(evaluation):
+    # Table 4-2 of its report of 2020: ResNet-50 v1.5, fp32, batch 128, four machines with eight GPUs.
+    frameworks = [
+        "OneFlow 0.2.0", "NGC MXNet 1.6.0", "NGC PyTorch 1.5.0a0", "PyTorch 1.6.0", "NGC TensorFlow 1.15.2",
+        "TensorFlow 2.3.0", "PaddlePaddle 1.8.3.post107",
+    ]  # fmt: skip
+    leads = [
+        lead
+        for family in evaluation["families"]
+        for lead in family["ranking"]
+        if (lead["setting"], lead["case"]) == (f"resnet50, fp32, batch size = 128, {V100}", "4n8g")
+    ]
+    ordered = [name.partition(" 4n8g")[0] for name in (leads[0]["first"], *(lead["other"] for lead in leads))]
+    assert [name for name in dict.fromkeys(ordered) if name in frameworks] == frameworks
+
+
+def test_a_lead_of_published_figures_is_of_unknown_range(evaluation):
+    verdicts = {lead["verdict"] for family in evaluation["families"] for lead in family["ranking"]}
+    assert verdicts == {"range unknown"}
