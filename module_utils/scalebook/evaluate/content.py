@@ -89,7 +89,7 @@ def _cost(writer: Writer) -> None:
         writer.heading(t["slower"], 3)
         writer.say(t["slower_text"])
         rows = [[each["option"], times(each["times"]), each["source"]] for each in slower]
-        writer.table(t["slower"], ("option", "times", "campaign"), rows)
+        writer.table(t["slower"], ("option", "times", "origin"), rows)
     writer.heading(t["advice"], 3)
     writer.items(t["advice_items"])
 
@@ -117,7 +117,7 @@ def _offers(writer: Writer, title: str, offers: Sequence[Mapping[str, Any]], cur
         ]
         for offer in offers
     ]
-    writer.table(title, ("option", "hardware", hourly, "hours", cost, "campaign"), rows)
+    writer.table(title, ("option", "hardware", hourly, "hours", cost, "origin"), rows)
 
 
 def _per(writer: Writer, per: str) -> str:
@@ -151,7 +151,7 @@ def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
         cells += [figure(row["kwh"])] * powered
         cells += [figure(row["energy_cost"])] * paid
         rows.append([*cells, row["source"]])
-    writer.table(writer.t["all_offers"], (*heads, "campaign"), rows)
+    writer.table(writer.t["all_offers"], (*heads, "origin"), rows)
 
 
 def _problems(writer: Writer) -> None:

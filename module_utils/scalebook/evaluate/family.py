@@ -40,7 +40,7 @@ def write(writer: Writer, family: Mapping[str, Any]) -> None:
         ]
         for line in family["frameworks"]
     ]
-    heads = ("framework", "version", "model_source", "commit", "features", "campaign")
+    heads = ("framework", "version", "model_source", "commit", "features", "origin")
     writer.table(t["participants_of"].format(name), heads, rows)
     settings: dict[tuple[Any, ...], list[Option]] = {}
     for option in family["options"]:
@@ -120,7 +120,7 @@ def _all(writer: Writer, family: Mapping[str, Any], name: str) -> None:
     unit = t["units"].get(options[0]["unit"], options[0]["unit"])
     throughput = f"{writer.t['columns']['rate']}, {unit}"
     heads = ("option", "hardware", throughput, "slowest", "fastest", "speedup", "efficiency", "mfu", "runs")
-    writer.table(f"{name}{t['colon']}{t['all_results']}", (*heads, "campaign"), rows)
+    writer.table(f"{name}{t['colon']}{t['all_results']}", (*heads, "origin"), rows)
     writer.charts(drawing.of_family(family, name, f"family{writer.section}", t))
 
 
@@ -139,13 +139,13 @@ def _utilisation(writer: Writer, family: Mapping[str, Any]) -> None:
         [option["name"], *(_used(option["usage"].get(name), name) for name in names), option["source"]]
         for option in measured
     ]
-    writer.table(t["utilisation"], ("option", *names, "campaign"), rows)
+    writer.table(t["utilisation"], ("option", *names, "origin"), rows)
     limited = [
         [option["name"], writer.translate(option["bottleneck"]), option["source"]]
         for option in measured
         if option["bottleneck"]
     ]
-    writer.table(t["bottlenecks"], ("option", "bottleneck", "campaign"), limited)
+    writer.table(t["bottlenecks"], ("option", "bottleneck", "origin"), limited)
 
 
 def _used(value: float | None, name: str) -> Cell:
@@ -167,7 +167,7 @@ def _ranking(writer: Writer, family: Mapping[str, Any]) -> None:
         ]
         for lead in leads
     ]
-    heads = ("setting", "case", "first", "other", "faster", "least", "most", "verdict")
+    heads = ("setting", "scale", "first", "other", "faster", "least", "most", "verdict")
     writer.table(t["ranking"], heads, rows)
 
 
