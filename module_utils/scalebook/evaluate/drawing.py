@@ -24,7 +24,7 @@ def of_setting(
 ) -> list[tuple[str, str]]:
     """Return (caption, chart) of throughput and of speedup over devices, with all columns of a setting.
 
-    A chart has as many columns as can be told apart; there is none where a single number of devices was
+    A chart has as many columns as there are colours; there is none where a single number of devices was
     measured.
     """
     if len({devices(option) for found in columns.values() for option in found}) < 2:

@@ -55,7 +55,7 @@ def test_every_published_row_is_in_the_evaluation(evaluation):
 
 
 def test_the_tables_are_those_of_tensorflow(tables):
-    # Seed 000: TensorFlow/bert/README.md, fp32, batch 32.
+    # TensorFlow/bert/README.md, fp32, batch 32.
     setting, name = "base, fp32, batch size = 32", "TensorFlow 2.3.0"
     rates = beside(tables, setting, "Throughput", name)
     assert rates[:4] == [("1", "103.58"), ("2", "177.18"), ("4", "347.83"), ("8", "675.82")]
@@ -68,7 +68,7 @@ def test_the_tables_are_those_of_tensorflow(tables):
 
 
 def test_the_tables_are_those_of_deepspeed(tables):
-    # Seed 001: DeepSpeed/bert/README.md, fp32, batch 32.
+    # DeepSpeed/bert/README.md, fp32, batch 32.
     setting = "base, fp32, batch size = 32"
     name = "DeepSpeed 1afca8f (torch 1.6.0), train_batch_size=bsz*1024 => gradient accumulation 1024/gpus"
     assert beside(tables, setting, "Throughput", name)[-1] == ("32", "4,899.37")
