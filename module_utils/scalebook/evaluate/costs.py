@@ -44,11 +44,10 @@ def _cost(
 ) -> dict[str, Any]:
     wanted = task(given["task"])
     found = value.offers(options, price_list, wanted["total"], float(given["electricity"] or 0))
-    priced = {_key(offer["option"]) for offer in found}
     rows = [_row(offer["option"], wanted, offer) for offer in sorted(found, key=lambda each: each["cost"])]
-    bare = sorted(
-        (option for option in options if _key(option) not in priced), key=lambda each: -each["rate"]
-    )
+    # Two options may have one name.
+    bare = [option for option in options if not any(offer["option"] is option for offer in found)]
+    bare.sort(key=lambda option: -option["rate"])
     return {
         "name": name,
         "currency": found[0]["price"]["currency"] if found else None,
@@ -63,10 +62,6 @@ def _cost(
         ],
         "within_budget": [_offer(each) for each in value.fastest_within(found, given["budget"] or 0)],
     }
-
-
-def _key(option: Option) -> tuple[str, str]:
-    return option["name"], option["source"]
 
 
 def _row(option: Option, wanted: Mapping[str, Any], offer: value.Offer | None) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell, Figure, f
 from ansible.module_utils.scalebook.evaluate.options import columns, devices, setting, setting_name
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.report.published import warning
 from ansible.module_utils.scalebook.text import readable
 
 SHARES = ("gpu", "sm_active", "gpu_memory", "cpu", "memory", "disk_busy")
@@ -42,6 +43,9 @@ def write(writer: Writer, family: Mapping[str, Any]) -> None:
     ]
     heads = ("framework", "version", "model_source", "commit", "features", "origin")
     writer.table(t["participants_of"].format(name), heads, rows)
+    accumulated = dict.fromkeys(each["workload"] for each in family["options"] if warning(each["variant"]))
+    if accumulated:
+        writer.say(t["accumulated"].format(t["comma"].join(accumulated)))
     settings: dict[tuple[Any, ...], list[Option]] = {}
     for option in family["options"]:
         settings.setdefault(setting(option), []).append(option)
