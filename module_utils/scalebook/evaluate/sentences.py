@@ -106,8 +106,12 @@ def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
 
 
 def of_family(family: Mapping[str, Any], texts: Texts) -> list[str]:
-    """Return the highest rate of a family, and the best efficiency on the most devices."""
-    name, options = texts["families"].get(family["name"], family["name"]), family["options"]
+    """Return the highest rate of a family, and the best efficiency on the most devices.
+
+    Published rows count only where nothing was measured.
+    """
+    name = texts["families"].get(family["name"], family["name"])
+    options = [option for option in family["options"] if option["rates"]] or family["options"]
     best = max(options, key=lambda option: float(option["rate"]))
     lines = [
         texts["fastest_of"].format(

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import content, document, render
+from ansible.module_utils.scalebook.evaluate import content, document, render, sentences
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -127,3 +127,12 @@ def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
         f"<v>{321.7 * 4 * 0.913:.16g}</v>"
         in book.read(f"xl/worksheets/sheet{names.index('Table 3-2') + 1}.xml").decode()
     )
+
+
+def test_the_conclusion_is_of_what_was_measured_where_something_was():
+    data, texts, _ = made("en")
+    (family,) = data["families"]
+    better = {**option("published", 1e6, runs=1, efficiency=1.0), "runs": 0}
+    said = sentences.of_family({**family, "options": [*family["options"], better]}, texts)
+    assert said == sentences.of_family(family, texts)
+    assert "published 1n8g" in sentences.of_family({**family, "options": [better]}, texts)[0]
