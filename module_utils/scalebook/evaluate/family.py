@@ -11,6 +11,7 @@ from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.evaluate import drawing, ranking
 from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.evaluate.options import columns, devices, setting, setting_name
+from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.report.published import warning
@@ -43,7 +44,11 @@ def write(writer: Writer, family: Mapping[str, Any]) -> None:
     ]
     heads = ("framework", "version", "model_source", "commit", "features", "origin")
     writer.table(t["participants_of"].format(name), heads, rows)
-    accumulated = dict.fromkeys(each["workload"] for each in family["options"] if warning(each["variant"]))
+    accumulated = dict.fromkeys(
+        each["workload"]
+        for each in family["options"]
+        if each["source"] == SOURCES[DLPERF] and warning(each["variant"])
+    )
     if accumulated:
         writer.say(t["accumulated"].format(t["comma"].join(accumulated)))
     settings: dict[tuple[Any, ...], list[Option]] = {}

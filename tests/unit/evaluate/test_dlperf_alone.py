@@ -8,6 +8,7 @@ from ansible.module_utils.scalebook.evaluate import content, document, published
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS
 
 V100 = "Tesla V100-SXM2-16GB"
+GIVEN = {**EXAMPLE, "electricity": None, "criteria": {}, "platform": ""}
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +19,7 @@ def options():
 
 @pytest.fixture(scope="module")
 def evaluation(options):
-    given = {**EXAMPLE, "electricity": None, "criteria": {}, "platform": ""}
-    return document.document(given, [], options, [], WORKLOADS, {})
+    return document.document(GIVEN, [], options, [], WORKLOADS, {})
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +103,11 @@ def test_rows_with_accumulation_are_said_to_measure_computing(blocks):
     said = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
     (warned,) = [text for text in said if "gradient accumulation" in text and "Published" in text]
     assert "rarely: DeepSpeed 1afca8f (torch 1.6.0). These" in warned
+
+
+def test_rows_whose_accumulation_is_the_same_on_all_devices_are_not():
+    with (ROOT / "data/hf-trainer-published.csv").open(newline="") as file:
+        data = document.document(GIVEN, [], published.of_trainer(file), [], WORKLOADS, {})
+    texts = yaml.safe_load((ROOT / "templates/evaluation.en.yml").read_text())
+    said = [block.text for block in content.blocks(data, texts) if type(block).__name__ == "Paragraph"]
+    assert [text for text in said if "rarely" in text] == []
