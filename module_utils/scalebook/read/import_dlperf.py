@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree of logs as DLPerf lays them out -> the same records and plan that a campaign leaves.
 
-`DIR/<N>n<G>g/<model>_b<B>_<dtype>_<i>.log`: the case is in the names, any N and G.
+`DIR/<N>n<G>g/<model>_b<B>_<dtype>_<i>.log`: the case is in the names, any N and G.  Readings of telemetry
+may lie beside a log: `<log>.<node>.telemetry.csv.xz` are those of one, with `<log>` its name without `.log`,
+`<node>.telemetry.csv.xz` those of all logs of the folder, each of which takes its own window from them.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ MOST_FILES = 20_000
 """Files of one tree: a campaign has some hundreds, and a million would fill the memory."""
 
 _FOLDER = re.compile(r"([1-9]\d{0,5})n([1-9]\d{0,5})g")
-_FILE = re.compile(r"([A-Za-z0-9][\w.+-]{0,79})_b([1-9]\d{0,8})_([A-Za-z0-9]{1,16})_(\d{1,6})\.log", re.ASCII)
+_NAME = r"[A-Za-z0-9][\w.+-]{0,79}"
+_LOG = rf"({_NAME})_b([1-9]\d{{0,8}})_([A-Za-z0-9]{{1,16}})_(\d{{1,6}})"
+_FILE = re.compile(rf"{_LOG}\.log", re.ASCII)
+_READINGS = re.compile(rf"(?:(?P<log>{_LOG})\.)?(?P<node>{_NAME})\.telemetry\.csv(?:\.xz)?", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _PARALLEL = 64 << 20  # bytes from which on several processes pay
 
@@ -44,13 +49,14 @@ class TreeError(ValueError):
 
 
 class Found(NamedTuple):
-    """One log of the tree and the case its name tells."""
+    """One log of the tree, the case its name tells, and the readings beside it, {node: path}."""
 
     path: str
     source: str
     case: dict[str, Any]
     repeat: int
     size: int
+    readings: dict[str, str]
 
 
 def import_tree(
@@ -159,7 +165,16 @@ def find_logs(
             skip(place, f"cannot be read: {exc.strerror}")
             continue
         count += len(files)
-        for file in files:
+        named_so = [(file, _READINGS.fullmatch(file.name)) for file in files]
+        readings: dict[str, dict[str, str]] = {}
+        for file, beside in named_so:
+            reason, _ = _no_log(file, real) if beside else (None, None)
+            if reason:
+                skip(f"{place}/{file.name}", reason)
+            elif beside:
+                # In the order of names .csv.xz comes after .csv, whose place it takes.
+                readings.setdefault(beside["log"] or "", {})[beside["node"]] = file.path
+        for file in [file for file, beside in named_so if not beside]:
             source = f"{place}/{file.name}"
             named = _FILE.fullmatch(file.name)
             if not named or ".." in named[1]:
@@ -196,7 +211,8 @@ def find_logs(
                 skip(source, f"is the same run as {twin}")
                 continue
             order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
-            found.append((order, Found(file.path, source, dict(case), repeat, status.st_size)))
+            mine = {**readings.get("", {}), **readings.get(file.name.removesuffix(".log"), {})}
+            found.append((order, Found(file.path, source, dict(case), repeat, status.st_size, mine)))
     return [item for _, item in sorted(found, key=lambda pair: pair[0])], unread
 
 
@@ -234,7 +250,7 @@ def _import_log(
     """Write the record of one log and return what the caller reports of it; `twins` are sizes of several."""
     try:
         checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
-        record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum)
+        record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum, item.readings)
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
         record = {
             "schema": PLAN_SCHEMA,

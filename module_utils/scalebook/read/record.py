@@ -64,13 +64,24 @@ def run_record(
     return record
 
 
-def _window(node: Node, part: Mapping[str, Any], case: Case) -> tuple[float, float] | None:
-    """Return when the window's first and last step were logged, on the node's own monotonic clock."""
-    ends = throughput.window_ends(part, "received", case)
-    if ends is None or node.log is None or not node.log.received:
+def _window(
+    node: Node, part: Mapping[str, Any], case: Case, key: str = "received"
+) -> telemetry.Window | None:
+    """Return the window by the stamps `key`; `received` are of the node's own monotonic clock."""
+    ends = throughput.window_ends(part, key, case)
+    stamps = getattr(node.log, key, None)
+    if ends is None or not stamps:
         return None
-    first = node.log.received[0] / SECOND
+    first = stamps[0] / SECOND
     return first + ends[0], first + ends[1]
+
+
+def _moment(node: Node, part: Mapping[str, Any], case: Case) -> telemetry.Window | None:
+    """Return the window by the time of day; None where a log has only times without their zone."""
+    window = _window(node, part, case)
+    if window is not None and node.log is not None and node.log.offset is not None:
+        return window[0] + node.log.offset, window[1] + node.log.offset
+    return _window(node, part, case, "times") if node.workload.time == "unix" else None
 
 
 def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: str) -> dict[str, Any]:
@@ -86,8 +97,12 @@ def log_record(
     workload: Workload,
     source: str,
     checksum: bool = False,
+    readings: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return the record of an imported log: one log of the run's first node, nothing known but its text."""
+    """Return the record of an imported log: one log of the run's first node, nothing known but its text.
+
+    `readings` are the files of telemetry that lie beside it, {node: path}.
+    """
     compiled = workload.of_case(case)
     read = [_read(Path(path), "NODE1", 0, source, case, compiled)]
     if read[0].problem:
@@ -97,7 +112,12 @@ def log_record(
     record = _record(read, case, repeat, compiled, checksums=checksum)
     record["job"] = None
     record["source"] = source
-    return _judged(record, verdict, read)
+    record = _judged(record, verdict, read)
+    if record["status"] == "ok" and readings:
+        node, part = read[0], record["nodes"][0]
+        times = _window(node, part, case), _moment(node, part, case)
+        record["telemetry"] = telemetry.of_log(readings, part["exit"], *times)
+    return record
 
 
 def _read(

@@ -50,13 +50,15 @@ class Log:
 
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
-    (NaN for none).  `refusal` says why the log cannot be believed, None when it can.
+    (NaN for none).  `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
+    seconds.  `refusal` says why the log cannot be believed, None when it can.
     """
 
     size: int = 0
     steps: array[int] = field(default_factory=lambda: array("q"))
     times: array[int] | None = None
     received: array[int] | None = None
+    offset: float | None = None
     rates: array[float] | None = None
     last_step: int | None = None
     declared: set[str] = field(default_factory=set)
@@ -163,8 +165,10 @@ class _Reader:
 
     def _begin(self, data: bytes) -> None:
         line = data[: data.find(b"\n") + 1] or data
-        self.stamped = _STAMP.match(line) is not None
-        if self.stamped:
+        stamps = _STAMP.match(line)
+        self.stamped = stamps is not None
+        if stamps:
+            self.log.offset = float(stamps[2]) - float(stamps[1])
             self.log.received = array("q")
             self.log.start = _event(line, "start")
         self.dense = _line_pattern(self.workload.step.pattern, self.stamped)

@@ -16,7 +16,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
@@ -35,6 +35,10 @@ kernel of the driver or of another program may lie in it."""
 
 MOST = 1 << 28
 """Bytes of a file, unpacked, that are read at most: far beyond a day of readings."""
+
+
+Window = tuple[float, float]
+"""When the first and the last step of the window were logged, in seconds of some clock."""
 
 
 class TelemetryError(ValueError):
@@ -283,28 +287,63 @@ def read_file(path: str | os.PathLike[str]) -> Readings:
 
 def of_run(
     run_dir: str | os.PathLike[str],
-    nodes: Sequence[tuple[str, Mapping[str, Any] | None, tuple[float, float] | None]],
+    nodes: Sequence[tuple[str, Mapping[str, Any] | None, Window | None]],
 ) -> list[NodeTelemetry]:
     """Return the telemetry of each node of a run; [] where nothing was to be measured.
 
-    `nodes` are (name, closing record, window) in task_index order; the window is (begin, end) by the node's
-    monotonic clock, None for a node whose log has no steps. Such a node takes the window of the first node,
+    `nodes` are (name, closing record, window) in task_index order; the window is by the node's monotonic
+    clock, None for a node whose log has no steps. Such a node takes the window of the first node,
     placed by the time of day.
     """
     if not any((closing or {}).get("telemetry") for _, closing, _ in nodes):
         return []
-    made = []
-    first: tuple[float, float] | None = None
+    found = []
     for name, closing, window in nodes:
         said = (closing or {}).get("telemetry")
+        paths = (Path(run_dir) / file for file in names_of(name))
+        path = next((path for path in paths if path.exists()), None)
+        found.append(_Node(name, said if isinstance(said, Mapping) else {}, path, window))
+    return _of_nodes(found, None)
+
+
+def of_log(
+    files: Mapping[str, str],
+    closing: Mapping[str, Any] | None,
+    window: Window | None,
+    moment: Window | None,
+) -> list[NodeTelemetry]:
+    """Return the telemetry of the nodes in `files`, {node: path}, that lie beside an imported log.
+
+    `closing` is the log's closing record, which names its node; `window` is by the monotonic clock of that
+    node, `moment` by the time of day. Each is None where the log does not tell it.
+    """
+    own = (closing or {}).get("node")
+    nodes = []
+    for name in sorted(files, key=lambda name: (name != own, name)):
+        said = (closing or {}).get("telemetry") if name == own else None
         said = said if isinstance(said, Mapping) else {}
+        nodes.append(_Node(name, said, Path(files[name]), window if name == own else None))
+    return _of_nodes(nodes, moment)
+
+
+class _Node(NamedTuple):
+    """A node, what its closing record says of the sampler, the file of its readings, and its window."""
+
+    name: str
+    said: Mapping[str, Any]
+    path: Path | None
+    window: Window | None
+
+
+def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemetry]:
+    """Return the telemetry of each node; `moment` is the window by the time of day, if known before."""
+    made: list[NodeTelemetry] = []
+    for name, said, path, window in nodes:
         part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": said.get("reason")}
         part["sampler"] = {
             key: said[key] for key in ("cpu_seconds", "memory_bytes", "readings") if key in said
         }
         made.append(part)
-        paths = (Path(run_dir) / file for file in names_of(name))
-        path = next((path for path in paths if path.exists()), None)
         if path is None:
             part["reason"] = part["reason"] or f"{names_of(name)[0]} is missing"
             continue
@@ -318,12 +357,14 @@ def of_run(
             continue
         if window is not None:
             part["placed_by"] = "steps of this node"
-            first = first or (window[0] + readings.offset, window[1] + readings.offset)
-        elif first is not None:
+            moment = moment or (window[0] + readings.offset, window[1] + readings.offset)
+        elif moment is not None:
             part["placed_by"] = "steps of the first node, by the time of day"
-            window = (first[0] - readings.offset, first[1] - readings.offset)
+            window = (moment[0] - readings.offset, moment[1] - readings.offset)
         else:
-            part["reason"] = part["reason"] or "no node with readings has logged the window's steps"
+            part["reason"] = (
+                part["reason"] or "no log of its run tells when the window's steps were, as Unix time"
+            )
             continue
         found = summary(readings, *window)
         reason = part["reason"] or found.get("reason")
