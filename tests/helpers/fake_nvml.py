@@ -4,7 +4,9 @@
 
 FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
 (a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's),
-`flood` (PCIe at 60 GiB/s).
+`flood` (PCIe at 60 GiB/s), `mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
+The slices are made after NVIDIA's manual, not recorded: NVML tells the memory of a slice and GPM's activities
+in it, and is not to be asked for the rest.
 """
 
 import os
@@ -18,7 +20,7 @@ NVML_GPM_METRICS_GET_VERSION = 1
 nvmlMemory_v2 = 0x02000028
 
 FAULT = os.environ.get("FAKE_NVML", "")
-TEXTS = {3: "Not Supported", 9: "Driver Not Loaded"}
+TEXTS = {3: "Not Supported", 6: "Not Found", 9: "Driver Not Loaded"}
 ACTIVE = {2: 96.1, 3: 14.2, 7: 93.3, 10: 16.5, 20: 8.1, 21: 60000.0 if FAULT == "flood" else 68.7}
 # Readings of the counters of PCIe bytes, sent and received, a second apart, of an H200 on 23 November 2026
 # (torch_bert at batch 512): that of received bytes starts again.
@@ -28,6 +30,14 @@ POWER = 689.0
 BEGAN = time.monotonic()
 asked = []
 read = {}
+
+
+# The first and the third place have a slice: (number of its GPU instance, bytes in use, SM active).
+SLICES = {0: (1, 5 << 30, 71.5), 2: (5, 2 << 30, 12.5)}
+
+
+class Slice(int):
+    """The handle of a slice: its place."""
 
 
 class NVMLError(Exception):
@@ -55,11 +65,46 @@ def nvmlDeviceGetHandleByIndex(index):
     return index
 
 
+def nvmlDeviceGetHandleByUUID(uuid):
+    if not uuid.startswith("MIG-made-"):
+        raise NVMLError(6)
+    return Slice(uuid.rpartition("-")[2])
+
+
+def nvmlDeviceGetMigMode(handle):
+    if FAULT == "old":
+        raise NVMLError(3)
+    divided = int(FAULT in ("mig", "undivided") and handle == 0)
+    return [divided, divided]
+
+
+def nvmlDeviceGetMaxMigDeviceCount(handle):
+    return 7
+
+
+def nvmlDeviceGetMigDeviceHandleByIndex(handle, index):
+    # The first place is free, so that it is looked for.
+    if FAULT != "mig" or index - 1 not in SLICES:
+        raise NVMLError(6)
+    return Slice(index - 1)
+
+
+def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle):
+    assert isinstance(handle, Slice)
+    return 0
+
+
+def nvmlDeviceGetGpuInstanceId(handle):
+    return SLICES[handle][0]
+
+
 def nvmlDeviceGetName(handle):
-    return "NVIDIA H200"
+    return "NVIDIA H200 MIG 3g.71gb" if isinstance(handle, Slice) else "NVIDIA H200"
 
 
 def nvmlDeviceGetMemoryInfo(handle, version=None):
+    if isinstance(handle, Slice):
+        return Answer(total=71 << 30, used=SLICES[handle][1])
     if version and FAULT == "old":
         raise NVMLError(3)
     return Answer(total=150754820096, used=(26293 << 20) + (0 if version else RESERVED))
@@ -70,6 +115,7 @@ def nvmlDeviceGetEnforcedPowerLimit(handle):
 
 
 def nvmlDeviceGetUtilizationRates(handle):
+    assert not isinstance(handle, Slice)
     asked.append(handle)
     if FAULT == "hang" and len(asked) == 3:
         time.sleep(3600)
@@ -79,6 +125,7 @@ def nvmlDeviceGetUtilizationRates(handle):
 
 
 def nvmlDeviceGetPowerUsage(handle):
+    assert not isinstance(handle, Slice)
     return round(1000 * POWER)
 
 
@@ -114,11 +161,16 @@ def nvmlGpmQueryDeviceSupport(handle):
 
 
 def nvmlGpmSampleAlloc():
-    return Answer(taken=None, freed=False)
+    return Answer(taken=None, freed=False, instance=None)
 
 
 def nvmlGpmSampleGet(handle, sample):
     sample.taken = time.monotonic()
+
+
+def nvmlGpmMigSampleGet(handle, instance, sample):
+    assert not isinstance(handle, Slice)
+    sample.taken, sample.instance = time.monotonic(), instance
 
 
 def nvmlGpmSampleFree(sample):
@@ -133,5 +185,8 @@ def c_nvmlGpmMetricsGet_t():
 def nvmlGpmMetricsGet(asked_for):
     assert asked_for.version == NVML_GPM_METRICS_GET_VERSION
     assert asked_for.sample1.taken < asked_for.sample2.taken
+    assert asked_for.sample1.instance == asked_for.sample2.instance
+    of_slice = {instance: {2: active} for instance, _, active in SLICES.values()}
+    active = {**ACTIVE, **of_slice.get(asked_for.sample1.instance, {})}
     for metric in asked_for.metrics[: asked_for.numMetrics]:
-        metric.value = ACTIVE[metric.metricId]
+        metric.value = active[metric.metricId]

@@ -7,15 +7,20 @@
 have the names of DCGM; they come from GPM, which is there from Hopper on. `pipe_tensor_active` is the HMMA
 pipe, the only counter of FP16, BF16 and TF32.
 
+A GPU is named as CUDA_VISIBLE_DEVICES does: by its number, or by the UUID of a GPU or of a slice (MIG). Where
+MIG is on for a GPU, the number means its first slice, as for CUDA, and the slice is what is read.
+
 Runs on the nodes' own Python, 3.6 or later; pynvml where it can be imported.
 """
 
+import os
+import re
 import shutil
 import subprocess
 import threading
 import time
 from abc import abstractmethod
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from host_sources import Absent, Column, Source, Value
 
@@ -64,22 +69,36 @@ PCIE_RANGE = 1 << 32
 """NVML's counters of PCIe bytes have 32 bits: they start again every 4 GiB (seen on an H200, driver 580)."""
 
 
-def columns(gpus: Sequence[int]) -> List[Column]:
+OF_SLICES = ("memory", "gpm")
+"""What NVML tells of a slice. Asked for the rest it refuses, or answers for the whole GPU."""
+
+
+def names_in(visible: str) -> List[str]:
+    """Return the names of the GPUs in a value of CUDA_VISIBLE_DEVICES."""
+    return [word for word in visible.split(",") if re.match(r"(\d+|(GPU|MIG)-[\w/-]+)\Z", word)]
+
+
+def none_used() -> str:
+    """Return why a job without GPUs of NVIDIA has no readings of GPUs."""
+    return "the job uses no GPU" + ("; those of AMD are not read" if os.path.exists("/dev/kfd") else "")
+
+
+def columns(gpus: Sequence[str]) -> List[Column]:
     """Return the columns of these GPUs: known before the driver has answered, which can take long."""
-    return [("gpu:%d:%s" % (gpu, name), kind, unit) for gpu in gpus for name, kind, unit in QUANTITIES]
+    return [("gpu:%s:%s" % (gpu, name), kind, unit) for gpu in gpus for name, kind, unit in QUANTITIES]
 
 
 class Gpus(Source):
     """GPUs; `absent` says why a quantity has no value."""
 
-    def __init__(self, gpus: Sequence[int]) -> None:
+    def __init__(self, gpus: Sequence[str]) -> None:
         super().__init__()
         self.gpus = list(gpus)
         self.columns = columns(gpus)
         self.absent: Dict[str, str] = {}
 
     @abstractmethod
-    def values(self, gpu: int) -> Dict[str, float]:
+    def values(self, gpu: str) -> Dict[str, float]:
         """Return the values of one GPU, by quantity."""
 
     def read(self) -> List[Value]:
@@ -88,39 +107,75 @@ class Gpus(Source):
         return [read[gpu].get(name) for gpu in self.gpus for name, _, _ in QUANTITIES]
 
 
+class Device(NamedTuple):
+    """What NVML is asked by: the handle of a GPU or of a slice, that of the whole GPU, the slice's number."""
+
+    handle: Any
+    whole: Any
+    instance: Optional[int]
+
+
+def find_device(nvml: Any, gpu: str) -> Device:
+    """Return the GPU of this name, or the slice that CUDA takes by it; raise NVMLError or Absent."""
+    by = nvml.nvmlDeviceGetHandleByUUID if "-" in gpu else nvml.nvmlDeviceGetHandleByIndex
+    handle = by(gpu if "-" in gpu else int(gpu))
+    if gpu.startswith("MIG-"):
+        whole = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+        return Device(handle, whole, nvml.nvmlDeviceGetGpuInstanceId(handle))
+    try:
+        divided = nvml.nvmlDeviceGetMigMode(handle)[0]
+    except (nvml.NVMLError, AttributeError):  # a GPU, a driver or bindings that know no slices
+        divided = 0
+    if not divided:
+        return Device(handle, handle, None)
+    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        try:
+            part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
+        except nvml.NVMLError:
+            continue  # there is none at this index
+        return Device(part, handle, nvml.nvmlDeviceGetGpuInstanceId(part))
+    raise Absent("MIG is on for GPU %s, and there is no slice of it" % gpu)
+
+
 class Nvml(Gpus):
     """GPUs through NVML. Each quantity that a GPU does not know is left out, with NVML's own reason."""
 
-    def __init__(self, nvml: Any, gpus: Sequence[int]) -> None:
+    def __init__(self, nvml: Any, gpus: Sequence[str]) -> None:
         super().__init__(gpus)
         self.nvml = nvml
         try:
             nvml.nvmlInit()
-            self.handles = {gpu: nvml.nvmlDeviceGetHandleByIndex(gpu) for gpu in gpus}
+            self.devices = {gpu: find_device(nvml, gpu) for gpu in gpus}
         except nvml.NVMLError as error:
             raise Absent("NVML: %s" % error) from error
-        self.refused: Dict[int, List[str]] = {gpu: [] for gpu in gpus}
-        self.before: Dict[int, Any] = {}
+        self.refused: Dict[str, List[str]] = {gpu: [] for gpu in gpus}
+        self.before: Dict[str, Any] = {}
         self.pcie = {gpu: Wrapping() for gpu in gpus}
-        self.about = {"gpus": {str(gpu): self._facts(gpu) for gpu in gpus}}
+        for gpu, device in self.devices.items():
+            if device.instance is not None:
+                self.absent["gpu:%s" % gpu] = "it is a slice (MIG), and the rest is of the whole GPU"
+        self.about = {"gpus": {gpu: self._facts(gpu) for gpu in gpus}}
 
-    def _facts(self, gpu: int) -> Dict[str, Any]:
+    def _facts(self, gpu: str) -> Dict[str, Any]:
         facts: Dict[str, Any] = {}
-        nvml, handle = self.nvml, self.handles[gpu]
+        nvml, handle = self.nvml, self.devices[gpu].handle
         for name, ask in (
             ("name", lambda: _words(nvml.nvmlDeviceGetName(handle))),
             ("memory_bytes", lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
             ("power_limit", lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000.0),
         ):
+            if name == "power_limit" and self.devices[gpu].instance is not None:
+                continue  # the whole GPU's
             try:
                 facts[name] = ask()
             except nvml.NVMLError:
                 continue  # a fact that it does not tell
         return facts
 
-    def values(self, gpu: int) -> Dict[str, float]:
+    def values(self, gpu: str) -> Dict[str, float]:
         """Ask for one quantity after the other; what a GPU refuses it is not asked again."""
-        nvml, handle = self.nvml, self.handles[gpu]
+        nvml, device = self.nvml, self.devices[gpu]
+        handle = device.handle
         found: Dict[str, float] = {}
         for name, ask in (
             ("utilization", lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu}),
@@ -138,19 +193,19 @@ class Nvml(Gpus):
             ),
             ("throttle", lambda: self._throttle(handle)),
             ("nvlink", lambda: self._fields(handle, "nvlink")),
-            ("gpm", lambda: self._gpm(gpu, handle)),
+            ("gpm", lambda: self._gpm(gpu, device)),
             ("pcie", lambda: self._pcie(gpu, handle, found)),
         ):
-            if name in self.refused[gpu]:
+            if name in self.refused[gpu] or (device.instance is not None and name not in OF_SLICES):
                 continue
             try:
                 found.update(ask())
             except (nvml.NVMLError, AttributeError) as error:  # an older driver, or older bindings
                 self.refused[gpu].append(name)
-                self.absent["gpu:%d:%s" % (gpu, name)] = "NVML: %s" % error
+                self.absent["gpu:%s:%s" % (gpu, name)] = "NVML: %s" % error
             except UnknownError as error:
                 self.refused[gpu].append(name)
-                self.absent["gpu:%d:%s" % (gpu, name)] = str(error)
+                self.absent["gpu:%s:%s" % (gpu, name)] = str(error)
         for rate in ("pcie_sent_rate", "pcie_received_rate"):
             found.pop(rate, None)
         return found
@@ -163,7 +218,7 @@ class Nvml(Gpus):
         except (nvml.NVMLError, AttributeError, TypeError):  # an older driver, or older bindings
             return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
 
-    def _pcie(self, gpu: int, handle: Any, found: Dict[str, float]) -> Dict[str, float]:
+    def _pcie(self, gpu: str, handle: Any, found: Dict[str, float]) -> Dict[str, float]:
         """Return the bytes since the first reading; GPM's rates are in `found`."""
         if "gpm" in self.refused[gpu]:
             raise UnknownError(
@@ -201,13 +256,16 @@ class Nvml(Gpus):
             found["%s_%s" % (group, name)] = _number(value) * unit
         return found
 
-    def _gpm(self, gpu: int, handle: Any) -> Dict[str, float]:
+    def _gpm(self, gpu: str, device: Device) -> Dict[str, float]:
         """Return the activities between the reading before and this one; none at the first."""
         nvml = self.nvml
-        if gpu not in self.before and not nvml.nvmlGpmQueryDeviceSupport(handle).isSupportedDevice:
+        if gpu not in self.before and not nvml.nvmlGpmQueryDeviceSupport(device.whole).isSupportedDevice:
             raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
         now = nvml.nvmlGpmSampleAlloc()
-        nvml.nvmlGpmSampleGet(handle, now)
+        if device.instance is None:
+            nvml.nvmlGpmSampleGet(device.whole, now)
+        else:
+            nvml.nvmlGpmMigSampleGet(device.whole, device.instance, now)
         before, self.before[gpu] = self.before.get(gpu), now
         if before is None:
             return {}
@@ -260,6 +318,21 @@ def _number(field: Any) -> float:
     return float(getattr(field.value, members[field.valueType]))
 
 
+def divided(program: str) -> List[str]:
+    """Return the numbers of the GPUs that nvidia-smi lists with slices."""
+    found, gpu = [], ""
+    try:
+        listed = subprocess.check_output([program, "-L"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError):
+        return []  # the readings show it
+    for line in listed.decode("ascii", "replace").splitlines():
+        if line.startswith("GPU "):
+            gpu = line[4:].partition(":")[0]
+        elif line.strip().startswith("MIG "):
+            found.append(gpu)
+    return found
+
+
 class Smi(Gpus):
     """GPUs through one nvidia-smi that prints all the time: slower and coarser than NVML."""
 
@@ -272,16 +345,19 @@ class Smi(Gpus):
         ("temperature", "temperature.gpu", 1.0),
     )
 
-    def __init__(self, gpus: Sequence[int], interval: float, program: str = "nvidia-smi") -> None:
+    def __init__(self, gpus: Sequence[str], interval: float, program: str = "nvidia-smi") -> None:
         super().__init__(gpus)
+        with_slices = divided(program)
+        if not all(gpu.isdigit() and gpu not in with_slices for gpu in gpus):
+            raise Absent("nvidia-ml-py is not installed, and nvidia-smi tells nothing of a slice (MIG)")
         words = ", ".join(name for name, _, _ in self.QUERY)
         self.absent = {"gpu": "nvidia-ml-py is not installed, and nvidia-smi gives only " + words}
         self.stale = 3 * interval
-        self.latest: Dict[int, Dict[str, float]] = {}
-        self.heard: Dict[int, float] = {}
+        self.latest: Dict[str, Dict[str, float]] = {}
+        self.heard: Dict[str, float] = {}
         asked = ",".join(["index"] + [word for _, word, _ in self.QUERY])
         argv = [program, "--query-gpu=" + asked, "--format=csv,noheader,nounits"]
-        argv += ["--id=" + ",".join(map(str, gpus)), "--loop-ms=%d" % (1000 * interval)]
+        argv += ["--id=" + ",".join(gpus), "--loop-ms=%d" % (1000 * interval)]
         try:
             self.process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -302,16 +378,16 @@ class Smi(Gpus):
                     values[name] = float(word) * unit
                 except ValueError:  # [N/A]
                     continue
-            self.latest[int(words[0])] = values
-            self.heard[int(words[0])] = time.monotonic()
+            self.latest[words[0]] = values
+            self.heard[words[0]] = time.monotonic()
 
-    def values(self, gpu: int) -> Dict[str, float]:
+    def values(self, gpu: str) -> Dict[str, float]:
         """Return what was printed last, unless that is long ago."""
         fresh = time.monotonic() - self.heard.get(gpu, 0.0) <= self.stale
         return self.latest.get(gpu, {}) if fresh else {}
 
 
-def open_gpus(gpus: Sequence[int], interval: float) -> Gpus:
+def open_gpus(gpus: Sequence[str], interval: float) -> Gpus:
     """Return the source for these GPUs, or raise Absent."""
     try:
         import pynvml

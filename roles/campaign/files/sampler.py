@@ -63,7 +63,7 @@ class Table:
 
 
 def open_sources(
-    directories: List[str], gpus: List[int], interval: float
+    directories: List[str], gpus: List[str], interval: float
 ) -> Tuple[List[host_sources.Source], Dict[str, str]]:
     """Return the sources of this node, and why others are missing."""
     words = [("%s=%s" % (name, os.environ.get(name, ""))).encode() for name in ("JOB_DIR", "SCALEBOOK_RUN")]
@@ -86,7 +86,7 @@ def open_sources(
         )
     # Last: the search for the processes takes longest.
     makers.append(("job", lambda: host_sources.JobShare(*words)))
-    sources, absent = [], {} if gpus else {"gpu": "the job uses no GPU"}
+    sources, absent = [], {} if gpus else {"gpu": gpu_sources.none_used()}
     for name, make in makers:
         try:
             source = make()
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--gpus", default="")
     parser.add_argument("--directory", action="append", default=[])
     args = parser.parse_args()
-    gpus = [int(word) for word in args.gpus.split(",") if word.isdigit()]
+    gpus = gpu_sources.names_in(args.gpus)
     reason = None
     lines = 0
     try:

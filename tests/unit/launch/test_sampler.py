@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.read.telemetry import quantity, read_file
+from ansible.module_utils.scalebook.read.telemetry import quantity, read_file, summary
 
 ROOT = Path(__file__).parents[3]
 FILES = ROOT / "roles/campaign/files"
@@ -296,14 +296,15 @@ def test_a_driver_that_hangs_does_not_keep_the_host_from_being_read(tmp_path):
 def test_nvidia_smi_is_asked_where_the_bindings_are_missing(tmp_path):
     script = tmp_path / "nvidia-smi"
     script.write_text(
-        "#!/bin/sh\nwhile :; do echo '0, 98, 1024, 650.5, 1900, 3200, [N/A]'; sleep 0.1; done\n"
+        "#!/bin/sh\n[ $1 = -L ] && exec echo 'GPU 0: NVIDIA H200 (UUID: GPU-a)'\n"
+        "while :; do echo '0, 98, 1024, 650.5, 1900, 3200, [N/A]'; sleep 0.1; done\n"
     )
     script.chmod(0o755)
-    smi = gpu_sources.Smi([0], 0.1, str(script))
+    smi = gpu_sources.Smi(["0"], 0.1, str(script))
     deadline = time.monotonic() + 10
     while not smi.latest and time.monotonic() < deadline:
         time.sleep(0.02)
-    values = smi.values(0)
+    values = smi.values("0")
     smi.process.kill()
     smi.process.wait()
     assert values == {
@@ -319,7 +320,104 @@ def test_without_bindings_and_program_there_is_a_reason(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.setenv("PATH", "")
     with pytest.raises(host_sources.Absent, match="neither nvidia-ml-py nor nvidia-smi"):
-        gpu_sources.open_gpus([0], 1)
+        gpu_sources.open_gpus(["0"], 1)
+
+
+# Slices of a GPU (MIG), by the stand-in: made, not recorded
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "active"), [("0", 5 << 30, 71.5), ("MIG-made-2", 2 << 30, 12.5), ("1", None, 96.1)]
+)
+def test_where_mig_is_on_the_slice_is_read_and_nothing_of_the_whole_gpu(tmp_path, name, memory, active):
+    _, readings = sample(tmp_path, "--gpus", name, env=with_nvml(tmp_path, "mig"), readings=6)
+    there = {
+        column.split(":")[2]
+        for column, values in readings.values.items()
+        if column.startswith("gpu:") and any(value is not None for value in values)
+    }
+    activities = {"sm_active", "sm_occupancy", "pipe_tensor_active", "dram_active"}
+    assert whole(readings, f"gpu:{name}:sm_active")["max"] == active
+    if memory is None:
+        assert {"power", "energy", "utilization", *activities} <= there
+        assert "gpu:1" not in readings.absent
+    else:
+        assert there == {"memory", *activities}
+        assert whole(readings, f"gpu:{name}:memory")["max"] == memory
+        assert readings.absent[f"gpu:{name}"] == "it is a slice (MIG), and the rest is of the whole GPU"
+        assert readings.about["gpus"] == {name: {"name": "NVIDIA H200 MIG 3g.71gb", "memory_bytes": 71 << 30}}
+
+
+def test_what_a_slice_does_not_tell_is_absent_from_the_record_and_never_zero(tmp_path):
+    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "mig"), readings=6)
+    made = summary(readings, readings.at[0], readings.at[-1])
+    assert "gpu:0:memory" in made["quantities"]
+    assert not {"gpu:0:power", "gpu:0:utilization", "gpu:0:energy"} & made["quantities"].keys()
+    assert [name for name in made["absent"] if name.startswith("gpu")] == ["gpu:0"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "reason"),
+    [
+        ("undivided", "0", "MIG is on for GPU 0, and there is no slice of it"),
+        ("mig", "GPU-unknown", "NVML: Not Found"),
+    ],
+)
+def test_a_slice_that_is_not_there_is_a_reason(tmp_path, fault, name, reason):
+    _, readings = sample(tmp_path, "--gpus", name, env=with_nvml(tmp_path, fault), readings=4)
+    assert readings.absent["gpu"] == reason
+
+
+@pytest.mark.parametrize("gpus", [["1"], ["MIG-a"]])
+def test_nvidia_smi_is_not_asked_for_a_slice(tmp_path, gpus):
+    script = tmp_path / "nvidia-smi"
+    listed = ["GPU 0: NVIDIA H200 (UUID: GPU-a)", "GPU 1: NVIDIA H200 (UUID: GPU-b)"]
+    listed += ["  MIG 3g.71gb     Device  0: (UUID: MIG-a)"]
+    script.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in listed))
+    script.chmod(0o755)
+    assert gpu_sources.divided(str(script)) == ["1"]
+    with pytest.raises(host_sources.Absent, match="nothing of a slice"):
+        gpu_sources.Smi(gpus, 0.1, str(script))
+
+
+def test_what_names_no_gpu_is_not_one():
+    visible = "0,GPU-8f2c-41,MIG-GPU-8f2c/1/0,-1,NoDevFiles,,1:2,3\n"
+    assert gpu_sources.names_in(visible) == ["0", "GPU-8f2c-41", "MIG-GPU-8f2c/1/0"]
+
+
+def test_gpus_of_amd_are_said_not_to_be_read(monkeypatch):
+    assert gpu_sources.none_used() == "the job uses no GPU"
+    monkeypatch.setattr(os.path, "exists", lambda path: path == "/dev/kfd")
+    assert gpu_sources.none_used() == "the job uses no GPU; those of AMD are not read"
+
+
+# Several jobs on a node
+
+
+def test_of_two_jobs_on_a_node_each_has_its_own_share_and_its_own_gpus(tmp_path):
+    both = []
+    for name, gpu in (("busy", "0"), ("idle", "1")):
+        (tmp_path / name).mkdir()
+        both.append(Sampler(tmp_path / name, "--gpus", gpu, env=with_nvml(tmp_path)))
+        both[-1].await_readings(1)
+    environment = {**os.environ, "JOB_DIR": str(tmp_path / "busy"), "SCALEBOOK_RUN": "c/case/1"}
+    burning = subprocess.Popen(
+        [sys.executable, "-c", f"{BURN}time.sleep(60)"],
+        stdout=subprocess.PIPE,
+        env=environment,
+    )
+    burnt = float(burning.stdout.readline().split()[1])
+    for one in both:
+        one.mark("last")
+        time.sleep(0.3)
+    busy, idle = [one.end()[1] for one in both]
+    burning.kill()
+    burning.wait()
+    assert whole(busy, "job::busy")["total"] >= 0.9 * burnt
+    assert whole(idle, "job::busy")["total"] == 0
+    assert whole(idle, "cpu::busy")["total"] >= 0.9 * burnt
+    gpus = [{name.split(":")[1] for name in each.kinds if name.startswith("gpu:")} for each in (busy, idle)]
+    assert gpus == [{"0"}, {"1"}]
 
 
 # Its life
