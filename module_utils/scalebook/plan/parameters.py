@@ -202,6 +202,14 @@ TABLE = (
         largest=60,
         example="1",
     ),
+    Parameter(
+        "telemetry_export",
+        "text",
+        _BENCH,
+        "directory of node_exporter's textfile collector, which gets the metrics after each run",
+        otherwise="none: nothing is exported",
+        example="/var/lib/prometheus/node-exporter",
+    ),
     Parameter("baseline", "text", ("bench", "report"), "campaign or results.json to compare with"),
     Parameter(
         "max_regression", "percent", ("bench", "report"), "slowdown that fails the comparison", default="3%"

@@ -1,0 +1,88 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The records of a campaign so far -> a file for node_exporter; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the control node only
+
+DOCUMENTATION = r"""
+module: metrics_export
+short_description: Write the metrics of a campaign to where node_exporter collects text files
+description:
+  - Writes C(scalebook_<campaign>.prom) to O(directory), with what C(metrics.prom) of the report would hold if
+    the campaign ended now. The file is replaced by a rename, so that no collector reads half of it.
+  - Runs count without it. What keeps it from being written is a warning, never a failure.
+  - Runs on the control node.
+options:
+  path:
+    description: Directory of one campaign.
+    type: path
+    required: true
+  directory:
+    description: Directory that C(--collector.textfile.directory) of node_exporter names.
+    type: path
+    required: true
+  min_utilisation:
+    description: The mean utilisation in per cent that resources are judged by.
+    type: float
+    default: 80
+attributes:
+  check_mode:
+    support: full
+    description: Computes everything and writes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Export the metrics of a campaign
+  metrics_export:
+    path: "{{ ansible_config_file | dirname }}/results/night1"
+    directory: /var/lib/prometheus/node-exporter
+"""
+
+RETURN = r"""
+file:
+  description: Path of the file, null when it could not be written.
+  returned: success
+  type: str
+"""
+
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.report import document, openmetrics
+from ansible.module_utils.scalebook.report.load import load_campaign
+
+
+def argument_spec() -> dict[str, Any]:
+    return {
+        "path": {"type": "path", "required": True},
+        "directory": {"type": "path", "required": True},
+        "min_utilisation": {"type": "float", "default": 80.0},
+    }
+
+
+def export(path: str, directory: str, criterion: float, write: bool) -> dict[str, Any]:
+    """Write the file and return what the module returns, or raise OSError or ValueError."""
+    made = document.build(load_campaign(path), min_utilisation=criterion)
+    target = Path(directory) / f"scalebook_{made['campaign']}.prom"
+    if not target.parent.is_dir():
+        raise OSError(f"{directory} is not a directory")
+    return {"changed": write_whole(target, openmetrics.text(made).encode(), write), "file": str(target)}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    try:
+        result = export(params["path"], params["directory"], params["min_utilisation"], not module.check_mode)
+    except (OSError, ValueError) as exc:
+        module.warn(f"the metrics are not exported: {exc}")
+        result = {"changed": False, "file": None}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()

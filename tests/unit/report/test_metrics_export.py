@@ -1,0 +1,71 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The live export: what the report would say of the records so far, whole or not at all, never a failure."""
+
+import json
+
+import metrics_export
+import pytest
+from ansible.module_utils.scalebook.report import document, openmetrics
+from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.testing import patch_module_args
+from prometheus_client.parser import text_string_to_metric_families
+from recordings import torch_bert
+from report_records import campaign
+
+
+@pytest.fixture
+def export(tmp_path, capsys):
+    """Return a function that exports a campaign into `there` and returns the module's result."""
+    (tmp_path / "there").mkdir()
+
+    def run(top, directory=tmp_path / "there", **more):
+        params = {"path": str(top), "directory": str(directory), **more}
+        with patch_module_args(params), pytest.raises(SystemExit):
+            metrics_export.main()
+        return json.loads(capsys.readouterr().out)
+
+    return run
+
+
+def counted(path):
+    families = text_string_to_metric_families(path.read_text())
+    samples = [sample for family in families for sample in family.samples]
+    return sum(each.value for each in samples if each.name == "scalebook_runs_total")
+
+
+def test_after_each_run_the_file_has_the_runs_so_far(tmp_path, export):
+    top = campaign(tmp_path / "night1", [torch_bert(64)])
+    first = export(top)
+    path = tmp_path / "there/scalebook_night1.prom"
+    assert (first["file"], first["changed"], counted(path)) == (str(path), True, 1)
+    later = campaign(tmp_path / "later" / "night1", [torch_bert(64), torch_bert(64, repeat=2)])
+    assert export(later)["changed"] and counted(path) == 2
+    assert not export(later)["changed"]
+
+
+def test_the_export_is_the_metrics_of_the_report(tmp_path, export):
+    top = campaign(tmp_path / "night1", [torch_bert(512)])
+    export(top, min_utilisation=95)
+    made = document.build(load_campaign(top), min_utilisation=95)
+    assert (tmp_path / "there/scalebook_night1.prom").read_text() == openmetrics.text(made)
+
+
+def test_nothing_else_is_left_in_the_directory_and_everybody_may_read_it(tmp_path, export):
+    export(campaign(tmp_path / "night1", [torch_bert(64)]))
+    [path] = (tmp_path / "there").iterdir()
+    assert (path.name, path.stat().st_mode & 0o777) == ("scalebook_night1.prom", 0o644)
+
+
+@pytest.mark.parametrize("what", ["no directory", "no campaign"])
+def test_an_export_that_fails_is_a_warning(tmp_path, export, what):
+    top = campaign(tmp_path / "night1", [torch_bert(64)])
+    result = export(top, tmp_path / "gone") if what == "no directory" else export(tmp_path / "gone")
+    assert result["file"] is None and "failed" not in result
+    warning = str(result["warnings"][-1])
+    assert "the metrics are not exported: " in warning and "gone" in warning
+
+
+def test_a_check_writes_nothing(tmp_path, export):
+    assert export(campaign(tmp_path / "night1", [torch_bert(64)]), _ansible_check_mode=True)["changed"]
+    assert not list((tmp_path / "there").iterdir())
