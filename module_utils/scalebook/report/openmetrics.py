@@ -3,8 +3,8 @@
 """The document -> metrics.prom, its numbers for Prometheus and whatever reads its formats.
 
 The text is OpenMetrics 1.0, and the text format of Prometheus too, which node_exporter's textfile collector
-reads: of the types only gauge and counter are used, and there are no times of samples.  Names and units are
-those of https://prometheus.io/docs/practices/naming: base units, ratios from 0 to 1, `_total` for counters.
+reads: every family is a gauge, since the two name counters differently, and there are no times of samples.
+Names and units are those of https://prometheus.io/docs/practices/naming: base units, ratios from 0 to 1.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class Metric(NamedTuple):
     unit: str
     help: str
     divisor: float = 1.0
-    type: str = "gauge"
 
 
 ROWS = {
@@ -43,7 +42,7 @@ RATES = Metric(
     "Throughput of all devices over the window, over the valid runs; the label unit says what a sample is.",
 )
 STEPS = Metric("step_seconds", "seconds", "Time of a step of the window, over the valid runs.")
-RUNS = Metric("runs", "", "Runs of the case by status; only those of status ok count.", type="counter")
+RUNS = Metric("runs", "", "Runs of the case by status; only those of status ok count.")
 STARTED = Metric("campaign_start_timestamp_seconds", "seconds", "When the first run started, as a Unix time.")
 CRITERION = Metric(
     "utilisation_criterion_met", "", "Whether the mean utilisation of the resource is at least the criterion."
@@ -173,13 +172,12 @@ def _family(metric: Metric, samples: list[Sample]) -> list[str]:
     if not samples:
         return []
     name = PREFIX + metric.name
-    suffix = "_total" if metric.type == "counter" else ""
-    lines = [f"# TYPE {name} {metric.type}"]
+    lines = [f"# TYPE {name} gauge"]
     lines += [f"# UNIT {name} {metric.unit}"] if metric.unit else []
     lines.append(f"# HELP {name} {metric.help}")
     for labels, value in samples:
         inside = ",".join(f'{label}="{_escaped(each)}"' for label, each in labels.items())
-        lines.append(f"{name}{suffix}{{{inside}}} {float(value)!r}")
+        lines.append(f"{name}{{{inside}}} {float(value)!r}")
     return lines
 
 

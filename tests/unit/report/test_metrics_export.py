@@ -31,7 +31,7 @@ def export(tmp_path, capsys):
 def counted(path):
     families = text_string_to_metric_families(path.read_text())
     samples = [sample for family in families for sample in family.samples]
-    return sum(each.value for each in samples if each.name == "scalebook_runs_total")
+    return sum(each.value for each in samples if each.name == "scalebook_runs")
 
 
 def test_after_each_run_the_file_has_the_runs_so_far(tmp_path, export):
