@@ -259,6 +259,14 @@ TABLE = (
     Parameter(
         "archive", "bool", ("report",), "also pack the campaign into results/<campaign>.tar.xz", default=False
     ),
+    Parameter(
+        "push",
+        "choice",
+        ("report",),
+        "experiment tracker that also gets the results, MLflow or Weights & Biases (offline)",
+        choices=("mlflow", "wandb"),
+    ),
+    Parameter("push_to", "text", ("report",), "directory for push, or the URI of an MLflow server"),
     Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
     Parameter(

@@ -78,22 +78,22 @@ Sample = tuple[Mapping[str, Any], float]
 
 def text(document: Results) -> str:
     """Return the content of metrics.prom."""
-    labels = {row["case"]: _labels(document, row) for row in document["rows"]}
     lines: list[str] = []
-    for metric, samples in _families(document, labels):
+    for metric, samples in families(document):
         lines += _family(metric, samples)
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def _labels(document: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+def labels_of(document: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the labels of a case."""
     values = {field: row[field] for field in LABELS if row.get(field) is not None}
     shape = {"nodes": row["nodes"], "gpus": row["gpus"], "devices": row["devices"], "unit": row["unit"]}
     return {"campaign": document["campaign"], "case": row["case"], **values, **shape}
 
 
-def _families(
-    document: Results, labels: Mapping[str, Mapping[str, Any]]
-) -> Iterable[tuple[Metric, list[Sample]]]:
+def families(document: Results) -> Iterable[tuple[Metric, list[Sample]]]:
+    """Yield each metric with its samples, the labels of a case and what tells its samples apart."""
+    labels = {row["case"]: labels_of(document, row) for row in document["rows"]}
     rows: list[Mapping[str, Any]] = [*document["rows"]]
     started = _unix_time(document["started"])
     if started is not None:

@@ -1,0 +1,188 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A report -> MLflow or Weights & Biases; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the control node only
+
+DOCUMENTATION = r"""
+module: results_push
+short_description: Push the results of a report to MLflow or to files of Weights & Biases
+description:
+  - Makes a run for each case of C(results.json), with its parameters, its metrics and the report.
+  - What was pushed before is not pushed again.
+  - Needs C(mlflow-skinny) or C(wandb) in the Python of the control node, which scalebook does not install.
+options:
+  report:
+    description: Directory of a report.
+    type: path
+    required: true
+  tracker:
+    description:
+      - Where to. V(mlflow) makes an experiment with the name of the campaign.
+      - V(wandb) writes offline runs of the project C(scalebook), grouped by campaign, for C(wandb sync).
+    type: str
+    choices: [mlflow, wandb]
+    required: true
+  target:
+    description: A directory, which is made, or with V(mlflow) the URI of a tracking server.
+    type: str
+    required: true
+attributes:
+  check_mode:
+    support: full
+    description: Reads the report and pushes nothing.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Push a report to MLflow
+  results_push:
+    report: "{{ ansible_config_file | dirname }}/results/night1/report"
+    tracker: mlflow
+    target: https://mlflow.example.org
+"""
+
+RETURN = r"""
+runs:
+  description: The number of cases of the report that have results.
+  returned: success
+  type: int
+pushed:
+  description: The number of them that were pushed now.
+  returned: success
+  type: int
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.report import tracking
+from ansible.module_utils.scalebook.report.load import decode
+
+PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
+TAG = "scalebook.id"
+
+# Neither of them is to tell its makers anything, or to record this machine: the runs were made on others.
+QUIET = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "WANDB_ERROR_REPORTING": "false",
+    "WANDB_DISABLE_GIT": "true",
+    "WANDB_HOST": "not recorded",
+    "WANDB_X_DISABLE_MACHINE_INFO": "true",
+    "WANDB_X_DISABLE_META": "true",
+    "WANDB_X_DISABLE_STATS": "true",
+    "WANDB_X_SAVE_REQUIREMENTS": "false",
+    "WANDB_SILENT": "true",
+}
+
+
+class PushError(ValueError):
+    """Results that could not be pushed; the message says why."""
+
+
+def argument_spec() -> dict[str, Any]:
+    return {
+        "report": {"type": "path", "required": True},
+        "tracker": {"type": "str", "choices": list(PACKAGES), "required": True},
+        "target": {"type": "str", "required": True},
+    }
+
+
+def load_client(tracker: str) -> Any:
+    """Import the client library, or raise PushError with what to install."""
+    os.environ.update(QUIET)
+    try:
+        return importlib.import_module(tracker)
+    except ImportError as exc:
+        raise PushError(
+            f"push={tracker} needs {PACKAGES[tracker]} in the Python of the control node: {exc}; "
+            f"run {sys.executable} -m pip install {PACKAGES[tracker]}"
+        ) from exc
+
+
+def push_mlflow(
+    mlflow: Any, target: str, campaign: str, runs: Sequence[tracking.Tracked], files: Sequence[Path]
+) -> int:
+    """Push the runs that the tracking server does not have yet, and return how many."""
+    uri = target if "://" in target else Path(target).resolve().as_uri()
+    if uri.startswith("file:"):
+        # MLflow 3 wants a database there; its client alone, mlflow-skinny, has none.
+        os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+    client = mlflow.MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name(campaign)
+    there = experiment.experiment_id if experiment else client.create_experiment(campaign)
+    pushed = 0
+    for run in runs:
+        if client.search_runs([there], f"tags.`{TAG}` = '{run.id}' and attributes.status = 'FINISHED'"):
+            continue
+        made = client.create_run(there, run_name=run.name, tags={TAG: run.id}).info
+        params = [mlflow.entities.Param(name, str(value)) for name, value in run.params.items()]
+        metrics = [
+            mlflow.entities.Metric(name, value, made.start_time, 0) for name, value in run.metrics.items()
+        ]
+        client.log_batch(made.run_id, metrics=metrics, params=params)
+        for path in files:
+            client.log_artifact(made.run_id, str(path))
+        client.set_terminated(made.run_id)
+        pushed += 1
+    return pushed
+
+
+def push_wandb(
+    wandb: Any, target: str, campaign: str, runs: Sequence[tracking.Tracked], files: Sequence[Path]
+) -> int:
+    """Write the offline runs that are not in the directory yet, and return how many."""
+    top = Path(target).resolve()
+    top.mkdir(parents=True, exist_ok=True)
+    pushed = 0
+    for run in runs:
+        if list(top.glob(f"wandb/offline-run-*-{run.id}")):
+            continue
+        made = wandb.init(
+            project="scalebook", group=campaign, name=run.name, id=run.id, config=run.params,
+            dir=str(top), mode="offline",
+        )  # fmt: skip
+        made.log(run.metrics)
+        for path in files:
+            made.save(str(path), base_path=str(path.parent), policy="now")
+        made.finish()
+        pushed += 1
+    return pushed
+
+
+def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]:
+    """Push a report and return what the module returns, or raise ValueError or OSError."""
+    if tracker == "wandb" and "://" in target:
+        raise PushError(
+            f"push_to={target}: with push=wandb it must be a directory; wandb sync takes it from there"
+        )
+    document: Results = decode((report / "results.json").read_bytes())  # type: ignore[assignment]
+    runs = tracking.runs(document)
+    files = [report / name for name in tracking.ARTIFACTS if (report / name).is_file()]
+    client = load_client(tracker)
+    pushed = 0
+    if write:
+        to = {"mlflow": push_mlflow, "wandb": push_wandb}[tracker]
+        pushed = to(client, target, document["campaign"], runs, files)
+    return {"changed": bool(pushed), "runs": len(runs), "pushed": pushed}
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    params = module.params
+    try:
+        result = push(Path(params["report"]), params["tracker"], params["target"], not module.check_mode)
+    except Exception as exc:  # noqa: BLE001 - the clients have errors of their own
+        module.fail_json(msg=str(exc))
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
