@@ -38,7 +38,8 @@ class Fault:
 
     `limit` are the seconds from the fault to the record, `status` what the record may say ("ok": the
     run survives it), `words` what its reason must name ({node} is the node's name), `nodes` which
-    numbers it may hit. After `lost`, the node is out of the campaign.
+    numbers it may hit. After `lost`, the node is out of the campaign. `telemetry` is what the record must
+    say of the node's readings.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Fault:
     undo: Inject | None = None
     nodes: tuple[int, ...] = (1, 2, 3)
     lost: bool = False
+    telemetry: str = ""
 
 
 def _send(what: str, number: int = signal.SIGKILL) -> Inject:
@@ -80,6 +82,13 @@ def _flap(campaign: Campaign, node: NodeView) -> None:
 
 def _fill(_: Campaign, node: NodeView) -> None:
     fill(node.path(f"{WORK}/{node.name}/filler"))
+
+
+def _fill_nearly(_: Campaign, node: NodeView) -> None:
+    """Leave 2 MB: enough for the log, less than what the sampler leaves to it."""
+    place = node.path(f"{WORK}/{node.name}")
+    there = os.statvfs(place)
+    place.joinpath("filler").write_bytes(b"\0" * (there.f_bavail * there.f_frsize - (2 << 20)))
 
 
 def _free(_: Campaign, node: NodeView) -> None:
@@ -116,11 +125,27 @@ DURING_A_RUN = (
         lost=True,
     ),
     Fault("disk full on a node", 10, ("failed",), ("{node}", "No space left on device"), _fill, _free),
+    # Measuring is never the cause of a failed run: its number stands, and the record says what is missing.
+    Fault("sampler killed", 25, ("ok",), (), _send("sampler"), telemetry="the sampler was ended by signal 9"),
+    Fault(
+        "sampler hangs",
+        25,
+        ("ok",),
+        (),
+        _send("sampler", signal.SIGSTOP),
+        telemetry="the sampler did not end when it was asked to",
+    ),
+    Fault(
+        "disk nearly full on a node", 25, ("ok",), (), _fill_nearly, _free, telemetry="less than 4 MB free"
+    ),
 )
 
 
-def small_disks(campaign: Campaign, size: str = "4m") -> None:
-    """Give each node's job directories a file system so small that it can be filled in an instant."""
+def small_disks(campaign: Campaign, size: str = "12m") -> None:
+    """Give each node's job directories a file system so small that it can be filled in an instant.
+
+    It is large enough for the sampler, which does not write where less than 4 MB are free.
+    """
     for node in campaign.nodes:
         place = f"{WORK}/{node.name}"
         node.path(place).mkdir(parents=True, exist_ok=True)
@@ -175,4 +200,9 @@ def problem_with(fault: Fault, node: NodeView, record: dict[str, Any]) -> str:
     if record["status"] not in fault.status:
         return f"{fault.name} on {node.name}: {record['status']}, {reason}"
     missing = [word for word in fault.words if word.format(node=node.name) not in reason]
-    return f"{fault.name} on {node.name}: the reason does not name {missing[0]}: {reason}" if missing else ""
+    if missing:
+        return f"{fault.name} on {node.name}: the reason does not name {missing[0]}: {reason}"
+    said = [part.get("reason") for part in record.get("telemetry") or [] if part["node"] == node.name]
+    if fault.telemetry not in str(said[:1]):
+        return f"{fault.name} on {node.name}: the telemetry does not say {fault.telemetry}: {said}"
+    return ""

@@ -34,12 +34,12 @@ class NodeView:
         return scan([self])[self.name]
 
     def find(self, what: str) -> int | None:
-        """Return the pid of the node's `trainer`, `run_node`, `mpirun` or `orted`."""
+        """Return the pid of the node's `trainer`, `run_node`, `sampler`, `mpirun` or `orted`."""
         for pid, env in self.processes().items():
             words = _words(pid)
             if what == "trainer" and env.get("JOB_DIR") and any("trainer.py" in word for word in words):
                 return pid
-            if what == "run_node" and any(word.endswith("/run_node.py") for word in words[:2]):
+            if what in ("run_node", "sampler") and any(word.endswith(f"/{what}.py") for word in words[:2]):
                 return pid
             if what in ("mpirun", "orted") and words[:1] and words[0].rpartition("/")[2] == what:
                 return pid

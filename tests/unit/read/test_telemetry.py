@@ -204,6 +204,20 @@ def test_a_node_that_logs_no_steps_takes_the_first_nodes_window_by_the_time_of_d
     assert made[1]["placed_by"] == "steps of the first node, by the time of day"
 
 
+@pytest.mark.parametrize("jump", [-3600.0, 0.7, 3600.0])
+def test_a_clock_that_jumps_moves_no_window_of_a_node_that_logs_steps(tmp_path, jump):
+    """Its window and its readings are by the monotonic clock; the time of day is in the head alone."""
+    nodes = [("A", said(), (10.0, 12.5)), ("B", said(), (10.0, 12.5)), ("C", said(), None)]
+    jumped = text_of(STEADY, wall=1000.0 + jump)
+    made = measured(tmp_path, nodes, A=text_of(STEADY), B=jumped, C=jumped)
+    assert [node["quantities"]["cpu::busy"]["total"] for node in made[:2]] == [3.0, 3.0]
+    # A node that logs no steps has only the time of day: it tells how much of the window it still has.
+    if abs(jump) > 3:
+        assert "has fewer than two readings" in made[2]["reason"] and not made[2]["quantities"]
+    else:
+        assert made[2]["covered"] < 1
+
+
 def test_what_went_wrong_on_a_node_is_its_reason(tmp_path):
     (tmp_path / "C.telemetry.csv.xz").write_bytes(b"no archive")
     nodes = [
