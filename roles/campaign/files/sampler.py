@@ -26,7 +26,7 @@ import resource
 import select
 import sys
 import time
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import gpu_sources
 import host_sources
@@ -165,6 +165,18 @@ class Sampler:
                 due = max(due + self.interval, now)
 
 
+def peak_memory() -> Optional[int]:
+    """Return the most bytes that this process had resident, None where the system does not tell it.
+
+    Not ru_maxrss: Linux hands on that of the process which started this one, where it is larger.
+    """
+    try:
+        lines = host_sources.text("/proc/self/status").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    except (host_sources.Absent, StopIteration):
+        return None
+
+
 def main() -> None:
     """Sample until standard input ends, and print what it took."""
     parser = argparse.ArgumentParser()
@@ -191,12 +203,14 @@ def main() -> None:
     except OSError as error:
         reason = "%s: %s" % (error.filename or args.out, error.strerror)
     used = resource.getrusage(resource.RUSAGE_SELF)
-    said = {
+    said: Dict[str, Any] = {
         "reason": reason,
         "readings": max(0, lines - 2),
         "cpu_seconds": round(used.ru_utime + used.ru_stime, 3),
-        "memory_bytes": used.ru_maxrss * 1024,
     }
+    memory = peak_memory()
+    if memory is not None:
+        said["memory_bytes"] = memory
     sys.stdout.write(json.dumps(said) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a thread may hang in the driver

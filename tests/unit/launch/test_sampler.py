@@ -104,6 +104,20 @@ def whole(readings, name):
     return quantity(readings, name, 0, len(readings.at) - 1)
 
 
+# What it says of itself
+
+
+def test_its_memory_is_its_own_and_not_that_of_the_process_that_started_it(tmp_path):
+    """ru_maxrss is that of the parent where the parent is larger, and run_node may be."""
+    code = (
+        "import subprocess, sys; kept = b'x' * (96 << 20); "
+        "print(subprocess.run(sys.argv[1:], input=b'', capture_output=True).stdout.decode())"
+    )
+    argv = [sys.executable, FILES / "sampler.py", "--out", tmp_path / "N.csv", "--interval", "1"]
+    shown = subprocess.run([sys.executable, "-c", code, *argv], capture_output=True, text=True, check=True)
+    assert 5e6 < json.loads(shown.stdout.splitlines()[0])["memory_bytes"] < 30e6
+
+
 # What it reads
 
 
