@@ -46,9 +46,14 @@ class Progress:
         self.overheads: list[float] = []
 
     def plan(self, pending: Iterable[dict[str, Any]], now: float) -> None:
-        """Take over the runs that are still to be measured, each {"case", "repeat", "number", "total"}."""
-        self.pending, self.began, self.ended = list(pending), now, None
-        self.workloads = {run["case"]["workload"] for run in self.pending}
+        """Take over the runs that are still to be made, each {"case", "repeat", "number", "total", "folder"}.
+
+        After runs of a search for the largest batch the campaign is planned again; its time goes on.
+        """
+        if not self.seconds:
+            self.began = now
+        self.pending, self.ended = list(pending), None
+        self.workloads |= {run["case"]["workload"] for run in self.pending}
 
     def end(self, case: str, repeat: int, job_seconds: float, now: float) -> dict[str, Any] | None:
         """Note that a run has its record and return the run; `job_seconds` is how long mpirun ran."""
@@ -81,10 +86,10 @@ def title(run: Mapping[str, Any], workloads: Collection[str] = ()) -> str:
     case = run["case"]
     workload = f"{case['workload']} " if len(workloads) > 1 else ""
     compiled = " xla" if case["xla"] else ""
-    return (
-        f"[{run['number']}/{run['total']}] {workload}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
-        f" repeat {run['repeat']}"
-    )
+    words = f"{workload}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
+    if run["folder"] == "search":
+        return f"[largest batch, run {run['number']} of at most {run['total']}] {words}"
+    return f"[{run['number']}/{run['total']}] {words} repeat {run['repeat']}"
 
 
 class CallbackModule(CallbackBase):
@@ -106,7 +111,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_ok(self, result: Any) -> None:
         action, values = result._task.action, result._result
         if action == "campaign_plan" and "pending" in values:
-            self._progress.plan(values["pending"], time.monotonic())
+            self._progress.plan(values["search"] or values["pending"], time.monotonic())
         elif action == "bench_result" and "status" in values:
             self._measured(values)
 
@@ -127,7 +132,10 @@ class CallbackModule(CallbackBase):
         if values["status"] == "ok":
             outcome, color = f"{values['rate']:.2f} {record.get('unit', 'samples')}/s", C.COLOR_OK
         else:
-            outcome, color = f"{values['status']}: {values.get('reason')}", C.COLOR_ERROR
+            outcome = f"{values['status']}: {values.get('reason')}"
+            # A search goes on until a run is out of memory: that is no error.
+            expected = run["folder"] == "search" and values["status"] == "oom"
+            color = C.COLOR_SKIP if expected else C.COLOR_ERROR
         if values.get("again"):
             progress.again(run)
             outcome += "; repeated at the end"

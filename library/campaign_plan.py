@@ -10,6 +10,8 @@ description:
   - Expands the matrix into cases, lists those that cannot run with the reason, and finds the runs that are
     measured already.
   - Writes C(plan.json) below O(results) unless O(write) is false or in check mode.
+  - Where the batch is C(max), returns the short runs that search for the largest batch, and plans with the
+    answer once these have been made.
   - Refuses a campaign that an earlier version planned, and one with nothing to run.
   - Runs on the control node.
 options:
@@ -52,6 +54,12 @@ options:
     description: Write the plan. False only shows it, and also one with nothing to run.
     type: bool
     default: true
+  searched:
+    description:
+      - Whether this start of the campaign has made runs of the searches. One that failed is made again by the
+        next start only.
+    type: bool
+    default: false
   launch:
     description:
       - What the launch command of the first case is shown with when O(write) is false, keys C(mpirun),
@@ -85,8 +93,15 @@ path:
   description: Directory of the campaign.
   returned: success
   type: str
+search:
+  description:
+    - The next runs of the searches for the largest batch, each with C(case), C(repeat), C(number), C(total)
+      (the most that there may be) and C(folder). While there are some, C(pending) lacks what waits for them.
+  returned: success
+  type: list
+  elements: dict
 pending:
-  description: The runs still to be measured, each with C(case), C(repeat), C(number) and C(total).
+  description: The runs still to be measured, each with C(case), C(repeat), C(number), C(total) and C(folder).
   returned: success
   type: list
   elements: dict
@@ -119,9 +134,18 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Case, Node, Plan
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
+from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
 from ansible.module_utils.scalebook.plan.matrix import describe, plan, why_nothing_runs
 from ansible.module_utils.scalebook.plan.placement import members
-from ansible.module_utils.scalebook.plan.resume import check_plan, earlier_seconds, set_aside, statuses
+from ansible.module_utils.scalebook.plan.resume import (
+    RUNS,
+    SEARCH,
+    check_plan,
+    earlier_seconds,
+    outcome,
+    set_aside,
+    statuses,
+)
 
 
 def argument_spec() -> dict[str, Any]:
@@ -135,6 +159,7 @@ def argument_spec() -> dict[str, Any]:
         "results": {"type": "path", "required": True},
         "space": {"type": "int", "default": 0},
         "write": {"type": "bool", "default": True},
+        "searched": {"type": "bool", "default": False},
         "launch": {"type": "dict", "default": {}},
     }
 
@@ -149,6 +174,21 @@ def refuse_small(results: Path, megabytes: int) -> None:
             f"{place} has {left} MB free, {megabytes} are required (campaign_space): free some, or choose "
             "another campaign_results"
         )
+
+
+def search_runs(planned: Plan) -> list[dict[str, Any]]:
+    """Return the next run of each search that goes on."""
+    return [
+        {
+            "case": search["next"],
+            "repeat": 1,
+            "number": len(search["trials"]) + 1,
+            "total": search["limit"] * len(search["points"]),
+            "folder": SEARCH,
+        }
+        for search in planned["searches"]
+        if search["next"]
+    ]
 
 
 def launch_command(
@@ -171,6 +211,11 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     params = module.params
     results, force = Path(params["results"]), params["parameters"]["force"]
+
+    def searched(campaign: str, case: str) -> Outcome | None:
+        found = outcome(results / campaign, case, 1, SEARCH)
+        return Outcome(*found) if found and (params["searched"] or found[0] in DECIDED) else None
+
     try:
         planned = plan(
             params["parameters"],
@@ -179,12 +224,14 @@ def main() -> None:
             params["device"],
             params["inventory"],
             params["given"],
+            searched,
         )
         directory = results / planned["campaign"]
         check_plan(directory)
     except ValueError as error:
         module.fail_json(msg=str(error))
-    if params["write"] and not planned["cases"]:
+    search = search_runs(planned)
+    if params["write"] and not planned["cases"] and not search:
         module.fail_json(msg=why_nothing_runs(planned))
     cases = {case["name"]: case for case in planned["cases"]}
     known = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
@@ -192,7 +239,13 @@ def main() -> None:
     # What ran out of memory would do so again: it is repeated only by force.
     oom = {run for run, status in known.items() if status == "oom" and not force}
     pending: list[dict[str, Any]] = [
-        {"case": cases[run["case"]], "repeat": run["repeat"], "number": number, "total": len(planned["runs"])}
+        {
+            "case": cases[run["case"]],
+            "repeat": run["repeat"],
+            "number": number,
+            "total": len(planned["runs"]),
+            "folder": RUNS,
+        }
         for number, run in enumerate(planned["runs"], start=1)
         if (run["case"], run["repeat"]) not in done | oom
     ]
@@ -200,16 +253,17 @@ def main() -> None:
     display = describe(planned, done)
     if params["write"]:
         try:
-            refuse_small(results, params["space"] if pending else 0)
+            left = search + pending
+            refuse_small(results, params["space"] if left else 0)
             changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
-            for run in pending if not module.check_mode else ():
-                set_aside(directory, run["case"]["name"], run["repeat"])
+            for run in left if not module.check_mode else ():
+                set_aside(directory, run["case"]["name"], run["repeat"], run["folder"])
         except OSError as error:
             module.fail_json(msg=f"cannot write the plan below {params['results']}: {error}")
     else:
         display = describe(planned, done, earlier_seconds(results, cases))
-    if pending and params["launch"] and (module.check_mode or not params["write"]):
-        case = pending[0]["case"]
+    if (search or pending) and params["launch"] and (module.check_mode or not params["write"]):
+        case = (search + pending)[0]["case"]
         workload = params["workloads"][case["workload"]]
         try:
             command = launch_command(planned, case, workload, params["nodes"], params["launch"])
@@ -220,6 +274,7 @@ def main() -> None:
         changed=changed,
         campaign=planned["campaign"],
         path=str(directory),
+        search=search,
         pending=pending,
         oom=[cases[name] for name in sorted({name for name, _ in oom})],
         measured=len(done),

@@ -122,12 +122,50 @@ class SkippedCase(TypedDict):
     reason: str
 
 
+class Trial(TypedDict):
+    """One short run of a search for the largest batch: its case, and what became of it."""
+
+    case: str
+    label: str
+    bsz: int
+    status: str
+    reason: str | None
+
+
+class BatchSearch(TypedDict, total=False):
+    """The search for the largest batch per device of one workload in one precision (`bsz=max`).
+
+    `points` are the topologies at which the batch has to fit, `first` is the batch that is tried first,
+    and `limit` how many runs the search may make at each point.  `trials` are the runs so far, `next` is
+    the case of the one to make.  When the search has ended, `largest` is its answer and `failed` the
+    smallest batch that ran out of memory, at the point `failed_at`; `reason` says why there is no answer,
+    or why there may be a larger one.
+    """
+
+    workload: str
+    model: str
+    device: str
+    dtype: str
+    xla: bool
+    accumulation: int
+    settings: dict[str, Any]
+    points: list[str]
+    first: int
+    limit: int
+    trials: list[Trial]
+    next: Case | None
+    largest: int | None
+    failed: int | None
+    failed_at: str | None
+    reason: str | None
+
+
 class Plan(TypedDict, total=False):
     """plan.json: what a campaign measures, in which order, and what it cannot.
 
     `parameters` are those of the campaign as they were read, `variables` those of workloads that were given
-    with -e; an import has `source` (the name of its
-    directory of logs) and `unread` (files that are not logs of a case) instead.
+    with -e; an import has `source` (the name of its directory of logs) and `unread` (files that are not logs
+    of a case) instead.  While a search goes on, the cases that wait for its answer are not in the plan yet.
     """
 
     schema: int
@@ -138,6 +176,7 @@ class Plan(TypedDict, total=False):
     repeats: int
     cases: list[Case]
     skipped: list[SkippedCase]
+    searches: list[BatchSearch]
     runs: list[PlannedRun]
     source: str
     overrides: dict[str, Any]
@@ -443,6 +482,22 @@ class Mfu(TypedDict):
     reason: str | None
 
 
+class LargestBatch(TypedDict):
+    """What a search for the largest batch found: the answer, and the smallest batch that was out of memory.
+
+    Both are null where there is none; `runs` counts the runs of the search, and `reason` says why there is no
+    answer, or why there may be a larger one.
+    """
+
+    title: str
+    points: list[str]
+    largest: int | None
+    failed: int | None
+    failed_at: str | None
+    runs: int
+    reason: str | None
+
+
 class Flag(TypedDict):
     """Something a reader must know about a row: a word for programs and a sentence for people."""
 
@@ -549,6 +604,7 @@ class Results(TypedDict, total=False):
     rows: list[Row]
     uncounted: list[dict[str, Any]]
     strong: list[dict[str, Any]]
+    largest_batches: list[LargestBatch]
     self_reported: list[dict[str, Any]]
     mfu: list[Mfu]
     utilisation: list[Usage]
@@ -602,6 +658,12 @@ def make_case(values: Mapping[str, Any]) -> Case:
         "label": f"{values['nodes']}n{values['gpus']}g",
     }
     return typing.cast(Case, {**case, "name": case_name(case)})
+
+
+def vary_case(case: Case, **changes: Any) -> Case:
+    """Return `case` with other values of some fields that identify it."""
+    values: Mapping[str, Any] = case
+    return make_case({**{name: values[name] for name in IDENTITY if name in values}, **changes})
 
 
 # What earlier versions wrote

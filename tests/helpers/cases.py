@@ -59,6 +59,9 @@ def read_parameters(given, **workloads):
     return read(["bench"], {"workload": list(workloads), **given}, {}, Known(workloads, {}, {}))
 
 
-def planned(given, nodes, device="cpu", **workloads):
-    """Return the plan of a campaign of these workloads (declarations by name)."""
-    return matrix.plan(read_parameters(given, **workloads), workloads, nodes, device)
+def planned(given, nodes, device="cpu", outcome=lambda campaign, case: None, **workloads):
+    """Return the plan of a campaign of these workloads (declarations by name).
+
+    `outcome` returns what became of a run that searches for the largest batch.
+    """
+    return matrix.plan(read_parameters(given, **workloads), workloads, nodes, device, outcome=outcome)

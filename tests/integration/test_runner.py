@@ -21,8 +21,9 @@ RUN = {
     "repeat": 1,
     "number": 1,
     "total": 1,
+    "folder": "runs",
 }
-PLAN = {"pending": [RUN]}
+PLAN = {"search": [], "pending": [RUN]}
 RESULT = {"status": "ok", "rate": 12.5, "record": {**RUN, "job": {"seconds": 2.0}}}
 # Modules that return the results they are given: a run without a training.
 STAND_IN = """#!/usr/bin/python

@@ -7,19 +7,23 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     PLAN_SCHEMA,
+    BatchSearch,
     Case,
     Node,
     Plan,
     SkippedCase,
     make_case,
+    vary_case,
 )
+from ansible.module_utils.scalebook.plan import largest_batch
 from ansible.module_utils.scalebook.plan.parameters import (
+    MAX,
     ParameterError,
     allowed_counts,
     parts,
@@ -39,6 +43,17 @@ def powers_of_two(largest: int) -> list[int]:
     return [*steps, largest]
 
 
+class _Line(NamedTuple):
+    """One workload in one precision with one batch, a number or MAX, at all topologies.
+
+    The batch of its cases is the workload's own where `bsz` is MAX.
+    """
+
+    bsz: int | str
+    cases: list[Case]
+    skipped: list[SkippedCase]
+
+
 def plan(
     parameters: Mapping[str, Any],
     workloads: Workloads,
@@ -46,13 +61,15 @@ def plan(
     device: str,
     inventory: str = "",
     given: Collection[str] = (),
+    outcome: Callable[[str, str], largest_batch.Outcome | None] = lambda _campaign, _case: None,
 ) -> Plan:
     """Return the plan of a campaign or raise ParameterError.
 
     `parameters` are those that parameters.read returns, `workloads` the declarations of the chosen
     workloads with their settings resolved, `nodes` the nodes in inventory order; nodes of the same
-    `machine` share its devices.  Cases that cannot run are listed under `skipped` with the reason, the
-    variables of workloads that are `given` on the command line under `variables`.
+    `machine` share its devices.  `outcome` returns what became of a search run, by the names of the campaign
+    and of its case.  Cases that cannot run are listed under `skipped` with the reason, the variables of
+    workloads that are `given` on the command line under `variables`.
     """
     if not nodes:
         raise ParameterError("nodes: the inventory has no host in the group `nodes`")
@@ -68,20 +85,31 @@ def plan(
     if runs > MOST_RUNS:
         raise ParameterError(f"these values make {runs} runs; allowed are {MOST_RUNS}")
 
-    cases: list[Case] = []
-    skipped: list[SkippedCase] = []
-    for name, workload in workloads.items():
-        for case in _cases(parameters, name, workload, device, points):
-            reason = _why_not(case, workload, nodes, parameters)
-            if reason:
-                skipped.append({"case": case, "reason": reason})
-            else:
-                cases.append(case)
-    every = cases or [entry["case"] for entry in skipped]
-    campaign = parameters.get("campaign") or _campaign_name(every, parameters)
+    lines = [
+        line
+        for name, workload in workloads.items()
+        for line in _lines(parameters, name, workload, device, nodes, points)
+    ]
+    campaign = safe_name("campaign", parameters.get("campaign") or _campaign_name(lines, parameters))
+    cases: dict[str, Case] = {}
+    skipped = [entry for line in lines for entry in line.skipped]
+    searches: list[BatchSearch] = []
+    for line in lines:
+        found = line.cases
+        if line.bsz == MAX and line.cases:
+            search = largest_batch.search(
+                line.cases, parameters["bsz_max_runs"], lambda case: outcome(campaign, case)
+            )
+            searches.append(search)
+            largest = search["largest"]
+            found = [vary_case(case, bsz=largest) for case in line.cases] if largest else []
+            if not largest and not search["next"]:
+                skipped += [{"case": case, "reason": _no_largest(search)} for case in line.cases]
+        # The largest batch may be one that is measured anyway.
+        cases.update({case["name"]: case for case in found})
     return {
         "schema": PLAN_SCHEMA,
-        "campaign": safe_name("campaign", campaign),
+        "campaign": campaign,
         "inventory": inventory,
         "parameters": {**parameters, "workload": list(workloads), "device": device},
         "variables": {
@@ -91,15 +119,20 @@ def plan(
             if f"{name}_{setting}" in given
         },
         "repeats": parameters["repeats"],
-        "cases": cases,
+        "cases": list(cases.values()),
         "skipped": skipped,
+        "searches": searches,
         # Repeats are interleaved over the cases of all workloads, so that drift does not fall on one of them.
         "runs": [
-            {"case": case["name"], "repeat": repeat}
+            {"case": name, "repeat": repeat}
             for repeat in range(1, parameters["repeats"] + 1)
-            for case in cases
+            for name in cases
         ],
     }
+
+
+def _no_largest(search: BatchSearch) -> str:
+    return f"bsz={MAX} has no answer: {search['reason']}"
 
 
 def describe(
@@ -113,11 +146,16 @@ def describe(
     pending = [run for run in plan["runs"] if (run["case"], run["repeat"]) not in finished]
     measured = len(plan["runs"]) - len(pending)
     cases, repeats = plan["cases"], plan["repeats"]
-    several = len({case["workload"] for case in [*cases, *(entry["case"] for entry in plan["skipped"])]}) > 1
+    searching = [search for search in plan["searches"] if search["next"]]
+    count = len(cases) + sum(len(search["points"]) for search in searching)
+    named = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
+    several = len({each["workload"] for each in named}) > 1
     lines = [
-        f"Campaign {plan['campaign']}: {_many(len(cases), 'case')} x {_many(repeats, 'repeat')} = "
-        f"{_many(len(plan['runs']), 'run')}" + (f", {measured} already measured" if measured else "")
+        f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
+        f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
     ]
+    for search in plan["searches"]:
+        lines.append(f"  search {_row(search, ','.join(search['points']), several)}  {_standing(search)}")
     for case in cases:
         have = sum((case["name"], repeat) in finished for repeat in range(1, repeats + 1))
         lines.append(
@@ -130,7 +168,8 @@ def describe(
     for (_, reason), same in reasons.items():
         labels = ",".join(case["label"] for case in same)
         lines.append(f"  skip  {_row(same[0], labels, several)}  {reason}")
-    if cases and not any(case["label"] == BASELINE for case in cases):
+    known = {case["label"] for case in cases} | {label for each in searching for label in each["points"]}
+    if known and BASELINE not in known:
         lines.append(f"  note: {BASELINE} is not in the plan, so speedups will be n/a")
     if pending and seconds is not None:
         lines.append(f"  {_estimate([run['case'] for run in pending], seconds)}")
@@ -154,9 +193,25 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     return f"estimate: about {length} for {_many(len(known), 'run')}, as earlier runs took{unknown}"
 
 
-def _row(case: Case, label: str, several: bool) -> str:
+def _row(case: Case | BatchSearch, label: str, several: bool) -> str:
     name = f"{case['workload']:<12} " if several else ""
-    return f"{name}{label:>7}  b{case['bsz']:<4} {case['dtype']}{' xla' if case['xla'] else ''}"
+    return f"{name}{label:>7}  b{case.get('bsz', MAX):<4} {case['dtype']}{' xla' if case['xla'] else ''}"
+
+
+def _standing(search: BatchSearch) -> str:
+    """Return in words where a search stands."""
+    made = f"{_many(len(search['trials']), 'short run')} made"
+    if search["next"]:
+        each = " at each of them" if len(search["points"]) > 1 else ""
+        return (
+            f"the largest batch: from {search['first']} on doubled, then in steps of {largest_batch.STEP}, "
+            f"at most {_many(search['limit'], 'short run')}{each} (bsz_max_runs); {made}"
+        )
+    if not search["largest"]:
+        return f"no answer, {made}"
+    above = f", {search['failed']} ran out of memory at {search['failed_at']}" if search["failed"] else ""
+    reason = f"; {search['reason']}" if search["reason"] else ""
+    return f"the largest batch is {search['largest']}{above}; {made}{reason}"
 
 
 def _check_counts(parameters: Mapping[str, Any], count: int, slots: int) -> None:
@@ -189,24 +244,27 @@ def _topologies(parameters: Mapping[str, Any], count: int, slots: int) -> list[t
     ]
 
 
-def _cases(
+def _lines(
     parameters: Mapping[str, Any],
     name: str,
     workload: Mapping[str, Any],
     device: str,
+    nodes: Sequence[Node],
     points: Sequence[tuple[int, int]],
-) -> Iterator[Case]:
-    """Yield the cases of one workload; what is not given is the workload's own."""
-    batches = parameters["bsz"] or [workload.get("bsz", {}).get(device, 32)]
-    for dtype, xla, bsz in itertools.product(parameters["dtype"], parameters["xla"], batches):
-        for nodes, gpus in points:
+) -> Iterator[_Line]:
+    """Yield the lines of one workload; what is not given is the workload's own."""
+    own = workload.get("bsz", {}).get(device, 32)
+    axes = (parameters["dtype"], parameters["xla"], parameters["bsz"] or [own])
+    for dtype, xla, bsz in itertools.product(*axes):
+        line = _Line(bsz, [], [])
+        for of_nodes, gpus in points:
             values = {
-                "bsz": bsz,
-                "nodes": nodes,
+                "bsz": own if bsz == MAX else bsz,
+                "nodes": of_nodes,
                 "gpus": gpus,
                 "accumulation": parameters["accumulation"] or workload.get("accumulation", 1),
             }
-            yield make_case(
+            case = make_case(
                 {
                     "workload": name,
                     "model": parameters["model"] or workload["models"][device],
@@ -218,6 +276,14 @@ def _cases(
                     "settings": dict(workload.get("settings", {})),
                 }
             )
+            reason = _why_not(case, workload, nodes, parameters)
+            if bsz == MAX and "epoch_samples" in case:
+                reason = f"the window of {name} is an epoch, so bsz={MAX} has no short runs to search with"
+            if reason:
+                line.skipped.append({"case": case, "reason": reason})
+            else:
+                line.cases.append(case)
+        yield line
 
 
 def _steps(
@@ -296,14 +362,21 @@ def _dtype_lacks(case: Case, workload: Mapping[str, Any], force: bool) -> str | 
     )
 
 
-def _campaign_name(cases: Sequence[Case], parameters: Mapping[str, Any]) -> str:
-    """Return a name that follows from the matrix: the same command finds its campaign again."""
-    content = json.dumps(sorted(case["name"] for case in cases))
+def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str:
+    """Return a name that follows from the matrix: the same command finds its campaign again.
+
+    What a search will find is not known yet: MAX stands for it.
+    """
+    named = [(line.bsz, case) for line in lines for case in line.cases] or [
+        (line.bsz, entry["case"]) for line in lines for entry in line.skipped
+    ]
+    names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in named)
+    content = json.dumps(names)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     words = [
-        "_".join(dict.fromkeys(case["workload"] for case in cases)),
-        "_".join(dict.fromkeys(case["model"] for case in cases)),
-        "b" + "_".join(str(bsz) for bsz in dict.fromkeys(case["bsz"] for case in cases)),
+        "_".join(dict.fromkeys(case["workload"] for _, case in named)),
+        "_".join(dict.fromkeys(case["model"] for _, case in named)),
+        "b" + "_".join(dict.fromkeys(str(bsz) for bsz, _ in named)),
         "_".join(parameters["dtype"]),
     ]
     return "-".join(words)[:80] + "-" + digest

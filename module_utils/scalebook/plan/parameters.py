@@ -23,10 +23,10 @@ TAKES_ALL = ("provision", "preflight", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, bool, choice, name, topology, percent, share, seconds, mapping or text; of `choice`,
-    `choices` are the values, or empty where they follow from the workloads or stacks.  `lists` are the
-    playbooks in which it takes several values.  `default` is the value where none is given; None where it
-    follows from something else, which `otherwise` describes.
+    `kind` is count, batch, bool, choice, name, topology, percent, share, seconds, mapping or text; of
+    `choice`, `choices` are the values, or empty where they follow from the workloads or stacks.  `lists`
+    are the playbooks in which it takes several values.  `default` is the value where none is given; None
+    where it follows from something else, which `otherwise` describes.
     """
 
     name: str
@@ -42,6 +42,10 @@ class Parameter(NamedTuple):
 
 
 _BENCH = ("bench",)
+
+LARGEST_BATCH = 1_000_000
+MAX = "max"
+"""The value of bsz that stands for the largest batch that does not run out of memory."""
 
 TABLE = (
     Parameter(
@@ -91,13 +95,22 @@ TABLE = (
     Parameter("xla", "bool", ("report",), "whether imported logs are of a compiled model"),
     Parameter(
         "bsz",
-        "count",
+        "batch",
         _BENCH,
-        "batch size per device",
+        "batch size per device; max searches for the largest that does not run out of memory",
         otherwise="the workload's own",
         lists=_BENCH,
-        largest=1_000_000,
+        largest=LARGEST_BATCH,
         example="32,64",
+    ),
+    Parameter(
+        "bsz_max_runs",
+        "count",
+        _BENCH,
+        "short runs that the search of bsz=max may make for each workload, dtype, xla and topology",
+        default=16,
+        largest=64,
+        example="16",
     ),
     # Far above any cluster, far below what would fill memory when a matrix is expanded.
     Parameter(
@@ -469,6 +482,7 @@ def _declarations(read: Mapping[str, Any], known: Known) -> list[Mapping[str, An
 def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequence[str]) -> Any:
     readers: dict[str, Callable[[Any], Any]] = {
         "count": lambda value: as_count(row.name, value, row.largest),
+        "batch": lambda value: as_batch(row.name, value, row.largest),
         "bool": lambda value: as_bool(row.name, value),
         "choice": lambda value: as_choice(row.name, value, choices),
         "name": lambda value: safe_name(row.name, value),
@@ -512,6 +526,9 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
     if steps and declarations and all(_has_epochs(each) for each in declarations):
         names = ", ".join(str(each["title"]) for each in declarations)
         problems.append(f"{' and '.join(steps)}: the window of {names} is an epoch, so it cannot be set")
+    if MAX in (read.get("bsz") or ()) and declarations and all(map(_has_epochs, declarations)):
+        names = ", ".join(str(each["title"]) for each in declarations)
+        problems.append(f"bsz={MAX}: the window of {names} is an epoch, so no run is short; give numbers")
     stack = known.stacks.get(str(read.get("stack_name")))
     if stack is not None:
         for name in read.get("workload") or []:
@@ -553,6 +570,16 @@ def as_count(name: str, value: Any, largest: int) -> int:
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}", number) or not 1 <= int(number) <= largest:
         raise ParameterError(f"{name}={number[:40]}: allowed are whole numbers from 1 to {largest}")
     return int(number)
+
+
+def as_batch(name: str, value: Any, largest: int) -> int | str:
+    """Return a batch size as a whole number, or the word max."""
+    if str(value).strip() == MAX:
+        return MAX
+    try:
+        return as_count(name, value, largest)
+    except ParameterError as error:
+        raise ParameterError(f"{error}, and {MAX}") from None
 
 
 def as_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
@@ -685,6 +712,7 @@ def reference() -> str:
 def _values(row: Parameter, playbook: str) -> str:
     kinds = {
         "count": "whole number",
+        "batch": f"whole number, {MAX}",
         "bool": "true, false",
         "choice": ", ".join(row.choices) or "name",
         "name": "name",

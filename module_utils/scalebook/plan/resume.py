@@ -12,6 +12,9 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import PLAN_SCHEMA
 
+RUNS, SEARCH = "runs", "search"
+"""Folders of a campaign: of its runs, and of the short runs that search for the largest batch."""
+
 
 class ResumeError(ValueError):
     """A campaign that cannot be continued."""
@@ -28,10 +31,17 @@ def check_plan(directory: Path) -> None:
         )
 
 
-def status(directory: Path, case: str, repeat: int) -> str | None:
+def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, str] | None:
+    """Return status and reason of a run of the campaign in `directory`, None without a readable record."""
+    found = _json(directory / folder / case / str(repeat) / "result.json")
+    # Without a readable record the run is measured again.
+    return (str(found["status"]), str(found.get("reason") or "")) if "status" in found else None
+
+
+def status(directory: Path, case: str, repeat: int, folder: str = RUNS) -> str | None:
     """Return the status of a run of the campaign in `directory`, None without a readable record."""
-    found = _json(directory / "runs" / case / str(repeat) / "result.json").get("status")
-    return None if found is None else str(found)  # without a readable record the run is measured again
+    found = outcome(directory, case, repeat, folder)
+    return found[0] if found else None
 
 
 def statuses(directory: Path, runs: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
@@ -59,15 +69,15 @@ def earlier_seconds(results: Path, cases: Iterable[str], most: int = 5) -> dict[
     return seconds
 
 
-def set_aside(directory: Path, case: str, repeat: int) -> None:
+def set_aside(directory: Path, case: str, repeat: int, folder: str = RUNS) -> None:
     """Move the files of an attempt at a run to failed/<case>/<repeat>-<n>: attempts are not lost or mixed.
 
     The log of one attempt must never be read as that of the next.  A skipped run leaves nothing to keep.
     """
-    left = directory / "runs" / case / str(repeat)
+    left = directory / folder / case / str(repeat)
     if not left.exists():
         return
-    if status(directory, case, repeat) == "skipped":
+    if status(directory, case, repeat, folder) == "skipped":
         shutil.rmtree(left)
         return
     kept = directory / "failed" / case

@@ -54,6 +54,30 @@ def test_all_spellings_of_a_list_mean_the_same(value):
     assert given(bsz=value)["bsz"] == [32, 64]
 
 
+@pytest.mark.parametrize(
+    ("value", "batches"), [("max", ["max"]), ("max,64", ["max", 64]), ([64, "max"], [64, "max"])]
+)
+def test_a_batch_is_a_number_or_max(value, batches):
+    assert given(bsz=value)["bsz"] == batches
+
+
+@pytest.mark.parametrize("value", ["Max", "maximum", "max8", "0", "-8", "max,max"])
+def test_any_other_word_is_no_batch(value):
+    assert "bsz" in refusal(bsz=value)
+
+
+@pytest.mark.parametrize("value", ["0", "65", "many", "max"])
+def test_the_runs_of_a_search_have_a_limit(value):
+    assert refusal(bsz="max", bsz_max_runs=value) == (
+        f"bsz_max_runs={value}: allowed are whole numbers from 1 to 64"
+    )
+
+
+def test_max_is_refused_where_every_window_is_an_epoch():
+    assert "bsz=max: the window of A tuner is an epoch" in refusal(workload="tuner", bsz="max,8")
+    assert given(workload="tuner,tf2_bert", bsz="max")["bsz"] == ["max"]
+
+
 def test_one_value_is_a_list_of_one():
     assert as_list("64") == ["64"]
     assert as_list(64) == [64]

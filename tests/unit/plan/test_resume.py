@@ -5,17 +5,19 @@
 import pytest
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import (
+    SEARCH,
     ResumeError,
     check_plan,
     earlier_seconds,
+    outcome,
     set_aside,
     status,
     statuses,
 )
 
 
-def attempt(tmp_path, said, repeat=1):
-    run = tmp_path / "runs" / "case" / str(repeat)
+def attempt(tmp_path, said, repeat=1, folder="runs"):
+    run = tmp_path / folder / "case" / str(repeat)
     run.mkdir(parents=True)
     (run / "NODE1.log").write_text(said)
     write_json(run / "result.json", {"status": said})
@@ -26,6 +28,17 @@ def test_the_status_of_a_run_is_that_of_its_record(tmp_path):
     attempt(tmp_path, "oom", 2)
     runs = [("case", 1), ("case", 2), ("case", 3)]
     assert statuses(tmp_path, runs) == {("case", 1): "ok", ("case", 2): "oom"}
+
+
+def test_a_run_of_a_search_has_a_folder_of_its_own(tmp_path):
+    attempt(tmp_path, "ok")
+    attempt(tmp_path, "failed", folder="search")
+    assert outcome(tmp_path, "case", 1, SEARCH) == ("failed", "")
+    assert status(tmp_path, "case", 1) == "ok"
+    set_aside(tmp_path, "case", 1, SEARCH)
+    assert outcome(tmp_path, "case", 1, SEARCH) is None
+    assert (tmp_path / "failed/case/1-1").exists()
+    assert status(tmp_path, "case", 1) == "ok"
 
 
 def test_an_unreadable_record_is_none(tmp_path):

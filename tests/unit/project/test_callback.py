@@ -8,7 +8,7 @@ from scalebook_progress import Progress, title
 
 def run(number, name="a", repeat=1):
     case = {"workload": "tf2_bert", "name": name, "label": "2n1g", "bsz": 64, "dtype": "fp32", "xla": False}
-    return {"case": case, "repeat": repeat, "number": number, "total": 4}
+    return {"case": case, "repeat": repeat, "number": number, "total": 4, "folder": "runs"}
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,18 @@ def test_the_overhead_of_a_run_is_its_time_without_mpirun():
 
 def test_a_run_is_named_by_number_case_and_repeat():
     assert title(run(3, repeat=2)) == "[3/4] 2n1g b64 fp32 repeat 2"
+
+
+def test_a_run_of_a_search_is_named_as_one():
+    assert title({**run(3), "folder": "search"}) == "[largest batch, run 3 of at most 4] 2n1g b64 fp32"
+
+
+def test_the_time_of_a_campaign_goes_on_after_a_search():
+    progress = Progress(0)
+    progress.plan([run(1)], 5)
+    progress.end("a", 1, 10, 20)
+    progress.plan([run(1, "b"), run(2, "b")], 21)
+    assert (progress.began, progress.left()) == (5, 20)
 
 
 def test_a_run_is_named_with_its_workload_if_there_are_several():

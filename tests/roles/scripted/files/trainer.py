@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Prints what a trainer prints, at a given pace, and fails on one node at one step if asked to.
 
-usage: trainer.py [--sync] [--work SHARE] SECONDS_PER_STEP KIND:NODE:STEP[,KIND:NODE:STEP ...]
+usage: trainer.py [--sync] [--work SHARE] [--memory BATCH] SECONDS_A_STEP KIND:NODE:STEP[,KIND:NODE:STEP ...]
 
 The first fault is for the first repeat, the second for the second, and so on. With --sync the nodes wait for
 each other at every step, as a collective does, forever if one has ended, and print the times of the slowest
-script. SHARE is the part of a step that is computed instead of slept.
+script. SHARE is the part of a step that is computed instead of slept. With a batch per device above BATCH the
+first step is out of memory.
 """
 
 import argparse
@@ -117,6 +118,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sync", action="store_true")
     parser.add_argument("--work", type=float, default=0)
+    parser.add_argument("--memory", type=int, default=0)
     parser.add_argument("pace", type=float)
     parser.add_argument("faults")
     args = parser.parse_args()
@@ -144,6 +146,8 @@ def main():
         say(step="%d/%d" % (step, steps), loss=loss, time="%.6f" % now)
         if step == int(at):
             fail(kind)
+        if 0 < args.memory < int(os.environ["BSZ"]):
+            fail("oom")
     print("SCRIPTED end, %.3f s" % (time.time() - began), flush=True)
 
 
