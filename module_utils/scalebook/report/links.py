@@ -35,13 +35,14 @@ def of_campaign(source: Source, files: Iterable[str], out: Path) -> Links:
     if source.sealed:
         archive = source.top / ARCHIVE
         return Links({}, [(ARCHIVE, f"{base}/{ARCHIVE}")] if archive.is_file() else [])
-    found: dict[tuple[str, str], list[str]] = {}
+    found: dict[tuple[str, ...], list[str]] = {}
     for file in files:
         parts = file.split("/")
         if len(parts) == 4:
-            found.setdefault((parts[1], parts[2]), []).append(parts[3])
+            found.setdefault(tuple(parts[:3]), []).append(parts[3])
     runs = {
-        run: _links(f"{base}/runs/{quote(run[0])}/{quote(run[1])}", names) for run, names in found.items()
+        (case, repeat): _links(f"{base}/{folder}/{quote(case)}/{quote(repeat)}", names)
+        for (folder, case, repeat), names in found.items()
     }
     return Links(runs, plans)
 

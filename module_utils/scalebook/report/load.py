@@ -73,6 +73,9 @@ def read_source(source: Source, reading: str = "stamps") -> Campaign:
         reading=reading,
     )
     _read_records(source, campaign)
+    for search in campaign.plan.get("searches") or ():
+        for trial in search["trials"]:
+            campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
     # What an import found that is not the log of a case.
     campaign.unreadable.extend(f"{entry['path']} {entry['reason']}" for entry in plan.get("unread") or [])
     return campaign

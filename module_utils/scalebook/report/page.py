@@ -72,6 +72,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "families": [_family(family, groups, wording) for family in document["families"]],
         "groups": groups,
         "strong": [_strong(table, wording) for table in document["strong"]],
+        "largest_batches": [_largest_batch(entry, wording) for entry in document["largest_batches"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
         "mfu": _mfu(document, wording),
         "utilisation": _utilisation(document, wording),
@@ -264,6 +265,19 @@ def _fact(what: str, wording: Wording) -> str:
     return f"{workload} {wording(environment.FACTS[key])}".strip() if key in environment.FACTS else what
 
 
+def _largest_batch(entry: Mapping[str, Any], wording: Wording) -> dict[str, str]:
+    """Return the printed cells of a search for the largest batch."""
+    failed = f"{entry['failed']} ({clean(entry['failed_at'])})" if entry["failed"] else wording("–")
+    return {
+        "title": clean(entry["title"]),
+        "points": clean(", ".join(entry["points"])),
+        "largest": str(entry["largest"] or wording("–")),
+        "failed": failed,
+        "runs": str(entry["runs"]),
+        "reason": wording.sentence(clean(entry["reason"] or "")),
+    }
+
+
 def _self_reported(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return the printed cells of what a workload reports itself."""
     return {
@@ -375,7 +389,9 @@ def _uncounted(document: Results, wording: Wording, linked: links.Links) -> list
     for entry in document["uncounted"]:
         reason = wording.sentence(clean(entry["reason"]))
         status, source = wording(entry["status"]), clean(entry["source"] or "")
-        key = (entry["case"], clean(entry["label"]), short[entry["case"]], status, reason, source)
+        # A run of a search belongs to no group.
+        group = short.get(entry["case"], "")
+        key = (entry["case"], clean(entry["label"]), group, status, reason, source)
         repeats.setdefault(key, []).append(str(entry["repeat"]))
         last = [clean(line) for line in entry["last_lines"]]
         own = linked.runs.get((entry["case"], str(entry["repeat"])), [])

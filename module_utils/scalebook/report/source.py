@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import itertools
 import json
 import lzma
 import tarfile
@@ -23,6 +24,7 @@ from ansible.module_utils.scalebook.files import NotRegularError, open_regular, 
 ARCHIVE = "runs.tar.xz"
 SEAL = "archive.json"
 PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
+FOLDERS = ("runs", "search")  # the runs that count, and those that search for the largest batch
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
 LARGEST = 64 * 1024 * 1024
@@ -95,8 +97,8 @@ class DirectorySource(Source):
     def covered(self) -> list[str]:
         """See Source."""
         paths = [self.top / name for name in PLANS if (self.top / name).exists()]
-        for pattern in COVERED:
-            paths += self.top.glob(f"runs/*/*/{pattern}")
+        for folder, pattern in itertools.product(FOLDERS, COVERED):
+            paths += self.top.glob(f"{folder}/*/*/{pattern}")
         return [path.relative_to(self.top).as_posix() for path in sorted(paths)]
 
     def checksum(self, file: str) -> FileSum:
@@ -136,7 +138,7 @@ class ArchiveSource(Source):
 
     def covered(self) -> list[str]:
         """See Source."""
-        patterns = [*PLANS, *(f"runs/*/*/{pattern}" for pattern in COVERED)]
+        patterns = [*PLANS, *(f"{folder}/*/*/{each}" for folder, each in itertools.product(FOLDERS, COVERED))]
         return sorted(
             (file for file in self._files if any(PurePosixPath(file).match(each) for each in patterns)),
             key=PurePosixPath,

@@ -60,6 +60,7 @@ def display(document: Results, report: str) -> str:
     shown = page(document)
     blocks = [shown["simulated"]] if shown["simulated"] else []
     blocks.append(table(document) or "No case was measured.")
+    blocks += _some("Largest batch", [_largest_batch(entry) for entry in shown["largest_batches"]])
     blocks += _some(
         "Excluded runs",
         [
@@ -81,6 +82,14 @@ def display(document: Results, report: str) -> str:
     blocks += _some("Comparison with DLPerf", published)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
+
+
+def _largest_batch(entry: Mapping[str, str]) -> str:
+    reason = f"; {entry['reason']}" if entry["reason"] else ""
+    return (
+        f"{entry['title']}, {entry['points']}: {entry['largest']} per device "
+        f"(out of memory with: {entry['failed']}; search runs: {entry['runs']}){reason}"
+    )
 
 
 def _comparison(made: Mapping[str, Any] | None) -> list[str]:
