@@ -160,10 +160,25 @@ def test_every_node_had_its_own_task_index_and_port(resumed):
     assert jobs[0]["WORKER_HOSTS"] == jobs[1]["WORKER_HOSTS"] == "127.0.0.1:24100,127.0.0.1:24101"
 
 
-def test_the_two_readings_of_the_clock_agree(mpirun, tmp_path):
+@pytest.fixture(scope="module")
+def largest(mpirun, tmp_path_factory):
+    """A campaign that searches for the largest batch of a trainer whose memory is full above 24."""
+    root = tmp_path_factory.mktemp("largest")
+    return root, bench(root, "nodes=1 repeats=1 scripted_step=0.03 bsz=max scripted_memory=24")
+
+
+def test_the_largest_batch_is_searched_and_then_measured(largest):
+    root, played = largest
+    assert played.rc == 0, played.failures
+    tried = [(res["record"]["case"]["bsz"], res["status"]) for res in played.of("bench_result")]
+    assert tried == [(16, "ok"), (32, "oom"), (24, "ok"), (24, "ok")]
+    assert len(list((root / "results/test/search").glob("*/1/result.json"))) == 3
+    assert "24 per device (out of memory with: 32 (1n1g); search runs: 3)" in played.shown
+
+
+def test_the_two_readings_of_the_clock_agree(largest):
     """In a window of three seconds: in a shorter one a busy machine's hiccup is more than 2 %."""
-    bench(tmp_path, "nodes=1 repeats=1 scripted_step=0.03")
-    (record,) = records(tmp_path).values()
+    (record,) = records(largest[0]).values()
     assert record["status"] == "ok", record["reason"]
     assert len(record["nodes"][0]["received"]) > 100
     assert record["notes"] == []
