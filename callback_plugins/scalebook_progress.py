@@ -133,7 +133,7 @@ class CallbackModule(CallbackBase):
             outcome, color = f"{values['rate']:.2f} {record.get('unit', 'samples')}/s", C.COLOR_OK
         else:
             outcome = f"{values['status']}: {values.get('reason')}"
-            # A search goes on until a run is out of memory: that is no error.
+            # A search goes on until a run is out of memory: that does not need attention.
             expected = run["folder"] == "search" and values["status"] == "oom"
             color = C.COLOR_SKIP if expected else C.COLOR_ERROR
         if values.get("again"):
