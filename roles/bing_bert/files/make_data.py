@@ -66,16 +66,17 @@ def write(path: str, arrays: Dict[str, Any]) -> None:
     os.replace(path + ".part", path)
 
 
-def vocabulary(folder: str, model: str, size: int) -> None:
-    """Write a model's vocabulary where there is none."""
+def vocabulary(folder: str, model: str, size: int) -> str:
+    """Write a model's vocabulary where there is none; return its path."""
     name = trainer_flags.NAMES.get(model, "bert-" + model)
     path = os.path.join(folder, name + "-vocab.txt")
     if os.path.exists(path):
-        return
+        return path
     letters = ["w" + "".join("abcdefghijklmnop"[n >> at & 15] for at in (12, 8, 4, 0)) for n in range(size)]
     with open(path + ".part", "w", encoding="utf-8", newline="\n") as file:
         file.write("".join(word + "\n" for word in SPECIAL + letters[: size - len(SPECIAL)]))
     os.replace(path + ".part", path)
+    return path
 
 
 def main() -> None:

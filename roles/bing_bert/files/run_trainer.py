@@ -192,6 +192,7 @@ def train(args: argparse.Namespace) -> Monitor:
 def main() -> None:
     """Train and check; print how the rank ends, because the launcher of 2020 ignores exit statuses."""
     args = arguments()
+    bert_sizes.data_of(args.data, args.model)
     try:
         if args.device == "cpu":
             use_cpu()

@@ -177,7 +177,7 @@ def main() -> None:
     rank, world = dist.get_rank(), dist.get_world_size()
     size = bert_sizes.MODELS[args.model]
     dtype = DTYPES[args.dtype]
-    directory = os.path.join(args.data, str(size["vocabulary"]))
+    directory = bert_sizes.data_of(args.data, args.model)
     seq, predictions = shape(directory)
     attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
     torch.manual_seed(args.seed)  # the same weights everywhere

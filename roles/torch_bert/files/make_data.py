@@ -6,7 +6,9 @@
 
 There is one directory per vocabulary. It holds words.npy [samples, seq], segments.npy [samples, seq],
 lengths.npy [samples], positions.npy and labels.npy [samples, predictions], and following.npy [samples].
-Arrays of your own in this format are used unchanged. Generated samples are of an invented language: word
+Arrays of your own in this format are used unchanged. HDF5 files of your own, as NVIDIA's DeepLearningExamples
+make them, are converted. Both are for the models whose vocabulary has all their tokens. Generated samples are
+of an invented language: word
 frequencies follow Zipf's law, every document has a topic that shifts which words are frequent, half of the
 second sentences have another topic, and 15 % of the words are masked as BERT does. Samples are not padded.
 The same seed gives the same samples on every machine, because NumPy guarantees the numbers of RandomState.
@@ -14,7 +16,7 @@ manifest.json is written last.
 
 Exit status 3: the request was refused; the reason is on standard error.
 
-Requires Python 3.6 or later and NumPy.
+Requires Python 3.6 or later and NumPy; for HDF5 files, h5py and nvidia_hdf5.py of the kit.
 """
 
 import fcntl
@@ -28,6 +30,7 @@ from typing import Any, Dict, List, Optional
 import numpy as np
 
 SCHEMA = 1
+NOTHING = -1  # the label of a place where the model has nothing to predict
 PAD, CLS, SEP, MASK, FIRST_WORD = 0, 2, 3, 4, 5
 TOPICS = 16
 FORMS = {
@@ -92,9 +95,9 @@ def digest(path: str) -> str:
     return value.hexdigest()
 
 
-def check_arrays(directory: str, job: Dict[str, Any], vocabulary: int) -> None:
-    """Raise RefusedError if the trainer cannot use the arrays."""
-    counts = set()
+def check_arrays(directory: str, job: Dict[str, Any]) -> int:
+    """Return the largest number of a token; raise RefusedError if the trainer cannot use the arrays."""
+    counts, largest = set(), 0
     for name, (axis, _) in FORMS.items():
         path = os.path.join(directory, name + ".npy")
         try:
@@ -108,17 +111,70 @@ def check_arrays(directory: str, job: Dict[str, Any], vocabulary: int) -> None:
                 % (path, array.dtype, list(array.shape), ", %d" % wanted if wanted else "")
             )
         counts.add(len(array))
-        top = {"words": vocabulary, "labels": vocabulary, "positions": job["seq_length"]}.get(name)
-        if top and len(array) and int(array.max()) >= top:
-            raise RefusedError("%s: holds %d, must be below %d" % (path, int(array.max()), top))
+        lowest, highest = (int(array.min()), int(array.max())) if len(array) else (0, 0)
+        if lowest < (NOTHING if name == "labels" else 0):
+            raise RefusedError("%s: holds %d, must be 0 or more" % (path, lowest))
+        if name == "positions" and highest >= job["seq_length"]:
+            raise RefusedError("%s: holds %d, must be below %d" % (path, highest, job["seq_length"]))
+        if name in ("words", "labels"):
+            largest = max(largest, highest)
     if len(counts) != 1 or not counts.pop():
         raise RefusedError("%s: the arrays hold different numbers of samples, or none" % directory)
+    return largest
+
+
+def is_hdf5(job: Dict[str, Any]) -> bool:
+    """Return whether the user's own data are HDF5 files and not arrays."""
+    return bool(job["own"]) and not os.path.exists(os.path.join(job["own"], "words.npy"))
+
+
+def hdf5() -> Any:
+    """Return the module that reads HDF5 files; raise RefusedError where the interpreter has no h5py."""
+    try:
+        import nvidia_hdf5
+    except ImportError as exc:
+        raise RefusedError("%s: HDF5 files need h5py: %s" % (sys.executable, exc)) from exc
+    return nvidia_hdf5
+
+
+def convert(job: Dict[str, Any]) -> Dict[str, np.ndarray]:
+    """Return the arrays of the first samples of the user's HDF5 files, by name."""
+    files = hdf5()
+    paths = files.files(job["own"])
+    if not paths:
+        raise RefusedError(
+            "%s=%s: found neither words.npy nor a file *training*.hdf5 in this directory"
+            % (job["own_variable"], job["own"])
+        )
+    parts: Dict[str, List[np.ndarray]] = {name: [] for name in FORMS}
+    missing = job["samples"]
+    for path in paths:
+        try:
+            files.check(path, job["seq_length"], job["predictions"])
+        except files.RefusedError as exc:
+            raise RefusedError(str(exc)) from exc
+        if missing:
+            found = files.read(path, missing)
+            missing -= len(found["input_ids"])
+            # The first position of 0 ends the list of a sample.
+            ended = np.cumsum(found["masked_lm_positions"] == 0, axis=1) > 0
+            parts["words"].append(found["input_ids"])
+            parts["segments"].append(found["segment_ids"])
+            parts["lengths"].append(found["input_mask"].astype(np.int64).sum(axis=1))
+            parts["positions"].append(np.where(ended, 0, found["masked_lm_positions"]))
+            parts["labels"].append(np.where(ended, NOTHING, found["masked_lm_ids"]))
+            parts["following"].append(found["next_sentence_labels"])
+    return {name: np.concatenate(arrays).astype(np.int32) for name, arrays in parts.items()}
 
 
 def wanted_parameters(job: Dict[str, Any]) -> Dict[str, Any]:
     """Return all parameters that determine the content of the data."""
     keys = ("seq_length", "predictions", "seed", "samples", "vocabularies", "own")
-    return dict({key: job[key] for key in keys}, schema=SCHEMA)
+    given = dict({key: job[key] for key in keys}, schema=SCHEMA)
+    if is_hdf5(job):
+        files = hdf5()
+        given["hdf5"] = [files.stamp(path) for path in files.files(job["own"])]
+    return given
 
 
 def complete(job: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -137,21 +193,41 @@ def complete(job: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     return manifest
 
 
+def save(directory: str, arrays: Dict[str, np.ndarray]) -> None:
+    """Write arrays into a new directory."""
+    shutil.rmtree(directory, ignore_errors=True)
+    os.makedirs(directory)
+    for name, array in arrays.items():
+        np.save(os.path.join(directory, name + ".npy"), array)
+
+
 def fill(job: Dict[str, Any]) -> Dict[str, Any]:
     """Write the arrays of every vocabulary and the manifest; return the manifest."""
     files: Dict[str, Dict[str, Any]] = {}
+    source, largest = job["own"], -1
+    converted = os.path.join(job["data"], "converted")
+    shutil.rmtree(converted, ignore_errors=True)
+    if is_hdf5(job):
+        source = converted
+        save(source, convert(job))
+    if source:
+        largest = check_arrays(source, job)
+        if largest >= max(job["vocabularies"]):
+            raise RefusedError(
+                "%s: holds the token %d; the largest vocabulary of a model has those below %d"
+                % (job["own"], largest, max(job["vocabularies"]))
+            )
     for vocabulary in job["vocabularies"]:
         directory = os.path.join(job["data"], str(vocabulary))
         shutil.rmtree(directory, ignore_errors=True)
-        os.makedirs(directory)
-        if job["own"]:
-            source = job["own"]
-            check_arrays(source, job, vocabulary)
+        if largest >= vocabulary:
+            continue
+        if source:
+            os.makedirs(directory)
             for name in FORMS:
                 os.symlink(os.path.join(source, name + ".npy"), os.path.join(directory, name + ".npy"))
         else:
-            for name, array in make(job, vocabulary).items():
-                np.save(os.path.join(directory, name + ".npy"), array)
+            save(directory, make(job, vocabulary))
         for name in FORMS:
             path = os.path.join(directory, name + ".npy")
             status = os.stat(path)

@@ -156,7 +156,7 @@ def train(args: argparse.Namespace, device: torch.device) -> Tuple[Trainer, Load
     """Take all steps; return trainer, loader and time stamps. Exit where a loss is not a number."""
     rank, world = dist.get_rank(), dist.get_world_size()
     size = bert_sizes.MODELS[args.model]
-    directory = os.path.join(args.data, str(size["vocabulary"]))
+    directory = bert_sizes.data_of(args.data, args.model)
     args.seq, args.predictions = shape(directory)
     trainer = Trainer(args, device, world)
     loader = Loader(directory, args.batch, trainer.sites, rank, world, args.seed, device)

@@ -1,10 +1,12 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the BERT models, the number of their parameters and of the operations per sample.
+"""Sizes of the BERT models, the number of their parameters and of the operations per sample, and their data.
 
 Runs on the nodes, Python 3.6 or newer, standard library only.
 """
 
+import os
+import sys
 from typing import Dict
 
 VOCABULARY = 30522  # BERT's uncased vocabulary
@@ -17,6 +19,18 @@ MODELS = {
 }
 POSITIONS = 512
 SEGMENTS = 2
+
+
+def data_of(directory: str, model: str) -> str:
+    """Return the part of a data set for a model's vocabulary; exit where it has none."""
+    vocabulary = MODELS[model]["vocabulary"]
+    part = os.path.join(directory, str(vocabulary))
+    if not os.path.isdir(part):
+        sys.exit(
+            "model=%s: the data in %s have tokens beyond its %d: choose a model with a larger vocabulary"
+            % (model, directory, vocabulary)
+        )
+    return part
 
 
 def padded(vocabulary: int) -> int:

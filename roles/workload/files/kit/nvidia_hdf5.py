@@ -1,0 +1,93 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Samples for BERT in HDF5 files, as NVIDIA's DeepLearningExamples make and name them.
+
+input_ids, input_mask and segment_ids are [samples, tokens], masked_lm_positions and masked_lm_ids [samples,
+predictions], next_sentence_labels [samples]. A masked position of 0 ends the list of a sample. A file has
+`training` in its name; those for tests have not. Runs on the nodes, Python 3.6 or newer, with h5py and NumPy.
+"""
+
+import os
+from typing import Any, Dict, List, Tuple
+
+import h5py
+import numpy as np
+
+SUFFIX = ".hdf5"
+AT_ONCE = 65536
+"""Samples that are read together."""
+
+
+class RefusedError(ValueError):
+    """A file that a run cannot use; the message names it, the key, what was found and what is expected."""
+
+
+def files(directory: str) -> List[str]:
+    """Return the paths of a directory's training files, in order; none where there is no such directory."""
+    if not os.path.isdir(directory):
+        return []
+    names = [name for name in os.listdir(directory) if "training" in name and name.endswith(SUFFIX)]
+    return [os.path.join(directory, name) for name in sorted(names)]
+
+
+def stamp(path: str) -> Dict[str, Any]:
+    """Return size and time of a file: they show that it is unchanged, without reading it."""
+    status = os.stat(path)
+    return {"path": path, "bytes": status.st_size, "modified": status.st_mtime_ns}
+
+
+def forms(length: int, predictions: int) -> Dict[str, Tuple[int, ...]]:
+    """Return the shape of a sample under each key."""
+    return {
+        "input_ids": (length,),
+        "input_mask": (length,),
+        "segment_ids": (length,),
+        "masked_lm_positions": (predictions,),
+        "masked_lm_ids": (predictions,),
+        "next_sentence_labels": (),
+    }
+
+
+def check(path: str, length: int, predictions: int) -> int:
+    """Return the number of samples of a file; raise RefusedError where a run cannot use its shape."""
+    try:
+        with h5py.File(path, "r") as file:
+            return _check_keys(path, file, forms(length, predictions))
+    except OSError as error:
+        raise RefusedError("%s: found no HDF5 file (%s), expected one" % (path, error)) from error
+
+
+def _check_keys(path: str, file: Any, expected: Dict[str, Tuple[int, ...]]) -> int:
+    count = None
+    for key, shape in expected.items():
+        if key not in file:
+            raise RefusedError(
+                "%s: %s: found no such key, only %s; expected NVIDIA's layout: %s"
+                % (path, key, ", ".join(sorted(file)) or "an empty file", ", ".join(expected))
+            )
+        found = file[key]
+        count = found.shape[0] if count is None and found.shape else count
+        if found.dtype.kind not in "iu" or found.shape != (count, *shape):
+            raise RefusedError(
+                "%s: %s: found %s %s, expected whole numbers %s"
+                % (path, key, found.dtype, list(found.shape), [count or "samples", *shape])
+            )
+    if not count:
+        raise RefusedError("%s: input_ids: found no samples, expected one or more" % path)
+    return int(count)
+
+
+def largest_token(path: str) -> int:
+    """Return the largest number of a token in a file."""
+    highest = 0
+    with h5py.File(path, "r") as file:
+        for key in ("input_ids", "masked_lm_ids"):
+            for start in range(0, len(file[key]), AT_ONCE):
+                highest = max(highest, int(file[key][start : start + AT_ONCE].max()))
+    return highest
+
+
+def read(path: str, most: int) -> Dict[str, Any]:
+    """Return the first samples of a checked file, at most `most`, as NumPy arrays by their keys."""
+    with h5py.File(path, "r") as file:
+        return {key: np.asarray(file[key][:most]) for key in forms(0, 0)}
