@@ -29,7 +29,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import transformers  # noqa: E402
-from samples import Masker, Samples  # noqa: E402
+from samples import PAD, Masker, Samples, invented, own  # noqa: E402
 
 say = trainer_kit.Say("HF_MLM")
 
@@ -46,6 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--length", type=int, required=True, help="words of a sample, less where a model takes less"
     )
+    parser.add_argument("--data", default="", help="directory of make_data.py; empty: invented samples")
     parser.add_argument("--learning-rate", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--report-to", default="none")
@@ -151,14 +152,16 @@ def trainer_of(args: argparse.Namespace, watch: Watch) -> Trainer:
     transformers.set_seed(args.seed)
     shape = models.config(args.model)
     length = min(args.length, shape.max_position_embeddings)
-    train_set, eval_set = [
-        Samples(count, length, shape.vocab_size, args.seed + part)
-        for part, count in enumerate((args.train_samples, args.eval_samples))
-    ]
+    if args.data:
+        parts = [own(args.data, args.model, part) for part in ("train", "eval")]
+    else:
+        counts = (args.train_samples, args.eval_samples)
+        parts = [invented(count, length, shape.vocab_size, args.seed + i) for i, count in enumerate(counts)]
+    train_set, eval_set = (Samples(part) for part in parts)
     watch.trainer = Trainer(
         model=models.make(args.model, checkpointing=args.checkpointing == "true"),
         args=settings,
-        data_collator=Masker(shape.vocab_size),
+        data_collator=Masker(shape.vocab_size, any((part == PAD).any() for part in parts)),
         train_dataset=train_set,
         eval_dataset=eval_set,
         callbacks=[watch],
