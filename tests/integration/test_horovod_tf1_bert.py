@@ -94,6 +94,7 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
     home = installed["horovod_tf1_bert_home"]
     assert given[:-1] == [
         *("--fork", f"{home}/bert", "--data", f"{home}/data"),
+        *("--data-dir", f"{home}/data", "--task", "mrpc", "--launcher", "mpirun"),
         *("--device", "cpu", "--devices", "1", "--model", "tiny", "--batch", "8", "--steps", "120"),
         *("--samples", "512", "--length", "64", "--learning-rate", "2e-05", "--checkpoint", "", "--scratch"),
     ]

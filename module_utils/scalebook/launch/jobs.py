@@ -173,8 +173,15 @@ def env_file(env: Mapping[str, str]) -> str:
 
 
 def processes_of(case: Case, workload: Mapping[str, Any]) -> int:
-    """Return how many processes of the node script a node starts: one, or one per GPU."""
+    """Return how many processes of the node script a node starts: one, or one per GPU.
+
+    Where that depends on a setting, such as the launcher, `processes_per_node` is
+    `{setting: {value: number}}`.
+    """
     processes = workload["processes_per_node"]
+    if isinstance(processes, Mapping):
+        [(setting, numbers)] = processes.items()
+        processes = numbers[workload["settings"][setting]]
     return case["gpus"] if processes == "gpus" else int(processes)
 
 

@@ -15,10 +15,10 @@ def epochs(steps: int, devices: int, batch: int, samples: int) -> float:
 
 
 def flags(args: argparse.Namespace, output: str) -> List[str]:
-    """Return the arguments of run_classifier.py: its MRPC task on several devices."""
+    """Return the arguments of run_classifier.py: a task on several devices."""
     words = [
-        "--data_dir=" + args.data,
-        "--task_name=mrpc",
+        "--data_dir=" + args.data_dir,
+        "--task_name=" + args.task,
         "--vocab_file=%s/vocab_%s.txt" % (args.data, args.model),
         "--bert_config_file=%s/bert_config_%s.json" % (args.data, args.model),
         "--output_dir=" + output,

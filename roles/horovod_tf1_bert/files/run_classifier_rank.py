@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run the fork's run_classifier.py, unchanged, as one of Horovod's processes, and print its steps.
 
-mpirun starts the processes. The fork trains its MRPC task. Without a TPU, TensorFlow 1.15 prints neither the
+mpirun or horovodrun starts the processes. Without a TPU, TensorFlow 1.15 prints neither the
 number of a step nor its loss; a hook of the fork's estimator prints them, in the format of role horovod_bert.
 The estimator fetches the loss of every step anyway. Runs on Python 3.6 and 3.7.
 """
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import zlib
-from typing import Any
+from typing import Any, Dict
 
 import trainer_kit
 
@@ -45,13 +45,18 @@ def arguments() -> argparse.Namespace:
     """Return the command line; every value that affects a measurement has an option."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--fork", required=True, help="directory of run_classifier.py")
-    parser.add_argument("--data", required=True, help="directory that make_data.py has filled")
+    parser.add_argument("--data", required=True, help="directory of the vocabularies and sizes of the models")
+    parser.add_argument(
+        "--data-dir", required=True, help="directory that the fork reads the task's data from"
+    )
+    parser.add_argument("--launcher", choices=["mpirun", "horovodrun"], required=True)
+    parser.add_argument("--task", required=True, help="a task that the fork knows")
     parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
     parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True, help="samples per device and step")
     parser.add_argument("--steps", type=int, required=True, help="of every device")
-    parser.add_argument("--samples", type=int, required=True, help="pairs in the data's train.tsv")
+    parser.add_argument("--samples", type=int, required=True, help="samples of the task to train with")
     parser.add_argument("--length", type=int, required=True, help="words of a sample")
     parser.add_argument("--learning-rate", type=float, required=True, help="learning rate of one device")
     parser.add_argument("--checkpoint", default="", help="weights to start with; empty: new ones")
@@ -64,6 +69,7 @@ class Monitor(tf.train.SessionRunHook):
 
     def __init__(self, args: argparse.Namespace, operation: str) -> None:
         self.args, self.operation, self.done = args, operation, 0
+        self.first = self.last = 0.0
 
     def begin(self) -> None:
         """Add the counts and comparisons over all processes to the graph before it is finalized."""
@@ -96,6 +102,7 @@ class Monitor(tf.train.SessionRunHook):
         """Print the step; end the run when its loss is not finite."""
         now = time.time()
         self.done += 1
+        self.first, self.last = self.first or now, now
         step = "%d/%d" % (self.done, self.args.steps)
         say(step=step, loss="%.4f" % run_values.results, time="%.6f" % now)
         if not math.isfinite(run_values.results):
@@ -109,16 +116,41 @@ class Monitor(tf.train.SessionRunHook):
         say(steps_done=self.done, loss="finite", apart="%.2g" % difference)
 
 
-def add_monitor(args: argparse.Namespace, operation: str) -> None:
-    """Patch TPUEstimator.train, so that every estimator of the fork has the hook."""
-    estimator = tf.contrib.tpu.TPUEstimator
-    train = estimator.train
+class Results:
+    """Gives every estimator of the fork the hook; keeps how long it trains, and its evaluation."""
 
-    def with_hook(self: Any, *positional: Any, **named: Any) -> Any:
-        named["hooks"] = list(named.get("hooks") or []) + [Monitor(args, operation)]
-        return train(self, *positional, **named)
+    def __init__(self, args: argparse.Namespace, operation: str) -> None:
+        self.args, self.monitor = args, Monitor(args, operation)
+        self.seconds = 0.0
+        self.evaluated: Dict[str, Any] = {}
+        estimator = tf.contrib.tpu.TPUEstimator
+        train, evaluate = estimator.train, estimator.evaluate
 
-    estimator.train = with_hook
+        def with_hook(own: Any, *positional: Any, **named: Any) -> Any:
+            named["hooks"] = list(named.get("hooks") or []) + [self.monitor]
+            began = time.time()
+            result = train(own, *positional, **named)
+            self.seconds = time.time() - began
+            return result
+
+        def with_result(own: Any, *positional: Any, **named: Any) -> Any:
+            self.evaluated = evaluate(own, *positional, **named)
+            return self.evaluated
+
+        estimator.train, estimator.evaluate = with_hook, with_result
+
+    def say(self) -> None:
+        """Print the evaluation and the times: of this training, and of an epoch at the pace of its steps."""
+        args, monitor = self.args, self.monitor
+        pace = (monitor.last - monitor.first) / max(1, monitor.done - 1)
+        steps = args.samples / args.batch / hvd.size()
+        say(
+            eval_accuracy="%.4f" % self.evaluated["eval_accuracy"],
+            eval_loss="%.4f" % self.evaluated["eval_loss"],
+            train_seconds="%.1f" % self.seconds,
+            epochs="%.3f" % (monitor.done / steps),
+            epoch_seconds="%.1f" % (pace * steps),
+        )
 
 
 def main() -> None:
@@ -134,7 +166,10 @@ def main() -> None:
             "Horovod sees %d processes, the run has %d: start it with the mpirun that Horovod was built with"
             % (hvd.size(), args.devices)
         )
-    add_monitor(args, operation)
+    if args.launcher == "horovodrun" and hvd.rank() > 0:
+        # horovodrun writes all processes to one log, in which the steps of one count.
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
+    results = Results(args, operation)
     # A process that is stopped removes its checkpoints too: those of BERT base are above 1 GB.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     output = tempfile.mkdtemp(prefix="output-", dir=args.scratch)
@@ -148,6 +183,7 @@ def main() -> None:
             raise
     finally:
         shutil.rmtree(output, ignore_errors=True)
+    results.say()
     say(weights="agree", end="true")
 
 

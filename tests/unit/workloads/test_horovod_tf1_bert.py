@@ -13,6 +13,7 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.launch.jobs import processes_of
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
@@ -66,6 +67,28 @@ def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, rate):
 def test_a_log_that_contradicts_its_case_is_refused(tmp_path, name, change):
     read = record(tmp_path, 2, change)
     assert (read["status"], f" {name}" in read["reason"]) == ("refused", True)
+
+
+# As horovodrun wrote it: 2 processes of TensorFlow 1.15.5 and Horovod 0.19.5, 20 steps of 16 of 640 pairs.
+CLOSING = "eval_accuracy=0.4531 eval_loss=0.6955 train_seconds=222.3 epochs=1.000 epoch_seconds=52.9"
+END = "HOROVOD_BERT weights=agree end=true"
+
+
+def test_the_accuracy_and_the_time_of_the_training_are_read(tmp_path):
+    read = record(tmp_path, 1, (END, f"HOROVOD_BERT {CLOSING}\n{END}"))
+    assert read["self_reported"] == dict(word.split("=") for word in CLOSING.split())
+
+
+def test_a_log_of_horovodrun_is_read_behind_its_tags(tmp_path):
+    plain = measure(record(tmp_path, 1))["rate"]
+    read = record(tmp_path, 1, ("HOROVOD_BERT ", "[1,0]<stdout>:HOROVOD_BERT "))
+    assert (read["status"], measure(read)["rate"]) == ("ok", plain)
+
+
+@pytest.mark.parametrize(("launcher", "processes"), [("mpirun", 2), ("horovodrun", 1)])
+def test_horovodrun_starts_the_processes_of_a_node_itself(launcher, processes):
+    workload = {**WORKLOAD, "settings": {"launcher": launcher}}
+    assert processes_of({"gpus": 2}, workload) == processes
 
 
 def test_a_dtype_that_the_fork_does_not_know_is_refused():
@@ -150,7 +173,15 @@ def test_the_fork_takes_the_steps_of_the_run(devices, batch, samples):
 
 
 def command(**other):
-    args = {"data": "/data", "model": "base", "length": 64, "batch": 64, "learning_rate": 2e-5}
+    args = {
+        "data": "/data",
+        "data_dir": "/own",
+        "task": "mrpc",
+        "model": "base",
+        "length": 64,
+        "batch": 64,
+        "learning_rate": 2e-5,
+    }
     run = {"steps": 128, "devices": 1, "samples": 8192, "checkpoint": ""}
     return flags.flags(Namespace(**{**args, **run, **other}), "/out")
 
@@ -158,7 +189,7 @@ def command(**other):
 def test_the_fork_gets_the_flags_of_its_mrpc_task():
     """One epoch is 128 steps of 64 in 8192 pairs, and half a step."""
     assert command(checkpoint="/bert/bert_model.ckpt") == [
-        "--data_dir=/data",
+        "--data_dir=/own",
         "--task_name=mrpc",
         "--vocab_file=/data/vocab_base.txt",
         "--bert_config_file=/data/bert_config_base.json",

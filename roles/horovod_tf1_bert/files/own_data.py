@@ -1,0 +1,151 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Check the user's own data with the fork's reader of the task, and write the models for its vocabulary.
+
+    python own_data.py FORK OUTPUT TASK DATA_DIR VOCABULARY [CHECKPOINT]
+
+OUTPUT gets vocab_MODEL.txt and bert_config_MODEL.json of each model: the size of a model follows the number
+of lines of the vocabulary. The data are read by the fork, so TASK is any that its run_classifier.py knows.
+Files that are unchanged since are not read again. Prints {"changed": bool, "samples": int, "identity": str}:
+the samples to train with, and a checksum that is the same on two nodes with the same files.
+
+Exit status 3: the data were refused; the reason is on standard error. Python 3.6 and 3.7, with TensorFlow 1.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import runpy
+import shutil
+import sys
+from typing import Any, Dict, List
+
+import bert_sizes
+import data_stamp
+import make_data
+
+WORDS = "bert/embeddings/word_embeddings"
+"""The variable of a checkpoint that has a line per word."""
+
+
+class RefusedError(ValueError):
+    """Data that the fork cannot use; the message says what was found and what is expected."""
+
+
+def files(directory: str) -> List[str]:
+    """Return the paths of all files below a directory, in order."""
+    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(directory) for name in names)
+
+
+def stamp(path: str) -> List[Any]:
+    """Return path, size and time of a file: they show that it is unchanged, without reading it."""
+    status = os.stat(path)
+    return [path, status.st_size, status.st_mtime_ns]
+
+
+def tasks(text: str) -> Dict[str, str]:
+    """Return the class that reads the data of each task, from the text of run_classifier.py."""
+    return dict(re.findall(r"^ +[\"'](\w+)[\"']: *(\w+Processor),", text, re.MULTILINE))
+
+
+def processor(fork: str, task: str) -> Any:
+    """Return the fork's reader of a task."""
+    program = os.path.join(fork, "run_classifier.py")
+    with open(program, encoding="utf-8") as file:
+        known = tasks(file.read())
+    if task not in known:
+        raise RefusedError(
+            "horovod_tf1_bert_task=%s: found the tasks %s in %s; expected one of them"
+            % (task, ", ".join(sorted(known)), program)
+        )
+    sys.path.insert(0, fork)
+    return runpy.run_path(program, run_name="fork")[known[task]]()
+
+
+def count(reader: Any, task: str, directory: str) -> int:
+    """Return the number of samples to train with; raise RefusedError where the fork cannot read them."""
+    labels, counts = set(reader.get_labels()), {}
+    for part, get in (("train", reader.get_train_examples), ("dev", reader.get_dev_examples)):
+        try:
+            examples = get(directory)
+        # The fork lets through whatever its reader raises: a missing file, or a line with too few columns.
+        except Exception as error:
+            raise RefusedError(
+                "%s: the reader of task %s cannot read its %s data (%s: %s); expected the files and columns"
+                " of this task" % (directory, task, part, type(error).__name__, error)
+            ) from error
+        strange = sorted({example.label for example in examples} - labels)
+        if strange or not examples:
+            found = "the label %r" % strange[0] if strange else "no samples"
+            raise RefusedError(
+                "%s: %s data of task %s: found %s, expected samples with the labels %s"
+                % (directory, part, task, found, ", ".join(sorted(labels)))
+            )
+        counts[part] = len(examples)
+    return counts["train"]
+
+
+def check_checkpoint(checkpoint: str, vocabulary: int) -> None:
+    """Raise RefusedError where a checkpoint cannot be read or is of another vocabulary."""
+    import tensorflow as tf
+
+    try:
+        shapes = dict(tf.train.list_variables(checkpoint))
+    except (tf.errors.OpError, ValueError) as error:
+        raise RefusedError("horovod_tf1_bert_checkpoint=%s: %s" % (checkpoint, error)) from error
+    rows = shapes.get(WORDS, [0])[0]
+    if rows != vocabulary:
+        raise RefusedError(
+            "horovod_tf1_bert_checkpoint=%s: found %d words in %s, expected %d, the lines of"
+            " horovod_tf1_bert_vocabulary" % (checkpoint, rows, WORDS, vocabulary)
+        )
+
+
+def prepare(fork: str, output: str, task: str, directory: str, words: str, checkpoint: str) -> Dict[str, Any]:
+    """Check the data unless they are unchanged; return what the program prints."""
+    for path, variable in ((directory, "data_dir"), (words, "vocabulary")):
+        if not os.path.exists(path):
+            raise RefusedError("horovod_tf1_bert_%s=%s: found nothing there" % (variable, path))
+    paths = [*files(directory), words]
+    wanted = {"task": task, "checkpoint": checkpoint, "files": [stamp(path) for path in paths]}
+    found = data_stamp.read(output)
+    if found and found.get("wanted") == wanted:
+        return {"changed": False, "samples": found["samples"], "identity": found["identity"]}
+    with open(words, encoding="utf-8") as file:
+        vocabulary = sum(1 for _ in file)
+    samples = count(processor(fork, task), task, directory)
+    if checkpoint:
+        check_checkpoint(checkpoint, vocabulary)
+    digest = hashlib.sha256(task.encode())
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    shutil.rmtree(output, ignore_errors=True)
+    os.makedirs(output)
+    for name, model in bert_sizes.MODELS.items():
+        shutil.copyfile(words, os.path.join(output, "vocab_%s.txt" % name))
+        config = make_data.config(dict(model, vocabulary=vocabulary))
+        make_data.write(output, "bert_config_%s.json" % name, [json.dumps(config, indent=2, sort_keys=True)])
+    result = {"samples": samples, "identity": digest.hexdigest()}
+    data_stamp.write(output, dict(result, wanted=wanted))
+    return dict(result, changed=True)
+
+
+def main() -> None:
+    """Check the data of the command line."""
+    fork, output, task, directory, words, *checkpoint = sys.argv[1:]
+    try:
+        # Simulated nodes share one directory.
+        with open(output + ".lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            result = prepare(fork, output, task, directory, words, "".join(checkpoint))
+    except RefusedError as error:
+        print("refused: %s" % error, file=sys.stderr)
+        sys.exit(3)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()
