@@ -53,7 +53,7 @@ def read_lines(path: str) -> List[str]:
             with open(name, encoding="utf-8") as file:
                 lines += [line.strip() for line in file if line.strip()]
         except UnicodeDecodeError as error:
-            raise RefusedError("%s: found bytes that are no text in UTF-8 (%s)" % (name, error)) from error
+            raise RefusedError("%s: found bytes that are not UTF-8 (%s)" % (name, error)) from error
     return lines
 
 

@@ -46,9 +46,9 @@ def test_a_path_without_text_is_refused_by_its_variable(tmp_path):
         texts.files(str(tmp_path))
 
 
-def test_bytes_that_are_no_text_are_refused_by_their_file(tmp_path):
+def test_bytes_that_are_not_utf8_are_refused_by_their_file(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(texts.RefusedError, match=r"a\.txt: found bytes that are no text in UTF-8"):
+    with pytest.raises(texts.RefusedError, match=r"a\.txt: found bytes that are not UTF-8"):
         texts.read_lines(str(tmp_path / "a.txt"))
 
 
