@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""oneflow_resnet50: what its logs mean, on genuine ones, and the copy of the trainer for CPUs."""
+"""oneflow_resnet50: what its logs mean, on genuine ones, and the command line of its trainer."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +18,6 @@ ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/oneflow_resnet50"
 WORKLOAD = declaration("oneflow_resnet50")
 
-trainer_copy = load("oneflow_resnet50", "trainer_copy")
 trainer_flags = load("oneflow_resnet50", "trainer_flags")
 
 
@@ -108,37 +107,7 @@ def test_dlperfs_table_has_rows_of_this_model():
     assert sum(row.startswith(wanted) for row in rows) == 15
 
 
-# The copy of the trainer
-
-
-@pytest.fixture
-def trainer(tmp_path):
-    folder = tmp_path / "trainer"
-    for name in trainer_copy.FILES:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text('x.to("cuda")\n')
-    (folder / "config.py").write_text('DEVICE = "cuda"\n')
-    return folder
-
-
-def test_for_cpus_the_three_files_that_name_the_device_are_changed(trainer, tmp_path):
-    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "cpu"]) == 0
-    assert {(tmp_path / "copy" / name).read_text() for name in trainer_copy.FILES} == {'x.to("cpu")\n'}
-    assert (tmp_path / "copy/config.py").read_text() == 'DEVICE = "cuda"\n'
-
-
-def test_for_gpus_the_trainer_stays_as_it_is(trainer, tmp_path):
-    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "gpu"]) == 0
-    assert (tmp_path / "copy/train.py").read_text() == 'x.to("cuda")\n'
-
-
-def test_another_trainer_is_refused(trainer, tmp_path, capsys):
-    (trainer / "graph.py").write_text("pass\n")
-    assert trainer_copy.main(["", str(trainer), str(tmp_path / "copy"), "cpu"]) == 1
-    assert 'graph.py has no "cuda"' in capsys.readouterr().err
-
-
-# Its command line
+# The command line of its trainer
 
 
 def words(world=2, **other):

@@ -1,0 +1,100 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What the workloads with trainers of Oneflow-Inc/models have in common: who takes part, and equal weights.
+
+The trainers print neither. Import it after trainer_kit.die_with_parent(): OneFlow takes seconds to import.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+from typing import Any, Callable, Iterable, List
+
+import oneflow as flow
+import trainer_kit
+
+
+def parser(models: Iterable[str], dtypes: Iterable[str]) -> argparse.ArgumentParser:
+    """Return a parser of the arguments that all these workloads have."""
+    case = trainer_kit.parser(models, dtypes)
+    case.add_argument("--trainer", required=True, help="directory of the trainer")
+    case.add_argument("--devices-per-node", type=int, required=True)
+    case.add_argument("--mode", choices=["eager", "graph"], required=True)
+    case.add_argument("--learning-rate", type=float, required=True)
+    return case
+
+
+def gathered(values: List[float]) -> List[List[float]]:
+    """Return a list of every rank's `values`, in the order of the ranks."""
+    world = flow.env.get_world_size()
+    if world == 1:
+        return [values]
+    rows = flow.zeros(world, len(values), dtype=flow.float64)
+    rows[flow.env.get_rank()] = flow.tensor(values, dtype=flow.float64)
+    everywhere = flow.placement.all("cpu")
+    total = rows.to_global(placement=everywhere, sbp=flow.sbp.partial_sum)
+    found: List[List[float]] = total.to_global(sbp=flow.sbp.broadcast).to_local().numpy().tolist()
+    return found
+
+
+def is_whole(parameter: Any) -> bool:
+    """Return whether every rank holds the whole of a parameter, as opposed to a share of it."""
+    if not parameter.is_global:
+        return True
+    return all(bool(each == flow.sbp.broadcast) for each in parameter.sbp)
+
+
+def sums(model: Any) -> List[float]:
+    """Return the sum and the sum of squares of the weights, without the statistics of BatchNorm."""
+    total, squares = 0.0, 0.0
+    for parameter in filter(is_whole, model.parameters()):
+        local = parameter.to_local() if parameter.is_global else parameter
+        numbers = local.detach().numpy().astype("float64")
+        total, squares = total + numbers.sum(), squares + (numbers * numbers).sum()
+    return [float(total), float(squares)]
+
+
+def kind_of_device(model: Any) -> str:
+    """Return the kind of device that holds the weights, cuda or cpu."""
+    parameter = next(iter(model.parameters()))
+    return str(parameter.placement.type if parameter.is_global else parameter.device.type)
+
+
+def begin(say: trainer_kit.Say, args: argparse.Namespace, **about: Any) -> bool:
+    """Print who takes part and `about` the run; return whether this is the first rank of its node."""
+    rank = flow.env.get_rank()
+    # Each rank counts for its node: a group that lacks a node's ranks has fewer.
+    ranks = gathered([float(os.environ["TASK_INDEX"])])
+    first: bool = rank % args.devices_per_node == 0
+    if first:
+        nodes = len({row[0] for row in ranks})
+        node_rank = rank // args.devices_per_node
+        say(world_size=len(ranks), nodes=nodes, node_rank=node_rank, oneflow=flow.__version__)
+        say(dtype=args.dtype, mode=args.mode, device=args.device, **about)
+    return first
+
+
+def end(say: trainer_kit.Say, first: bool, model: Any, steps: int) -> None:
+    """Compare the weights of all ranks and print that they agree; exit where they do not."""
+    found = gathered(sums(model))
+    if any(values != found[0] for values in found):
+        sys.exit("the ranks hold different weights: the gradients were not summed: %s" % found)
+    if first:
+        on_gpu = kind_of_device(model) == "cuda"
+        # On CPUs OneFlow's own collectives sum the gradients.
+        say(weights_on="gpu" if on_gpu else "cpu", backend="nccl" if on_gpu else "oneflow")
+        say(steps_done=steps)
+        say(weights_sum="%.9e" % found[0][0], weights_sum_of_squares="%.9e" % found[0][1])
+        say(weights="agree", end="true")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Call `main`, and end the process at once where that fails."""
+    try:
+        main()
+    except BaseException:
+        # OneFlow would wait for the other ranks, which wait for this one.
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)
