@@ -528,6 +528,7 @@ class Row(GroupFields, total=False):
     the 95 % interval of the median by order statistics.  `speedup_range` has the least and the largest
     quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
     logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
+    `latency_ms` is the time of a step at the median rate, of workloads that declare `latency`.
     """
 
     case: str
@@ -549,6 +550,7 @@ class Row(GroupFields, total=False):
     speedup_interval: list[float] | None
     efficiency: float | None
     dlperf: dict[str, Any] | None
+    latency_ms: float | None
     flags: list[Flag]
     median: float | None
     mean: float | None

@@ -65,9 +65,14 @@ def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any
     }
 
 
+def global_batch(case: Case) -> int:
+    """Return how many samples all devices take in a step."""
+    return int(case["devices"] * case["bsz"] * case.get("accumulation", 1))
+
+
 def window_samples(case: Case) -> int:
     """Return how many samples all devices take in the window."""
-    return int(case["devices"] * case["bsz"] * case.get("accumulation", 1) * case["window"])
+    return global_batch(case) * int(case["window"])
 
 
 def window_ends(node: Mapping[str, Any], key: str, case: Case) -> tuple[float, float] | None:

@@ -27,7 +27,7 @@ REQUIRED = frozenset(
 )
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("slower", "dlperf", "figures", "flops", "refuses", "source", "features")
+    + ("slower", "dlperf", "figures", "flops", "latency", "refuses", "source", "features")
 )
 
 
@@ -153,6 +153,8 @@ def _load(role: Path) -> dict[str, Any]:
     if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:
         raise WorkloadError(f"{file}: epoch: give epochs and samples, names of variables of the role")
     _check_dlperf(file, declaration)
+    if not isinstance(declaration.get("latency", False), bool):
+        raise WorkloadError(f"{file}: latency: {declaration['latency']!r} is not true or false")
     types: dict[str, str] = {}
     specs = _read(role / "meta/argument_specs.yml").get("argument_specs") or {}
     for spec in specs.values():

@@ -37,7 +37,7 @@ _RUN_NODE = b"SCALEBOOK {"
 # Tabs and line ends of any alphabet, control characters, and what turns the direction of text round.
 _CONTROL = re.compile(r"[^\S ]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SPECIAL = (b"^", b"]", b"\\", b"-", b"[")  # bytes that mean something else among characters to exclude
-_NAMED = ("time", "last", "loss", "rate")
+_NAMED = ("time", "last", "loss", "rate", "latency")
 
 
 class LogError(ValueError):
@@ -140,7 +140,8 @@ class _Reader:
         self.ignored = 0
         if self.clock:
             self.log.times = array("q")
-        if "rate" in self.columns and workload.rate is None:
+        self.printed_as = next((name for name in ("rate", "latency") if name in self.columns), "")
+        if self.printed_as and workload.rate is None:
             self.log.rates = array("d")
 
     def read(self) -> Log:
@@ -305,7 +306,7 @@ class _Reader:
         if received is not None and self.log.received is not None:
             self.log.received.fromlist([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
         if self.log.rates is not None:
-            self.log.rates.extend(self._rate(text) for text in named["rate"][:keep])
+            self.log.rates.extend(self._rate(text) for text in named[self.printed_as][:keep])
 
     def _refuse_order(self, steps: Sequence[int]) -> None:
         for before, step in zip(steps, steps[1:], strict=False):
@@ -370,7 +371,7 @@ class _Reader:
             raise LogError(f"a rate is {_text(text)!r}, which cannot be read as a number") from None
         if not math.isfinite(value) or value <= 0:
             raise LogError(f"a rate is {_text(text)}")
-        return value
+        return 1000 * self.workload.global_batch / value if self.printed_as == "latency" else value
 
     def _rates(self, data: bytes, places: list[int], steps: list[int], before: int | None) -> None:
         """Note rates from lines of their own: of the step they name, else of the last step before them."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS
 from ansible.module_utils.scalebook.read.timestamps import FORMATS
 from ansible.module_utils.scalebook.workloads import WorkloadError
@@ -53,7 +54,8 @@ class Workload:
     """A checked declaration.
 
     `time` is the format of the step line's group `time`.  `rate` reads lines of their own; without
-    it the step line's group `rate` counts.  `first_node` says that only task_index 0 logs steps.
+    it the step line's group `rate` counts, or its group `latency`: the milliseconds of a step of
+    `global_batch` samples.  `first_node` says that only task_index 0 logs steps.
     """
 
     unit: str
@@ -66,6 +68,7 @@ class Workload:
     first_node: bool
     sanity: tuple[Sanity, ...]
     oom: tuple[bytes, ...]
+    global_batch: int = 0
 
     @property
     def need(self) -> int:
@@ -73,8 +76,9 @@ class Workload:
         return self.warmup + self.window
 
     def of_case(self, case: Mapping[str, Any]) -> Workload:
-        """Return the workload with the window that `case` was made with."""
-        return replace(self, warmup=case["warmup"], window=case["window"])
+        """Return the workload with the window and the batch that `case` was made with."""
+        batch = throughput.global_batch(case)
+        return replace(self, warmup=case["warmup"], window=case["window"], global_batch=batch)
 
 
 def compile_workload(workload: Mapping[str, Any]) -> Workload:
@@ -118,6 +122,8 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
 
 
 def _rate(log: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePattern | None, str]:
+    if "latency" in groups and ("rate" in groups or "rate" in log):
+        raise WorkloadError("log.step: a group `latency` stands for the rate, which is given too")
     if "rate" not in log:
         return None, "global"
     rate = _mapping(log, "rate", "log.")

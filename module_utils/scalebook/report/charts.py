@@ -22,6 +22,8 @@ Rows = Mapping[str, Mapping[str, Any]]
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
     """Return `{"name", "svg"}` of the charts: efficiency, throughput and speedup of the groups of each unit.
 
+    Where a workload declares its latency, there is a chart of that too.
+
     At most svg.SERIES groups are on one of them.  Groups that were all measured on one number of devices
     are bars of throughput; a result alone is not drawn.
     """
@@ -71,6 +73,8 @@ def _curves(
         ("throughput", _("Throughput"), "median", "own", Axes(rate, x, ideal, "", log)),
         ("speedup", _("Speedup"), "speedup", "common", Axes(_("over 1n1g"), x, ideal, " ×", log)),
     ]
+    if any(rows[case]["latency_ms"] for group in groups for case in group["rows"]):
+        kinds.append(("latency", _("Latency"), "latency_ms", "", Axes(_("ms"), x, "", "", log)))
     for name, title, field, kind, axes in kinds:
         series: list[dict[str, Any]] = [
             {"label": clean(group["short"]), "points": _points(group["rows"], rows, field, wording)}
@@ -164,7 +168,7 @@ def _strong_charts(document: Results, standalone: bool, wording: Wording) -> lis
 
 
 def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> list[dict[str, Any]]:
-    """Return the points of a curve; `field` is median, speedup or efficiency, which is in per cent."""
+    """Return the points of a curve; `field` is a number of a row, of which efficiency is in per cent."""
     points = []
     for case in cases:
         row = rows[case]
@@ -187,9 +191,13 @@ def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> l
 
 
 def _limits(row: Mapping[str, Any], field: str) -> list[float] | None:
-    """Return the range of the rates, or of the quotients that speedup and efficiency come from."""
+    """Return the range of the rates, latencies or speedups; the last is that of efficiency too."""
     if field == "median":
         return [row["min"], row["max"]] if row["good"] > 1 else None
+    if field == "latency_ms":
+        # The slowest run has the longest steps.
+        product = row["latency_ms"] * row["median"]
+        return [product / row["max"], product / row["min"]] if row["good"] > 1 else None
     limits: list[float] | None = row["speedup_range"]
     return limits
 
@@ -198,12 +206,12 @@ def _note(row: Mapping[str, Any], field: str, wording: Wording) -> str:
     """Return the text of a point: its value, the range of the runs and how many they are."""
     if field == "efficiency":
         return f"{clean(row['label'])}: {wording.percent(row['efficiency'])}"
-    value = wording.number(row[field]) if field == "median" else wording.speedup(row[field])
+    value = wording.speedup(row[field]) if field == "speedup" else wording.number(row[field])
     return wording(
         "{label}: {value}, range {range}, {good}/{planned} runs",
         label=clean(row["label"]),
         value=value,
-        range=wording.between(_limits(row, field), rates=field == "median"),
+        range=wording.between(_limits(row, field), rates=field != "speedup"),
         good=row["good"],
         planned=row["planned"],
     )

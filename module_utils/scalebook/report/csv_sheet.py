@@ -9,6 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
 from ansible.module_utils.scalebook.report import environment, strong_scaling, utilisation, weak_scaling
+from ansible.module_utils.scalebook.throughput import global_batch
 
 SHEET = {
     "unit": "unit",
@@ -18,6 +19,7 @@ SHEET = {
     **{field: field for field in ("nodes", "gpus", "devices", "status", "good", "planned")},
     **{field: field for field in ("median", "mean", "min", "max", "spread")},
     "cv": "cv_percent",
+    "latency_ms": "latency_ms",
     "speedup": "speedup",
     "efficiency": "efficiency",
 }
@@ -52,7 +54,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "flop_per_sample": done.get("flop"),
                 "tflops_per_device": done.get("tflops"),
                 "mfu": done.get("mfu"),
-                "global_batch": strong_scaling.global_batch(row),
+                "global_batch": global_batch(row),
                 "strong_speedup": strong_row.get("speedup"),
                 "strong_efficiency": strong_row.get("efficiency"),
                 "baseline_median": entry.get("before"),

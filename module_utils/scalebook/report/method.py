@@ -46,6 +46,7 @@ def sentences(wording: Wording = ENGLISH) -> list[str]:
         ),
         _("speedup: median over the median of 1n1g in the same table; n/a without one."),
         _("efficiency: speedup / devices."),
+        _("latency: the time of a step at the median throughput, of workloads that declare it."),
         _("MFU: the share of the device's peak rate that the model's operations reach."),
         _("spread: (max − min) / median."),
         _(

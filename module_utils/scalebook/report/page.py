@@ -53,6 +53,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
             "devices": _(f"{first_screen.noun_of(group)}s"),
             "workload_title": _(clean(group["workload_title"])),
             "rows": [lines[case] for case in group["rows"]],
+            "latency": any(raw[case]["latency_ms"] for case in group["rows"]),
             "card": first_screen.card(group, [raw[case] for case in group["rows"]], shares, wording),
         }
         for group in document["groups"]
@@ -110,6 +111,7 @@ def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
         "node_num": str(row["nodes"]),
         "gpu_num": str(row["devices"]),
         "rate": wording.number(rate, "INCOMPLETE"),
+        "latency": _("–") if row["latency_ms"] is None else wording.milliseconds(row["latency_ms"] / 1000),
         "each_rate": _("–") if row["median"] is None else wording.number(row["median"] / row["devices"]),
         "speedup": _speedup(row, wording),
         "efficiency": wording.percent(row["efficiency"]),

@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row
 from ansible.module_utils.scalebook.report import weak_scaling
+from ansible.module_utils.scalebook.throughput import global_batch
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
@@ -39,11 +40,6 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
     return [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
-
-
-def global_batch(row: Mapping[str, Any]) -> int:
-    """Return how many samples all devices take in one step."""
-    return int(row["devices"] * row["bsz"] * row["accumulation"])
 
 
 def _table(name: str, own: list[Mapping[str, Any]], workloads: weak_scaling.Workloads) -> dict[str, Any]:

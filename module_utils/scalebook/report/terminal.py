@@ -24,7 +24,9 @@ def table(document: Results) -> str:
     blocks = []
     for family in shown["families"]:
         blocks += [_family_table(family)] if family["columns"] else []
-        blocks += [_text_table(group, (*columns, "spread")) for group in family["groups"]]
+        for group in family["groups"]:
+            latency = ("latency",) if group["latency"] else ()
+            blocks.append(_text_table(group, (*columns[:3], *latency, *columns[3:], "spread")))
     for each in shown["strong"]:
         strong_table = {**each, "title": f"Strong scaling: {each['title']}"}
         blocks.append(_text_table(strong_table, ("node_num", "gpu_num", "bsz", *columns[2:])))
@@ -32,7 +34,8 @@ def table(document: Results) -> str:
 
 
 def _text_table(group: Mapping[str, Any], columns: Sequence[str]) -> str:
-    head = [f"{group['unit']}/s" if column == "rate" else column for column in columns]
+    heads = {"rate": f"{group['unit']}/s", "latency": "latency, ms"}
+    head = [heads.get(column, column) for column in columns]
     flags = [f"  {row['label']}: {flag['text']}" for row in group["rows"] for flag in row["flags"]]
     rows = [[row[column] for column in columns] for row in group["rows"]]
     return "\n".join([group["title"], *_lines(head, rows), *flags])

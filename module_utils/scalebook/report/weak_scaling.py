@@ -25,7 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
     Run,
 )
 from ansible.module_utils.scalebook.report import dlperf_format, stats
-from ansible.module_utils.scalebook.throughput import DIFFER
+from ansible.module_utils.scalebook.throughput import DIFFER, global_batch
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")  # named in a heading only where groups differ
@@ -54,8 +54,8 @@ def tabulate(
 
     `cases` are those of the plan and of records, `runs` come from runs.digest, `planned` is the plan's
     list of runs: a planned run without a record counts as missing.  `workloads` give groups their
-    family, title and compiler.  Rows are ordered by group, then devices; a group lists the names of
-    its rows.
+    family, title and compiler, and say whether rows have a latency.  Rows are ordered by group, then
+    devices; a group lists the names of its rows.
     """
     workloads = workloads or {}
     by_case: dict[str, list[Run]] = {case["name"]: [] for case in cases}
@@ -81,6 +81,9 @@ def tabulate(
         table = [_row(case, by_case[case["name"]], expected.get(case["name"], set())) for case in own]
         _divide(table)
         workload = own[0]["workload"]
+        if workloads.get(workload, {}).get("latency"):
+            for row in table:
+                row["latency_ms"] = _latency(row)
         group = {
             "id": f"g{index}",
             **{field: work(own[0], field) for field in GROUP_FIELDS},
@@ -216,6 +219,7 @@ def _row(case: Mapping[str, Any], runs: Sequence[Run], expected: set[int]) -> Ro
         "speedup_interval": None,
         "efficiency": None,
         "dlperf": None,
+        "latency_ms": None,
         "flags": [],
         **dict.fromkeys(("median", "mean", "min", "max", "cv", "spread")),
     }
@@ -226,6 +230,11 @@ def _row(case: Mapping[str, Any], runs: Sequence[Run], expected: set[int]) -> Ro
         row["steps"] = {**stats.percentiles(pooled), "count": len(pooled)} if pooled else None
     row["flags"] = _run_flags(cast(Row, row))
     return cast(Row, row)
+
+
+def _latency(row: Row) -> float | None:
+    """Return the milliseconds of a step at the median rate."""
+    return None if row["median"] is None else 1000 * global_batch(row) / row["median"]
 
 
 def rates_of(runs: Iterable[Run]) -> list[float]:

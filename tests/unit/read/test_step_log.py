@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.files import NotRegularError
 from ansible.module_utils.scalebook.read import step_log
 from ansible.module_utils.scalebook.read.step_log import find_word, number, plain_lines, read_log
 from ansible.module_utils.scalebook.read.workload import compile_workload
+from cases import case
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -284,6 +285,14 @@ def test_a_step_line_without_a_stamp_costs_the_receive_times_only(tmp_path):
 def test_rates_printed_in_step_lines_are_read(tmp_path):
     log = read_log(write(tmp_path, "step=1 rate=99.5\nstep=2 rate=101\n\n"), RATED)
     assert list(log.rates) == [99.5, 101.0]
+
+
+def test_a_printed_latency_is_read_as_the_rate_of_a_step(tmp_path):
+    """A step of two devices with 8 samples each in 4 ms, in 5 ms."""
+    declared = of(literal="step=", step=r"step=(?P<step>\d+) ms=(?P<latency>\S+)")
+    batch = declared.of_case(case(gpus=2, bsz=8))
+    log = read_log(write(tmp_path, "step=1 ms=4\nstep=2 ms=5.0\n\n"), batch)
+    assert list(log.rates) == [4000.0, 3200.0]
 
 
 @pytest.mark.parametrize("rate", ["nan", "0", "-3", "inf", "1,285", "fast"])

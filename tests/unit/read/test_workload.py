@@ -53,6 +53,11 @@ def test_what_a_role_declares_is_good(name, workload):
         (("log", "rate"), {"scope": "world"}, "log.rate.scope: 'world'; allowed are global, rank"),
         (("log", "rate"), {"scope": "rank"}, "log.rate: give literal and pattern, or a group `rate`"),
         (("log", "rate"), {"literal": "x", "pattern": "x"}, "log.rate.pattern: the pattern has no group"),
+        (
+            ("log", "step"),
+            r"(?P<time>x) (?P<step>\d+) (?P<rate>\d) (?P<latency>\d)",
+            "log.step: a group `latency` stands for the rate, which is given too",
+        ),
         (("warmup",), "many", "warmup: 'many' is not a whole number from 0 on"),
         (("window",), 0, "window: 0 is not a whole number from 1 on"),
         (("sanity", 0, "expect"), "colour", r"sanity\[0\].expect: unknown 'colour'"),
