@@ -18,6 +18,7 @@ OTHERS = {
     # Their sources are on GitHub only; their integration tests use stand-ins.
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
     "oneflow_resnet50": "the scenario workload takes it by hand: 4 GB, the libraries of CUDA among them",
+    "oneflow_wide_deep": "installs what oneflow_resnet50 installs, and its trainer",
     "mxnet_resnet50": "the scenario workload takes it by hand: it compiles Horovod for MXNet",
     "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",
 }
