@@ -81,7 +81,7 @@ def test_a_workload_that_takes_no_environment_of_the_users_own_is_not_told_to(na
         choose(H200, name)
 
 
-@pytest.mark.parametrize("name", ["oneflow_resnet50", "oneflow_wide_deep", "paddle_resnet50"])
+@pytest.mark.parametrize("name", ["oneflow_resnet50", "oneflow_wide_deep", "oneflow_bert", "paddle_resnet50"])
 def test_a_workload_with_other_software_than_its_stack_is_judged_by_its_own(name):
     assert choose(A100, name) == {"stack_name": "", "said": ""}
 

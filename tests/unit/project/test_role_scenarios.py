@@ -19,6 +19,7 @@ OTHERS = {
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
     "oneflow_resnet50": "the scenario workload takes it by hand: 4 GB, the libraries of CUDA among them",
     "oneflow_wide_deep": "installs what oneflow_resnet50 installs, and its trainer",
+    "oneflow_bert": "as oneflow_wide_deep",
     "mxnet_resnet50": "the scenario workload takes it by hand: it compiles Horovod for MXNet",
     "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",
 }

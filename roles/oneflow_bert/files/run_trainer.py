@@ -1,0 +1,59 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Run run_pretraining.py of Oneflow-Inc/models, and print what it does not: world size, and equal weights.
+
+One process per device, started by mpirun; the node script sets RANK, WORLD_SIZE and so on for OneFlow. The
+lines for the reader begin with ONEFLOW_BERT; the lines of steps are the trainer's own.
+"""
+
+import importlib
+import os
+import sys
+from typing import Any, List
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import trainer_kit  # noqa: E402
+
+# Before oneflow is imported, which takes seconds.
+trainer_kit.die_with_parent()
+
+import bert_data  # noqa: E402
+import bert_flags  # noqa: E402
+import bert_sizes  # noqa: E402
+import oneflow as flow  # noqa: E402
+import oneflow_run  # noqa: E402
+
+say = trainer_kit.Say("ONEFLOW_BERT")
+
+
+def main() -> None:
+    """Train, compare the weights of all ranks and print the results."""
+    parser = oneflow_run.parser(bert_sizes.MODELS, ["fp32", "fp16"])
+    parser.add_argument("--dropout", type=float, required=True)
+    parser.add_argument("--seq-length", type=int, required=True)
+    parser.add_argument("--predictions", type=int, required=True)
+    parser.add_argument("--samples", type=int, required=True)
+    parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--data", required=True, help="directory to make the data set in")
+    args = parser.parse_args()
+    world = flow.env.get_world_size()
+    model = bert_sizes.MODELS[args.model]
+    sizes = {"seq": args.seq_length, "predictions": args.predictions, "vocabulary": model["vocabulary"]}
+    bert_data.write(args.data, bert_flags.parts(world), args.samples, args.seed, **sizes)
+    first = oneflow_run.begin(say, args, model=args.model, data="synthetic-random")
+    if first:
+        say(batch=args.batch, global_batch=args.batch * world, seq_length=args.seq_length)
+    sys.path.insert(0, args.trainer)
+    sys.argv = ["run_pretraining.py", *bert_flags.flags(args, world, args.data)]
+    trainer: Any = importlib.import_module("run_pretraining")
+    trained: List[Any] = []
+    # After the last step the trainer evaluates and fails: it leaves out the positions of the masked words.
+    trainer.validation = lambda *_: 0.0
+    trainer.save_model = lambda model, *_: trained.append(model)
+    trainer.main()
+    oneflow_run.end(say, first, trained[0], args.steps)
+
+
+if __name__ == "__main__":
+    oneflow_run.run(main)
