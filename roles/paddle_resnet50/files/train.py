@@ -8,11 +8,8 @@ The data are one batch of random images and labels per rank, made on the device 
 """
 
 import argparse
-import gc
 import os
 import sys
-import time
-from typing import Any, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -22,8 +19,7 @@ import trainer_kit  # noqa: E402
 trainer_kit.die_with_parent()
 
 import paddle  # noqa: E402
-import paddle.distributed as dist  # noqa: E402
-import weights  # noqa: E402
+import paddle_run  # noqa: E402
 
 say = trainer_kit.Say("PADDLE_RESNET50")
 
@@ -68,49 +64,15 @@ class Trainer:
         return float(loss)
 
 
-def gathered(value: List[Any], world: int) -> List[Any]:
-    """Return a list of every rank's `value`, in the order of the ranks."""
-    if world == 1:
-        return [value]
-    found: List[Any] = []
-    dist.all_gather_object(found, value)
-    return found
-
-
 def main() -> None:
     """Form the process group, train, compare the weights and print the results."""
     args = arguments()
-    local = int(os.environ["PADDLE_TRAINER_ID"]) % args.devices_per_node
-    paddle.set_device("cpu" if args.device == "cpu" else "gpu:%d" % local)
-    wanted = int(os.environ["PADDLE_TRAINERS_NUM"])
-    if wanted > 1:
-        dist.init_parallel_env()
-    rank, world = dist.get_rank(), dist.get_world_size()
-    backend = dist.get_backend().lower() if world > 1 else "none"
-    node = rank // args.devices_per_node
-    nodes = len({place[0] for place in gathered([os.environ["NODE"]], world)})
-    first = rank % args.devices_per_node == 0
-    if first:
-        say(world_size=world, backend=backend, nodes=nodes, node_rank=node, paddle=paddle.__version__)
-        say(batch=args.batch, global_batch=args.batch * world)
-        say(dtype=args.dtype, image_size=args.image_size, classes=args.classes, data="synthetic-random")
-    trainer = Trainer(args, rank, world)
-    # The garbage collector would run in the middle of a step and be measured with it.
-    gc.collect()
-    gc.disable()
-    for step in range(1, args.steps + 1):
-        loss = trainer.step()
-        if rank == 0:
-            say(step="%d/%d" % (step, args.steps), loss="%.5f" % loss, time="%.6f" % time.time())
-        if not trainer_kit.is_number(loss):
-            sys.exit("the loss of step %d on rank %d is %s" % (step, rank, loss))
-    ranks = gathered(weights.sums(trainer.model.parameters()), world)
-    if not weights.agree(ranks):
-        sys.exit("the ranks hold different weights: the gradients were not summed: %s" % ranks)
-    if first:
-        say(steps_done=args.steps)
-        say(weights_sum="%.9e" % ranks[0][0], weights_sum_of_squares="%.9e" % ranks[0][1])
-        say(weights="agree", end="true")
+    group = paddle_run.Group(say, args.device, args.devices_per_node)
+    data = {"image_size": args.image_size, "classes": args.classes, "data": "synthetic-random"}
+    group.announce(args, args.dtype, **data)
+    trainer = Trainer(args, group.rank, group.world)
+    group.take_steps(args.steps, trainer.step)
+    group.finish(trainer.model.parameters(), args.steps)
 
 
 if __name__ == "__main__":

@@ -86,9 +86,10 @@ def test_a_workload_with_other_software_than_its_stack_is_judged_by_its_own(name
     assert choose(A100, name) == {"stack_name": "", "said": ""}
 
 
-def test_paddle_has_no_code_for_hopper():
+@pytest.mark.parametrize("name", ["paddle_resnet50", "paddle_bert"])
+def test_paddle_has_no_code_for_hopper(name):
     with pytest.raises(StackError, match=r"PaddlePaddle 2.6.2 .* 6.1 to 8.9, a GPU of NODE1 has 9.0"):
-        choose(H200, "paddle_resnet50")
+        choose(H200, name)
 
 
 def test_one_node_with_other_gpus_decides_for_all():

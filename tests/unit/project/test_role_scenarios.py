@@ -15,6 +15,7 @@ OTHERS = {
     "deepspeed": "the scenario workload has it through deepspeed_bert",
     "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes to the first step on a CPU",
     "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
+    "paddle_bert": "as paddle_resnet50, whose Paddle it uses",
     # Their sources are on GitHub only; their integration tests use stand-ins.
     "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
     "oneflow_resnet50": "the scenario workload takes it by hand: 4 GB, the libraries of CUDA among them",

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/paddle_resnet50"
 WORKLOAD = declaration("paddle_resnet50")
 
-weights = load("paddle_resnet50", "weights")
+weights = load("workload", "paddle_weights")
 
 
 def case(nodes=1, warmup=2, window=10, **other):
@@ -135,7 +135,8 @@ def test_ranks_with_other_weights_do_not_agree(other):
 @pytest.fixture
 def environment(tmp_path):
     """Return a function that runs the node script and returns the environment of its trainer."""
-    (tmp_path / "run_head.sh").write_text((ROLES / "workload/files/kit/run_head.sh").read_text())
+    for name in ("run_head.sh", "paddle_group.sh"):
+        (tmp_path / name).write_text((ROLES / "workload/files/kit" / name).read_text())
     (tmp_path / "python").write_text("#!/bin/sh\nenv\n")
     (tmp_path / "python").chmod(0o755)
     values = {
