@@ -73,6 +73,7 @@ def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
     [
         ("tf2_resnet50", "3.5 to 7.5"),
         ("mxnet_resnet50", "3.5 to 7.5"),
+        ("tf1_resnet50", "3.5 to 7.5"),
         ("oneflow_resnet50", "6.0 to 8.9"),
     ],
 )

@@ -22,6 +22,7 @@ OTHERS = {
     "oneflow_wide_deep": "installs what oneflow_resnet50 installs, and its trainer",
     "oneflow_bert": "as oneflow_wide_deep",
     "mxnet_resnet50": "the scenario workload takes it by hand: it compiles Horovod for MXNet",
+    "tf1_resnet50": "as horovod_tf1_bert, whose TensorFlow it uses",
     "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",
 }
 
