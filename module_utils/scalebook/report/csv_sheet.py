@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
-from ansible.module_utils.scalebook.report import environment, strong_scaling, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report import environment, utilisation, weak_scaling
 from ansible.module_utils.scalebook.throughput import global_batch
 
 SHEET = {

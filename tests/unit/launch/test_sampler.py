@@ -91,10 +91,10 @@ def sample(tmp_path, *options, **more):
     return sampler.end()
 
 
-def sample_gpus(tmp_path, fault="", gpus="0", readings=4, more=0, interval=0.05):
-    """Take so many readings with a value of GPU 0, and more readings of any kind."""
+def sample_gpus(tmp_path, fault="", gpus="0", readings=4, more=0, interval=0.05, column="gpu:0:power"):
+    """Take so many readings with a value in the column, and more readings of any kind."""
     sampler = Sampler(tmp_path, "--gpus", gpus, env=with_nvml(tmp_path, fault), interval=interval)
-    sampler.await_readings(readings, "gpu:0:power")
+    sampler.await_readings(readings, column)
     sampler.await_readings(more)
     return sampler.end()
 
@@ -344,7 +344,7 @@ def test_without_bindings_and_program_there_is_a_reason(monkeypatch):
     ("name", "memory", "active"), [("0", 5 << 30, 71.5), ("MIG-made-2", 2 << 30, 12.5), ("1", None, 96.1)]
 )
 def test_where_mig_is_on_the_slice_is_read_and_nothing_of_the_whole_gpu(tmp_path, name, memory, active):
-    _, readings = sample(tmp_path, "--gpus", name, env=with_nvml(tmp_path, "mig"), readings=6)
+    _, readings = sample_gpus(tmp_path, "mig", name, column=f"gpu:{name}:sm_active")
     there = {
         column.split(":")[2]
         for column, values in readings.values.items()
@@ -363,7 +363,7 @@ def test_where_mig_is_on_the_slice_is_read_and_nothing_of_the_whole_gpu(tmp_path
 
 
 def test_what_a_slice_does_not_tell_is_absent_from_the_record_and_never_zero(tmp_path):
-    _, readings = sample(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "mig"), readings=6)
+    _, readings = sample_gpus(tmp_path, "mig", column="gpu:0:sm_active")
     made = summary(readings, readings.at[0], readings.at[-1])
     assert "gpu:0:memory" in made["quantities"]
     assert not {"gpu:0:power", "gpu:0:utilization", "gpu:0:energy"} & made["quantities"].keys()
@@ -378,7 +378,7 @@ def test_what_a_slice_does_not_tell_is_absent_from_the_record_and_never_zero(tmp
     ],
 )
 def test_a_slice_that_is_not_there_is_a_reason(tmp_path, fault, name, reason):
-    _, readings = sample(tmp_path, "--gpus", name, env=with_nvml(tmp_path, fault), readings=4)
+    _, readings = sample(tmp_path, "--gpus", name, env=with_nvml(tmp_path, fault))
     assert readings.absent["gpu"] == reason
 
 
