@@ -136,13 +136,13 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.report import (
     baseline,
     document,
     links,
     manifest,
     mfu,
-    published,
     render,
     terminal,
     wording,

@@ -9,7 +9,8 @@ deviation), steps by 0.2 to 3 %, and a step resembles the one before it (correla
 from __future__ import annotations
 
 import numpy as np
-from ansible.module_utils.scalebook.report import gpu_flags, stats, weak_scaling
+from ansible.module_utils.scalebook import stats
+from ansible.module_utils.scalebook.report import gpu_flags, weak_scaling
 from report_records import case
 from row_runs import run
 

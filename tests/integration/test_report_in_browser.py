@@ -10,7 +10,8 @@ import re
 import chromium
 import pytest
 import yaml
-from ansible.module_utils.scalebook.report import baseline, index, links, microbench, published, render
+from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.report import baseline, index, links, microbench, render
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.report.source import open_source

@@ -22,7 +22,7 @@ def changed(folder, role="hf_mlm", **keys):
 
 
 def values(**other):
-    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "report_to": "none"}
+    of_mlm = {"eval_samples": "1024", "length": 512, "tf32": "yes", "report_to": "none", "own_data": ""}
     of_mlm.update({"checkpointing": "no", "epochs": "2", "train_samples": 2048.0}, **other)
     return {f"hf_mlm_{name}": value for name, value in of_mlm.items()}
 
@@ -41,7 +41,7 @@ def test_a_declaration_has_the_name_and_the_directory_of_its_role(hf_mlm):
 
 
 def test_the_types_of_settings_are_those_of_the_argument_specs(hf_mlm):
-    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "report_to": "str"}
+    types = {"eval_samples": "int", "length": "int", "tf32": "bool", "report_to": "str", "own_data": "str"}
     types.update(checkpointing="bool", epochs="int", train_samples="int")
     assert hf_mlm["setting_types"] == {f"hf_mlm_{name}": kind for name, kind in types.items()}
 
@@ -100,8 +100,8 @@ def test_a_file_that_is_not_yaml_is_refused(tmp_path):
 def test_settings_are_named_without_the_role_and_have_the_types_of_their_variables(hf_mlm):
     settings = resolve(hf_mlm, values())["settings"]
     read = {"eval_samples": 1024, "length": 512, "tf32": True, "checkpointing": False, "report_to": "none"}
-    assert settings == read
-    assert [type(value) for value in settings.values()] == [int, int, bool, bool, str]
+    assert settings == {**read, "own_data": ""}
+    assert [type(value) for value in settings.values()] == [int, int, bool, bool, str, str]
 
 
 def test_an_epoch_becomes_numbers(hf_mlm):

@@ -12,8 +12,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.evaluate.options import Option
-from ansible.module_utils.scalebook.report import stats
 
 FEWEST = 3
 """Numbers of machines that a fit needs: a line through two points has no scatter to judge it by."""

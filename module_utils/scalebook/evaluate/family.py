@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.evaluate.options import columns, devices, se
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
-from ansible.module_utils.scalebook.report.published import warning
+from ansible.module_utils.scalebook.published import warning
 from ansible.module_utils.scalebook.text import readable
 
 SHARES = ("gpu", "sm_active", "gpu_memory", "cpu", "memory", "disk_busy")

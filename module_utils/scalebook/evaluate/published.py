@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
-from ansible.module_utils.scalebook.report.published import read
+from ansible.module_utils.scalebook.published import read
 
 TRAINER, DLPERF = "hf_trainer", "dlperf"
 SOURCES = {

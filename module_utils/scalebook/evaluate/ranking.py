@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TypedDict
 
 from ansible.module_utils.scalebook.evaluate.options import Option, devices, setting, setting_name
-from ansible.module_utils.scalebook.report.stats import ratio_interval
+from ansible.module_utils.scalebook.stats import ratio_interval
 
 FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
 

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, cast
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
@@ -27,7 +28,6 @@ from ansible.module_utils.scalebook.contracts import (
     Row,
     upgrade_row,
 )
-from ansible.module_utils.scalebook.report import stats
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
 EFFECT = 0.03

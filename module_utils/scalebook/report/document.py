@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Results, Row
 from ansible.module_utils.scalebook.report import (
     baseline,
@@ -21,7 +22,6 @@ from ansible.module_utils.scalebook.report import (
     largest_batch,
     manifest,
     mfu,
-    published,
     self_reported,
     strong_scaling,
     timeline,

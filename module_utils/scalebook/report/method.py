@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
-from ansible.module_utils.scalebook.report import baseline, stats
+from ansible.module_utils.scalebook.report import baseline
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 
 

@@ -12,8 +12,9 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Run
-from ansible.module_utils.scalebook.report import gpu_flags, stats, timeline, utilisation
+from ansible.module_utils.scalebook.report import gpu_flags, timeline, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
 UNMEASURED: Run = {

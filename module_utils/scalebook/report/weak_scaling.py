@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
+from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     ENOUGH_RUNS,
@@ -24,7 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
     Row,
     Run,
 )
-from ansible.module_utils.scalebook.report import dlperf_format, stats
+from ansible.module_utils.scalebook.report import dlperf_format
 from ansible.module_utils.scalebook.throughput import DIFFER, global_batch
 
 PRECISIONS = ("fp32", "fp16", "bf16")

@@ -14,8 +14,9 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
 # Facts and text, and what every document is drawn and written with. A new one is a decision.
-GROUND = {"command", "contracts", "files", "flops", "hardware", "text", "throughput", "workloads"} | {
-    "bar_chart", "html_page", "line_chart", "spreadsheet", "svg",
+GROUND = {
+    "command", "contracts", "files", "flops", "hardware", "published", "stats", "text", "throughput",
+    "workloads", "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
 }  # fmt: skip
 
 

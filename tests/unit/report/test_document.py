@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.report import (
     baseline,
     charts,
@@ -11,7 +12,6 @@ from ansible.module_utils.scalebook.report import (
     method,
     page,
     provenance,
-    published,
     runs,
     terminal,
 )

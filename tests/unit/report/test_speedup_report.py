@@ -105,7 +105,7 @@ def test_a_second_report_of_the_same_records_changes_nothing(reported):
 
 
 def test_check_mode_writes_nothing_and_says_what_it_would(tmp_path):
-    result = run(campaign(tmp_path, dlperf_records()), _ansible_check_mode=True)
+    result = run(campaign(tmp_path, dlperf_records()), check=True)
     assert result["changed"] is True
     assert "2244.38" in result["table"]
     assert not (tmp_path / "report").exists()

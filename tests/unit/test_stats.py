@@ -4,7 +4,7 @@ import math
 import statistics
 
 import pytest
-from ansible.module_utils.scalebook.report import stats
+from ansible.module_utils.scalebook import stats
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -8,7 +8,7 @@ tests/bench/statistics measures the same with more draws.
 import noise
 import numpy as np
 import pytest
-from ansible.module_utils.scalebook.report import stats
+from ansible.module_utils.scalebook import stats
 
 DRAWS = 4000
 
