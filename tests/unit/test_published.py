@@ -168,8 +168,9 @@ def test_every_published_row_stands_beside_a_workload_or_is_published_only():
     alone = [each["source"] for made in only for each in made["rows"]]
     assert {each["source"] for each in TABLE} == beside | set(alone)
     assert len(alone) == len(set(alone)) == 509 - len(beside)
-    # BERT: 66 of TensorFlow, 84 of OneFlow, 38 of PaddlePaddle, 26 of PyTorch, 25 of DeepSpeed, 25 of TensorFlow 1.
-    # ResNet-50: 22 of TensorFlow, 24 of TensorFlow 1, 27 of OneFlow, 21 of PaddlePaddle, 33 of PyTorch, 16 of MXNet.
+    # BERT: 66 of TensorFlow, 84 of OneFlow, 38 of PaddlePaddle, 26 of PyTorch, 25 of DeepSpeed,
+    # 25 of TensorFlow 1. ResNet-50: 22 of TensorFlow, 24 of TensorFlow 1, 27 of OneFlow, 21 of PaddlePaddle,
+    # 33 of PyTorch, 16 of MXNet.
     assert len(beside) == 407
 
 
