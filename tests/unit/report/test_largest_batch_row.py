@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of a search for the largest batch: a row of its own, and no failure of the campaign."""
 
+from pathlib import Path
+
 import pytest
 from ansible.module_utils.scalebook.contracts import BatchSearch, LargestBatch
 from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import manifest, page, terminal
+from ansible.module_utils.scalebook.report import links, manifest, page, render, terminal
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.source import open_source
 from report_records import campaign, case, record
 
+ROOT = Path(__file__).resolve().parents[3]
 WORKLOADS = {"torch_bert": {"compiler": "torch.compile"}}
 
 
@@ -98,3 +101,12 @@ def test_a_record_of_a_search_that_was_changed_is_found(tmp_path):
     (place / "result.json").write_text('{"status": "ok"}')
     second = manifest.extend(first.manifest, manifest.files_of(source), made.statuses)
     assert [problem["file"] for problem in second.wrong] == ["search/b48/1/result.json"]
+
+
+@pytest.mark.parametrize(("language", "heading"), [("en", "Largest batch"), ("zh", "最大 batch")])
+def test_the_table_is_in_both_pages_and_both_languages(tmp_path, language, heading):
+    made = build(tmp_path, search())
+    texts = render.files(made, str(ROOT / "templates"), links.NONE, language)
+    assert f"## {heading}\n" in texts["report.md"]
+    assert '<h2 id="largest-batch">' in texts["report.html"]
+    assert "| 48 | 56 (1n1g) | 4 |" in texts["report.md"].replace("\\", "")
