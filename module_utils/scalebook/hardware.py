@@ -108,7 +108,7 @@ def network(entry: Hardware, _: Say = plain) -> str:
 
 def system(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Ubuntu 18.04, kernel 5.4.0, driver 440.33.01, container`."""
-    known = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}  # type: ignore[literal-required]
+    known = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}
     if "kernel" in known:
         known["kernel"] = _("kernel {version}", version=known["kernel"])
     if "driver" in known:
