@@ -16,13 +16,13 @@ export PADDLE_MASTER="$MASTER_ADDR:$MASTER_PORT"
 endpoints=
 index=0
 for host in $(echo "$HOSTS" | tr , ' '); do
-  device=0
-  while [ "$device" -lt "$GPUS_PER_NODE" ]; do
+  place=0
+  while [ "$place" -lt "$GPUS_PER_NODE" ]; do
     endpoint="$host:$((MASTER_PORT + 1 + index))"
     endpoints="$endpoints${endpoints:+,}$endpoint"
     [ "$index" -ne "$rank" ] || PADDLE_CURRENT_ENDPOINT=$endpoint
     index=$((index + 1))
-    device=$((device + 1))
+    place=$((place + 1))
   done
 done
 export PADDLE_TRAINER_ENDPOINTS="$endpoints" PADDLE_CURRENT_ENDPOINT
