@@ -99,8 +99,8 @@ def test_a_file_that_is_not_yaml_is_refused(tmp_path):
 
 def test_settings_are_named_without_the_role_and_have_the_types_of_their_variables(hf_mlm):
     settings = resolve(hf_mlm, values())["settings"]
-    read = {"eval_samples": 1024, "length": 512, "tf32": True, "checkpointing": False, "report_to": "none"}
-    assert settings == {**read, "own_data": ""}
+    read = {"eval_samples": 1024, "length": 512, "tf32": True, "checkpointing": False}
+    assert settings == {**read, "report_to": "none", "own_data": ""}
     assert [type(value) for value in settings.values()] == [int, int, bool, bool, str, str]
 
 

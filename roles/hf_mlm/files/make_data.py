@@ -4,14 +4,15 @@
 
     python make_data.py '<JSON of the job>'      prints {"changed": bool, "manifest": {...}}
 
-The texts are those that texts.py selects. A tokenizer (WordPiece, as BERT's) is trained with them for the
-vocabulary of each model, and train.npy and eval.npy [samples, words] of a model are written to its directory:
+The texts are those that texts.py selects. A tokenizer (WordPiece, as BERT's) gets a vocabulary from them, of
+the size of each model's, and train.npy and eval.npy [samples, words] of a model are written to its directory:
 a text is cut to the length of a sample, or padded to it. manifest.json is written last; where it fits the job
 and the files of the user are unchanged, nothing is done.
 
 Exit status 3: the request was refused; the reason is on standard error.
 """
 
+import collections
 import fcntl
 import hashlib
 import json
@@ -27,23 +28,42 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # the first numbers, a
 SCHEMA = 1
 
 
-def tokenizer(lines: List[str], vocabulary: int, length: int) -> Any:
-    """Return a tokenizer that was trained with the lines, for samples of `length` words."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+def vocabulary(words: Any, size: int) -> List[str]:
+    """Return at most `size` tokens: the special ones, letters, alone and inside a word, and counted words.
 
-    made = Tokenizer(models.WordPiece(unk_token=SPECIAL[1]))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=vocabulary,
-        special_tokens=SPECIAL,
-        # The letters alone may be more than a small vocabulary holds; those of Chinese are thousands.
-        limit_alphabet=vocabulary // 2,
-        show_progress=False,
+    The most frequent are taken; of equally frequent ones the first in the order of their letters. The
+    trainers of the package tokenizers give other numbers with each run, and nodes need the same samples.
+    """
+    letters: Any = collections.Counter()
+    for word, count in words.items():
+        for letter in word:
+            letters[letter] += count
+    # The letters alone may be more than a small vocabulary holds; those of Chinese are thousands.
+    chosen = by_count(letters)[: size // 4]
+    tokens = SPECIAL + chosen + ["##" + letter for letter in chosen]
+    known = set(tokens)
+    return (tokens + [word for word in by_count(words) if word not in known])[:size]
+
+
+def by_count(counts: Any) -> List[str]:
+    """Return the keys of a counter, the most frequent first."""
+    return sorted(counts, key=lambda key: (-counts[key], key))
+
+
+def tokenizer(lines: List[str], size: int, length: int) -> Any:
+    """Return a WordPiece tokenizer with a vocabulary of the lines, for samples of `length` words."""
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    normalizer, splitter = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    words = collections.Counter(
+        word for line in lines for word, _ in splitter.pre_tokenize_str(normalizer.normalize_str(line))
     )
-    made.train_from_iterator(lines, trainer)
+    tokens = vocabulary(words, size)
+    numbers = {token: number for number, token in enumerate(tokens)}
+    made = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL[1]))
+    made.normalizer, made.pre_tokenizer = normalizer, splitter
     made.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+        single="[CLS] $A [SEP]", special_tokens=[(name, numbers[name]) for name in ("[CLS]", "[SEP]")]
     )
     made.enable_truncation(length)
     made.enable_padding(length=length)
