@@ -60,7 +60,7 @@ def test_nothing_else_is_left_in_the_directory_and_everybody_may_read_it(tmp_pat
 
 @pytest.mark.parametrize("what", ["no directory", "no campaign"])
 def test_an_export_that_fails_is_a_warning(tmp_path, what):
-    """As a program: in a process that has loaded Ansible's controller, warnings go to the terminal."""
+    """As a program: in a process that has loaded Ansible, warnings go to the terminal."""
     top = campaign(tmp_path / "night1", [torch_bert(64)])
     paths = {"no directory": (top, tmp_path / "gone"), "no campaign": (tmp_path / "gone", tmp_path)}[what]
     result = run_module("metrics_export", path=str(paths[0]), directory=str(paths[1]))
