@@ -60,7 +60,7 @@ import os
 import re
 import shutil
 import tarfile
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import sha256_of, write_whole
@@ -168,6 +168,19 @@ def checked(folder: str, text: str) -> List[str]:
     return list(paths.values())
 
 
+def files_of(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the members of a mirror; raise PieceError for any but files and directories below it.
+
+    tarfile has filters for this only from Python 3.11.4 on.
+    """
+    for member in tar:
+        outside = member.name.startswith("/") or ".." in member.name.split("/")
+        if outside or not (member.isfile() or member.isdir()):
+            raise PieceError("%s is neither a file nor a directory of a mirror" % member.name)
+        member.mode &= 0o755
+        yield member
+
+
 def join(folder: str) -> Tuple[bool, int]:
     """Unpack the pieces in `folder` to its directory `mirror`, unless they were before.
 
@@ -184,7 +197,7 @@ def join(folder: str) -> Tuple[bool, int]:
     paths = checked(folder, listed.decode("ascii", "replace"))
     shutil.rmtree(top, ignore_errors=True)
     with tarfile.open(fileobj=io.BufferedReader(Joined(paths), 1 << 20), mode="r|") as tar:
-        tar.extractall(top, filter="data")
+        tar.extractall(top, members=files_of(tar))
     write_whole(record, identity)
     return True, len(paths)
 

@@ -80,3 +80,11 @@ def test_a_list_of_something_else_is_refused(pieces, text):
 def test_a_piece_below_a_megabyte_is_refused(mirror, tmp_path):
     done = call_module(mirror_pieces, path=str(tmp_path / "pieces"), mirror=str(mirror), size=1000)
     assert done["msg"] == "a piece of 1000 bytes is too small: at least 1048576 are needed"
+
+
+def test_a_link_out_of_the_mirror_is_refused_by_name(mirror, tmp_path):
+    (mirror / "wheels/passwd").symlink_to("/etc/passwd")
+    call_module(mirror_pieces, path=str(tmp_path / "pieces"), mirror=str(mirror), size=PIECE)
+    refused = join(tmp_path / "pieces")
+    assert refused["failed"]
+    assert refused["msg"] == "wheels/passwd is neither a file nor a directory of a mirror"
