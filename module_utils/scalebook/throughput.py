@@ -65,7 +65,7 @@ def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any
     }
 
 
-def global_batch(case: Case) -> int:
+def global_batch(case: Mapping[str, Any]) -> int:
     """Return how many samples all devices take in a step."""
     return int(case["devices"] * case["bsz"] * case.get("accumulation", 1))
 

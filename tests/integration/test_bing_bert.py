@@ -124,7 +124,7 @@ def installed(deepspeed_bert, tmp_path_factory):
     shutil.copytree(STAND_IN, home / "DeepSpeed")
     shutil.copytree(FILES, home / "code")
     shutil.copytree(ROOT / "roles/workload/files/kit", home / "code", dirs_exist_ok=True)
-    for name in ("data/30522/training_000.hdf5", "vocabulary/bert-base-uncased-vocab.txt"):
+    for name in ("data/1024/training_000.hdf5", "vocabulary/bert-base-uncased-vocab.txt"):
         (home / name).parent.mkdir(parents=True)
         (home / name).touch()
     data = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}

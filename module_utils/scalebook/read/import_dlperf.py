@@ -22,7 +22,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS, PLAN_SCHEMA, make_case
+from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS, PLAN_SCHEMA, Case, make_case
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
@@ -53,7 +53,7 @@ class Found(NamedTuple):
 
     path: str
     source: str
-    case: dict[str, Any]
+    case: Case
     repeat: int
     size: int
     readings: dict[str, str]

@@ -92,7 +92,7 @@ def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: st
 
 def log_record(
     path: str | os.PathLike[str],
-    case: Mapping[str, Any],
+    case: Case,
     repeat: int,
     workload: Workload,
     source: str,
