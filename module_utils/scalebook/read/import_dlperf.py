@@ -212,7 +212,7 @@ def find_logs(
                 continue
             order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
             mine = {**readings.get("", {}), **readings.get(file.name.removesuffix(".log"), {})}
-            found.append((order, Found(file.path, source, dict(case), repeat, status.st_size, mine)))
+            found.append((order, Found(file.path, source, case, repeat, status.st_size, mine)))
     return [item for _, item in sorted(found, key=lambda pair: pair[0])], unread
 
 
