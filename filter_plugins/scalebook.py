@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 from ansible.module_utils.scalebook import hardware  # noqa: E402
+from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
@@ -72,6 +73,11 @@ def job_dirs(mine: Iterable[NodeJob], *arguments: Any) -> dict[str, dict[str, st
         return jobs.directories(mine, *arguments)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
+
+
+def origin_of(plan: Mapping[str, Any], playbook: str) -> dict[str, Any]:
+    """Return the commit of this checkout and the command that runs `playbook` again; see command.command."""
+    return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
 
 
 def provenance(
@@ -132,8 +138,10 @@ class FilterModule:
             "scalebook_launch_command": launch_command,
             "scalebook_job_command": jobs.job_command,
             "scalebook_job_end": outcome.job_end,
+            "scalebook_program_end": outcome.program_end,
             "scalebook_hardware": hardware.group,
             "scalebook_provenance": provenance,
+            "scalebook_origin": origin_of,
             "scalebook_trouble": outcome.trouble,
             "scalebook_gone": lock_holder.gone,
             "scalebook_holders": lock_holder.holders,

@@ -9,9 +9,13 @@ DOCUMENTATION = r"""
 module: microbench_report
 short_description: Compare the micro-benchmarks of a device with published ones
 description:
-  - Reads C(compute.json) and, if they exist, C(collectives.json) and C(hardware.json) in O(path).
+  - Reads C(compute.json) in O(path) and, if they exist, C(collectives.json), C(hardware.json) and
+    C(about.json).
   - Writes C(report.html), C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
-  - C(manifest.json) keeps the checksums of what was read; the report names a file that has changed since.
+    C(microbench.json) holds the records; its schema is in C(docs/reference).
+  - C(manifest.json) keeps the first checksums of what was read; the report names a file that has changed
+    since, and so does M(results_verify).
+  - A program that failed, as C(about.json) says, is in RV(unmeasured), in the records and on the page.
   - Runs on the control node; needs pandas, Jinja2 and PyYAML there.
 options:
   path:
@@ -33,6 +37,11 @@ options:
     description: Directory that holds C(microbench.md.j2) and C(microbench.html.j2).
     type: path
     required: true
+  report_language:
+    description: Language of C(report.html), C(report.md) and C(theory.svg).
+    type: str
+    choices: [en, zh]
+    default: en
   expect:
     description:
       - The group that C(collectives.json) must have, C(nodes), C(devices) in total and C(device) (cpu or
@@ -65,6 +74,11 @@ report:
   description: Path of C(report.html).
   returned: success
   type: str
+unmeasured:
+  description: A sentence for each program that failed.
+  returned: success
+  type: list
+  elements: str
 """
 
 import json
@@ -74,13 +88,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Hardware
+from ansible.module_utils.scalebook.contracts import MICROBENCH_SCHEMA, Hardware
 from ansible.module_utils.scalebook.evaluate import prices
 from ansible.module_utils.scalebook.files import write_json, write_whole
-from ansible.module_utils.scalebook.report import manifest, microbench, render
-from ansible.module_utils.scalebook.report.source import DirectorySource
+from ansible.module_utils.scalebook.report import manifest, microbench, microbench_records, render, wording
+from ansible.module_utils.scalebook.report.source import KINDS, MICROBENCH, MicrobenchSource
 from ansible.module_utils.scalebook.report.write import write_manifest
-from ansible.module_utils.scalebook.text import aligned
+from ansible.module_utils.scalebook.text import aligned, clean
 
 try:
     import yaml
@@ -97,6 +111,7 @@ def argument_spec() -> dict[str, Any]:
         "gpus": {"type": "path", "required": True},
         "prices": {"type": "path"},
         "templates": {"type": "path", "required": True},
+        "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
         "expect": {"type": "dict", "default": {}},
     }
 
@@ -109,6 +124,19 @@ def load(path: Path, kind: str) -> Mapping[str, Any] | None:
         return None
     except ValueError as error:
         raise microbench.MicrobenchError(f"{path}: {error}") from error
+
+
+def load_about(path: Path) -> dict[str, Any]:
+    """Return the content of about.json, {} for results that were made without microbench.yml."""
+    try:
+        about: dict[str, Any] = json.loads(path.read_bytes())
+        if set(about.get("jobs") or {}) - set(KINDS):
+            raise ValueError("it names other programs than compute and collectives")
+    except FileNotFoundError:
+        return {}
+    except (ValueError, TypeError, AttributeError) as error:
+        raise microbench.MicrobenchError(f"{path}: is not what role microbench writes: {error}") from error
+    return about
 
 
 def load_hardware(path: Path) -> list[Hardware]:
@@ -142,54 +170,78 @@ def prices_of(path: str, device: str) -> list[dict[str, Any]]:
     ]
 
 
+def load_files(directory: Path, wanted: Mapping[str, Any]) -> microbench_records.Files:
+    """Return what is in the directory; raise MicrobenchError for what is missing or of another group."""
+    about = load_about(directory / "about.json")
+    jobs = about.get("jobs") or {}
+    results = {}
+    for kind in KINDS:
+        failed = bool((jobs.get(kind) or {}).get("rc"))
+        result = None if failed else load(directory / f"{kind}.json", kind)
+        if result:
+            results[kind] = result
+    if "compute" not in results and not jobs:
+        raise microbench.MicrobenchError(f"{directory}: holds no compute.json")
+    if wanted and int(wanted["devices"]) > 1 and not (jobs.get("collectives") or {}).get("rc"):
+        place = str(directory / "collectives.json")
+        if "collectives" not in results:
+            raise microbench.MicrobenchError(f"{place}: was not written")
+        group = results["collectives"]
+        microbench.check_group(group, int(wanted["nodes"]), int(wanted["devices"]), wanted["device"], place)
+    return microbench_records.Files(results, about, load_hardware(directory / "hardware.json"))
+
+
 def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report and return what the module returns."""
     directory = Path(given["path"])
-    result = load(directory / "compute.json", "compute")
-    if result is None:
-        raise microbench.MicrobenchError(f"{directory}: holds no compute.json")
-    group = load(directory / "collectives.json", "collectives")
-    wanted = given["expect"]
-    if wanted and int(wanted["devices"]) > 1:
-        place = str(directory / "collectives.json")
-        if group is None:
-            raise microbench.MicrobenchError(f"{place}: was not written")
-        microbench.check_group(group, int(wanted["nodes"]), int(wanted["devices"]), wanted["device"], place)
-    with Path(given["gpus"]).open(newline="") as file:
-        listed = prices_of(given["prices"], result["name"]) if given.get("prices") else []
-        mine = microbench.measured(result, microbench.read_gpus(file), listed)
+    files = load_files(directory, given["expect"])
+    made = microbench_records.records(files)
     with Path(given["published"]).open(newline="") as file:
-        columns = [mine, *microbench.read_published(file)]
-    machines = load_hardware(directory / "hardware.json")
-    source = DirectorySource(directory)
-    files = (("compute.json", result), ("collectives.json", group), ("hardware.json", machines))
-    read = [name for name, found in files if found]
-    check = manifest.extend(manifest.read(source), {name: source.checksum(name) for name in read}, {})
-    page = microbench.page(result, columns, group, machines)
-    page["notes"] += check.notes
-    chart, picture = (microbench.chart(columns, standalone) for standalone in (False, True))
-    texts = render.microbench(page, chart, picture, given["templates"])
-    best = [
-        {
-            "benchmark": name,
-            "variant": variant,
-            "tflops": value,
-            "peak_tflops": mine["theory"].get((name, variant)),
-        }
-        for (name, variant), value in mine["figures"].items()
-    ]
-    summary = {"schema": microbench.SCHEMA, "name": result["name"], "best": best, "compute": result}
-    summary |= {"collectives": group, "hardware": machines}
-    changed = write_json(directory / "microbench.json", summary, write)
+        columns = microbench.read_published(file)
+    best: list[dict[str, Any]] = []
+    if "compute" in files.results:
+        result = files.results["compute"]
+        listed = prices_of(given["prices"], result["name"]) if given.get("prices") else []
+        with Path(given["gpus"]).open(newline="") as file:
+            mine = microbench.measured(result, microbench.read_gpus(file), listed)
+        columns.insert(0, mine)
+        best = [
+            {
+                "benchmark": name,
+                "variant": variant,
+                "tflops": value,
+                "peak_tflops": mine["theory"].get((name, variant)),
+            }
+            for (name, variant), value in mine["figures"].items()
+        ]
+    source = MicrobenchSource(directory)
+    # They never change: another start removes the manifest with them.
+    check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
+    said = wording.Wording(wording.load(given["templates"], given["report_language"]))
+    page = microbench.page(files, made, columns, said)
+    page["notes"] += [said.sentence(clean(text)) for text in [*manifest.sentences(check), *check.notes]]
+    chart, picture = (microbench.chart(columns, alone, said) for alone in (False, True))
+    drawn = ["theory.svg"] if picture else []
+    names = [MICROBENCH, "report.md", *drawn, *manifest.files_of(source), manifest.NAME]
+    page |= {"changed": bool(check.wrong), "files": names}
+    texts = render.microbench(page, chart, picture, given["templates"], said)
+    summary = {
+        "schema": MICROBENCH_SCHEMA,
+        "name": microbench.name_of(made),
+        "best": best,
+        "records": made,
+    }
+    changed = write_json(directory / MICROBENCH, summary, write)
     for name, text in texts.items():
         changed |= write_whole(directory / name, text.encode(), write)
     changed |= write_manifest(directory, check.manifest, write)
     shown = ["\n".join(aligned(microbench.table(columns), left=1))]
-    if group:
-        shown.append("\n".join(aligned(microbench.collectives_table(group), left=1)))
+    if "collectives" in files.results:
+        shown.append("\n".join(aligned(microbench.collectives_table(files.results["collectives"]), left=1)))
     path = str(directory / "report.html")
     shown.append(f"report: {path}")
-    return {"changed": changed, "display": "\n\n".join(shown), "report": path}
+    failures = [clean(text) for text in microbench_records.failures(made)]
+    return {"changed": changed, "display": "\n\n".join(shown), "report": path, "unmeasured": failures}
 
 
 def main() -> None:

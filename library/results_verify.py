@@ -7,7 +7,7 @@ from __future__ import annotations  # runs on the control node only
 
 DOCUMENTATION = r"""
 module: results_verify
-short_description: Compare the files of a campaign with its manifest
+short_description: Compare the files of a campaign, or of micro-benchmarks, with their manifest
 description:
   - Compares the files below O(path) with C(manifest.json), which the first report wrote there.
   - Writes nothing. Files that differ do not fail the task; they are in RV(problems).
@@ -15,7 +15,8 @@ description:
 options:
   path:
     description:
-      - Directory of one campaign or import, which contains C(runs) or C(runs.tar.xz), or such an archive.
+      - Directory of one campaign or import, which contains C(runs) or C(runs.tar.xz), or such an archive, or
+        of micro-benchmarks, which contains C(microbench.json).
     type: path
     required: true
 attributes:
@@ -62,7 +63,7 @@ def verify(path: str) -> dict[str, Any]:
     named: list[dict[str, Any]] = []
     for problem in problems:
         case, _, repeat = problem["run"].removeprefix("runs/").partition("/")
-        row = f"case {case}, repeat {repeat}" if case else "the whole campaign"
+        row = f"case {case}, repeat {repeat}" if case else "the whole directory"
         named.append({**problem, "row": row, "sentence": clean(f"{manifest.sentence(problem)} ({row})")})
     lines = [each.pop("sentence") for each in named]
     return {

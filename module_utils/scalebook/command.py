@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A plan -> the command that measures its campaign again."""
+"""A plan -> the command that measures the same again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LEFT_OUT = (
 """Parameters that do not change what is measured; with the same `campaign` nothing would be measured."""
 
 
-def command(plan: Mapping[str, Any]) -> str:
+def command(plan: Mapping[str, Any], playbook: str = "bench.yml") -> str:
     """Return the command, '' for an import.
 
     The variables of workloads are those that were given with -e; of a plan of before they were kept, all
@@ -32,7 +32,7 @@ def command(plan: Mapping[str, Any]) -> str:
     words = " ".join(f"{clean(name)}={shlex.quote(text)}" for name, text in texts.items() if text)
     inventory = plan.get("inventory")
     place = f" -i {shlex.quote(clean(inventory))}" if inventory else ""
-    return f"ansible-playbook{place} bench.yml -e {_quoted(words)}"
+    return f"ansible-playbook{place} {playbook} -e {_quoted(words)}"
 
 
 def _agreed(cases: list[Mapping[str, Any]]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple, TypedDict, Union
 PLAN_SCHEMA = 2
 RECORD_SCHEMA = 2
 RESULTS_SCHEMA = 2
+MICROBENCH_SCHEMA = 2
 
 STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
 """What a run can end as; only `ok` counts."""
@@ -365,6 +366,65 @@ class Record(TypedDict, total=False):
     command: str
     telemetry: list[NodeTelemetry]
     source: str
+
+
+class Measurement(TypedDict):
+    """One operation or collective of the micro-benchmarks, of one size.
+
+    `benchmark` and `variant` name it, such as `matmul` and `fp16`, or `all_reduce`; `shape` is its size.
+    `status` is ok, or oom; what was not measured, or does not apply, is null.
+    """
+
+    benchmark: str
+    variant: str | None
+    shape: dict[str, int]
+    status: str
+    reason: str | None
+    seconds: float | None
+    tflops: float | None
+    gbytes_per_second: float | None
+    algbw_gb_per_second: float | None
+    busbw_gb_per_second: float | None
+
+
+class MicrobenchRecord(TypedDict, total=False):
+    """What one program of microbench.yml measured, with a status and the reason for it.
+
+    `kind` is compute (the operations of one device, on one node) or collectives (between the devices of all
+    `nodes`), `device` the name of the device, `settings` is how it was measured.  The other keys are as in
+    Record; results that were made without microbench.yml have neither nodes nor a command.
+    """
+
+    kind: str
+    status: str
+    reason: str | None
+    nodes: list[str]
+    device: str
+    settings: dict[str, Any]
+    job: JobEnd | None
+    hardware: list[Hardware]
+    software: list[dict[str, Any]]
+    scalebook: dict[str, str]
+    command: str
+    measurements: list[Measurement]
+
+
+class BestRate(TypedDict):
+    """The best rate of an operation over its sizes, as the table has it, and the peak of the device."""
+
+    benchmark: str
+    variant: str
+    tflops: float
+    peak_tflops: float | None
+
+
+class Microbench(TypedDict):
+    """microbench.json: the records of the micro-benchmarks and the best rate of each operation."""
+
+    schema: int
+    name: str
+    best: list[BestRate]
+    records: list[MicrobenchRecord]
 
 
 class Run(TypedDict, total=False):

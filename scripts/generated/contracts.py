@@ -16,6 +16,7 @@ PUBLISHED = {
     "plan.json": (contracts.Plan, "plan.schema.json"),
     "result.json": (contracts.Record, "result.schema.json"),
     "results.json": (contracts.Results, "results.schema.json"),
+    "microbench.json": (contracts.Microbench, "microbench.schema.json"),
 }
 """The published files, as tests/helpers/schemas.py has them."""
 

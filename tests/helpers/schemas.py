@@ -12,9 +12,9 @@ FOLDER = ROOT / "docs" / "reference"
 
 def schemas():
     """Return file name -> text of every published schema."""
-    from ansible.module_utils.scalebook.contracts import Plan, Record, Results, json_schema
+    from ansible.module_utils.scalebook.contracts import Microbench, Plan, Record, Results, json_schema
 
-    published = {"plan": Plan, "result": Record, "results": Results}
+    published = {"plan": Plan, "result": Record, "results": Results, "microbench": Microbench}
     return {
         f"{name}.schema.json": json.dumps(json_schema(contract, f"{name}.json"), indent=1) + "\n"
         for name, contract in published.items()

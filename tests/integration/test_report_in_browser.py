@@ -11,7 +11,15 @@ import chromium
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.report import baseline, index, links, microbench, render
+from ansible.module_utils.scalebook.report import (
+    baseline,
+    index,
+    links,
+    microbench,
+    microbench_records,
+    render,
+    wording,
+)
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.report.source import open_source
@@ -93,8 +101,10 @@ def pages(tmp_path_factory):
         path = folder / f"{name}-{language}.html"
         path.write_text(text, encoding="utf-8")
         made[path.stem] = path
-    made["microbench-en"] = folder / "microbench-en.html"
-    made["microbench-en"].write_text(microbenchmarks(), encoding="utf-8")
+    for language in ("en", "zh"):
+        path = folder / f"microbench-{language}.html"
+        path.write_text(microbenchmarks(language), encoding="utf-8")
+        made[path.stem] = path
     made["index-en"] = folder / "index-en.html"
     made["index-en"].write_text(campaigns(folder / "results"), encoding="utf-8")
     return made
@@ -118,16 +128,19 @@ def campaigns(top):
     return index.files(index.build(top), str(ROOT / "templates"))["index.html"]
 
 
-def microbenchmarks():
+def microbenchmarks(language):
     """Return the page of the micro-benchmarks of an H200."""
     result = json.loads((RESULTS / "h200-2026-11-21" / "microbench" / "compute.json").read_text())
     with (ROOT / "data" / "gpus.csv").open(newline="") as peaks:
         mine = microbench.measured(result, microbench.read_gpus(peaks))
     with (ROOT / "data" / "microbench-published.csv").open(newline="") as table:
         columns = [mine, *microbench.read_published(table)]
-    shown = microbench.page(result, columns, None)
-    drawn = microbench.chart(columns, standalone=False)
-    return render.microbench(shown, drawn, "", str(ROOT / "templates"))["report.html"]
+    files = microbench_records.Files({"compute": result}, {}, [])
+    said = wording.Wording(wording.load(str(ROOT / "templates"), language))
+    shown = microbench.page(files, microbench_records.records(files), columns, said)
+    shown |= {"changed": False, "files": ["microbench.json"]}
+    drawn = microbench.chart(columns, False, said)
+    return render.microbench(shown, drawn, "", str(ROOT / "templates"), said)["report.html"]
 
 
 NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en", "index-en")
@@ -164,7 +177,7 @@ def test_a_page_fits_its_window_and_asks_for_nothing(browser, pages, name, width
     [
         ("everything-en", 360, False),
         ("everything-zh", 1280, True),
-        ("microbench-en", 768, False),
+        ("microbench-zh", 360, False),
         ("index-en", 360, True),
     ],
 )

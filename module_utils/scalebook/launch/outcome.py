@@ -8,11 +8,13 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Node
 
 Result = Mapping[str, Any]
+KILLED_BY_TIMEOUT = (124, 137)  # exit statuses of the program `timeout`
 
 
 def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
@@ -37,6 +39,35 @@ def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
         stderr = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\.?\w)", name, stderr)
     unstarted = [names.get(address, address) for address in ended.get("unstarted") or ()]
     return {**ended, "stderr": stderr, "unstarted": unstarted}
+
+
+def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> dict[str, Any]:
+    """Return how a program of the micro-benchmarks ended on `nodes`: JobEnd, with the reason if it failed.
+
+    `result` is that of ansible.builtin.command with the clock in UTC, `limit` the seconds that the program
+    `timeout` gave it.
+    """
+    rc = int(result["rc"]) if result.get("rc") is not None else 255
+    reason = None
+    if rc:
+        lines = [*(result.get("stderr_lines") or ()), *(result.get("stdout_lines") or ())]
+        last = " ".join(str(line) for line in lines[-5:]) or str(result.get("msg") or "")
+        late = f", at its limit of {limit} s" if rc in KILLED_BY_TIMEOUT else ""
+        reason = f"it ended with status {rc}{late}; its output is in {name}.log: {last}"
+    times = {key: _utc(result.get(of)) for key, of in (("started", "start"), ("ended", "end"))}
+    return {"nodes": list(nodes), "rc": rc, "seconds": _seconds(result), **times, "reason": reason}
+
+
+def _seconds(result: Result) -> float | None:
+    times = [result.get(key) for key in ("start", "end")]
+    if not all(times):
+        return None
+    start, end = (datetime.fromisoformat(str(each)) for each in times)
+    return (end - start).total_seconds()
+
+
+def _utc(text: Any) -> str | None:
+    return str(text)[:19].replace(" ", "T") + "Z" if text else None
 
 
 def trouble(

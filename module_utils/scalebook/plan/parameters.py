@@ -241,7 +241,7 @@ TABLE = (
     Parameter(
         "report_language",
         "choice",
-        ("bench", "report"),
+        ("bench", "report", "microbench"),
         "language of report.html, report.md and the charts",
         default="en",
         choices=("en", "zh"),

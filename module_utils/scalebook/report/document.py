@@ -210,7 +210,7 @@ def _reading_notes(reading: str) -> list[str]:
 def _file_notes(check: manifest.ManifestCheck | None) -> list[str]:
     if check is None:
         return []
-    changed = [f"{manifest.sentence(each)}; {manifest.NAME} keeps its first checksum" for each in check.wrong]
+    changed = manifest.sentences(check)
     return [*check.notes, *changed]
 
 

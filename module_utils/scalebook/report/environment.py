@@ -9,14 +9,14 @@ same, as NOT_RECORDED: records from before it was read cannot say it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Hardware, Results
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
-from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.text import clean
 
 NOT_RECORDED = "not recorded"
 SOFTWARE = {
@@ -81,10 +81,8 @@ def table(document: Results) -> list[Line]:
 
 def simulated(document: Results) -> str | None:
     """Return `1 machine, 4 simulated nodes` where nodes shared machines, else `no simulated nodes`."""
-    counts = document["simulated"]
-    if counts:
-        return f"{count_of(counts['machines'], 'machine')}, {count_of(counts['nodes'], 'simulated node')}"
-    return "no simulated nodes" if document["hardware"] else None
+    nothing = "no simulated nodes" if document["hardware"] else None
+    return sharing(document["simulated"], ENGLISH) or nothing
 
 
 def system(document: Results) -> Line:
@@ -93,14 +91,42 @@ def system(document: Results) -> Line:
     return {
         "machines": simulated(document) or NOT_RECORDED,
         "hardware": clean(" / ".join(found)) or NOT_RECORDED,
-        "software": " / ".join(software(document)),
+        "software": " / ".join(software(document["provenance"])),
     }
 
 
-def software(document: Results, wording: Wording = ENGLISH) -> list[str]:
-    """Return a sentence for each workload and for nodes that differ, the last one with scalebook's commit."""
+def machines(entries: Sequence[Hardware], wording: Wording) -> list[str]:
+    """Return a line for each kind of node, `not recorded` alone where no record says it."""
+    if not entries:
+        return [wording(NOT_RECORDED)]
+    return [
+        clean(
+            (", ".join(entry["nodes"]) if len(entries) > 1 else wording("each node"))
+            + wording(": ")
+            + hardware.sentence(entry, wording)
+        )
+        for entry in entries
+    ]
+
+
+def sharing(counts: Mapping[str, int] | None, wording: Wording) -> str:
+    """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''."""
+    if not counts:
+        return ""
+    return (
+        wording.count(counts["machines"], "machine")
+        + wording(", ")
+        + wording.count(counts["nodes"], "simulated node")
+    )
+
+
+def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> list[str]:
+    """Return a sentence for each workload and for nodes that differ, the last one with scalebook's commit.
+
+    `recorded` is the content of provenance.json.
+    """
     _ = wording
-    provenance = document["provenance"] or {}
+    provenance = recorded or {}
     sentences = []
     for workload, nodes in _workloads(provenance).items():
         said = {

@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_record,
 )
 from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
-from ansible.module_utils.scalebook.report.source import Source, SourceError, open_source
+from ansible.module_utils.scalebook.report.source import Source, SourceError, open_results, open_source
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def read_source(source: Source, reading: str = "stamps") -> Campaign:
 
 def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
     """Return how many files the manifest names and which differ from it; raise ValueError without one."""
-    source = open_source(Path(path))
+    source = open_results(Path(path))
     signed = manifest.read(source)
     if signed is None:
         raise ValueError(

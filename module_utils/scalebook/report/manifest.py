@@ -20,6 +20,8 @@ from ansible.module_utils.scalebook.report.source import FileSum, Source
 
 NAME = "manifest.json"
 SCHEMA = 1
+NO_RUN = ""
+"""Stands for the run of files outside runs/; if it is `ok`, as with micro-benchmarks, these never change."""
 
 
 class Manifest(TypedDict):
@@ -130,6 +132,11 @@ def sentence(problem: Problem) -> str:
     """Return the problem as a sentence."""
     after = {"changed": "has been changed", "missing": "is missing", "added": "has been added"}
     return f"{problem['file']} {after[problem['what']]} since it was reported"
+
+
+def sentences(check: ManifestCheck) -> list[str]:
+    """Return a sentence for each file that has changed and must not."""
+    return [f"{sentence(each)}; {NAME} keeps its first checksum" for each in check.wrong]
 
 
 def _run(file: str) -> str:

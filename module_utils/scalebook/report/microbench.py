@@ -13,10 +13,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware, svg
+from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart
-from ansible.module_utils.scalebook.contracts import Hardware
-from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.contracts import MicrobenchRecord
+from ansible.module_utils.scalebook.report import environment, microbench_records
+from ansible.module_utils.scalebook.report.source import KINDS
+from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.text import clean
 
 SCHEMA = 1
 Key = tuple[str, str]
@@ -173,24 +176,25 @@ def figure(value: float | None) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
-def table(columns: Sequence[Column]) -> list[list[str]]:
+def table(columns: Sequence[Column], wording: Wording = ENGLISH) -> list[list[str]]:
     """Return the table as rows of text, its head first: TFLOP/s of every device."""
+    _ = wording
     rows = [["TFLOP/s", *(str(column["name"]) for column in columns)]]
     for title, keys in TABLE:
         rows.append(
-            [title, *(" / ".join(figure(each["figures"].get(key)) for key in keys) for each in columns)]
+            [_(title), *(" / ".join(figure(each["figures"].get(key)) for key in keys) for each in columns)]
         )
     rows.append(
         [
-            "Memory, GB / bandwidth, GB/s",
+            _("Memory, GB / bandwidth, GB/s"),
             *(f"{figure(each.get('memory'))} / {figure(each.get('bandwidth'))}" for each in columns),
         ]
     )
     if any(each.get("prices") for each in columns):
-        rows.append(
-            ["Price", *("; ".join(map(_price, each.get("prices") or ())) or NONE for each in columns)]
-        )
-        rows.append([f"{_label(WORK)}: GFLOP/s per price", *(_work_per_price(each) for each in columns)])
+        prices = [_("; ").join(map(_price, each.get("prices") or ())) or NONE for each in columns]
+        rows.append([_("Price"), *prices])
+        title = _("{operation}: GFLOP/s per price", operation=_label(WORK, wording))
+        rows.append([title, *(_work_per_price(each, wording) for each in columns)])
     return rows
 
 
@@ -202,29 +206,35 @@ def _price(price: Mapping[str, Any]) -> str:
     return f"{price['amount']:,g} {price['unit']}"
 
 
-def _work_per_price(column: Column) -> str:
+def _work_per_price(column: Column, wording: Wording) -> str:
     """Return the measured GFLOP/s for one unit of each price; prices of other kinds do not compare."""
     work = column["figures"].get(WORK)
     if work is None:
         return NONE
     each = [
-        f"{figure(1000 * work / price['amount'])} per {price['unit']}" for price in column.get("prices") or ()
+        figure(1000 * work / price["amount"]) + wording(" per ") + price["unit"]
+        for price in column.get("prices") or ()
     ]
-    return "; ".join(each) or NONE
+    return wording("; ").join(each) or NONE
 
 
-def price_notes(columns: Sequence[Column]) -> list[str]:
+def price_notes(columns: Sequence[Column], wording: Wording = ENGLISH) -> list[str]:
     """Return the source and date of every price of the table."""
     notes: dict[str, list[str]] = {}
     for column in columns:
         for price in column.get("prices") or ():
             notes.setdefault(price["source"], []).append(f"{column['name']} {_price(price)}")
-    return [f"Prices: {'; '.join(names)}. Source: {source}." for source, names in notes.items()]
+    _ = wording
+    return [
+        _("Prices: {prices}. Source: {origin}.", prices=_("; ").join(names), origin=_.sentence(source))
+        for source, names in notes.items()
+    ]
 
 
-def collectives_table(result: Mapping[str, Any]) -> list[list[str]]:
+def collectives_table(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[list[str]]:
     """Return size, time and bandwidths of each collective as rows of text, their head first."""
-    rows = [["collective", "bytes", "time, µs", "algorithm GB/s", "bus GB/s"]]
+    _ = wording
+    rows = [[_("collective"), _("bytes"), _("time, µs"), _("algorithm GB/s"), _("bus GB/s")]]
     for row in sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"])):
         rows.append(
             [
@@ -238,14 +248,14 @@ def collectives_table(result: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-_NAMES = {
+NAMES = {
     "fp32": "FP32 (TF32)",
     "fp16": "FP16",
     "bf16": "BF16",
     "forward": "forward",
     "forward_backward": "forward and backward",
 }
-_BENCHMARKS = {
+OPERATIONS = {
     "matmul": "matrix product",
     "vector": "vector",
     "bert": "BERT layer",
@@ -255,95 +265,140 @@ _BENCHMARKS = {
 }
 
 
-def _label(key: Key) -> str:
-    return f"{_BENCHMARKS[key[0]]}, {_NAMES[key[1]]}"
+def _label(key: Key, wording: Wording) -> str:
+    """Return what an operation is called; those that are in no table have the names of their files."""
+    names = (OPERATIONS.get(key[0], key[0]), NAMES.get(key[1], key[1]))
+    return wording(", ").join(wording(name) for name in names if name)
 
 
-def chart(columns: Sequence[Column], standalone: bool = True) -> str:
+def chart(columns: Sequence[Column], standalone: bool = True, wording: Wording = ENGLISH) -> str:
     """Return a chart of measured results as shares of the theoretical peaks, as SVG.
 
     '' where no device has both; at most svg.SERIES devices.
     """
+    _ = wording
     shown = [each for each in columns if set(each["theory"]) & set(each["figures"])][: svg.SERIES]
     rows = []
     for key in (key for _, keys in TABLE for key in keys):
         bars = [
-            _bar(index, each, key)
+            _bar(index, each, key, wording)
             for index, each in enumerate(shown)
             if key in each["figures"] and key in each["theory"]
         ]
         if bars:
-            rows.append((_label(key), bars))
+            rows.append((_label(key, wording), bars))
     if not rows:
         return ""
     return bar_chart(
         rows,
         [str(each["name"]) for each in shown],
-        "Theory and measured",
-        "Measured TFLOP/s of each operation as a share of the device's theoretical peak.",
-        "share of the device's peak",
+        _("Theory and measured"),
+        _("Measured TFLOP/s of each operation as a share of the device's theoretical peak."),
+        _("share of the device's peak"),
         "theory",
         [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)],
         standalone=standalone,
     )
 
 
-def _bar(index: int, column: Column, key: Key) -> Bar:
+def _bar(index: int, column: Column, key: Key, wording: Wording) -> Bar:
     value, limit = column["figures"][key], column["theory"][key]
-    numbers = f"{figure(value)} of {figure(limit)}"
-    return Bar(
-        index, value / limit, f"{value / limit:.0%} · {numbers}", f"{column['name']}: {numbers} TFLOP/s"
-    )
+    numbers = figure(value) + wording(" of ") + figure(limit)
+    note = f"{column['name']}{wording(': ')}{numbers} TFLOP/s"
+    return Bar(index, value / limit, f"{value / limit:.0%} · {numbers}", note)
 
 
 def page(
-    result: Mapping[str, Any],
+    files: microbench_records.Files,
+    made: Sequence[MicrobenchRecord],
     columns: Sequence[Column],
-    collectives: Mapping[str, Any] | None,
-    machines: Sequence[Hardware] = (),
+    wording: Wording = ENGLISH,
 ) -> dict[str, Any]:
-    """Return what the templates print: the table of `columns`, the first of them measured here, and notes.
+    """Return what the templates print: the head as in every report, the table of `columns`, and notes.
 
-    `machines` are the kinds of node that took part, none for results that do not say.
+    `made` are the records of the files; the first column is the device that was measured, if it was.
     """
+    _ = wording
+    compute, group = (files.results.get(kind) for kind in KINDS)
     notes = [
-        "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only matrix "
-        "products are counted; forward and backward count three times the forward."
-    ]
-    notes += price_notes(columns)
-    if result["size"] != "full":
-        notes.append(
-            f"Shapes: {result['size']}, only to check that everything runs; not those of the others."
-        )
-    theory = columns[0]["theory"]
-    if not theory:
-        notes.append(f"No peak is known: data/gpus.csv has no GPU of the name {result['name']}.")
-    for key, value in columns[0]["figures"].items():
-        if value > theory.get(key, value):
-            cause = "the peak in data/gpus.csv may be that of another device"
-            if key[0] == "vector":
-                cause = "the longest vector of the published table fits into this device's cache"
-            figures = f"{figure(value)} of {figure(theory[key])} TFLOP/s"
-            notes.append(f"Above the theoretical peak: {_label(key)}, {figures}; {cause}.")
-    for row in result["measurements"]:
-        if row["tflops"] is None:
-            shape = ", ".join(f"{name} {value}" for name, value in row["shape"].items())
-            notes.append(f"Not measured: {row['benchmark']} {row['variant']}, {shape}: {row['reason']}.")
-    return {
-        "title": clean(f"Micro-benchmarks of {result['name']}"),
-        "lead": clean(
-            f"torch {result['torch']}, CUDA {result['cuda'] or 'none'}, on {result['host']}. Best of each "
-            f"sweep; the layers in {result['layer_dtype']} with {result['layer_attention']} attention; each "
-            f"shape for at least {result['seconds']:g} s, the median of its blocks."
+        _(
+            "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only "
+            "matrix products are counted; forward and backward count three times the forward."
         ),
-        "hardware": [clean(hardware.sentence(entry)) for entry in machines] or ["not recorded"],
-        "table": table(columns),
+        *price_notes(columns, wording),
+    ]
+    lead = ""
+    if compute:
+        notes += _remarks(compute, columns[0], wording)
+        lead = _(
+            "Measured on {host}: the best of each sweep; the layers in {dtype} with {attention} attention; "
+            "each shape for at least {seconds} s, the median of its blocks.",
+            host=compute["host"],
+            dtype=compute["layer_dtype"],
+            attention=compute["layer_attention"],
+            seconds=f"{compute['seconds']:g}",
+        )
+    rows = [row for record in made for row in record["measurements"]]
+    return {
+        "title": clean(_("Micro-benchmarks of {device}", device=_(name_of(made)))),
+        "lead": clean(lead),
+        "hardware": environment.machines(files.machines, wording),
+        "simulated": environment.sharing(microbench_records.simulated(files.results), wording),
+        "software": environment.software(microbench_records.provenance(made), wording),
+        "command": clean(files.about.get("command") or ""),
+        "good": sum(row["status"] == "ok" for row in rows),
+        "all": len(rows),
+        "failed": [_.sentence(clean(text)) for text in microbench_records.failures(made)],
+        "table": table(columns, wording),
         "notes": [clean(note) for note in notes],
-        "collectives": _collectives(collectives) if collectives else None,
+        "collectives": _collectives(group, wording) if group else None,
     }
 
 
-def _collectives(result: Mapping[str, Any]) -> dict[str, Any]:
-    group = f"{count_of(result['world_size'], 'device')}, {count_of(result['nodes'], 'node')}"
+def name_of(made: Sequence[MicrobenchRecord]) -> str:
+    """Return the name of the device, `not recorded` where no program came as far as to say it."""
+    return next((record["device"] for record in made if "device" in record), environment.NOT_RECORDED)
+
+
+def _remarks(result: Mapping[str, Any], mine: Column, wording: Wording) -> list[str]:
+    """Return what a reader must know of the measured column: its shapes, its peaks, what is not in it."""
+    _ = wording
+    notes = []
+    if result["size"] != "full":
+        notes.append(
+            _(
+                "Shapes: {size}, only to check that everything runs; not those of the others.",
+                size=result["size"],
+            )
+        )
+    theory = mine["theory"]
+    if not theory:
+        notes.append(_("No peak is known: data/gpus.csv has no GPU of the name {name}.", name=result["name"]))
+    for key, value in mine["figures"].items():
+        if value > theory.get(key, value):
+            cause = _("the peak in data/gpus.csv may be that of another device")
+            if key[0] == "vector":
+                cause = _("the longest vector of the published table fits into this device's cache")
+            notes.append(
+                _(
+                    "Above the theoretical peak: {operation}, {rate} of {peak} TFLOP/s; {cause}.",
+                    operation=_label(key, wording),
+                    rate=figure(value),
+                    peak=figure(theory[key]),
+                    cause=cause,
+                )
+            )
+    for row in result["measurements"]:
+        if row["tflops"] is None:
+            shape = " ".join(f"{name}={value}" for name, value in row["shape"].items())
+            what = _(", ").join(filter(None, (_label((row["benchmark"], row["variant"]), _), shape)))
+            notes.append(_("Not measured: {what}: {reason}.", what=what, reason=_.sentence(row["reason"])))
+    return notes
+
+
+def _collectives(result: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
+    _ = wording
+    group = _.count(result["world_size"], "device") + _(", ") + _.count(result["nodes"], "node")
     library = f"{result['backend']} {result.get('nccl') or ''}".rstrip()
-    return {"title": clean(f"Collectives: {group}, {library}"), "table": collectives_table(result)}
+    title = _("Collectives: {group}, {library}", group=group, library=library)
+    return {"title": clean(title), "table": collectives_table(result, wording)}

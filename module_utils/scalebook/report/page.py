@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
 from ansible.module_utils.scalebook.report import (
@@ -64,9 +63,9 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "counts": document["counts"],
         "cases": wording.count(document["counts"]["cases"], "case"),
         "started": wording.moment(document["started"] or ""),
-        "simulated": _simulated(document, wording),
-        "hardware": _hardware(document, wording),
-        "software": environment.software(document, wording),
+        "simulated": environment.sharing(document["simulated"], wording),
+        "hardware": environment.machines(document["hardware"], wording),
+        "software": environment.software(document["provenance"], wording),
         "flagged": _flagged(document, wording),
         "command": command(document["plan"]),
         "campaign_files": linked.campaign,
@@ -189,30 +188,6 @@ def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
             "text": f"{len(groups)} × {wording(SHORT.get(code, code.replace('-', ' ')))}",
         }
         for code, groups in found.items()
-    ]
-
-
-def _simulated(document: Results, wording: Wording) -> str:
-    """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''."""
-    counts = document["simulated"]
-    if not counts:
-        return ""
-    machines = wording.count(counts["machines"], "machine")
-    return machines + wording(", ") + wording.count(counts["nodes"], "simulated node")
-
-
-def _hardware(document: Results, wording: Wording) -> list[str]:
-    """Return a line for each kind of node, `not recorded` alone where no record says it."""
-    entries = document["hardware"]
-    if not entries:
-        return [wording("not recorded")]
-    return [
-        clean(
-            (", ".join(entry["nodes"]) if len(entries) > 1 else wording("each node"))
-            + wording(": ")
-            + hardware.sentence(entry, wording)
-        )
-        for entry in entries
     ]
 
 

@@ -50,10 +50,7 @@ def files(
     charts.  Raises OSError or ValueError for a language without a catalogue.
     """
     catalogue = wording.load(templates, language)
-    tools = (
-        f"Python {platform.python_version()}, pandas {pandas.__version__}, {spreadsheet.WRITER}, "
-        f"Jinja2 {jinja2.__version__}"
-    )
+    tools = _tools()
     plain = wording.Wording(catalogue)
     texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
@@ -86,23 +83,29 @@ def files(
     return texts
 
 
-def microbench(shown: Mapping[str, Any], chart: str, picture: str, templates: str) -> dict[str, str]:
+def microbench(
+    shown: Mapping[str, Any], chart: str, picture: str, templates: str, said: wording.Wording
+) -> dict[str, str]:
     """Return report.md, report.html and theory.svg of the micro-benchmarks.
 
     `shown` is microbench.page; `chart` is for the page, `picture` the same as a file, both '' without peaks.
     """
     plain = environment_of(templates, False).get_template("microbench.md.j2")
+    values = {**shown, "made_with": _tools()}
+    page_values = {**values, "chart": markup(chart)}
     texts = {
-        "report.md": plain.render(shown, chart=picture),
-        "report.html": framed(
-            "microbench.html.j2",
-            templates,
-            wording.ENGLISH,
-            "en",
-            {**shown, "chart": markup(chart)},
-        ),
+        "report.md": plain.render(values, _=said, chart=picture),
+        "report.html": framed("microbench.html.j2", templates, said, said("en"), page_values),
     }
     return {**texts, "theory.svg": picture} if picture else texts
+
+
+def _tools() -> str:
+    """Return what makes the report, with versions."""
+    return (
+        f"Python {platform.python_version()}, pandas {pandas.__version__}, {spreadsheet.WRITER}, "
+        f"Jinja2 {jinja2.__version__}"
+    )
 
 
 def _html(document: Results, templates: str, linked: links.Links, people: wording.Wording, tools: str) -> str:

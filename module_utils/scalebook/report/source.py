@@ -25,6 +25,11 @@ ARCHIVE = "runs.tar.xz"
 SEAL = "archive.json"
 PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
 FOLDERS = ("runs", "search")  # the runs that count, and those that search for the largest batch
+MICROBENCH = "microbench.json"
+KINDS = ("compute", "collectives")
+"""The programs of the micro-benchmarks."""
+MEASURED = ("about.json", "hardware.json", *(f"{kind}.{end}" for kind in KINDS for end in ("json", "log")))
+"""The files that microbench.json is made from, and the logs of the programs."""
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
 LARGEST = 64 * 1024 * 1024
@@ -110,6 +115,14 @@ class DirectorySource(Source):
             return {"sha256": None, "bytes": None}
 
 
+class MicrobenchSource(DirectorySource):
+    """The results of microbench.yml."""
+
+    def covered(self) -> list[str]:
+        """See Source."""
+        return [name for name in MEASURED if (self.top / name).exists()]
+
+
 class ArchiveSource(Source):
     """A campaign in a runs.tar.xz, which is read once and never written."""
 
@@ -148,6 +161,11 @@ class ArchiveSource(Source):
         """See Source."""
         content = self._files[file]
         return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
+
+
+def open_results(path: Path) -> Source:
+    """Return the files of the campaign or of the micro-benchmarks at `path`; see open_source."""
+    return MicrobenchSource(path) if (path / MICROBENCH).is_file() else open_source(path)
 
 
 def open_source(path: Path) -> Source:

@@ -193,29 +193,47 @@ def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str
             try:
                 point = next(points, None)
             except torch.cuda.OutOfMemoryError:
-                break  # the input itself does not fit, and the following shapes are larger
+                # The input itself does not fit. The shapes that follow are larger.
+                yield row(
+                    benchmark_name, "", {}, None, None, None, "out of memory, with all larger shapes too"
+                )
+                break
             if point is None:
                 break
             name, variant, shape, operations, moved, statement, names = point
             seconds = median(statement, names, args.seconds)
             if device.type == "cuda":
                 torch.cuda.empty_cache()
-            yield {
-                "benchmark": name,
-                "variant": variant,
-                "shape": shape,
-                "seconds": seconds,
-                "tflops": operations / seconds / TERA if seconds else None,
-                "gbytes_per_second": moved / seconds / 1e9 if moved and seconds else None,
-                "reason": None if seconds else "out of memory",
-            }
+            yield row(name, variant, shape, seconds, operations, moved, None if seconds else "out of memory")
 
 
-def line(row: Dict[str, Any]) -> str:
+def row(
+    name: str,
+    variant: str,
+    shape: Dict[str, int],
+    seconds: Optional[float],
+    operations: Optional[int],
+    moved: Optional[int],
+    reason: Optional[str],
+) -> Dict[str, Any]:
+    """Return one measurement; without `seconds` it has a `reason` instead of rates."""
+    return {
+        "benchmark": name,
+        "variant": variant,
+        "shape": shape,
+        "seconds": seconds,
+        "tflops": operations / seconds / TERA if operations and seconds else None,
+        "gbytes_per_second": moved / seconds / 1e9 if moved and seconds else None,
+        "reason": reason,
+    }
+
+
+def line(each: Dict[str, Any]) -> str:
     """Return one measurement as text."""
-    shape = " ".join("%s=%s" % pair for pair in row["shape"].items())
-    figure = "%.3f TFLOP/s" % row["tflops"] if row["seconds"] else row["reason"]
-    return "MICROBENCH %s %s %s: %s" % (row["benchmark"], row["variant"], shape, figure)
+    shape = ["%s=%s" % pair for pair in each["shape"].items()]
+    figure = "%.3f TFLOP/s" % each["tflops"] if each["seconds"] else each["reason"]
+    words = ["MICROBENCH", each["benchmark"], each["variant"], *shape]
+    return "%s: %s" % (" ".join(word for word in words if word), figure)
 
 
 def about(args: argparse.Namespace, device: torch.device) -> Dict[str, Any]:
@@ -260,9 +278,9 @@ def main(argv: List[str]) -> None:
         "MICROBENCH device=%s name='%s' torch=%s" % (args.device, result["name"], result["torch"]), flush=True
     )
     result["measurements"] = []
-    for row in measure(args, device):
-        print(line(row), flush=True)
-        result["measurements"].append(row)
+    for each in measure(args, device):
+        print(line(each), flush=True)
+        result["measurements"].append(each)
     path = os.path.join(args.out, "compute.json")
     with open(path + ".new", "w", encoding="utf-8") as stream:
         json.dump(result, stream, indent=1)

@@ -4,7 +4,7 @@
 
 import json
 
-from ansible.module_utils.scalebook.launch.outcome import job_end, trouble
+from ansible.module_utils.scalebook.launch.outcome import job_end, program_end, trouble
 
 NODES = [{"name": "NODE1", "address": "10.11.0.2"}, {"name": "NODE2", "address": "10.11.0.20"}]
 
@@ -57,3 +57,33 @@ def test_a_node_that_could_not_write_its_job_is_not_lost():
         "lost": {},
         "unwritten": {"NODE1": "cannot write the job of /w: No space left on device"},
     }
+
+
+ENDED = {"rc": 0, "start": "2026-11-24 22:57:40.5", "end": "2026-11-24 22:57:48.75", "stderr_lines": []}
+
+
+def test_a_program_that_ended_well_has_its_times_and_no_reason():
+    assert program_end(ENDED, ["NODE1"], "compute", 1800) == {
+        "nodes": ["NODE1"],
+        "rc": 0,
+        "seconds": 8.25,
+        "started": "2026-11-24T22:57:40Z",
+        "ended": "2026-11-24T22:57:48Z",
+        "reason": None,
+    }
+
+
+def test_a_program_that_failed_says_why_with_its_last_lines():
+    said = program_end({**ENDED, "rc": 1, "stderr_lines": ["a", "b"]}, ["NODE1"], "compute", 1800)["reason"]
+    assert said == "it ended with status 1; its output is in compute.log: a b"
+
+
+def test_a_program_that_was_stopped_at_its_limit_says_so():
+    said = program_end({**ENDED, "rc": 124}, ["NODE1"], "collectives", 60)["reason"]
+    assert said.startswith("it ended with status 124, at its limit of 60 s;")
+
+
+def test_a_program_that_could_not_be_started_failed():
+    end = program_end({"msg": "no such file"}, ["NODE1"], "compute", 60)
+    assert (end["rc"], end["seconds"]) == (255, None)
+    assert end["reason"].endswith(": no such file")

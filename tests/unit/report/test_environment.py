@@ -71,7 +71,7 @@ def test_the_head_names_the_software_and_the_commit_of_scalebook():
         "NCCL 2.28.3-1+cuda13.0, 2.25.1 of the framework's own; Open MPI 4.1.8; Python 3.11.7; "
         "scalebook fc7207b64c7b"
     )
-    assert environment.software(document) == [said]
+    assert environment.software(document["provenance"]) == [said]
 
 
 def test_software_that_no_record_names_is_not_recorded(tmp_path):
@@ -82,7 +82,7 @@ def test_software_that_no_record_names_is_not_recorded(tmp_path):
 def test_nodes_and_workloads_with_other_software_have_sentences_of_their_own():
     old, new = {"python": "3.8.18"}, {"python": "3.11.2"}
     workloads = {"tf2_bert": {"NODE1": old, "NODE2": old}, "torch_bert": {"NODE1": new, "NODE2": old}}
-    assert environment.software({"provenance": {"workloads": workloads}}) == [
+    assert environment.software({"workloads": workloads}) == [
         "tf2_bert: Python 3.8.18",
         "torch_bert, NODE1: Python 3.11.2",
         "torch_bert, NODE2: Python 3.8.18; scalebook not recorded",

@@ -10,6 +10,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import microbench_report
 import pytest
 import yaml
 from ansible.module_utils.scalebook import hardware
@@ -18,6 +19,7 @@ from ansible.module_utils.scalebook.report import (
     bottleneck,
     environment,
     gpu_flags,
+    microbench,
     page,
     render,
     timeline,
@@ -32,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[3]
 TEMPLATES = ROOT / "templates"
 CATALOGUE = load(str(TEMPLATES), "zh")
 CHINESE = Wording(CATALOGUE)
+MICRO_DATA = {"published": "microbench-published.csv", "gpus": "gpus.csv", "prices": "prices.yml"}
 NAMES = re.compile(r"\{\w+\}")
 ENGLISH = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?![\w=/])")
 """Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
@@ -73,6 +76,9 @@ def words():
         *(heading for heading, _names, _top in timeline.PANELS),
         *(f"{what}: {{gpus}}" for _column, _code, what in gpu_flags.LIMITS),
         *environment.FACTS.values(),
+        *(title for title, _keys in microbench.TABLE),
+        *microbench.NAMES.values(),
+        *microbench.OPERATIONS.values(),
         *(text for pair in hardware.COUNTS.values() for text in pair),
         *(each["title"] for each in declared if each.get("title")),
         *("container", "virtual machine"),
@@ -176,6 +182,58 @@ def test_no_english_sentence_is_left_in_the_charts(everything):
         reader = Texts()
         reader.feed(text)
         assert left_in(reader.texts) == []
+
+
+@pytest.fixture(scope="module")
+def micro(tmp_path_factory):
+    """Return micro-benchmarks in Chinese: with every remark, a failure and a changed file."""
+    folder = tmp_path_factory.mktemp("micro")
+    measured = ROOT / "docs" / "results" / "h200-2026-11-21" / "microbench" / "compute.json"
+    result = json.loads(measured.read_text())
+    bert = [row for row in result["measurements"] if row["benchmark"] == "bert"]
+    for row in bert[:2]:
+        row |= {"seconds": None, "tflops": None, "reason": "out of memory"}
+    bert[1]["reason"] = "out of memory, with all larger shapes too"
+    result["size"] = "tiny"
+    (folder / "compute.json").write_text(json.dumps(result))
+    job = {"nodes": ["NODE1"], "seconds": 1.0, "started": None, "ended": None}
+    end = "it ended with status 124, at its limit of 5 s; its output is in collectives.log: RuntimeError"
+    jobs = {"compute": {**job, "rc": 0}, "collectives": {**job, "rc": 124, "reason": end}}
+    (folder / "about.json").write_text(json.dumps({"jobs": jobs, "command": "ansible-playbook"}))
+    microbench_report.report(given(folder, "en"), True)
+    (folder / "compute.json").write_text(json.dumps({**result, "host": "other"}))
+    microbench_report.report(given(folder, "zh"), True)
+    return folder
+
+
+def given(folder, language):
+    """Return the arguments of module microbench_report."""
+    data = {name: str(ROOT / "data" / file) for name, file in MICRO_DATA.items()}
+    return {
+        **data,
+        "path": str(folder),
+        "templates": str(TEMPLATES),
+        "report_language": language,
+        "expect": {},
+    }
+
+
+def test_no_english_sentence_is_left_in_the_page_of_the_micro_benchmarks(micro):
+    page = Texts()
+    page.feed((micro / "report.html").read_text())
+    assert left_in(page.texts) == []
+    assert '<html lang="zh">' in (micro / "report.html").read_text()
+    assert left_in(re.sub(r"`[^`]*`", "", (micro / "report.md").read_text()).splitlines()) == []
+    chart = Texts()
+    chart.feed((micro / "theory.svg").read_text())
+    assert left_in(chart.texts) == []
+
+
+def test_the_page_of_the_micro_benchmarks_says_in_chinese_what_failed_and_why(micro):
+    page = (micro / "report.html").read_text()
+    assert "达到 5 秒的上限，以状态 124 结束" in page
+    assert "compute.json 在生成报告之后被更改" in page
+    assert "内存或显存不足，更大的形状也是如此" in page
 
 
 def test_numbers_are_those_of_the_english_report(everything, tmp_path):

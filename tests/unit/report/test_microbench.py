@@ -6,9 +6,11 @@ import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import jsonschema
 import microbench_report
 import pytest
-from ansible.module_utils.scalebook.report import microbench
+import results_verify
+from ansible.module_utils.scalebook.report import microbench, microbench_records
 from role_files import load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,6 +79,12 @@ def collectives(**other):
     ]
     values = {"schema": 1, "kind": "collectives", "device": "gpu", "backend": "nccl", "nccl": "2.28.3"}
     return {**values, "world_size": 8, "nodes": 2, "measurements": rows, **other}
+
+
+def shown(result, columns, **about):
+    """Return the page of a compute result alone."""
+    files = microbench_records.Files({"compute": result}, about, [])
+    return microbench.page(files, microbench_records.records(files), columns)
 
 
 @pytest.fixture
@@ -179,8 +187,8 @@ def test_no_model_takes_the_peaks_of_another(name):
 
 def test_a_report_on_an_unknown_gpu_says_that_no_peak_is_known():
     result = compute("NVIDIA L40")
-    shown = microbench.page(result, [microbench.measured(result, gpus())], None)
-    assert "No peak is known: data/gpus.csv has no GPU of the name NVIDIA L40." in shown["notes"]
+    notes = shown(result, [microbench.measured(result, gpus())])["notes"]
+    assert "No peak is known: data/gpus.csv has no GPU of the name NVIDIA L40." in notes
 
 
 def test_the_table_sets_the_device_beside_the_published_ones(measured):
@@ -206,13 +214,13 @@ def test_a_name_with_markup_stays_text():
 
 
 def test_the_page_names_what_was_not_measured(measured):
-    notes = microbench.page(compute(), [measured], None)["notes"]
-    assert "Not measured: bert forward, batch 128, seq 512, hidden 1024: out of memory." in notes
+    notes = shown(compute(), [measured])["notes"]
+    assert "Not measured: BERT layer, forward, batch=128 seq=512 hidden=1024: out of memory." in notes
 
 
 def test_more_than_the_theory_is_told_with_the_likely_cause():
     fast = compute("NVIDIA H200", [row("vector", "fp32", 0.642, n=1 << 22)])
-    notes = microbench.page(fast, [microbench.measured(fast, gpus())], None)["notes"]
+    notes = shown(fast, [microbench.measured(fast, gpus())])["notes"]
     assert "Above the theoretical peak: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in notes[1]
 
 
@@ -249,18 +257,114 @@ def results(tmp_path):
     return tmp_path
 
 
-def report(results, **expect):
+def report(results, language="en", **expect):
     given = {"path": str(results), "published": str(PUBLISHED), "gpus": str(GPUS), "expect": expect}
-    return microbench_report.report({**given, "templates": str(ROOT / "templates")}, True)
+    given |= {"templates": str(ROOT / "templates"), "report_language": language}
+    return microbench_report.report(given, True)
+
+
+def started(results, **ends):
+    """Write what role microbench writes of a start on two nodes; `ends` are the reasons of what failed."""
+    entry = {"nodes": ["NODE1", "NODE2"], "processor": "Intel(R) Xeon(R) Gold 6148", "memory_gib": 377.4}
+    (results / "hardware.json").write_text(json.dumps([entry]))
+    nodes = {"compute": ["NODE1"], "collectives": ["NODE1", "NODE2"]}
+    jobs = {
+        kind: {
+            "nodes": nodes[kind],
+            "rc": int(kind in ends),
+            "seconds": 12.5,
+            "started": "2026-11-24T22:00:00Z",
+            "ended": "2026-11-24T22:00:12Z",
+            "reason": ends.get(kind),
+        }
+        for kind in nodes
+    }
+    command = "ansible-playbook -i inventory/two microbench.yml -e nodes=2"
+    about = {"scalebook": {"commit": "c0ffee"}, "command": command, "jobs": jobs}
+    (results / "about.json").write_text(json.dumps(about))
+    for kind in ends:
+        (results / f"{kind}.json").unlink()
+
+
+def records(results):
+    return json.loads((results / "microbench.json").read_text())["records"]
+
+
+def test_every_measurement_has_a_status_and_the_reason_for_it(results):
+    report(results)
+    rows = [row for record in records(results) for row in record["measurements"]]
+    assert [row["status"] for row in rows] == ["ok"] * 5 + ["oom"] + ["ok"] * 2
+    assert [row["reason"] for row in rows if row["reason"]] == ["out of memory"]
+    assert "7 of 8 measurements count." in (results / "report.md").read_text()
+
+
+def test_a_record_says_where_and_with_what_it_was_measured_and_how_to_repeat_it(results):
+    started(results)
+    report(results)
+    schema = json.loads((ROOT / "docs" / "reference" / "microbench.schema.json").read_text())
+    jsonschema.validate(json.loads((results / "microbench.json").read_text()), schema)
+    operations, group = records(results)
+    assert (operations["nodes"], group["nodes"]) == (["NODE1"], ["NODE1", "NODE2"])
+    assert [entry["nodes"] for entry in operations["hardware"]] == [["NODE1"]]
+    assert operations["software"] == [{"nodes": ["NODE1"], "torch": "2.11.0", "cuda": "13.0"}]
+    assert operations["job"]["rc"] == 0
+    assert {each["scalebook"]["commit"] for each in (operations, group)} == {"c0ffee"}
+    assert group["command"] == "ansible-playbook -i inventory/two microbench.yml -e nodes=2"
+    for text in ((results / f"report.{kind}").read_text() for kind in ("html", "md")):
+        assert "Software: PyTorch 2.11.0; CUDA 13.0; NCCL 2.28.3; scalebook c0ffee" in text
+        assert "Repeat it: " in text and "microbench.yml -e nodes=2" in text
+
+
+@pytest.mark.parametrize("kind", ["compute", "collectives"])
+def test_a_program_that_failed_has_a_record_and_stands_on_the_page(results, kind):
+    started(results, **{kind: f"it ended with status 1; its output is in {kind}.log: RuntimeError"})
+    answer = report(results, nodes=2, devices=8, device="gpu")
+    [said] = answer["unmeasured"]
+    assert said == f"{kind}: it ended with status 1; its output is in {kind}.log: RuntimeError"
+    assert {each["kind"]: each["status"] for each in records(results)}[kind] == "failed"
+    assert said in (results / "report.html").read_text()
+    assert f"failed: {kind}: it ended with status 1" in (results / "report.md").read_text()
+
+
+def test_a_result_that_a_program_left_before_it_failed_does_not_count(results):
+    kept = (results / "collectives.json").read_text()
+    started(results, collectives="it ended with status 124")
+    (results / "collectives.json").write_text(kept)
+    report(results)
+    assert [each["status"] for each in records(results)] == ["ok", "failed"]
+    assert "18.350" not in (results / "report.html").read_text()
+
+
+def test_nodes_that_shared_a_machine_are_called_simulated(results):
+    (results / "collectives.json").write_text(json.dumps(collectives(hosts=["vm"])))
+    report(results)
+    assert "1 machine, 2 simulated nodes" in (results / "report.html").read_text()
+
+
+def test_the_files_are_verified_as_those_of_a_campaign(results):
+    report(results)
+    good = "All 2 files are what was reported."
+    assert results_verify.verify(str(results))["display"] == good
+    (results / "compute.json").write_text(json.dumps(compute(host="other")))
+    report(results)
+    [problem] = results_verify.verify(str(results))["problems"]
+    assert (problem["file"], problem["what"]) == ("compute.json", "changed")
+
+
+@pytest.mark.parametrize("content", ["[]", '{"jobs": {"other": {}}}', '{"jobs": 1}', "{"])
+def test_an_about_json_that_role_microbench_did_not_write_is_refused(results, content):
+    (results / "about.json").write_text(content)
+    with pytest.raises(microbench.MicrobenchError, match="about.json: is not what role microbench writes"):
+        report(results)
 
 
 def test_the_report_names_the_hardware_of_the_nodes(results):
     entry = {"nodes": ["NODE1"], "processor": "Intel(R) Xeon(R) Gold 6148", "sockets": 2, "memory_gib": 377.4}
     (results / "hardware.json").write_text(json.dumps([entry]))
     report(results)
-    said = "Hardware: Intel(R) Xeon(R) Gold 6148, 2 sockets; 377 GiB memory"
+    said = "Hardware: each node: Intel(R) Xeon(R) Gold 6148, 2 sockets; 377 GiB memory"
     assert said in (results / "report.md").read_text() and said in (results / "report.html").read_text()
-    assert json.loads((results / "microbench.json").read_text())["hardware"] == [entry]
+    assert records(results)[0]["hardware"] == [entry]
 
 
 def test_results_of_before_hardware_was_written_say_so(results):
@@ -306,7 +410,8 @@ def test_a_result_that_has_changed_since_its_report_is_named(results):
     report(results)
     (results / "compute.json").write_text(json.dumps(compute(host="other")))
     report(results)
-    assert "compute.json is changed since the last report" in (results / "report.html").read_text()
+    page = (results / "report.html").read_text()
+    assert "compute.json has been changed since it was reported; manifest.json keeps its first" in page
 
 
 def test_a_device_name_with_markup_stays_text_in_the_page(results):

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import results_verify
 from ansible.module_utils.scalebook.contracts import upgrade_plan, upgrade_record
 from ansible.module_utils.scalebook.report import document
 from ansible.module_utils.scalebook.report.load import load_campaign
-from ansible.module_utils.scalebook.report.source import ARCHIVE, open_source
+from ansible.module_utils.scalebook.report.source import ARCHIVE, MICROBENCH, open_source
 from dlperf_logs import WORKLOAD
 from report_records import campaign, case, record
 from schemas import FOLDER, schemas
@@ -44,6 +45,15 @@ def test_measured_files_fit_their_schemas(top):
     for file in source.records():
         check("result", upgrade_record(json.loads(source.read(file))))
     check("results", json.loads((top / "report" / "results.json").read_text()))
+
+
+def test_measured_micro_benchmarks_fit_their_schema():
+    [top] = RESULTS.glob("*/microbench")
+    made = json.loads((top / MICROBENCH).read_text())
+    check("microbench", made)
+    [record] = made["records"]
+    assert (record["device"], len(record["measurements"])) == ("NVIDIA H200", 100)
+    assert results_verify.verify(str(top))["problems"] == []
 
 
 def test_a_report_of_today_fits_its_schema(tmp_path):
