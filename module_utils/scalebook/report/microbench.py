@@ -327,7 +327,7 @@ def page(
         ),
         *price_notes(columns, wording),
     ]
-    lead = ""
+    lead, name = "", name_of(made)
     if compute:
         notes += _remarks(compute, columns[0], wording)
         lead = _(
@@ -340,7 +340,7 @@ def page(
         )
     rows = [row for record in made for row in record["measurements"]]
     return {
-        "title": clean(_("Micro-benchmarks of {device}", device=_(name_of(made)))),
+        "title": clean(_("Micro-benchmarks of {device}", device=name) if name else _("Micro-benchmarks")),
         "lead": clean(lead),
         "hardware": environment.machines(files.machines, wording),
         "simulated": environment.sharing(microbench_records.simulated(files.results), wording),
@@ -356,8 +356,8 @@ def page(
 
 
 def name_of(made: Sequence[MicrobenchRecord]) -> str:
-    """Return the name of the device, `not recorded` where no program came as far as to say it."""
-    return next((record["device"] for record in made if "device" in record), environment.NOT_RECORDED)
+    """Return the name of the device, '' where no program came as far as to say it."""
+    return next((record["device"] for record in made if "device" in record), "")
 
 
 def _remarks(result: Mapping[str, Any], mine: Column, wording: Wording) -> list[str]:

@@ -4,6 +4,7 @@
 
 import ast
 import functools
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -254,3 +255,17 @@ def test_both_locks_hold_the_same_versions():
         for name in ("requirements.txt", "requirements-dev.txt")
     )
     assert runtime <= development
+
+
+BENCHES = [name for name in FILES if name.startswith("tests/bench/")]
+
+
+@pytest.mark.parametrize("name", BENCHES)
+def test_what_a_measuring_script_imports_of_the_project_exists(name):
+    """No other test runs these scripts."""
+    package = "ansible.module_utils.scalebook"
+    for node in ast.walk(ast.parse((ROOT / name).read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
+            module = importlib.import_module(node.module)
+            for each in node.names:
+                assert hasattr(module, each.name) or importlib.util.find_spec(f"{node.module}.{each.name}")

@@ -326,6 +326,12 @@ def test_a_program_that_failed_has_a_record_and_stands_on_the_page(results, kind
     assert f"failed: {kind}: it ended with status 1" in (results / "report.md").read_text()
 
 
+def test_without_any_result_the_page_says_what_failed_alone(results):
+    started(results, compute="it ended with status 1", collectives="it ended with status 1")
+    assert len(report(results)["unmeasured"]) == 2
+    assert (results / "report.md").read_text().startswith("# Micro-benchmarks\n")
+
+
 def test_a_result_that_a_program_left_before_it_failed_does_not_count(results):
     kept = (results / "collectives.json").read_text()
     started(results, collectives="it ended with status 124")
