@@ -31,11 +31,15 @@ def test_operations_and_collectives_are_measured(deepspeed_bert, tmp_path):
         nodes=2,
     )
     assert "Matrix product" in shown and "all_reduce" in shown
-    best = json.loads((tmp_path / "microbench.json").read_text())["best"]
+    made = json.loads((tmp_path / "microbench.json").read_text())
+    best = made["best"]
     names = ["bert", "bert_part", "gpt2", "matmul", "t5_decoder", "t5_encoder", "vector"]
     assert sorted({row["benchmark"] for row in best}) == names
     group = json.loads((tmp_path / "collectives.json").read_text())
     assert (group["world_size"], group["nodes"], group["backend"]) == (2, 2, "gloo")
+    where = [(each["kind"], each["status"], each["nodes"]) for each in made["records"]]
+    assert where == [("compute", "ok", ["NODE1"]), ("collectives", "ok", ["NODE1", "NODE2"])]
+    assert all("microbench.yml" in each["command"] and each["hardware"] for each in made["records"])
 
 
 def test_a_stack_without_todays_deepspeed_is_refused():

@@ -198,6 +198,13 @@ def test_the_command_line_needs_no_ansible():
     assert "--dtype" in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize("playbook", ["report", "microbench"])
+def test_every_report_has_a_language_of_the_catalogue(playbook):
+    assert given(playbook)["report_language"] == "en"
+    assert given(playbook, report_language="zh")["report_language"] == "zh"
+    assert refusal(playbook, report_language="de").startswith("report_language=de: allowed are en, zh")
+
+
 def test_the_readings_are_those_of_the_report():
     assert {row.choices for row in TABLE if row.name == "reading"} == {READINGS}
 
