@@ -22,7 +22,10 @@ case "$MASTER_ADDR" in
   127.*)
     # OneFlow takes ranks of one address for ranks of one node: simulated nodes count theirs together.
     local_rank=$rank
-    [ "$DEVICE" = cpu ] || CUDA_VISIBLE_DEVICES=$(seq -s , 0 $((WORLD_SIZE - 1)))
+    if [ "$DEVICE" != cpu ]; then
+      CUDA_VISIBLE_DEVICES=$(seq -s , 0 $((WORLD_SIZE - 1)))
+      export CUDA_VISIBLE_DEVICES
+    fi
     ;;
 esac
 export RANK="$rank" LOCAL_RANK="$local_rank" WORLD_SIZE MASTER_ADDR MASTER_PORT
