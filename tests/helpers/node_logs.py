@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs of a node as run_node writes them."""
 
+from ansible.module_utils.scalebook.read.record import run_record
 from dlperf_logs import exit_record, log_text, stamped, step_times
 
 JOB = {
@@ -19,3 +20,18 @@ def node_log(index=0, nodes=1, text=None, every=0.5, exits=None):
     exits = exits if exits is not None else {}
     said = None if exits is False else exit_record(f"NODE{index + 1}", index, **exits)
     return stamped(text, every=every, exit_record=said, node=f"NODE{index + 1}")
+
+
+def kept_run(tmp_path, logs, case, workload, change=("", "")):
+    """Return the record of a run whose logs lie in `logs` as bench.yml kept them, <nodes>n_<node>.log.
+
+    `change` replaces a text of the last node's log, which must have it, by another.
+    """
+    names = [f"NODE{index}" for index in range(1, case["nodes"] + 1)]
+    for name in names:
+        text = (logs / f"{case['nodes']}n_{name}.log").read_text()
+        if name == names[-1]:
+            assert change[0] in text
+            text = text.replace(*change)
+        (tmp_path / f"{name}.log").write_text(text)
+    return run_record(tmp_path, case, 1, workload, names, JOB)

@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
-from node_logs import JOB
+from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
 
 ROOT = ROLES.parent
@@ -71,12 +71,7 @@ def test_the_trainers_log_alone_does_not_count(tmp_path):
 
 def campaign(tmp_path, nodes, change=("", "")):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
-    names = [f"NODE{index}" for index in range(1, nodes + 1)]
-    for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
-        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
-    of_case = case(nodes, warmup=10, window=20, bsz=4)
-    return run_record(tmp_path, of_case, 1, WORKLOAD, names, JOB)
+    return kept_run(tmp_path, LOGS, case(nodes, warmup=10, window=20, bsz=4), WORKLOAD, change)
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), SECONDS)

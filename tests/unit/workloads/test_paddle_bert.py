@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
-from node_logs import JOB
+from node_logs import kept_run
 from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,12 +26,7 @@ def case(nodes=1, **other):
 
 def campaign(tmp_path, nodes, change=("", ""), made=None):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
-    names = [f"NODE{index}" for index in range(1, nodes + 1)]
-    for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
-        assert name != names[-1] or change[0] in text
-        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
-    return run_record(tmp_path, made or case(nodes), 1, WORKLOAD, names, JOB)
+    return kept_run(tmp_path, LOGS, made or case(nodes), WORKLOAD, change)
 
 
 # Genuine logs

@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
-from node_logs import JOB
+from node_logs import JOB, kept_run
 from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -32,12 +32,7 @@ def case(nodes=1, warmup=20, window=5, bsz=2, **other):
 
 def campaign(tmp_path, nodes, change=("", ""), made=None):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
-    names = [f"NODE{index}" for index in range(1, nodes + 1)]
-    for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
-        assert name != names[-1] or change[0] in text
-        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
-    return run_record(tmp_path, made or case(nodes), 1, WORKLOAD, names, JOB)
+    return kept_run(tmp_path, LOGS, made or case(nodes), WORKLOAD, change)
 
 
 # Genuine logs
