@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ResNet v1.5 with bottleneck blocks (He et al. 2015, arXiv:1512.03385; stride in the 3x3 convolution)."""
 
-from typing import Any
-
 import torch
 from sizes import EXPANSION, MODELS
 from torch import nn
@@ -67,8 +65,3 @@ class ResNet(nn.Module):
         for stage in self.stages:
             x = stage(x)
         return self.classifier(x.mean((2, 3)))
-
-    def compile_parts(self, whole: bool, **options: Any) -> None:
-        """Compile the model as a whole, or each stage: DDP then sums the gradients of one during the next."""
-        for part in [self] if whole else [self.stem, *self.stages]:
-            part.compile(**options)
