@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
+from ansible.module_utils.scalebook.contracts import PendingRun
 from ansible.plugins.callback import CallbackBase
 
 DOCUMENTATION = r"""
@@ -40,12 +41,12 @@ class Progress:
     def __init__(self, now: float) -> None:
         self.began = now
         self.ended: float | None = None
-        self.pending: list[dict[str, Any]] = []
+        self.pending: list[PendingRun] = []
         self.workloads: set[str] = set()
         self.seconds: dict[str, list[float]] = {}
         self.overheads: list[float] = []
 
-    def plan(self, pending: Iterable[dict[str, Any]], now: float) -> None:
+    def plan(self, pending: Iterable[PendingRun], now: float) -> None:
         """Take over the runs that are still to be made, each {"case", "repeat", "number", "total", "folder"}.
 
         After runs of a search for the largest batch the campaign is planned again; its time goes on.
@@ -55,7 +56,7 @@ class Progress:
         self.pending, self.ended = list(pending), None
         self.workloads |= {run["case"]["workload"] for run in self.pending}
 
-    def end(self, case: str, repeat: int, job_seconds: float, now: float) -> dict[str, Any] | None:
+    def end(self, case: str, repeat: int, job_seconds: float, now: float) -> PendingRun | None:
         """Note that a run has its record and return the run; `job_seconds` is how long mpirun ran."""
         run = next((r for r in self.pending if (r["case"]["name"], r["repeat"]) == (case, repeat)), None)
         seconds = job_seconds
@@ -67,7 +68,7 @@ class Progress:
         self.pending = [entry for entry in self.pending if entry is not run]
         return run
 
-    def again(self, run: dict[str, Any]) -> None:
+    def again(self, run: PendingRun) -> None:
         """Note that a run is to be measured once more at the end."""
         self.pending.append(run)
 
@@ -81,7 +82,7 @@ class Progress:
         return sum(by_case.get(entry["case"]["name"], mean) for entry in self.pending)
 
 
-def title(run: Mapping[str, Any], workloads: Collection[str] = ()) -> str:
+def title(run: PendingRun, workloads: Collection[str] = ()) -> str:
     """Return the words that name a run; its workload is among them if the campaign has several."""
     case = run["case"]
     workload = f"{case['workload']} " if len(workloads) > 1 else ""

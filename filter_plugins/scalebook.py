@@ -18,7 +18,7 @@ ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.command import command  # noqa: E402
-from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob  # noqa: E402
+from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
 from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, placement  # noqa: E402
@@ -37,7 +37,7 @@ def nodes(all_hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
 
 
 def run_layout(
-    run: Mapping[str, Any],
+    run: PendingRun,
     campaign: str,
     all_nodes: Sequence[Node],
     lost: Sequence[str],
@@ -55,8 +55,8 @@ def run_layout(
 
 
 def launch_command(
-    layout: Mapping[str, Any],
-    run: Mapping[str, Any],
+    layout: jobs.Layout,
+    run: PendingRun,
     workload: Mapping[str, Any],
     mpirun: str,
     run_node: Sequence[str],
@@ -75,7 +75,7 @@ def job_dirs(mine: Iterable[NodeJob], *arguments: Any) -> dict[str, dict[str, st
         raise AnsibleFilterError(str(error)) from error
 
 
-def origin_of(plan: Mapping[str, Any], playbook: str) -> dict[str, Any]:
+def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:
     """Return the commit of this checkout and the command that runs `playbook` again; see command.command."""
     return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
 

@@ -131,7 +131,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.contracts import Case, Node, Plan
+from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Plan
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
@@ -176,7 +176,7 @@ def refuse_small(results: Path, megabytes: int) -> None:
         )
 
 
-def search_runs(planned: Plan) -> list[dict[str, Any]]:
+def search_runs(planned: Plan) -> list[PendingRun]:
     """Return the next run of each search that goes on."""
     return [
         {
@@ -238,7 +238,7 @@ def main() -> None:
     done = {run for run, status in known.items() if status == "ok"}
     # What ran out of memory would do so again: it is repeated only by force.
     oom = {run for run, status in known.items() if status == "oom" and not force}
-    pending: list[dict[str, Any]] = [
+    pending: list[PendingRun] = [
         {
             "case": cases[run["case"]],
             "repeat": run["repeat"],

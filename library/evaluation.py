@@ -153,9 +153,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Results
 from ansible.module_utils.scalebook.evaluate import content, document, docx, prices, published, render
 from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
@@ -235,15 +236,17 @@ def results_file(path: Path) -> Path:
     return found[0]
 
 
-def results_of(file: Path) -> dict[str, Any]:
+def results_of(file: Path) -> Results:
     """Return the content of a results.json."""
     try:
         content = json.loads(file.read_bytes())
     except ValueError as error:
         raise EvaluationError(f"{file}: {error}") from error
-    if not isinstance(content, dict) or content.get("schema") != 2 or "rows" not in content:
-        raise EvaluationError(f"{file}: is not a results.json of schema 2. Fix: run report.yml again")
-    return content
+    if not isinstance(content, dict) or content.get("schema") != RESULTS_SCHEMA or "rows" not in content:
+        raise EvaluationError(
+            f"{file}: is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again"
+        )
+    return cast(Results, content)
 
 
 def published_options(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:

@@ -156,9 +156,9 @@ def read(path: Path) -> Dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
-def write(path: Path, record: Mapping[str, Any]) -> None:
+def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write the record, for its owner only."""
-    write_whole(path, json.dumps(record, sort_keys=True).encode(), mode=0o600)
+    write_whole(path, json.dumps(content, sort_keys=True).encode(), mode=0o600)
 
 
 def main() -> None:

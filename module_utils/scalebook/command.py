@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Case, Plan
 from ansible.module_utils.scalebook.text import clean
 
 LEFT_OUT = (
@@ -17,7 +18,7 @@ LEFT_OUT = (
 """Parameters that do not change what is measured; with the same `campaign` nothing would be measured."""
 
 
-def command(plan: Mapping[str, Any], playbook: str = "bench.yml") -> str:
+def command(plan: Plan, playbook: str = "bench.yml") -> str:
     """Return the command, '' for an import.
 
     The variables of workloads are those that were given with -e; of a plan of before they were kept, all
@@ -35,7 +36,7 @@ def command(plan: Mapping[str, Any], playbook: str = "bench.yml") -> str:
     return f"ansible-playbook{place} {playbook} -e {_quoted(words)}"
 
 
-def _agreed(cases: list[Mapping[str, Any]]) -> dict[str, Any]:
+def _agreed(cases: list[Case]) -> dict[str, Any]:
     """Return the settings of cases by the names of their variables, without those that differ."""
     found: dict[str, list[Any]] = {}
     for case in cases:

@@ -116,6 +116,16 @@ class PlannedRun(TypedDict):
     repeat: int
 
 
+class PendingRun(TypedDict):
+    """A run that is still to be made: number `number` of `total`, its results below `folder`."""
+
+    case: Case
+    repeat: int
+    number: int
+    total: int
+    folder: str
+
+
 class SkippedCase(TypedDict):
     """A case of the matrix that cannot run here, with the reason."""
 
@@ -218,6 +228,28 @@ class JobEnd(TypedDict, total=False):
     seconds: float | None
     started: str | None
     ended: str | None
+
+
+class JobReport(JobEnd, total=False):
+    """What the verdict on a run needs of its job besides: what mpirun printed, and the nodes that failed it.
+
+    `unstarted` are nodes without a login; `lost` maps nodes that no longer answer to the reason, `unwritten`
+    those that did not get their node jobs.  `unreachable` says that the control node lost the first node.
+    """
+
+    stderr: str
+    timed_out: bool
+    unstarted: list[str]
+    unreachable: bool
+    lost: dict[str, str]
+    unwritten: dict[str, str]
+
+
+class ProgramEnd(JobEnd, total=False):
+    """How a program of the micro-benchmarks ended on its nodes, with the reason if it failed."""
+
+    nodes: list[str]
+    reason: str | None
 
 
 class NodeLog(TypedDict, total=False):
@@ -694,18 +726,18 @@ class Finding(TypedDict, total=False):
     fix: str
 
 
-def case_name(case: Mapping[str, Any]) -> str:
-    """Return the content-hashed name of `case`, which is also its directory.
+def case_name(values: Mapping[str, Any]) -> str:
+    """Return the content-hashed name of the case with these values, which is also its directory.
 
     A changed case gets a new directory, so a resumed campaign never takes a stale result for it.
     """
-    content = json.dumps({key: case.get(key) for key in IDENTITY}, sort_keys=True)
+    content = json.dumps({key: values.get(key) for key in IDENTITY}, sort_keys=True)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-    xla = "-xla" if case.get("xla") else ""
-    accumulation = f"-a{case['accumulation']}" if case.get("accumulation", 1) != 1 else ""
+    xla = "-xla" if values.get("xla") else ""
+    accumulation = f"-a{values['accumulation']}" if values.get("accumulation", 1) != 1 else ""
     return (
-        f"{case['workload']}-{case['model']}-{case['nodes']}n{case['gpus']}g-b{case['bsz']}"
-        f"-{case['dtype']}{xla}{accumulation}-{digest}"
+        f"{values['workload']}-{values['model']}-{values['nodes']}n{values['gpus']}g-b{values['bsz']}"
+        f"-{values['dtype']}{xla}{accumulation}-{digest}"
     )
 
 

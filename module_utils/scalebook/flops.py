@@ -19,6 +19,8 @@ import operator
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Case, Row
+
 KEYS = frozenset(("sample", "source", "models", "tf32"))
 
 _OPERATORS: dict[type[ast.operator], Any] = {
@@ -57,7 +59,7 @@ def check(declared: Any, model_names: list[str], settings: list[str]) -> None:
         raise FlopsError(f"tf32: {declared['tf32']!r} is not true, false or a setting")
 
 
-def of_case(declared: Mapping[str, Any], case: Mapping[str, Any]) -> float:
+def of_case(declared: Mapping[str, Any], case: Case | Row) -> float:
     """Return the operations of one sample of a case, forward and backward; raise FlopsError."""
     sizes = declared["models"].get(case["model"])
     if sizes is None:
@@ -68,7 +70,7 @@ def of_case(declared: Mapping[str, Any], case: Mapping[str, Any]) -> float:
     return value
 
 
-def tensor_cores(declared: Mapping[str, Any], case: Mapping[str, Any]) -> bool:
+def tensor_cores(declared: Mapping[str, Any], case: Case | Row) -> bool:
     """Return whether products in fp32 use the tensor cores of a GPU (TF32) in a case."""
     tf32 = declared["tf32"]
     return tf32 if isinstance(tf32, bool) else bool((case.get("settings") or {}).get(tf32))

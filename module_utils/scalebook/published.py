@@ -6,13 +6,36 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook.contracts import Group, Row
 
 HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2"
 SAMPLES = {"bert-base": "sequences of 128"}
 """What a sample of a published model is, where that differs between measurements."""
 
-Row = dict[str, Any]
+
+class PublishedRow(TypedDict):
+    """One result that DLPerf published; `gpus` are those of a node, `source` is the file and the line."""
+
+    framework: str
+    model: str
+    dtype: str
+    xla: bool
+    bsz: int
+    nodes: int
+    gpus: int
+    devices: int
+    label: str
+    rate: float
+    speedup: float
+    efficiency: float
+    source: str
+    variant: str
+
+
+Comparison = dict[str, Any]
+"""A group of ours with one table of theirs, as `compare` describes it."""
 COLUMNS = {
     "framework",
     "model",
@@ -32,13 +55,13 @@ class PublishedError(ValueError):
     """A table of published results that cannot be read."""
 
 
-def read(lines: Iterable[str]) -> list[Row]:
+def read(lines: Iterable[str]) -> list[PublishedRow]:
     """Return the rows of the CSV with numbers as numbers; `gpus` counts those of all nodes together."""
     reader = csv.DictReader(lines)
     missing = COLUMNS - set(reader.fieldnames or ())
     if missing:
         raise PublishedError("the published table has no column " + ", ".join(sorted(missing)))
-    rows = []
+    rows: list[PublishedRow] = []
     for row in reader:
         try:
             nodes, gpus = int(row["nodes"]), int(row["gpus"])
@@ -65,7 +88,7 @@ def read(lines: Iterable[str]) -> list[Row]:
     return rows
 
 
-def table_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+def table_key(row: PublishedRow) -> tuple[Any, ...]:
     """Return what one published table has in common; its speedups share a 1-GPU row."""
     return tuple(row[key] for key in ("framework", "model", "dtype", "xla", "bsz", "variant"))
 
@@ -81,11 +104,11 @@ def warning(variant: str) -> str:
 
 
 def compare(
-    group: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    table: Sequence[Row],
+    group: Group,
+    rows: Sequence[Row],
+    table: Sequence[PublishedRow],
     names: Mapping[str, Any] | None,
-) -> list[Row]:
+) -> list[Comparison]:
     """Return our `rows` beside every published table that fits, one entry per table.
 
     `names` is key `dlperf` of the workload: `{"frameworks": ["TensorFlow 2.3.0"], "models": {"base":
@@ -95,7 +118,7 @@ def compare(
     curve alone: rows pair equal numbers of devices, speedups stand side by side and `why` says so.
     A counterpart without any fitting table is one entry with no rows that says why.
     """
-    entry = {"group": group["id"], "title": group["title"]}
+    entry: Comparison = {"group": group["id"], "title": group["title"]}
     if not names or not names.get("frameworks") or not names.get("models"):
         return [
             {
@@ -113,13 +136,13 @@ def compare(
 
 
 def _counterpart(
-    entry: Row,
-    group: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    table: Sequence[Row],
+    entry: Comparison,
+    group: Group,
+    rows: Sequence[Row],
+    table: Sequence[PublishedRow],
     names: Mapping[str, Any],
     framework: str,
-) -> list[Row]:
+) -> list[Comparison]:
     """Return our `rows` beside every table of one published framework that fits."""
     model = names["models"].get(group["model"])
     reasons = _differences(group, model)
@@ -141,7 +164,7 @@ def _counterpart(
     if nearest != group["bsz"]:
         reasons.append(f"batch {group['bsz']} here, the nearest published is {nearest}")
 
-    tables: dict[tuple[Any, ...], list[Row]] = {}
+    tables: dict[tuple[Any, ...], list[PublishedRow]] = {}
     for row in family:
         if row["bsz"] == nearest:
             tables.setdefault(table_key(row), []).append(row)
@@ -149,8 +172,8 @@ def _counterpart(
 
 
 def only_published(
-    families: Mapping[str, Iterable[str]], entries: Iterable[Row], table: Sequence[Row]
-) -> list[Row]:
+    families: Mapping[str, Iterable[str]], entries: Iterable[Comparison], table: Sequence[PublishedRow]
+) -> list[Comparison]:
     """Return the published tables of each family with the rows that no entry of `compare` has beside ours.
 
     `families` are the published models of each family, `{"bert": ["bert-base"]}`.  Every row of these
@@ -159,7 +182,7 @@ def only_published(
     beside = {pair["source"] for entry in entries for pair in entry["rows"] if pair["source"]}
     found = []
     for family, models in families.items():
-        tables: dict[tuple[Any, ...], list[Row]] = {}
+        tables: dict[tuple[Any, ...], list[PublishedRow]] = {}
         for row in table:
             if row["model"] in set(models) and row["source"] not in beside:
                 tables.setdefault(table_key(row), []).append(row)
@@ -183,7 +206,7 @@ def models_of(names: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*names.get("models", {}).values(), *names.get("others", ())]))
 
 
-def _differences(group: Mapping[str, Any], model: str | None) -> list[str]:
+def _differences(group: Group, model: str | None) -> list[str]:
     """Return why the figures of `group` cannot stand against published ones."""
     reasons = []
     if not model:
@@ -196,8 +219,8 @@ def _differences(group: Mapping[str, Any], model: str | None) -> list[str]:
 
 
 def _beside(
-    entry: Row, rows: Sequence[Mapping[str, Any]], theirs: Sequence[Row], reasons: Sequence[str]
-) -> Row:
+    entry: Comparison, rows: Sequence[Row], theirs: Sequence[PublishedRow], reasons: Sequence[str]
+) -> Comparison:
     first = theirs[0]
     accumulated = warning(first["variant"])
     reasons = [*reasons, *(["gradient accumulation there"] if accumulated else [])]

@@ -5,14 +5,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+import typing
+from collections.abc import Sequence
+from typing import Any, Literal
 
-from ansible.module_utils.scalebook.contracts import Case
+from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record, Row
 
 DIFFER = 0.02
 """If two time sources of the same window differ by more than this, a note reports it."""
 
+
+Stamps = Literal["times", "received"]
+"""The time stamps of a log: the trainer's own, or those of the node script."""
 
 READINGS = ("stamps", "printed")
 """Which time source counts: time stamps where there are any, or the rates that the framework prints."""
@@ -22,7 +26,7 @@ class ThroughputError(ValueError):
     """A record whose window cannot be measured."""
 
 
-def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any]:
+def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     """Return the throughput of a record: `{"rate", "seconds", "time_source", "second", "differs"}`.
 
     `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over
@@ -41,7 +45,7 @@ def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any
         raise ThroughputError("the record has no node with task_index 0")
     samples = window_samples(record["case"])
     readings: list[dict[str, Any]] = []
-    for key in ("times", "received"):
+    for key in typing.get_args(Stamps):
         seconds = window_seconds(node, key, record["case"])
         if seconds is not None and seconds > 0:
             readings.append({"time_source": key, "rate": samples / seconds, "seconds": seconds})
@@ -65,7 +69,7 @@ def measure(record: Mapping[str, Any], reading: str = "stamps") -> dict[str, Any
     }
 
 
-def global_batch(case: Mapping[str, Any]) -> int:
+def global_batch(case: Case | Row) -> int:
     """Return how many samples all devices take in a step."""
     return int(case["devices"] * case["bsz"] * case.get("accumulation", 1))
 
@@ -75,7 +79,7 @@ def window_samples(case: Case) -> int:
     return global_batch(case) * int(case["window"])
 
 
-def window_ends(node: Mapping[str, Any], key: str, case: Case) -> tuple[float, float] | None:
+def window_ends(node: NodeLog, key: Stamps, case: Case) -> tuple[float, float] | None:
     """Return the stamps `key` of the window's first and last step on a node, None without them."""
     stamps: Sequence[float] | None = node.get(key)
     if not stamps or len(stamps) != len(node["steps"]):
@@ -89,14 +93,14 @@ def window_ends(node: Mapping[str, Any], key: str, case: Case) -> tuple[float, f
     return stamps[begin], stamps[end]
 
 
-def window_seconds(node: Mapping[str, Any], key: str, case: Case) -> float | None:
+def window_seconds(node: NodeLog, key: Stamps, case: Case) -> float | None:
     """Return the seconds of the window by the stamps `key` of a node of a record, None without them."""
     ends = window_ends(node, key, case)
     # Stamps have whole microseconds: what a subtraction of floats adds behind them is noise.
     return None if ends is None else round(ends[1] - ends[0], 6)
 
 
-def printed_rate(node: Mapping[str, Any], case: Case, scope: str) -> float | None:
+def printed_rate(node: NodeLog, case: Case, scope: str) -> float | None:
     """Return the mean of the rates printed for the steps of the window, None when there are none.
 
     Of rates over equal amounts of work the harmonic mean is total work over total time.  A rate of
@@ -109,7 +113,7 @@ def printed_rate(node: Mapping[str, Any], case: Case, scope: str) -> float | Non
     return mean * case["devices"] if scope == "rank" else mean
 
 
-def window_rates(node: Mapping[str, Any], case: Case) -> list[float]:
+def window_rates(node: NodeLog, case: Case) -> list[float]:
     """Return the rates printed for the steps of the window; none unless its last step was logged."""
     steps: Sequence[int] = node["steps"]
     rates: Sequence[float | None] | None = node.get("rates")

@@ -94,7 +94,7 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
     return None
 
 
-def _names(declaration: Mapping[str, Any], case: Mapping[str, Any]) -> dict[str, Any]:
+def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
     own = {"nodes": case["nodes"], "gpus": case["gpus"], "xla": int(case["xla"])}
     return {**sizes, **case["settings"], **own}
@@ -199,7 +199,7 @@ def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> Non
         if not isinstance(rule, Mapping) or set(rule) != {"when", "why"}:
             raise WorkloadError(f"{file}: refuses: give exactly the keys when and why")
         for model in declaration["model_names"]:
-            case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "xla": False}
+            case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "xla": False}
             names = _names(declaration, case)
             try:
                 flops.evaluate(rule["when"], names)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Group, Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
 
 STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
@@ -15,7 +16,7 @@ STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 
 
 def of_family(
-    campaigns: Sequence[Mapping[str, Any]], family: str, workloads: Mapping[str, Mapping[str, Any]]
+    campaigns: Sequence[Results], family: str, workloads: Mapping[str, Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
     """Return what is not the same in all groups of a family; `workloads` are the declarations.
 
@@ -39,9 +40,7 @@ def of_family(
     ]
 
 
-def _facts(
-    results: Mapping[str, Any], group: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
-) -> dict[str, str]:
+def _facts(results: Results, group: Group, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return what a fair comparison has the same, as text."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})

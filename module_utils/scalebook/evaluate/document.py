@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate import (
     costs,
     criteria,
@@ -27,7 +28,7 @@ AXES = ("nodes", "gpus", "bsz", "dtype", "xla")
 
 def document(
     given: Mapping[str, Any],
-    campaigns: Sequence[Mapping[str, Any]],
+    campaigns: Sequence[Results],
     published: Sequence[Option],
     price_list: Sequence[Price],
     workloads: Mapping[str, Mapping[str, Any]],
@@ -88,10 +89,11 @@ def document(
     }
 
 
-def _campaign(results: Mapping[str, Any]) -> dict[str, Any]:
+def _campaign(results: Results) -> dict[str, Any]:
     """Return what the document says of a campaign: when, on what, which cases and runs, which command."""
     plan = results.get("plan") or {}
     parameters = plan.get("parameters") or {}
+    rows: Sequence[Mapping[str, Any]] = results["rows"]
     return {
         "name": results["campaign"],
         "started": results["started"],
@@ -102,8 +104,8 @@ def _campaign(results: Mapping[str, Any]) -> dict[str, Any]:
             entry["gpu_topology"] for entry in results.get("hardware") or () if entry.get("gpu_topology")
         ],
         "matrix": {
-            **{axis: sorted({row[axis] for row in results["rows"]}) for axis in AXES},
-            "repeats": sorted({row["planned"] for row in results["rows"]}),
+            **{axis: sorted({row[axis] for row in rows}) for axis in AXES},
+            "repeats": sorted({row["planned"] for row in rows}),
         },
         "inventory": plan.get("inventory"),
         "parameters": {name: each for name, each in parameters.items() if each is not None},

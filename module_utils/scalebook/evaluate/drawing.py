@@ -10,6 +10,7 @@ from typing import Any
 from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
 from ansible.module_utils.scalebook.evaluate.options import devices
+from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.text import readable
 
@@ -44,9 +45,7 @@ def of_setting(
     return [(title, chart) for title, chart in charts if chart]
 
 
-def of_family(
-    family: Mapping[str, Any], name: str, key: str, texts: Mapping[str, Any]
-) -> list[tuple[str, str]]:
+def of_family(family: Family, name: str, key: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return (caption, chart) with bars of the measured throughput, where all have one number of devices."""
     options = [option for option in family["options"] if option["rates"]]
     if len({devices(option) for option in options}) != 1:

@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook.evaluate import drawing, ranking
 from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.evaluate.options import columns, devices, setting, setting_name
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
+from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.published import warning
@@ -25,7 +26,7 @@ MILLI = 1000
 Option = Mapping[str, Any]
 
 
-def write(writer: Writer, family: Mapping[str, Any]) -> None:
+def write(writer: Writer, family: Family) -> None:
     """Write the section of a family of evaluation.json."""
     t = writer.t
     name = t["families"].get(family["name"], family["name"])
@@ -104,7 +105,7 @@ def _place(option: Option) -> tuple[int, int, int]:
     return option["nodes"], option["gpus"], devices(option)
 
 
-def _all(writer: Writer, family: Mapping[str, Any], name: str) -> None:
+def _all(writer: Writer, family: Family, name: str) -> None:
     """Write every result with its range; published rows have none and stand in the tables above."""
     t = writer.t
     options = [option for option in family["options"] if option["rates"]]
@@ -133,7 +134,7 @@ def _all(writer: Writer, family: Mapping[str, Any], name: str) -> None:
     writer.charts(drawing.of_family(family, name, f"family{writer.section}", t))
 
 
-def _utilisation(writer: Writer, family: Mapping[str, Any]) -> None:
+def _utilisation(writer: Writer, family: Family) -> None:
     """Write how busy the hardware was over the window, and what each case was probably limited by."""
     t = writer.t
     measured = [option for option in family["options"] if option["usage"]]
@@ -161,7 +162,7 @@ def _used(value: float | None, name: str) -> Cell:
     return percent(value / 100) if name in SHARES and value is not None else figure(value)
 
 
-def _ranking(writer: Writer, family: Mapping[str, Any]) -> None:
+def _ranking(writer: Writer, family: Family) -> None:
     t, leads = writer.t, family["ranking"]
     writer.heading(t["ranking"], 3)
     writer.items([ranked(lead, t) for lead in ranking.foremost(leads)] or [t["no_ranking"]])
@@ -180,7 +181,7 @@ def _ranking(writer: Writer, family: Mapping[str, Any]) -> None:
     writer.table(t["ranking"], heads, rows)
 
 
-def _differences(writer: Writer, family: Mapping[str, Any]) -> None:
+def _differences(writer: Writer, family: Family) -> None:
     t, found = writer.t, family["differences"]
     writer.heading(t["differences"], 3)
     writer.say(t["differences_text" if found else "differences_none"])

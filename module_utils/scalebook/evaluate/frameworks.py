@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commit")
@@ -18,7 +19,7 @@ MIXED = ("fp16", "bf16")
 Workloads = Mapping[str, Mapping[str, Any]]
 
 
-def of_campaigns(campaigns: Sequence[Mapping[str, Any]], workloads: Workloads) -> list[dict[str, str]]:
+def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, str]]:
     """Return a line per workload and campaign: its versions, as the first node recorded them."""
     lines = []
     for results in campaigns:

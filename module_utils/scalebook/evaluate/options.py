@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Results, Row
+
 NOT_RECORDED = "not recorded"
 SIZES = ("seq_length", "length", "image_size")
 """Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
@@ -56,9 +58,7 @@ class Option(TypedDict):
     bottleneck: str
 
 
-def of_campaign(
-    results: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]] | None = None
-) -> list[Option]:
+def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | None = None) -> list[Option]:
     """Return the options of a campaign's results.json: its rows that have a valid run.
 
     `workloads` are the declarations, which say what a workload trains.
@@ -90,8 +90,8 @@ def of_campaign(
 
 
 def _option(
-    row: Mapping[str, Any],
-    group: Mapping[str, Any],
+    row: Row,
+    group: Group,
     source: str,
     gpu: str | None,
     declaration: Mapping[str, Any],
@@ -128,13 +128,13 @@ def size_of(settings: Mapping[str, Any]) -> str:
     return str(next((settings[name] for name in SIZES if name in settings), NOT_RECORDED))
 
 
-def gpu_model(hardware: Sequence[Mapping[str, Any]]) -> str | None:
+def gpu_model(hardware: Sequence[Hardware]) -> str | None:
     """Return the model of the GPUs of all nodes; None where they differ, have none or it is not recorded."""
     models = {str(gpu["name"]) for entry in hardware for gpu in entry.get("gpus") or ()}
     return models.pop() if len(models) == 1 else None
 
 
-def name_of(row: Mapping[str, Any], compiler: str) -> str:
+def name_of(row: Row, compiler: str) -> str:
     """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA`."""
     words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
     return " ".join(filter(None, words))

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.evaluate.options import Option, devices, setting, setting_name
 from ansible.module_utils.scalebook.stats import ratio_interval
@@ -32,6 +32,16 @@ class Lead(TypedDict):
     most: float
     interval: bool
     verdict: str
+
+
+class Family(TypedDict):
+    """A model family of evaluation.json: its frameworks, options, leads, and what was not the same."""
+
+    name: str
+    frameworks: list[dict[str, str]]
+    options: list[Option]
+    ranking: list[Lead]
+    differences: list[dict[str, Any]]
 
 
 def of_family(options: Sequence[Option]) -> list[Lead]:

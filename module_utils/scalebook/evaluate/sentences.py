@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     times,
 )
 from ansible.module_utils.scalebook.evaluate.options import devices
+from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.text import readable
 
 Texts = Mapping[str, Any]
@@ -105,7 +106,7 @@ def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
     return lines
 
 
-def of_family(family: Mapping[str, Any], texts: Texts) -> list[str]:
+def of_family(family: Family, texts: Texts) -> list[str]:
     """Return the highest rate of a family, and the best efficiency on the most devices.
 
     Published rows count only where nothing was measured.
@@ -121,7 +122,10 @@ def of_family(family: Mapping[str, Any], texts: Texts) -> list[str]:
     scaled = [each for each in options if each["efficiency"] is not None and devices(each) > 1]
     if scaled:
         most = max(devices(each) for each in scaled)
-        best = max((each for each in scaled if devices(each) == most), key=lambda each: each["efficiency"])
+        best = max(
+            (each for each in scaled if devices(each) == most),
+            key=lambda each: float(each["efficiency"] or 0),
+        )
         shares = (text(times(best["speedup"])), text(percent(best["efficiency"])))
         lines.append(texts["scaled_of"].format(name, most, *shares, best["name"]))
     return lines

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Node
+from ansible.module_utils.scalebook.contracts import Node, ProgramEnd
 
 Result = Mapping[str, Any]
 KILLED_BY_TIMEOUT = (124, 137)  # exit statuses of the program `timeout`
@@ -41,8 +41,8 @@ def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
     return {**ended, "stderr": stderr, "unstarted": unstarted}
 
 
-def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> dict[str, Any]:
-    """Return how a program of the micro-benchmarks ended on `nodes`: JobEnd, with the reason if it failed.
+def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> ProgramEnd:
+    """Return how a program of the micro-benchmarks ended on `nodes`.
 
     `result` is that of ansible.builtin.command with the clock in UTC, `limit` the seconds that the program
     `timeout` gave it.
@@ -54,8 +54,14 @@ def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> 
         last = " ".join(str(line) for line in lines[-5:]) or str(result.get("msg") or "")
         late = f", at its limit of {limit} s" if rc in KILLED_BY_TIMEOUT else ""
         reason = f"it ended with status {rc}{late}; its output is in {name}.log: {last}"
-    times = {key: _utc(result.get(of)) for key, of in (("started", "start"), ("ended", "end"))}
-    return {"nodes": list(nodes), "rc": rc, "seconds": _seconds(result), **times, "reason": reason}
+    return {
+        "nodes": list(nodes),
+        "rc": rc,
+        "seconds": _seconds(result),
+        "started": _utc(result.get("start")),
+        "ended": _utc(result.get("end")),
+        "reason": reason,
+    }
 
 
 def _seconds(result: Result) -> float | None:

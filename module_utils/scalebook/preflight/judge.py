@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, Node
 from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
 
@@ -20,7 +20,7 @@ SCHEMA = 2
 CHECKS = (*hosts.CHECKS, *gpus.CHECKS)
 
 
-def machines(nodes: Sequence[Mapping[str, Any]], port: int) -> list[dict[str, Any]]:
+def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:
     """Return the machines behind `nodes` (as matrix.plan takes them), in inventory order.
 
     Each is `{"name", "nodes", "address", "local", "ports", "slots"}`: `name` is the first of its

@@ -7,25 +7,27 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.command import command
+from ansible.module_utils.scalebook.contracts import Plan, Record
 
 
-def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> dict[str, Any]:
+def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> Record:
     """Return `software`, `scalebook` and `command` of a record; without what the files do not have.
 
     `software` is grouped as hardware is.
     """
-    provenance, plan = _read(campaign / "provenance.json"), _read(campaign / "plan.json")
+    provenance = _read(campaign / "provenance.json")
+    plan = cast(Plan, _read(campaign / "plan.json"))
     facts = provenance.get("workloads", {}).get(workload, {})
     found: dict[str, Any] = {
         "software": hardware.group({node: facts[node] for node in nodes if node in facts}),
         "scalebook": provenance.get("scalebook"),
         "command": command(plan),
     }
-    return {key: value for key, value in found.items() if value}
+    return cast(Record, {key: value for key, value in found.items() if value})
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import os
+import typing
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case, JobReport, NodeLog, Record
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
 from ansible.module_utils.scalebook.read import closing_line, sanity, telemetry
 from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
@@ -33,9 +34,9 @@ def run_record(
     repeat: int,
     workload: Mapping[str, Any],
     nodes: Sequence[str],
-    job: Mapping[str, Any] | None = None,
+    job: JobReport | None = None,
     notes: Sequence[str] = (),
-) -> dict[str, Any]:
+) -> Record:
     """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
 
     `workload` is the role's declaration, `nodes` the node names in task_index order, `job` what
@@ -48,24 +49,31 @@ def run_record(
         _read(Path(run_dir) / f"{name}.log", name, index, f"{name}.log", case, compiled)
         for index, name in enumerate(nodes)
     ]
-    job = dict(job or {})
-    verdict = judge_ending(read, job) or _content(read, case, imported=False)
+    report: JobReport = job or {}
+    verdict = judge_ending(read, report) or _content(read, case, imported=False)
     record = _record(read, case, repeat, compiled, checksums=True)
-    record["job"] = {key: job.get(key) for key in ("rc", "seconds", "started", "ended")} if job else None
+    if report:
+        record["job"] = {
+            "rc": report.get("rc"),
+            "seconds": report.get("seconds"),
+            "started": report.get("started"),
+            "ended": report.get("ended"),
+        }
     record = _judged(record, verdict, read)
     record["notes"] += notes
     if record["status"] == "ok":
         parts = zip(read, record["nodes"], strict=True)
         windows = [(node.name, part["exit"], _window(node, part, case)) for node, part in parts]
         measured = telemetry.of_run(run_dir, windows)
-        record.update({"telemetry": measured} if measured else {})
+        if measured:
+            record["telemetry"] = measured
     if workload.get("figures") and read[0].log:
         record["self_reported"] = closing_line.read(read[0].path, workload["figures"]["literal"])
     return record
 
 
 def _window(
-    node: Node, part: Mapping[str, Any], case: Case, key: str = "received"
+    node: Node, part: NodeLog, case: Case, key: throughput.Stamps = "received"
 ) -> telemetry.Window | None:
     """Return the window by the stamps `key`; `received` are of the node's own monotonic clock."""
     ends = throughput.window_ends(part, key, case)
@@ -76,7 +84,7 @@ def _window(
     return first + ends[0], first + ends[1]
 
 
-def _moment(node: Node, part: Mapping[str, Any], case: Case) -> telemetry.Window | None:
+def _moment(node: Node, part: NodeLog, case: Case) -> telemetry.Window | None:
     """Return the window by the time of day; None where a log has only times without their zone."""
     window = _window(node, part, case)
     if window is not None and node.log is not None and node.log.offset is not None:
@@ -84,10 +92,10 @@ def _moment(node: Node, part: Mapping[str, Any], case: Case) -> telemetry.Window
     return _window(node, part, case, "times") if node.workload.time == "unix" else None
 
 
-def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: str) -> dict[str, Any]:
+def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: str) -> Record:
     """Return the record of a run that was planned and not made, for `reason`."""
     record = _record([], case, repeat, compile_workload(workload), checksums=False)
-    return {**record, "status": "skipped", "reason": reason, "last_lines": [], "job": None}
+    return {**record, "status": "skipped", "reason": reason, "last_lines": []}
 
 
 def log_record(
@@ -98,7 +106,7 @@ def log_record(
     source: str,
     checksum: bool = False,
     readings: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
+) -> Record:
     """Return the record of an imported log: one log of the run's first node, nothing known but its text.
 
     `readings` are the files of telemetry that lie beside it, {node: path}.
@@ -110,7 +118,6 @@ def log_record(
     else:
         verdict = _content(read, case, imported=True)
     record = _record(read, case, repeat, compiled, checksums=checksum)
-    record["job"] = None
     record["source"] = source
     record = _judged(record, verdict, read)
     if record["status"] == "ok" and readings:
@@ -120,9 +127,7 @@ def log_record(
     return record
 
 
-def _read(
-    path: Path, name: str, task_index: int, file: str, case: Mapping[str, Any], workload: Workload
-) -> Node:
+def _read(path: Path, name: str, task_index: int, file: str, case: Case, workload: Workload) -> Node:
     workload = sanity.rules_for(workload, case, task_index)
     log, problem = None, None
     try:
@@ -139,7 +144,7 @@ def _read(
 # What the logs show
 
 
-def _content(nodes: Sequence[Node], case: Mapping[str, Any], imported: bool) -> Verdict | None:
+def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | None:
     """Return why the logs cannot be believed, None when they can.
 
     What contradicts the case comes before what is missing: a log of another run explains itself so.
@@ -175,7 +180,7 @@ def _content(nodes: Sequence[Node], case: Mapping[str, Any], imported: bool) -> 
     return None
 
 
-def _lacking(log: Log, case: Mapping[str, Any]) -> str | None:
+def _lacking(log: Log, case: Case) -> str | None:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     if log.last_step is None:
         return f"is empty, step {end} is wanted" if not log.size else f"shows no step, step {end} is wanted"
@@ -191,25 +196,24 @@ def _lacking(log: Log, case: Mapping[str, Any]) -> str | None:
 # The record
 
 
-def _record(
-    nodes: Sequence[Node], case: Mapping[str, Any], repeat: int, workload: Workload, checksums: bool
-) -> dict[str, Any]:
-    record: dict[str, Any] = {
+def _record(nodes: Sequence[Node], case: Case, repeat: int, workload: Workload, checksums: bool) -> Record:
+    record: Record = {
         "schema": RECORD_SCHEMA,
-        "case": dict(case),
+        "case": {**case},
         "repeat": repeat,
         "status": "ok",
         "reason": None,
         "notes": [],
         "unit": workload.unit,
         "nodes": [_part(node, checksums) for node in nodes],
+        "job": None,
     }
     if any(part["rates"] for part in record["nodes"]):
         record["rate_scope"] = workload.rate_scope
     return record
 
 
-def _part(node: Node, checksums: bool) -> dict[str, Any]:
+def _part(node: Node, checksums: bool) -> NodeLog:
     log = node.log or Log()
     return {
         "node": node.name,
@@ -232,7 +236,7 @@ def _seconds(times: Sequence[int] | None) -> list[float] | None:
     return [(time - times[0]) / SECOND for time in times]
 
 
-def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[Node]) -> dict[str, Any]:
+def _judged(record: Record, verdict: Verdict | None, nodes: Sequence[Node]) -> Record:
     if verdict is None:
         try:
             throughput.measure(record)
@@ -247,7 +251,7 @@ def _judged(record: dict[str, Any], verdict: Verdict | None, nodes: Sequence[Nod
     return record
 
 
-def _doubts(record: Mapping[str, Any]) -> list[str]:
+def _doubts(record: Record) -> list[str]:
     """Return what is worth a word about a run that counts."""
     case = record["case"]
     measured = throughput.measure(record)
@@ -264,7 +268,7 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
     for node in record["nodes"]:
         notes += _gaps(node, case)
     # Each worker is its own clock, so only lengths are compared.
-    for key in ("times", "received"):
+    for key in typing.get_args(throughput.Stamps):
         ours = throughput.window_seconds(first, key, case)
         for node in record["nodes"][1:]:
             theirs = throughput.window_seconds(node, key, case)
@@ -274,7 +278,7 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
                     f" ({abs(theirs - ours) / ours:.1%} apart by {key})"
                 )
     notes += _long_step(first, measured["time_source"], case)
-    if measured["time_source"] == "times" and _whole_seconds(first["times"]):
+    if measured["time_source"] == "times" and first["times"] and _whole_seconds(first["times"]):
         share = 1 / measured["seconds"]
         if share > throughput.DIFFER:
             notes.append(
@@ -284,9 +288,10 @@ def _doubts(record: Mapping[str, Any]) -> list[str]:
     return notes
 
 
-def _long_step(node: Mapping[str, Any], reading: str, case: Case) -> list[str]:
+def _long_step(node: NodeLog, reading: str, case: Case) -> list[str]:
     """Return a sentence when one step takes a share of the window that no step should have."""
-    stamps = node.get(reading)
+    values: Mapping[str, Any] = node
+    stamps = values.get(reading)
     if reading not in ("times", "received") or not stamps:
         return []
     begin = node["steps"].index(case["warmup"])
@@ -300,7 +305,7 @@ def _long_step(node: Mapping[str, Any], reading: str, case: Case) -> list[str]:
     return [f"step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s"]
 
 
-def _gaps(node: Mapping[str, Any], case: Case) -> list[str]:
+def _gaps(node: NodeLog, case: Case) -> list[str]:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     steps = [step for step in node["steps"] if begin <= step <= end]
     strides = {after - before for before, after in zip(steps, steps[1:], strict=False)}

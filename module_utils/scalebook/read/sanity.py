@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Case
 from ansible.module_utils.scalebook.read.workload import OTHER_NODES, SETTINGS, Sanity, Workload
 
 
-def rules_for(workload: Workload, case: Mapping[str, Any], task_index: int) -> Workload:
+def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
     """Return `workload` with only those sanity rules that a node of this case has to meet.
 
     A case of before a setting existed does not have it, and neither has an import: its log need not show it.
@@ -27,7 +28,7 @@ def rules_for(workload: Workload, case: Mapping[str, Any], task_index: int) -> W
 
 
 def contradictions(
-    rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], case: Mapping[str, Any], task_index: int
+    rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], case: Case, task_index: int
 ) -> list[str]:
     """Return a sentence for every value of `found` that is not the one the case asks for.
 
@@ -72,7 +73,7 @@ def missing(rules: Sequence[Sanity], found: Mapping[str, Sequence[str]]) -> list
     ]
 
 
-def _expected(rule: Sanity, case: Mapping[str, Any], task_index: int) -> Any:
+def _expected(rule: Sanity, case: Case, task_index: int) -> Any:
     if rule.expect is None or rule.expect == OTHER_NODES:
         return None
     if rule.expect == "task_index":

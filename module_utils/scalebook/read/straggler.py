@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Record
 
 MORE, SHARE, LEAST = 1.5, 0.1, 1.0
 """How many times the others' work, what part of the window more, and how many seconds, are worth a word."""
 
 
-def straggler(record: Mapping[str, Any]) -> str | None:
+def straggler(record: Record) -> str | None:
     """Return a sentence that names the node that works far more than the others, None when none does."""
     times = {}
     for node in record["nodes"]:

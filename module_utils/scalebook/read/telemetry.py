@@ -287,18 +287,18 @@ def read_file(path: str | os.PathLike[str]) -> Readings:
 
 def of_run(
     run_dir: str | os.PathLike[str],
-    nodes: Sequence[tuple[str, Mapping[str, Any] | None, Window | None]],
+    parts: Sequence[tuple[str, Mapping[str, Any] | None, Window | None]],
 ) -> list[NodeTelemetry]:
     """Return the telemetry of each node of a run; [] where nothing was to be measured.
 
-    `nodes` are (name, closing record, window) in task_index order; the window is by the node's monotonic
-    clock, None for a node whose log has no steps. Such a node takes the window of the first node,
-    placed by the time of day.
+    `parts` are (name of the node, closing record, window) in task_index order; the window is by the
+    node's monotonic clock, None for a node whose log has no steps. Such a node takes the window of the
+    first node, placed by the time of day.
     """
-    if not any((closing or {}).get("telemetry") for _, closing, _ in nodes):
+    if not any((closing or {}).get("telemetry") for _, closing, _ in parts):
         return []
     found = []
-    for name, closing, window in nodes:
+    for name, closing, window in parts:
         said = (closing or {}).get("telemetry")
         paths = (Path(run_dir) / file for file in names_of(name))
         path = next((path for path in paths if path.exists()), None)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ansible.module_utils.scalebook.contracts import JobReport
 from ansible.module_utils.scalebook.read.step_log import Log, find_word, plain_lines
 from ansible.module_utils.scalebook.read.workload import Workload
 
@@ -53,14 +54,14 @@ class Node(NamedTuple):
     workload: Workload
 
 
-def lost_contact(job: Mapping[str, Any]) -> bool:
+def lost_contact(job: JobReport) -> bool:
     """Return whether nodes lost each other, or the control node lost one: a retry may succeed."""
     return bool(job.get("lost") or job.get("unreachable")) or bool(
         _CONTACT.search(str(job.get("stderr") or ""))
     )
 
 
-def judge_ending(nodes: Sequence[Node], job: Mapping[str, Any]) -> Verdict | None:
+def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     """Return what went wrong with the processes, None when all ended well.
 
     A node that no longer answers comes first, then what run_node itself stopped or saw.  The first
@@ -69,8 +70,11 @@ def judge_ending(nodes: Sequence[Node], job: Mapping[str, Any]) -> Verdict | Non
     stderr = plain_lines(str(job.get("stderr") or "").encode())
     # mpirun rules its messages off, and warns of a race of its own that it then ignores.
     stderr = [line for line in stderr if line.strip("-") and "plm:rsh: Warning: setpgid" not in line]
-    for key, text in (("lost", "was lost"), ("unwritten", "could not be given its job")):
-        for name, why in (job.get(key) or {}).items():
+    for failed, text in (
+        (job.get("lost"), "was lost"),
+        (job.get("unwritten"), "could not be given its job"),
+    ):
+        for name, why in (failed or {}).items():
             return Verdict("failed", one_line(f"{name} {text}" + (f": {why}" if why else "")), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
     silent = [node for node in nodes if node.log is None or node.log.exit is None]
@@ -111,7 +115,7 @@ def last_lines(node: Node) -> list[str]:
 def _rendezvous(
     nodes: Sequence[Node],
     exits: Sequence[tuple[Node, Mapping[str, Any]]],
-    job: Mapping[str, Any],
+    job: JobReport,
     stderr: list[str],
 ) -> Verdict | None:
     """Return the verdict on a job that did not come together in time, naming who was missing."""
@@ -180,7 +184,7 @@ def _job(
     nodes: Sequence[Node],
     exits: Sequence[tuple[Node, Mapping[str, Any]]],
     silent: Sequence[Node],
-    job: Mapping[str, Any],
+    job: JobReport,
     stderr: list[str],
     killed: re.Match[str] | None,
 ) -> Verdict | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS
+from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case
 from ansible.module_utils.scalebook.read.timestamps import FORMATS
 from ansible.module_utils.scalebook.workloads import WorkloadError
 
@@ -75,7 +75,7 @@ class Workload:
         """The last step of the window."""
         return self.warmup + self.window
 
-    def of_case(self, case: Mapping[str, Any]) -> Workload:
+    def of_case(self, case: Case) -> Workload:
         """Return the workload with the window and the batch that `case` was made with."""
         batch = throughput.global_batch(case)
         return replace(self, warmup=case["warmup"], window=case["window"], global_batch=batch)
@@ -121,12 +121,12 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
     )
 
 
-def _rate(log: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePattern | None, str]:
-    if "latency" in groups and ("rate" in groups or "rate" in log):
+def _rate(values: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePattern | None, str]:
+    if "latency" in groups and ("rate" in groups or "rate" in values):
         raise WorkloadError("log.step: a group `latency` stands for the rate, which is given too")
-    if "rate" not in log:
+    if "rate" not in values:
         return None, "global"
-    rate = _mapping(log, "rate", "log.")
+    rate = _mapping(values, "rate", "log.")
     _known(rate, _RATE_KEYS, "log.rate")
     scope = rate.get("scope", "global")
     if scope not in ("global", "rank"):

@@ -64,7 +64,7 @@ def check(document: Any) -> list[Row]:
     return cast("list[Row]", rows)
 
 
-def compare(rows: Sequence[Row], before: Sequence[Mapping[str, Any]], limit: float = LIMIT) -> dict[str, Any]:
+def compare(rows: Sequence[Row], before: Sequence[Row], limit: float = LIMIT) -> dict[str, Any]:
     """Return `{"rows", "only_here", "only_there", "regressions", "limit"}` of `rows` against `before`.
 
     Both are rows of results.json.  An entry of `rows` has `case`, `label`, `now` and `before` (medians),
@@ -103,7 +103,7 @@ def read_limit(text: Any) -> float:
     return value
 
 
-def _differing(rows: Sequence[Row], before: Sequence[Mapping[str, Any]]) -> str:
+def _differing(rows: Sequence[Row], before: Sequence[Row]) -> str:
     """Return the fields in which no row agrees with one of `before`, else all that differ."""
     if not rows or not before:
         return "no cases here" if not rows else "no cases there"
@@ -119,21 +119,21 @@ def _differing(rows: Sequence[Row], before: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _value(row: Mapping[str, Any], field: str) -> str:
+def _value(row: Row, field: str) -> str:
     value = row.get(field)
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def key_of(row: Mapping[str, Any]) -> str:
+def key_of(row: Row) -> str:
     """Return what two rows of the same case have in common, whatever campaign they are from."""
     return json.dumps([row.get(field) for field in IDENTITY], sort_keys=True, default=str)
 
 
-def _rates(row: Mapping[str, Any]) -> list[float]:
-    return [float(run["rate"]) for run in row["runs"]]
+def _rates(row: Row) -> list[float]:
+    return [rate for run in row["runs"] if (rate := run["rate"]) is not None]
 
 
-def _name(row: Mapping[str, Any]) -> dict[str, Any]:
+def _name(row: Row) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
 

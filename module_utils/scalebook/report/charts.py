@@ -9,14 +9,14 @@ from typing import Any
 
 from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
-from ansible.module_utils.scalebook.contracts import Group, Results
+from ansible.module_utils.scalebook.contracts import Group, Results, Row
 from ansible.module_utils.scalebook.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
 BARS = 16  # on one chart
 
-Rows = Mapping[str, Mapping[str, Any]]
+Rows = Mapping[str, Row]
 
 
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
@@ -172,10 +172,11 @@ def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> l
     points = []
     for case in cases:
         row = rows[case]
-        if row[field] is None:
+        values: Mapping[str, Any] = row
+        if values[field] is None:
             continue
         scale = 100 / row["devices"] if field == "efficiency" else 1.0
-        value = 100 * row["efficiency"] if field == "efficiency" else row[field]
+        value = values[field] * (100 if field == "efficiency" else 1)
         low, high = _limits(row, field) or (None, None)
         points.append(
             {
@@ -190,23 +191,25 @@ def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> l
     return points
 
 
-def _limits(row: Mapping[str, Any], field: str) -> list[float] | None:
+def _limits(row: Row, field: str) -> list[float] | None:
     """Return the range of the rates, latencies or speedups; the last is that of efficiency too."""
-    if field == "median":
-        return [row["min"], row["max"]] if row["good"] > 1 else None
-    if field == "latency_ms":
-        # The slowest run has the longest steps.
-        product = row["latency_ms"] * row["median"]
-        return [product / row["max"], product / row["min"]] if row["good"] > 1 else None
-    limits: list[float] | None = row["speedup_range"]
-    return limits
+    if field not in ("median", "latency_ms"):
+        return row["speedup_range"]
+    low, high, median, latency = row["min"], row["max"], row["median"], row["latency_ms"]
+    if low is None or high is None or median is None or row["good"] < 2:
+        return None
+    if field == "median" or latency is None:
+        return [low, high]
+    # The slowest run has the longest steps.
+    return [latency * median / high, latency * median / low]
 
 
-def _note(row: Mapping[str, Any], field: str, wording: Wording) -> str:
+def _note(row: Row, field: str, wording: Wording) -> str:
     """Return the text of a point: its value, the range of the runs and how many they are."""
     if field == "efficiency":
         return f"{clean(row['label'])}: {wording.percent(row['efficiency'])}"
-    value = wording.speedup(row[field]) if field == "speedup" else wording.number(row[field])
+    values: Mapping[str, Any] = row
+    value = wording.speedup(values[field]) if field == "speedup" else wording.number(values[field])
     return wording(
         "{label}: {value}, range {range}, {good}/{planned} runs",
         label=clean(row["label"]),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
+from ansible.module_utils.scalebook.published import PublishedRow
 from ansible.module_utils.scalebook.report import method, weak_scaling
 from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
@@ -138,7 +139,7 @@ def only_published(tables: Sequence[Mapping[str, Any]], wording: Wording) -> lis
     return found
 
 
-def _published_cell(row: Mapping[str, Any], wording: Wording) -> str:
+def _published_cell(row: PublishedRow, wording: Wording) -> str:
     rate = wording.number(row["rate"])
     return rate if row["devices"] == 1 else f"{rate} ({wording.speedup(row['speedup'])})"
 

@@ -34,7 +34,7 @@ from ansible.module_utils.scalebook.report.load import Baseline, Campaign
 def build(
     campaign: Campaign,
     workloads: weak_scaling.Workloads | None = None,
-    published_rows: Sequence[published.Row] | None = None,
+    published_rows: Sequence[published.PublishedRow] | None = None,
     earlier: Baseline | None = None,
     check: manifest.ManifestCheck | None = None,
     min_utilisation: float = utilisation.CRITERION,
@@ -169,7 +169,7 @@ def _compare(
 def _compare_published(
     groups: Iterable[Group],
     rows: Iterable[Row],
-    table: Sequence[published.Row] | None,
+    table: Sequence[published.PublishedRow] | None,
     workloads: weak_scaling.Workloads,
 ) -> list[dict[str, Any]]:
     if table is None:
@@ -184,8 +184,8 @@ def _compare_published(
 
 def _only_published(
     groups: Iterable[Group],
-    compared: Sequence[published.Row],
-    table: Sequence[published.Row] | None,
+    compared: Sequence[published.Comparison],
+    table: Sequence[published.PublishedRow] | None,
     workloads: weak_scaling.Workloads,
 ) -> list[dict[str, Any]]:
     """Return what DLPerf published of the families of this report and nothing of ours stands beside."""

@@ -77,11 +77,11 @@ def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Fami
     return family
 
 
-def _key(group: Mapping[str, Any], fields: Sequence[str]) -> str:
+def _key(group: Group, fields: Sequence[str]) -> str:
     return json.dumps([group.get(field) for field in fields], sort_keys=True, default=str)
 
 
-def _order(group: Mapping[str, Any]) -> tuple[Any, ...]:
+def _order(group: Group) -> tuple[Any, ...]:
     return (
         str(group.get("device")),
         weak_scaling.precision_order(group["dtype"]),
@@ -100,12 +100,11 @@ def _line_title(group: Group, several_compiled: bool) -> str:
 
 def _column_name(group: Group, others: Sequence[Group]) -> str:
     """Return the workload, and what else tells the column from the workload's other columns."""
-    values: Mapping[str, Any] = group
     same = [other for other in others if other["workload"] == group["workload"]]
     varying = [
         field
         for field in COLUMN_FIELDS
         if field != "workload" and len({_key(other, [field]) for other in same}) > 1
     ]
-    words = [weak_scaling.word(values, field, plain=False) for field in varying]
+    words = [weak_scaling.word(group, field, plain=False) for field in varying]
     return " ".join(filter(None, [group["workload"], *words]))

@@ -8,21 +8,22 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Group
+from ansible.module_utils.scalebook.contracts import Group, Row
 from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
 HEADING = ("workload", "model", "dtype")
 
 
-def noun_of(group: Mapping[str, Any]) -> str:
+def noun_of(group: Group) -> str:
     """Return what the devices of a group are called."""
     return "GPU" if group.get("device") == "gpu" else "device"
 
 
-def heading(group: Mapping[str, Any], wording: Wording) -> str:
+def heading(group: Group, wording: Wording) -> str:
     """Return such as `torch_bert · base · bf16 · torch.compile · batch 512 per GPU`."""
-    words = [clean(group[field]) for field in HEADING]
+    values: Mapping[str, Any] = group
+    words = [clean(values[field]) for field in HEADING]
     if group["xla"]:
         words.append(clean(group.get("compiler") or wording("compiled")))
     words.append(wording("batch {size} per {device}", size=group["bsz"], device=wording(noun_of(group))))
@@ -48,8 +49,8 @@ def _value(value: Any) -> str:
 
 
 def card(
-    group: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
+    group: Group,
+    rows: Sequence[Row],
     shares: Mapping[str, float | None],
     wording: Wording,
 ) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def card(
     `rows` are those of the group, `shares` the MFU of cases whose workload declares its operations; of others
     it is what the runs report.  `flags` counts the flags of all rows.
     """
-    measured = [row for row in rows if row["good"]]
+    measured = [(row["devices"], median, row) for row in rows if (median := row["median"]) is not None]
     flags = [(clean(row["label"]), flag["code"]) for row in rows for flag in row["flags"]]
     made: dict[str, Any] = {
         "id": group["id"],
@@ -71,21 +72,21 @@ def card(
     }
     if not measured:
         return made
-    top = max(measured, key=lambda row: (row["devices"], row["median"]))
+    devices, median, top = max(measured, key=lambda each: each[:2])
     made["label"] = clean(top["label"])
-    made["devices"] = wording.count(top["devices"], noun_of(group))
-    made["rate"] = wording.number(top["median"] / top["devices"])
-    made["total"] = wording.number(top["median"])
+    made["devices"] = wording.count(devices, noun_of(group))
+    made["rate"] = wording.number(median / devices)
+    made["total"] = wording.number(median)
     made["spread"] = wording.percent(top["spread"]) if top["good"] > 1 else ""
-    if top["devices"] > 1 and top["efficiency"] is not None:
+    if devices > 1 and top["efficiency"] is not None:
         made["efficiency"] = wording.percent(top["efficiency"])
-        made["steps"] = f"1 → {wording.count(top['devices'], noun_of(group))}"
+        made["steps"] = f"1 → {wording.count(devices, noun_of(group))}"
     share = shares.get(top["case"]) or mfu(top)
     made["mfu"] = wording.percent(share) if share is not None else ""
     return made
 
 
-def mfu(row: Mapping[str, Any]) -> float | None:
+def mfu(row: Row) -> float | None:
     """Return the median of the MFU that the runs of a row report, None where one reports none."""
     try:
         values = [float(run["self_reported"]["mfu"]) for run in row["runs"]]

@@ -6,9 +6,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Flag, GpuState, Row, Run
+from ansible.module_utils.scalebook.contracts import Flag, GpuState, Record, Row, Run
 from ansible.module_utils.scalebook.report import weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.report.utilisation import TelemetryError, valid_by_case
@@ -21,7 +20,7 @@ LIMITS = (
 )
 
 
-def of_record(record: Mapping[str, Any]) -> list[GpuState]:
+def of_record(record: Record) -> list[GpuState]:
     """Return the GPUs of a run with the shares of the window that the readings know.
 
     Raises TelemetryError for telemetry that no reader of logs wrote.

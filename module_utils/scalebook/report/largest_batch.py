@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import LargestBatch, Plan
+from ansible.module_utils.scalebook.contracts import BatchSearch, LargestBatch, Plan
 from ansible.module_utils.scalebook.report import weak_scaling
 
 TITLE = ("workload", "model", "device", "dtype", "xla", "accumulation")
@@ -47,6 +46,6 @@ def uncounted(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _title(search: Mapping[str, Any], workloads: weak_scaling.Workloads) -> str:
+def _title(search: BatchSearch, workloads: weak_scaling.Workloads) -> str:
     group = {**search, "compiler": weak_scaling.compiler_of(search["workload"], workloads)}
     return " ".join(filter(None, (weak_scaling.word(group, field) for field in TITLE)))

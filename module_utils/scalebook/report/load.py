@@ -146,8 +146,7 @@ def _read_records(source: Source, campaign: Campaign) -> None:
     logs: dict[str, str] = {}
     for file in sorted(source.records(), key=_order):
         try:
-            record = upgrade_record(decode(source.read(file)))
-            runs.check_record(record)
+            record = runs.check_record(upgrade_record(decode(source.read(file))))
             case = record["case"]
             if first.setdefault((case["name"], record["repeat"]), file) != file:
                 raise ValueError(f"repeats {first[case['name'], record['repeat']]}")

@@ -4,8 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
@@ -13,7 +12,7 @@ from ansible.module_utils.scalebook.report import baseline
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 
 
-def rule(group: Mapping[str, Any], wording: Wording = ENGLISH) -> str:
+def rule(group: Group, wording: Wording = ENGLISH) -> str:
     """Return how the throughput of `group` is measured, with its own step numbers."""
     _ = wording
     unit = _(str(group["unit"]))
@@ -23,7 +22,7 @@ def rule(group: Mapping[str, Any], wording: Wording = ENGLISH) -> str:
             unit=unit,
             samples=group["epoch_samples"],
         )
-    steps = group["accumulation"]
+    steps, first = group["accumulation"], group["warmup"] or 0
     return _(
         "{unit}/s = devices × {batch} × {window} / (time of step {last} − time of step {first})",
         unit=unit,
@@ -31,8 +30,8 @@ def rule(group: Mapping[str, Any], wording: Wording = ENGLISH) -> str:
         if steps == 1
         else _("{batch} × {steps} accumulation steps", batch=group["bsz"], steps=steps),
         window=group["window"],
-        first=group["warmup"],
-        last=group["warmup"] + group["window"],
+        first=first,
+        last=first + (group["window"] or 0),
     )
 
 

@@ -57,7 +57,7 @@ def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: P
         **dict.fromkeys(("flop", "tflops", "peak_tflops", "peak_of", "mfu", "reason")),
     }
     try:
-        entry["flop"] = flops.of_case(declared, cast("Mapping[str, Any]", row))
+        entry["flop"] = flops.of_case(declared, row)
         entry["tflops"] = cast(float, row["median"]) / row["devices"] * entry["flop"] / TERA
         entry["peak_tflops"], entry["peak_of"] = _peak(row, declared, names, peaks)
         entry["mfu"] = entry["tflops"] / entry["peak_tflops"]
@@ -81,7 +81,7 @@ def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Pe
     if known is None:
         raise flops.FlopsError(f"data/gpus.csv has no {names[0]}")
     kind = row["dtype"]
-    if kind == "fp32" and "tf32" in known and flops.tensor_cores(declared, cast("Mapping[str, Any]", row)):
+    if kind == "fp32" and "tf32" in known and flops.tensor_cores(declared, row):
         kind = "tf32"
     if kind not in known:
         raise flops.FlopsError(f"data/gpus.csv has no peak of {names[0]} in {kind}")

@@ -127,7 +127,7 @@ def check_group(result: Mapping[str, Any], nodes: int, devices: int, device: str
 
 def measured(
     result: Mapping[str, Any],
-    gpus: Sequence[Mapping[str, Any]],
+    known_gpus: Sequence[Mapping[str, Any]],
     prices: Sequence[Mapping[str, Any]] = (),
 ) -> Column:
     """Return the column of a compute result: as in the published table the best of each sweep.
@@ -141,7 +141,7 @@ def measured(
         key, value = (row["benchmark"], row["variant"]), row["tflops"]
         if value is not None:
             figures[key] = value if row["benchmark"] == "vector" else max(value, figures.get(key, 0.0))
-    known = next((row for row in gpus if re.fullmatch(row["pattern"], result["name"])), {})
+    known = next((row for row in known_gpus if re.fullmatch(row["pattern"], result["name"])), {})
     peaks = {
         name: known[name] for name in ("fp32", "fp16", "bf16", "bandwidth") if known.get(name) is not None
     }

@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Hardware, Measurement, MicrobenchRecord
+from ansible.module_utils.scalebook.contracts import (
+    Hardware,
+    JobEnd,
+    Measurement,
+    MicrobenchRecord,
+    ProgramEnd,
+)
 from ansible.module_utils.scalebook.report.source import KINDS
 
 SOFTWARE = ("torch", "cuda", "nccl", "python")
@@ -37,7 +43,7 @@ def records(files: Files) -> list[MicrobenchRecord]:
     return [_record(kind, files, jobs.get(kind)) for kind in KINDS if kind in jobs or kind in files.results]
 
 
-def _record(kind: str, files: Files, job: Mapping[str, Any] | None) -> MicrobenchRecord:
+def _record(kind: str, files: Files, job: ProgramEnd | None) -> MicrobenchRecord:
     result = files.results.get(kind)
     nodes = list(job["nodes"]) if job else []
     said = result or {}
@@ -48,7 +54,7 @@ def _record(kind: str, files: Files, job: Mapping[str, Any] | None) -> Microbenc
         "reason": None if result else str((job or {}).get("reason") or "it left no result"),
         "nodes": nodes,
         "settings": {key: said[key] for key in SETTINGS if said.get(key) is not None},
-        "job": {key: job[key] for key in ("rc", "seconds", "started", "ended")} if job else None,  # type: ignore[typeddict-item]
+        "job": _job_end(job) if job else None,
         "hardware": hardware.of_nodes(files.machines, nodes) if nodes else list(files.machines),
         "software": [{"nodes": nodes, **facts}] if facts else [],
         "measurements": [_measurement(row) for row in said.get("measurements") or ()],
@@ -61,16 +67,20 @@ def _record(kind: str, files: Files, job: Mapping[str, Any] | None) -> Microbenc
     return record
 
 
-def _measurement(row: Mapping[str, Any]) -> Measurement:
-    """Return one row of a program: what has no time did not fit into the memory."""
+def _job_end(job: ProgramEnd) -> JobEnd:
+    return {"rc": job["rc"], "seconds": job["seconds"], "started": job["started"], "ended": job["ended"]}
+
+
+def _measurement(read: Mapping[str, Any]) -> Measurement:
+    """Return one measurement of a program: what has no time did not fit into the memory."""
     return {
-        "benchmark": row.get("benchmark") or row["collective"],
-        "variant": row.get("variant"),
-        "shape": row["shape"] if "shape" in row else {"bytes": row["bytes"]},
-        "status": "oom" if row["seconds"] is None else "ok",
-        "reason": row.get("reason"),
-        "seconds": row["seconds"],
-        **{rate: row.get(rate) for rate in RATES},  # type: ignore[typeddict-item]
+        "benchmark": read.get("benchmark") or read["collective"],
+        "variant": read.get("variant"),
+        "shape": read["shape"] if "shape" in read else {"bytes": read["bytes"]},
+        "status": "oom" if read["seconds"] is None else "ok",
+        "reason": read.get("reason"),
+        "seconds": read["seconds"],
+        **{rate: read.get(rate) for rate in RATES},  # type: ignore[typeddict-item]
     }
 
 
@@ -79,9 +89,9 @@ def failures(made: Sequence[MicrobenchRecord]) -> list[str]:
     return [f"{each['kind']}: {each['reason']}" for each in made if each["status"] != "ok"]
 
 
-def simulated(results: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
+def simulated(by_kind: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
     """Return how many nodes shared how many machines, None where each was a machine of its own."""
-    group = results.get("collectives") or {}
+    group = by_kind.get("collectives") or {}
     nodes, hosts = group.get("nodes") or 0, len(group.get("hosts") or ())
     return {"machines": hosts, "nodes": nodes} if 0 < hosts < nodes else None
 

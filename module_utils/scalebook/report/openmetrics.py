@@ -13,7 +13,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, Row
 from ansible.module_utils.scalebook.report.utilisation import MEGA
 from ansible.module_utils.scalebook.text import clean
 
@@ -84,9 +84,10 @@ def text(document: Results) -> str:
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 
-def labels_of(document: Results, row: Mapping[str, Any]) -> dict[str, Any]:
+def labels_of(document: Results, row: Row) -> dict[str, Any]:
     """Return the labels of a case."""
-    values = {field: row[field] for field in LABELS if row.get(field) is not None}
+    fields: Mapping[str, Any] = row
+    values = {field: fields[field] for field in LABELS if fields.get(field) is not None}
     shape = {"nodes": row["nodes"], "gpus": row["gpus"], "devices": row["devices"], "unit": row["unit"]}
     return {"campaign": document["campaign"], "case": row["case"], **values, **shape}
 

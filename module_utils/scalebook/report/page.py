@@ -39,7 +39,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
     """Return everything that the templates print, as strings and lists of them."""
     _ = wording
     lines = {row["case"]: _line(row, wording, linked) for row in document["rows"]}
-    raw: dict[str, Mapping[str, Any]] = {row["case"]: row for row in document["rows"]}
+    raw = {row["case"]: row for row in document["rows"]}
     shares = {entry["case"]: entry["mfu"] for entry in document["mfu"]}
     groups = [
         {
@@ -149,10 +149,11 @@ def _speedup(row: Row, wording: Wording) -> str:
     return "1" if row["label"] == BASELINE else wording.speedup(entry["speedup"])
 
 
-def _limits(row: Mapping[str, Any], wording: Wording) -> dict[str, str]:
+def _limits(row: Row, wording: Wording) -> dict[str, str]:
     """Return the printed ranges and 95 % intervals of a row of weak or of strong scaling."""
     missing = "–" if row["label"] == BASELINE else "n/a"
-    limits = [row["min"], row["max"]] if row["good"] > 1 else None
+    low, high = row["min"], row["max"]
+    limits = None if low is None or high is None or row["good"] < 2 else [low, high]
     return {
         "range": wording.between(limits, rates=True),
         "interval": wording.between(row["interval"], rates=True),
@@ -191,11 +192,11 @@ def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
     ]
 
 
-def _family(family: Family, groups: Sequence[Mapping[str, Any]], wording: Wording) -> dict[str, Any]:
+def _family(family: Family, printed: Sequence[Mapping[str, Any]], wording: Wording) -> dict[str, Any]:
     """Return the groups of a family and, where it has several workloads, the cells of their comparison."""
     return {
         "name": clean(family["family"]),
-        "groups": [group for group in groups if group["id"] in family["groups"]],
+        "groups": [group for group in printed if group["id"] in family["groups"]],
         "columns": [
             {"name": clean(column["name"]), "unit": clean(wording(column["unit"]))}
             for column in family["columns"]

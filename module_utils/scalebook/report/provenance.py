@@ -34,17 +34,17 @@ def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
     return out
 
 
-def _node_rows(nodes: Mapping[str, Any]) -> list[dict[str, str]]:
+def _node_rows(facts: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the rows of {node: facts}."""
     found: dict[str, dict[str, list[str]]] = {}
-    for node, values in nodes.items():
+    for node, values in facts.items():
         for what, value in _flat(values):
             found.setdefault(what, {}).setdefault(value, []).append(clean(node))
     out = []
     for what, values in found.items():
         for value, where in values.items():
-            everywhere = len(where) == len(nodes)
-            place = ALL if everywhere and len(nodes) > 1 else ", ".join(where)
+            everywhere = len(where) == len(facts)
+            place = ALL if everywhere and len(facts) > 1 else ", ".join(where)
             out.append({"what": what, "where": place, "value": value})
     return out
 

@@ -125,9 +125,9 @@ def _html(document: Results, templates: str, linked: links.Links, people: wordin
     return framed("report.html.j2", templates, people, people("en"), shown)
 
 
-def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; text cells are made harmless, numeric columns stay numeric."""
-    frame = pandas.DataFrame(rows)
+def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return lines as CSV; text cells are made harmless, numeric columns stay numeric."""
+    frame = pandas.DataFrame(lines)
     for column in frame.columns:
         if not pandas.api.types.is_numeric_dtype(frame[column]):
             frame[column] = frame[column].map(_harmless_cell)

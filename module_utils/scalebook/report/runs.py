@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Run
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Record, Run
 from ansible.module_utils.scalebook.report import gpu_flags, timeline, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
@@ -47,8 +47,8 @@ def check_case(case: Any) -> dict[str, Any]:
     return dict(case)
 
 
-def check_record(record: Any) -> None:
-    """Raise RecordError unless `record` is a result record of today's schema."""
+def check_record(record: Any) -> Record:
+    """Return `record` if it is a result record of today's schema, else raise RecordError."""
     if not isinstance(record, Mapping):
         raise RecordError("is not a record")
     if record.get("schema") != RECORD_SCHEMA:
@@ -59,9 +59,10 @@ def check_record(record: Any) -> None:
     if not isinstance(repeat, int) or isinstance(repeat, bool):
         raise RecordError(f"has repeat {repeat!r}")
     check_case(record.get("case"))
+    return cast(Record, record)
 
 
-def digest(record: Mapping[str, Any], reading: str = "stamps") -> Run:
+def digest(record: Record, reading: str = "stamps") -> Run:
     """Return the run of a checked `record`.
 
     `reading` is one of throughput.READINGS.
@@ -115,7 +116,7 @@ def digest(record: Mapping[str, Any], reading: str = "stamps") -> Run:
     return run
 
 
-def log_of(record: Mapping[str, Any]) -> str | None:
+def log_of(record: Record) -> str | None:
     """Return the sha256 of the log of the first node of a checked `record`, None if it is not known."""
     first: Mapping[str, Any] = next((node for node in record["nodes"] if node.get("task_index") == 0), {})
     digest_of_log = first.get("sha256")
@@ -128,7 +129,7 @@ def repeated(run: Run, place: str) -> Run:
     return {**run, **UNMEASURED, "status": "refused", "reason": reason}
 
 
-def _hosts(record: Mapping[str, Any]) -> dict[str, str]:
+def _hosts(record: Record) -> dict[str, str]:
     """Return node -> the host name that its node script reported, for nodes whose log has it."""
     hosts = {}
     nodes = record.get("nodes")
@@ -140,7 +141,7 @@ def _hosts(record: Mapping[str, Any]) -> dict[str, str]:
     return hosts
 
 
-def step_seconds(record: Mapping[str, Any], time_source: Any) -> list[float]:
+def step_seconds(record: Record, time_source: Any) -> list[float]:
     """Return the seconds of each step of the window on the first node.
 
     They come from the time source of the rate (`times`, `received`); where that is the printed rates,
@@ -149,7 +150,7 @@ def step_seconds(record: Mapping[str, Any], time_source: Any) -> list[float]:
     node = next((node for node in record["nodes"] if node.get("task_index") == 0), None)
     if node is None:
         return []
-    stamps = node.get(time_source) if time_source in ("times", "received") else None
+    stamps = node.get("received") if time_source == "received" else None
     stamps = stamps or node.get("times") or node.get("received")
     if not stamps or len(stamps) != len(node["steps"]):
         return []

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row
 from ansible.module_utils.scalebook.report import weak_scaling
@@ -32,7 +32,7 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     weak_scaling, and `efficiency` (speedup / devices).  Where 1n1g was run in several ways the one with
     the least accumulation is the baseline.
     """
-    members: dict[str, list[Mapping[str, Any]]] = {}
+    members: dict[str, list[Row]] = {}
     for row in rows:
         if row["good"]:
             key = json.dumps([row.get(field) for field in FIELDS], sort_keys=True, default=str)
@@ -42,7 +42,7 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     return [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
 
 
-def _table(name: str, own: list[Mapping[str, Any]], workloads: weak_scaling.Workloads) -> dict[str, Any]:
+def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> dict[str, Any]:
     own = sorted(own, key=lambda row: (row["devices"], row["nodes"], row["accumulation"]))
     base = next((row for row in own if row["label"] == BASELINE), None)
     table: dict[str, Any] = {
@@ -64,8 +64,9 @@ def title(table: Mapping[str, Any]) -> str:
     return " ".join(filter(None, [*words, settings, f"global batch {table['global_batch']}"]))
 
 
-def _row(row: Mapping[str, Any], base: Mapping[str, Any] | None) -> dict[str, Any]:
-    made: dict[str, Any] = {key: row[key] for key in KEPT}
+def _row(row: Row, base: Row | None) -> dict[str, Any]:
+    values: Mapping[str, Any] = row
+    made: dict[str, Any] = {key: values[key] for key in KEPT}
     made.update(flags=[], speedup=None, speedup_range=None, speedup_interval=None, efficiency=None)
     if row["status"] == "provisional":
         made["flags"].append(
@@ -76,7 +77,8 @@ def _row(row: Mapping[str, Any], base: Mapping[str, Any] | None) -> dict[str, An
             weak_scaling.flag("no-baseline", "speedup n/a: no valid run of 1n1g with this global batch")
         )
         return made
-    made["speedup"] = row["median"] / base["median"]
+    # A row without a result is in no table.
+    made["speedup"] = cast(float, row["median"]) / cast(float, base["median"])
     made["efficiency"] = made["speedup"] / row["devices"]
     if row is not base:
         rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))

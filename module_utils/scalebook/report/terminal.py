@@ -33,25 +33,25 @@ def table(document: Results) -> str:
     return "\n\n".join(blocks)
 
 
-def _text_table(group: Mapping[str, Any], columns: Sequence[str]) -> str:
-    heads = {"rate": f"{group['unit']}/s", "latency": "latency, ms"}
+def _text_table(shown: Mapping[str, Any], columns: Sequence[str]) -> str:
+    heads = {"rate": f"{shown['unit']}/s", "latency": "latency, ms"}
     head = [heads.get(column, column) for column in columns]
-    flags = [f"  {row['label']}: {flag['text']}" for row in group["rows"] for flag in row["flags"]]
-    rows = [[row[column] for column in columns] for row in group["rows"]]
-    return "\n".join([group["title"], *_lines(head, rows), *flags])
+    flags = [f"  {row['label']}: {flag['text']}" for row in shown["rows"] for flag in row["flags"]]
+    rows = [[row[column] for column in columns] for row in shown["rows"]]
+    return "\n".join([shown["title"], *_lines(head, rows), *flags])
 
 
-def _family_table(family: Mapping[str, Any]) -> str:
+def _family_table(shown: Mapping[str, Any]) -> str:
     """Return the workloads of a family side by side."""
     head = ["case", ""]
-    for column in family["columns"]:
+    for column in shown["columns"]:
         head += [f"{column['name']} {column['unit']}/s", "speedup", "efficiency"]
     rows = [
         [line["label"], line["title"]]
         + [cell[key] for cell in line["cells"] for key in ("rate", "speedup", "efficiency")]
-        for line in family["lines"]
+        for line in shown["lines"]
     ]
-    return "\n".join([f"Family {family['name']}, workloads side by side", *_lines(head, rows)])
+    return "\n".join([f"Family {shown['name']}, workloads side by side", *_lines(head, rows)])
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -11,10 +11,17 @@ import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
 
 from ansible.module_utils.scalebook import svg
-from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, Row, Run
+from ansible.module_utils.scalebook.contracts import (
+    CaseTimeline,
+    NodeTelemetry,
+    Quantity,
+    Record,
+    Results,
+    Row,
+    Run,
+)
 from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
@@ -33,7 +40,7 @@ PANEL, GAP = 64, 44  # pixels: height of a panel, room above it for heading and 
 LEFT, RIGHT, FIRST = 44, 8, 42
 
 
-def of_record(record: Mapping[str, Any]) -> CaseTimeline | None:
+def of_record(record: Record) -> CaseTimeline | None:
     """Return the course of the first node that has one, None without one.
 
     Raises utilisation.TelemetryError for telemetry that no reader of logs wrote.
@@ -47,18 +54,18 @@ def of_record(record: Mapping[str, Any]) -> CaseTimeline | None:
     return None
 
 
-def _of_node(record: Mapping[str, Any], node: Mapping[str, Any]) -> CaseTimeline:
+def _of_node(record: Record, node: NodeTelemetry) -> CaseTimeline:
     line = node["timeline"]
     columns: Mapping[str, Sequence[float | None]] = line["columns"]
     count = max(map(len, columns.values()))
     lines: dict[str, list[float | None]] = {}
     gpus = 0
     for index in range(count):
-        there = {
-            name: {"mean": values[index]} for name, values in columns.items() if values[index] is not None
+        there: dict[str, Quantity] = {
+            name: {"mean": mean} for name, values in columns.items() if (mean := values[index]) is not None
         }
         found: dict[str, list[float]] = {}
-        for name, value in utilisation.of_node({"quantities": there, "about": node.get("about")}):
+        for name, value in utilisation.of_node({"quantities": there, "about": node.get("about") or {}}):
             found.setdefault(name, []).append(value)
         gpus = max(gpus, len(found.get("gpu_memory", ())), len(found.get("gpu", ())))
         for name, values in found.items():

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import Row, Run, Usage
+from ansible.module_utils.scalebook.contracts import NodeTelemetry, Record, Row, Run, Usage
 
 QUANTITIES = {
     # name: (heading, unit)
@@ -48,7 +48,7 @@ class TelemetryError(ValueError):
     """A record whose telemetry is not what a reader of logs wrote."""
 
 
-def of_record(record: Mapping[str, Any]) -> dict[str, list[float]]:
+def of_record(record: Record) -> dict[str, list[float]]:
     """Return the means over the window by quantity, one of each node or GPU that has it."""
     found: dict[str, list[float]] = {}
     try:
@@ -62,7 +62,7 @@ def of_record(record: Mapping[str, Any]) -> dict[str, list[float]]:
     return found
 
 
-def of_node(node: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     """Yield (quantity, mean) of a node's telemetry, one of each GPU."""
     means = {name: float(each["mean"]) for name, each in (node.get("quantities") or {}).items()}
     about = node.get("about") or {}

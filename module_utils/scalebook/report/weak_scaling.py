@@ -66,7 +66,7 @@ def tabulate(
     for entry in planned:
         expected.setdefault(entry["case"], set()).add(entry["repeat"])
 
-    members: dict[str, list[Mapping[str, Any]]] = {}
+    members: dict[str, list[Case]] = {}
     for case in cases:
         members.setdefault(_key(case), []).append(case)
 
@@ -124,7 +124,7 @@ def name_groups(groups: Sequence[Group]) -> None:
         group["short"] = different or group["title"]
 
 
-def _value(group: Mapping[str, Any], field: str) -> str:
+def _value(group: Group, field: str) -> str:
     return json.dumps(group.get(field), sort_keys=True, default=str)
 
 
@@ -133,11 +133,11 @@ def _is_in_title(group: Group, field: str, groups: Sequence[Group]) -> bool:
     return field not in UNUSUAL or len({_value(other, field) for other in groups}) > 1
 
 
-def word(group: Mapping[str, Any], field: str, plain: bool = True) -> str:
-    """Return how a heading names `field` of `group`; `plain` leaves out the usual value."""
-    value = group.get(field)
+def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:
+    """Return how a heading names `field` of `values`; `plain` leaves out the usual value."""
+    value = values.get(field)
     if field == "xla":
-        compiler = str(group.get("compiler") or "compiled")
+        compiler = str(values.get("compiler") or "compiled")
         if plain and not value:
             return ""
         return compiler if value else ("not compiled" if compiler == "compiled" else f"no {compiler}")
@@ -154,16 +154,16 @@ def word(group: Mapping[str, Any], field: str, plain: bool = True) -> str:
     return str(value)
 
 
-def _key(case: Mapping[str, Any]) -> str:
+def _key(case: Case) -> str:
     return json.dumps([work(case, field) for field in GROUP_FIELDS], sort_keys=True, default=str)
 
 
-def work(case: Mapping[str, Any], field: str) -> Any:
+def work(case: Case, field: str) -> Any:
     """Return `field` of a case as its group has it: the steps of an epoch follow from the batch."""
     return None if field in ("warmup", "window") and case.get("epoch_samples") else case.get(field)
 
 
-def _order(case: Mapping[str, Any]) -> tuple[Any, ...]:
+def _order(case: Case) -> tuple[Any, ...]:
     """Return the order of groups: as DLPerf, precision before batch, numbers as numbers."""
     return (
         case["workload"],
@@ -183,7 +183,7 @@ def precision_order(dtype: str) -> int:
     return PRECISIONS.index(dtype) if dtype in PRECISIONS else len(PRECISIONS)
 
 
-def _row(case: Mapping[str, Any], runs: Sequence[Run], expected: set[int]) -> Row:
+def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
     good = sorted((run for run in runs if run["rate"] is not None), key=lambda run: int(run["repeat"]))
     rates = rates_of(good)
     planned = len(expected | {run["repeat"] for run in runs})

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate or check a data set for BERT pretraining: text, vocabulary, TFRecord files, model configurations.
 
-    python3 make_data.py '<JSON of the job>'       prints {"changed": bool, "manifest": {...}}
+    python3 make_data.py '<JSON of the request>'       prints {"changed": bool, "manifest": {...}}
 
 create_pretraining_data.py of tf-models-official converts the text to TFRecord files. Without a text from the
 user, a text is generated: an invented language whose word frequencies follow Zipf's law. The same seed gives
-the same text on every machine. manifest.json is written last; a directory whose manifest fits the job is
+the same text on every machine. manifest.json is written last; a directory whose manifest fits the request is
 complete and is not changed.
 
 Exit status 3: the request was refused; the reason is on standard error.
@@ -113,29 +113,29 @@ def vocabulary_size(path: str) -> int:
         return sum(1 for _ in stream)
 
 
-def parameters(job: Dict[str, Any]) -> Dict[str, Any]:
+def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all parameters that determine the content of the data, except the number of files."""
-    given = {key: job[key] for key in ("seq_length", "predictions", "seed", "documents", "dupe_factor")}
+    given = {key: request[key] for key in ("seq_length", "predictions", "seed", "documents", "dupe_factor")}
     given["schema"] = SCHEMA
-    given["configs"] = job["configs"]
-    given["text_files"] = [stamp(path) for path in expand(job["text_files"], "tf2_bert_text_files")]
-    given["tfrecords"] = [stamp(path) for path in expand(job["tfrecords"], "tf2_bert_tfrecords")]
-    given["vocab_file"] = job["vocab_file"] and sha256(job["vocab_file"])
+    given["configs"] = request["configs"]
+    given["text_files"] = [stamp(path) for path in expand(request["text_files"], "tf2_bert_text_files")]
+    given["tfrecords"] = [stamp(path) for path in expand(request["tfrecords"], "tf2_bert_tfrecords")]
+    given["vocab_file"] = request["vocab_file"] and sha256(request["vocab_file"])
     return given
 
 
-def complete(job: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the manifest if the data set is complete and fits the job, otherwise None."""
+def complete(request: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return the manifest if the data set is complete and fits the request, otherwise None."""
     try:
-        with open(os.path.join(job["data"], "manifest.json"), encoding="utf-8") as stream:
+        with open(os.path.join(request["data"], "manifest.json"), encoding="utf-8") as stream:
             manifest: Dict[str, Any] = json.load(stream)
         # TFRecord files from the user can be any number; prepare() has refused fewer files than nodes.
         if manifest["parameters"] != wanted or (
-            not job["tfrecords"] and len(manifest["tfrecords"]) < job["files"]
+            not request["tfrecords"] and len(manifest["tfrecords"]) < request["files"]
         ):
             return None
         for entry in manifest["tfrecords"] + manifest["made"]:
-            if os.path.getsize(os.path.join(job["data"], entry["path"])) != entry["bytes"]:
+            if os.path.getsize(os.path.join(request["data"], entry["path"])) != entry["bytes"]:
                 return None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # no manifest, or not one of ours: generate the data again
@@ -149,20 +149,22 @@ def write(path: str, text: str) -> None:
 
 
 def run_create_pretraining_data(
-    job: Dict[str, Any], text_files: List[str], vocab: str, outputs: List[str]
+    request: Dict[str, Any], text_files: List[str], vocab: str, outputs: List[str]
 ) -> None:
     """Run the official script; raise RefusedError with its last lines if it fails."""
-    environ = dict(os.environ, PYTHONPATH=job["pythonpath"], PYTHONNOUSERSITE="1", CUDA_VISIBLE_DEVICES="")
+    environ = dict(
+        os.environ, PYTHONPATH=request["pythonpath"], PYTHONNOUSERSITE="1", CUDA_VISIBLE_DEVICES=""
+    )
     command = [
-        job["python"],
-        os.path.join(job["pythonpath"], job["script"]),
+        request["python"],
+        os.path.join(request["pythonpath"], request["script"]),
         "--input_file=" + ",".join(text_files),
         "--output_file=" + ",".join(outputs),
         "--vocab_file=" + vocab,
-        "--max_seq_length=%d" % job["seq_length"],
-        "--max_predictions_per_seq=%d" % job["predictions"],
-        "--random_seed=%d" % job["seed"],
-        "--dupe_factor=%d" % job["dupe_factor"],
+        "--max_seq_length=%d" % request["seq_length"],
+        "--max_predictions_per_seq=%d" % request["predictions"],
+        "--random_seed=%d" % request["seed"],
+        "--dupe_factor=%d" % request["dupe_factor"],
     ]
     done = subprocess.run(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
@@ -218,36 +220,36 @@ def identity(manifest: Dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def build(job: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[str, Any]:
+def build(request: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[str, Any]:
     """Generate the data set in the empty directory `into`; return its manifest."""
     made = []
     vocab = os.path.join(into, "vocab.txt")
-    if job["vocab_file"]:
-        shutil.copyfile(job["vocab_file"], vocab)
-    elif not (job["tfrecords"] or job["text_files"]):
-        write(vocab, "\n".join(vocabulary(job["seed"])) + "\n")
-    elif job["text_files"]:
+    if request["vocab_file"]:
+        shutil.copyfile(request["vocab_file"], vocab)
+    elif not (request["tfrecords"] or request["text_files"]):
+        write(vocab, "\n".join(vocabulary(request["seed"])) + "\n")
+    elif request["text_files"]:
         raise RefusedError("tf2_bert_text_files needs a vocabulary for its language: set tf2_bert_vocab_file")
     tokens = vocabulary_size(vocab) if os.path.exists(vocab) else 0
     if tokens:
         made.append(vocab)
-    for name, config in sorted(model_configs(job["configs"], tokens).items()):
+    for name, config in sorted(model_configs(request["configs"], tokens).items()):
         path = os.path.join(into, "bert_config_%s.json" % name)
         write(path, json.dumps(config, indent=2, sort_keys=True) + "\n")
         made.append(path)
 
-    if job["tfrecords"]:
-        records = expand(job["tfrecords"], "tf2_bert_tfrecords")
+    if request["tfrecords"]:
+        records = expand(request["tfrecords"], "tf2_bert_tfrecords")
     else:
-        text_files = expand(job["text_files"], "tf2_bert_text_files")
+        text_files = expand(request["text_files"], "tf2_bert_text_files")
         if not text_files:
             text = os.path.join(into, "corpus.txt")
-            write(text, corpus(job["seed"], job["documents"]))
+            write(text, corpus(request["seed"], request["documents"]))
             text_files = [text]
             made.append(text)
         os.mkdir(os.path.join(into, "tfrecord"))
-        records = [os.path.join(into, "tfrecord", "part-%05d.tfrecord" % i) for i in range(job["files"])]
-        run_create_pretraining_data(job, text_files, vocab, records)
+        records = [os.path.join(into, "tfrecord", "part-%05d.tfrecord" % i) for i in range(request["files"])]
+        run_create_pretraining_data(request, text_files, vocab, records)
     for path in records:
         if os.path.getsize(path) == 0:
             raise RefusedError("%s is empty: the text is too short for %d files" % (path, len(records)))
@@ -262,32 +264,32 @@ def build(job: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[str, A
     return manifest
 
 
-def prepare(job: Dict[str, Any]) -> Dict[str, Any]:
+def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     """Generate the data set unless it is complete; return {"changed": bool, "manifest": dict}.
 
-    Raises RefusedError and OSError. Writes nothing if job["check"] is true.
+    Raises RefusedError and OSError. Writes nothing if request["check"] is true.
     """
-    wanted = parameters(job)
-    if job["tfrecords"] and len(wanted["tfrecords"]) < job["nodes"]:
+    wanted = parameters(request)
+    if request["tfrecords"] and len(wanted["tfrecords"]) < request["nodes"]:
         raise RefusedError(
             "tf2_bert_tfrecords has %d files for %d nodes: they are dealt out, each node needs its own"
-            % (len(wanted["tfrecords"]), job["nodes"])
+            % (len(wanted["tfrecords"]), request["nodes"])
         )
-    manifest = complete(job, wanted)
-    if manifest or job["check"]:
+    manifest = complete(request, wanted)
+    if manifest or request["check"]:
         return {"changed": not manifest, "manifest": manifest or {}}
-    data = job["data"]
+    data = request["data"]
     os.makedirs(os.path.dirname(data), exist_ok=True)
     # Simulated nodes share a directory: the first one generates the data, the others use them.
     with open(data + ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        manifest = complete(job, wanted)
+        manifest = complete(request, wanted)
         if manifest:
             return {"changed": False, "manifest": manifest}
         new = data + ".new"
         shutil.rmtree(new, ignore_errors=True)  # left by an interrupted run, or absent
         os.mkdir(new)
-        manifest = build(job, wanted, new)
+        manifest = build(request, wanted, new)
         write(os.path.join(new, "manifest.json"), json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         if os.path.exists(data):
             shutil.rmtree(data)
@@ -296,7 +298,7 @@ def prepare(job: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def main() -> int:
-    """Read the job from the first argument and print the result."""
+    """Read the request from the first argument and print the result."""
     try:
         print(json.dumps(prepare(json.loads(sys.argv[1]))))
     except RefusedError as exc:

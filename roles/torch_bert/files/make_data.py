@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Generate or check pre-tokenized pretraining samples: NumPy arrays that the trainer maps into memory.
 
-    python3 make_data.py '<JSON of the job>'      prints {"changed": bool, "manifest": {...}}
+    python3 make_data.py '<JSON of the request>'      prints {"changed": bool, "manifest": {...}}
 
 There is one directory per vocabulary. It holds words.npy [samples, seq], segments.npy [samples, seq],
 lengths.npy [samples], positions.npy and labels.npy [samples, predictions], and following.npy [samples].
@@ -47,10 +47,10 @@ class RefusedError(ValueError):
     """The arrays cannot be generated or used as requested; the message says why."""
 
 
-def make(job: Dict[str, Any], vocabulary: int) -> Dict[str, np.ndarray]:
+def make(request: Dict[str, Any], vocabulary: int) -> Dict[str, np.ndarray]:
     """Return the arrays of one vocabulary, by name."""
-    rng = np.random.RandomState(job["seed"])
-    count, seq, masked = job["samples"], job["seq_length"], job["predictions"]
+    rng = np.random.RandomState(request["seed"])
+    count, seq, masked = request["samples"], request["seq_length"], request["predictions"]
     usable = vocabulary - FIRST_WORD
     following = rng.randint(0, 2, count)
     first = rng.randint(0, TOPICS, count)
@@ -95,7 +95,7 @@ def digest(path: str) -> str:
     return value.hexdigest()
 
 
-def check_arrays(directory: str, job: Dict[str, Any]) -> int:
+def check_arrays(directory: str, request: Dict[str, Any]) -> int:
     """Return the largest number of a token; raise RefusedError if the trainer cannot use the arrays."""
     counts, largest = set(), 0
     for name, (axis, _) in FORMS.items():
@@ -104,7 +104,7 @@ def check_arrays(directory: str, job: Dict[str, Any]) -> int:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as exc:
             raise RefusedError("%s: %s" % (path, exc)) from exc
-        wanted = () if axis is None else (job[axis],)
+        wanted = () if axis is None else (request[axis],)
         if array.dtype.kind not in "iu" or array.shape[1:] != wanted:
             raise RefusedError(
                 "%s: is %s %s, must be whole numbers [samples%s]"
@@ -114,8 +114,8 @@ def check_arrays(directory: str, job: Dict[str, Any]) -> int:
         lowest, highest = (int(array.min()), int(array.max())) if len(array) else (0, 0)
         if lowest < (NOTHING if name == "labels" else 0):
             raise RefusedError("%s: holds %d, must be 0 or more" % (path, lowest))
-        if name == "positions" and highest >= job["seq_length"]:
-            raise RefusedError("%s: holds %d, must be below %d" % (path, highest, job["seq_length"]))
+        if name == "positions" and highest >= request["seq_length"]:
+            raise RefusedError("%s: holds %d, must be below %d" % (path, highest, request["seq_length"]))
         if name in ("words", "labels"):
             largest = max(largest, highest)
     if len(counts) != 1 or not counts.pop():
@@ -123,9 +123,9 @@ def check_arrays(directory: str, job: Dict[str, Any]) -> int:
     return largest
 
 
-def is_hdf5(job: Dict[str, Any]) -> bool:
+def is_hdf5(request: Dict[str, Any]) -> bool:
     """Return whether the user's own data are HDF5 files and not arrays."""
-    return bool(job["own"]) and not os.path.exists(os.path.join(job["own"], "words.npy"))
+    return bool(request["own"]) and not os.path.exists(os.path.join(request["own"], "words.npy"))
 
 
 def hdf5() -> Any:
@@ -137,20 +137,20 @@ def hdf5() -> Any:
     return nvidia_hdf5
 
 
-def convert(job: Dict[str, Any]) -> Dict[str, np.ndarray]:
+def convert(request: Dict[str, Any]) -> Dict[str, np.ndarray]:
     """Return the arrays of the first samples of the user's HDF5 files, by name."""
     files = hdf5()
-    paths = files.files(job["own"])
+    paths = files.files(request["own"])
     if not paths:
         raise RefusedError(
             "%s=%s: found neither words.npy nor a file *training*.hdf5 in this directory"
-            % (job["own_variable"], job["own"])
+            % (request["own_variable"], request["own"])
         )
     parts: Dict[str, List[np.ndarray]] = {name: [] for name in FORMS}
-    missing = job["samples"]
+    missing = request["samples"]
     for path in paths:
         try:
-            files.check(path, job["seq_length"], job["predictions"])
+            files.check(path, request["seq_length"], request["predictions"])
         except files.RefusedError as exc:
             raise RefusedError(str(exc)) from exc
         if missing:
@@ -167,25 +167,25 @@ def convert(job: Dict[str, Any]) -> Dict[str, np.ndarray]:
     return {name: np.concatenate(arrays).astype(np.int32) for name, arrays in parts.items()}
 
 
-def wanted_parameters(job: Dict[str, Any]) -> Dict[str, Any]:
+def wanted_parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all parameters that determine the content of the data."""
     keys = ("seq_length", "predictions", "seed", "samples", "vocabularies", "own")
-    given = dict({key: job[key] for key in keys}, schema=SCHEMA)
-    if is_hdf5(job):
+    given = dict({key: request[key] for key in keys}, schema=SCHEMA)
+    if is_hdf5(request):
         files = hdf5()
-        given["hdf5"] = [files.stamp(path) for path in files.files(job["own"])]
+        given["hdf5"] = [files.stamp(path) for path in files.files(request["own"])]
     return given
 
 
-def complete(job: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the manifest if the data are complete and fit the job, otherwise None."""
+def complete(request: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return the manifest if the data are complete and fit the request, otherwise None."""
     try:
-        with open(os.path.join(job["data"], "manifest.json"), encoding="utf-8") as stream:
+        with open(os.path.join(request["data"], "manifest.json"), encoding="utf-8") as stream:
             manifest: Dict[str, Any] = json.load(stream)
-        if manifest["parameters"] != wanted_parameters(job):
+        if manifest["parameters"] != wanted_parameters(request):
             return None
         for name, entry in manifest["files"].items():
-            status = os.stat(os.path.join(job["data"], name))
+            status = os.stat(os.path.join(request["data"], name))
             if [status.st_size, status.st_mtime_ns] != [entry["bytes"], entry["modified"]]:
                 return None
     except (OSError, ValueError, KeyError, TypeError):
@@ -201,24 +201,24 @@ def save(directory: str, arrays: Dict[str, np.ndarray]) -> None:
         np.save(os.path.join(directory, name + ".npy"), array)
 
 
-def fill(job: Dict[str, Any]) -> Dict[str, Any]:
+def fill(request: Dict[str, Any]) -> Dict[str, Any]:
     """Write the arrays of every vocabulary and the manifest; return the manifest."""
     files: Dict[str, Dict[str, Any]] = {}
-    source, largest = job["own"], -1
-    converted = os.path.join(job["data"], "converted")
+    source, largest = request["own"], -1
+    converted = os.path.join(request["data"], "converted")
     shutil.rmtree(converted, ignore_errors=True)
-    if is_hdf5(job):
+    if is_hdf5(request):
         source = converted
-        save(source, convert(job))
+        save(source, convert(request))
     if source:
-        largest = check_arrays(source, job)
-        if largest >= max(job["vocabularies"]):
+        largest = check_arrays(source, request)
+        if largest >= max(request["vocabularies"]):
             raise RefusedError(
                 "%s: holds the token %d; the largest vocabulary of a model has those below %d"
-                % (job["own"], largest, max(job["vocabularies"]))
+                % (request["own"], largest, max(request["vocabularies"]))
             )
-    for vocabulary in job["vocabularies"]:
-        directory = os.path.join(job["data"], str(vocabulary))
+    for vocabulary in request["vocabularies"]:
+        directory = os.path.join(request["data"], str(vocabulary))
         shutil.rmtree(directory, ignore_errors=True)
         if largest >= vocabulary:
             continue
@@ -227,7 +227,7 @@ def fill(job: Dict[str, Any]) -> Dict[str, Any]:
             for name in FORMS:
                 os.symlink(os.path.join(source, name + ".npy"), os.path.join(directory, name + ".npy"))
         else:
-            save(directory, make(job, vocabulary))
+            save(directory, make(request, vocabulary))
         for name in FORMS:
             path = os.path.join(directory, name + ".npy")
             status = os.stat(path)
@@ -238,8 +238,8 @@ def fill(job: Dict[str, Any]) -> Dict[str, Any]:
             }
     sums = {name: entry["sha256"] for name, entry in files.items()}
     identity = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
-    manifest = {"parameters": wanted_parameters(job), "files": files, "identity": identity}
-    path = os.path.join(job["data"], "manifest.json")
+    manifest = {"parameters": wanted_parameters(request), "files": files, "identity": identity}
+    path = os.path.join(request["data"], "manifest.json")
     with open(path + ".new", "w", encoding="utf-8") as stream:
         json.dump(manifest, stream, indent=1, sort_keys=True)
     os.replace(path + ".new", path)
@@ -247,16 +247,16 @@ def fill(job: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def main(argv: List[str]) -> None:
-    """Generate or check the data of the job in argv[1]."""
-    job = json.loads(argv[1])
-    manifest = complete(job)
+    """Generate or check the data of the request in argv[1]."""
+    request = json.loads(argv[1])
+    manifest = complete(request)
     changed = manifest is None
-    if changed and not job["check"]:
-        os.makedirs(job["data"], exist_ok=True)
+    if changed and not request["check"]:
+        os.makedirs(request["data"], exist_ok=True)
         # Simulated nodes share one directory.
-        with open(os.path.join(job["data"], "lock"), "w", encoding="utf-8") as lock:
+        with open(os.path.join(request["data"], "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            manifest = complete(job) or fill(job)
+            manifest = complete(request) or fill(request)
     print(json.dumps({"changed": changed, "manifest": manifest or {}}))
 
 
