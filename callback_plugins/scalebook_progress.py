@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
-from ansible.module_utils.scalebook.contracts import PendingRun
 from ansible.plugins.callback import CallbackBase
+
+if TYPE_CHECKING:  # Ansible finds module_utils of a project only after it has loaded its callbacks
+    from ansible.module_utils.scalebook.contracts import PendingRun
 
 DOCUMENTATION = r"""
 name: scalebook_progress

@@ -1,9 +1,15 @@
 """The terminal: one line per phase and run, messages as they are, every error once."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import scalebook
 import scalebook_progress
 from scalebook_progress import Progress, title
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(number, name="a", repeat=1):
@@ -89,3 +95,9 @@ def test_a_run_is_named_with_its_workload_if_there_are_several():
 )
 def test_an_error_is_one_line(values, text):
     assert scalebook.message_of(values) == text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "callback_plugins").glob("*.py")), ids=lambda path: path.stem)
+def test_a_callback_can_be_loaded_before_ansible_knows_the_module_utils_of_the_project(path):
+    command = [sys.executable, "-c", f"import {path.stem}"]
+    subprocess.run(command, cwd=path.parent, env={"PYTHONPATH": ""}, check=True)
