@@ -425,8 +425,11 @@ def _unknown(
             if others:
                 problems.append(f"{name}: {playbook}.yml has no such parameter, only {' and '.join(others)}")
                 continue
-            near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *known.variables], n=1)
-            hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(rows)}"
+            former = {old: new.removeprefix("use ") for old, new in RENAMED.items() if new.startswith("use ")}
+            names = [*rows, *OF_THE_INVENTORY, *known.variables, *former]
+            near = [former.get(each, each) for each in get_close_matches(name, names, n=1)]
+            meant = near[0].format(str(value)[:40]) if near else ""
+            hint = f"; did you mean {meant}?" if near else f"; allowed are {', '.join(rows)}"
             problems.append(f"{name}: there is no parameter of this name{hint}")
     return problems
 
@@ -610,10 +613,11 @@ def parts(topology: str) -> tuple[int, int]:
 
 
 def as_percent(name: str, value: Any) -> str:
-    """Return `value` if it is a number, with or without a percent sign."""
+    """Return `value` if it is a share above 0 and below 1, also in per cent."""
     word = str(value).strip()
-    if isinstance(value, bool) or not _PERCENT.fullmatch(word):
-        raise ParameterError(f"{name}={word[:40]}: allowed are numbers such as 3%")
+    share = float(word.rstrip("% ")) / (100 if word.endswith("%") else 1) if _PERCENT.fullmatch(word) else 0
+    if isinstance(value, bool) or not 0 < share < 1:
+        raise ParameterError(f"{name}={word[:40]}: allowed are shares such as 3% or 0.03, below 100%")
     return word
 
 

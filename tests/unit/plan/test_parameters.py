@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.plan.parameters import (
     rows_of,
     safe_name,
 )
+from ansible.module_utils.scalebook.report.baseline import BaselineError, read_limit
 from ansible.module_utils.scalebook.throughput import READINGS
 
 BENCH = Path(__file__).resolve().parents[3] / "scripts/bench"
@@ -34,7 +35,13 @@ TUNER = {**TRAINER, "title": "A tuner", "epoch_samples": 960, "xla": [False]}
 KNOWN = Known(
     {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER},
     {"old": {"tf2_bert": {}}, "new": {"other": {}}},
-    {"campaign_takeover": "bool", "campaign_timeout": "int", "tf2_bert_seq_length": "int", "x_rate": "float"},
+    {
+        "campaign_takeover": "bool",
+        "campaign_timeout": "int",
+        "tf2_bert_seq_length": "int",
+        "x_rate": "float",
+        "horovod_framework": "str",
+    },
     nodes=4,
 )
 
@@ -137,7 +144,7 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("campaign", "../../up"),
         ("compare", "everything"),
         *(("report_language", value) for value in ("de", "ZH", "en,zh", True)),
-        ("max_regression", "much"),
+        *(("max_regression", value) for value in ("much", "300%", "100%", "3", "0%", "1")),
         *(("min_utilisation", value) for value in ("0.8", "0", "101%", "most", "80,90", "nan", True)),
         ("telemetry_interval", "-1"),
         ("telemetry_interval", "0.05"),
@@ -209,11 +216,26 @@ def test_the_readings_are_those_of_the_report():
     assert {row.choices for row in TABLE if row.name == "reading"} == {READINGS}
 
 
+@pytest.mark.parametrize("value", ["3%", "3 %", "0.03", "99.9%", "100%", "3", "0", "1", "0.5"])
+def test_a_slowdown_is_refused_here_if_and_only_if_the_report_would_refuse_it(value):
+    try:
+        read_limit(value)
+    except BaselineError:
+        assert "max_regression=" in refusal(max_regression=value)
+    else:
+        assert given(max_regression=value)["max_regression"] == value
+
+
 def test_an_unknown_name_is_refused_with_the_nearest_one():
     assert "bzs: there is no parameter of this name; did you mean bsz?" in refusal(bzs=64)
     assert "did you mean campaign?" in refusal("report", campain="x")
     assert "did you mean nodes?" in refusal("microbench", nodez=2)
     assert "did you mean campaign_timeout?" in refusal(campaign_timout=60)
+
+
+def test_a_misspelt_old_name_is_refused_with_the_new_one():
+    assert "did you mean workload=torch_bert?" in refusal(framwork="torch_bert")
+    assert "horovod_framework" not in refusal("provision", framwork="torch_bert")
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
