@@ -37,7 +37,7 @@ EXAMPLES = r"""
     size: 62914560
   delegate_to: localhost
 
-- name: Put the pieces together
+- name: Join the pieces
   mirror_pieces:
     path: /srv/mirror.pieces
   delegate_to: localhost
