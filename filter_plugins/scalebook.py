@@ -91,7 +91,7 @@ def provenance(
 
 
 def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
-    """See wanted.wanted; `variables` and `all_hosts` are hostvars, `roles` where Ansible looks for roles."""
+    """See fingerprint.wanted; `variables` and `all_hosts` are hostvars, `roles` where Ansible looks for roles."""
     names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
     folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
@@ -99,12 +99,12 @@ def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]],
 
 
 def python_refusal(output: str, host: str, core: str, interpreter: str = "") -> str:
-    """See pythons.refusal; `output` is what the host said to pythons.script."""
+    """See interpreters.refusal; `output` is what the host said to interpreters.script."""
     return interpreters.refusal(host, core, interpreters.found(output), interpreter)
 
 
 def python_choice(output: str, core: str) -> str:
-    """See pythons.choice; `output` as in python_refusal."""
+    """See interpreters.choice; `output` as in python_refusal."""
     return interpreters.choice(core, interpreters.found(output))
 
 

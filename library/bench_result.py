@@ -97,7 +97,7 @@ reason:
   description: Why the run does not count, naming file or host.
   returned: success
   type: str
-  sample: NODE1.log stops at step 60, step 120 is wanted
+  sample: NODE1.log stops at step 60, step 120 is required
 again:
   description: Whether the run is to be made once more.
   returned: success

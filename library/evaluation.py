@@ -30,7 +30,7 @@ options:
         choices: [en, zh]
         default: en
       platform:
-        description: What the document says of the platform - its name, address, and what can be had there.
+        description: What the document says of the platform - its name, address, and what is available there.
         type: str
         default: ""
       texts:

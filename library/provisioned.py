@@ -141,7 +141,7 @@ def names(folder: str) -> List[str]:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> List[str]:
-    """Return the names under which two answers of `look` and what was wanted differ."""
+    """Return the names under which two answers of `look` and what was required differ."""
     names = [name for name in set(before) | set(now) if before.get(name) != now.get(name)]
     # What is required of the node comes first: only the first names are reported.
     return sorted(names, key=lambda name: (name != "wanted", name))

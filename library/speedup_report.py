@@ -115,7 +115,7 @@ files:
   type: list
   elements: str
 uncounted:
-  description: Number of runs that did not count.
+  description: Number of excluded runs.
   returned: success
   type: int
 regressions:

@@ -23,7 +23,7 @@ INTERVAL_RUNS = 6
 OUTLIER_RUNS = 5
 """Runs below which nothing is called an outlier: the others are too few to show how much runs scatter."""
 OUTLIER_LEVEL = 0.01
-"""The share of cases without an outlier in which one is flagged all the same."""
+"""The share of cases without an outlier in which one is flagged."""
 OUTLIER_SHARE = 0.01
 """Runs closer to the median than this share of it are never outliers: the difference is of no use."""
 
@@ -72,7 +72,7 @@ def outliers(values: Sequence[float]) -> list[int]:
 
     Grubbs' test (Technometrics 11, 1969; NIST e-Handbook 1.3.5.17.1) in its form of a t test of the value
     against the others: the quantile of OUTLIER_LEVEL / 2n, at n - 2 degrees of freedom.  An outlier is to
-    be flagged, never dropped: the median already bears it.
+    be flagged, never dropped: the median is robust to it.
     """
     middle = median(_checked(values))
     count = len(values)

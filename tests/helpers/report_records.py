@@ -41,7 +41,7 @@ def record(of, repeat=1, rate=100.0, **other):
         "case": of,
         "repeat": repeat,
         "status": "ok" if rate else "incomplete",
-        "reason": None if rate else "NODE1.log stops at step 60, step 120 is wanted",
+        "reason": None if rate else "NODE1.log stops at step 60, step 120 is required",
         "notes": [],
         "unit": "samples",
         "nodes": [

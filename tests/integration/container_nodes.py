@@ -86,7 +86,7 @@ class Nodes:
     def molecule(self, role, *steps, node=None):
         """Run these steps of a role's scenario, or its whole test, on all nodes or one of them."""
         limit = ["--", "--limit", node] if node else []
-        self.run("molecule", "reset", "-s", role)  # or it believes nodes that are gone to be prepared
+        self.run("molecule", "reset", "-s", role)  # or it takes nodes that are gone to be prepared
         done = [self.run("molecule", step, "-s", role, *limit) for step in steps or ["test"]]
         output = re.sub(r"\x1b\[[0-9;]*m", "", "".join(each.stdout + each.stderr for each in done))
         for step in steps or ("check", "converge", "idempotence", "verify"):

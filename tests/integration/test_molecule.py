@@ -221,7 +221,7 @@ def test_a_host_without_a_driver_is_refused_with_what_to_do(bare, stand_in):
     assert "NODE2 has no working NVIDIA driver" in heard
 
 
-def test_a_repository_package_of_nccl_is_believed_by_its_checksum_only(bare, stand_in):
+def test_a_repository_package_of_nccl_is_accepted_by_its_checksum_only(bare, stand_in):
     deb = str(stand_in()["folder"] / "nccl-repo.deb")
     assert "its sha256 is" in refused(
         stand_in, "nccl", nccl_source="deb", nccl_deb=deb, nccl_deb_sha256="0" * 64

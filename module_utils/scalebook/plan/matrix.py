@@ -357,9 +357,7 @@ def _dtype_lacks(case: Case, workload: Mapping[str, Any], force: bool) -> str | 
     if case["dtype"] in workload["dtypes"][case["device"]] or force:
         return None
     hint = workload.get("dtype_hints", {}).get(case["device"], {}).get(case["dtype"])
-    return str(
-        hint or f"{case['dtype']} does not run on a {case['device']}; -e force=true tries it all the same"
-    )
+    return str(hint or f"{case['dtype']} does not run on a {case['device']}; try anyway with -e force=true")
 
 
 def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str:

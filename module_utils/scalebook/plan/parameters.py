@@ -202,7 +202,7 @@ TABLE = (
         "force",
         "bool",
         _BENCH,
-        "also run what is known not to be worth it, such as fp16 on CPUs, and what ran out of memory",
+        "also run what is skipped as impractical, such as fp16 on CPUs, and what ran out of memory",
         default=False,
     ),
     Parameter("preflight", "bool", _BENCH, "check the nodes before the first run", default=True),

@@ -25,7 +25,7 @@ from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_end
 from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
 
 LONG_STEP, FEW_STEPS = 0.1, 20
-"""A step that takes a tenth of a window of twenty steps or more: a checkpoint, a stall, a false stamp."""
+"""A step that takes a tenth of a window of twenty steps or more, e.g. a checkpoint or a bad time stamp."""
 
 
 def run_record(
@@ -41,8 +41,8 @@ def run_record(
 
     `workload` is the role's declaration, `nodes` the node names in task_index order, `job` what
     became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}` and what ending.py reads besides,
-    `notes` what else is worth a word.  Raises WorkloadError for a declaration that cannot be used; a
-    log that cannot be believed makes a record that says so.
+    `notes` further warnings.  Raises WorkloadError for a declaration that cannot be used; a
+    log that is not valid makes a record that says so.
     """
     compiled = compile_workload(workload).of_case(case)
     read = [
@@ -145,7 +145,7 @@ def _read(path: Path, name: str, task_index: int, file: str, case: Case, workloa
 
 
 def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | None:
-    """Return why the logs cannot be believed, None when they can.
+    """Return why the logs are not valid, None when they are.
 
     What contradicts the case comes before what is missing: a log of another run explains itself so.
     """
@@ -154,7 +154,7 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         rules = node.workload.sanity
         wrong = sanity.contradictions(rules, log.found, case, node.task_index)
         if log.refusal:
-            wrong.append(f"cannot be believed: {log.refusal}")
+            wrong.append(f"is not plausible: {log.refusal}")
         steps = case["warmup"] + case["window"]
         if log.declared - {str(steps)} and not imported:
             shown = ", ".join(sorted(log.declared))
@@ -183,9 +183,11 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
 def _lacking(log: Log, case: Case) -> str | None:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     if log.last_step is None:
-        return f"is empty, step {end} is wanted" if not log.size else f"shows no step, step {end} is wanted"
+        return (
+            f"is empty, step {end} is required" if not log.size else f"shows no step, step {end} is required"
+        )
     if log.last_step < end:
-        return f"stops at step {log.last_step}, step {end} is wanted"
+        return f"stops at step {log.last_step}, step {end} is required"
     wanted = [end] if log.times is None and log.received is None else [begin, end]
     for step in wanted:
         if step not in log.steps:
@@ -252,7 +254,7 @@ def _judged(record: Record, verdict: Verdict | None, nodes: Sequence[Node]) -> R
 
 
 def _doubts(record: Record) -> list[str]:
-    """Return what is worth a word about a run that counts."""
+    """Return the warnings about a run that counts."""
     case = record["case"]
     measured = throughput.measure(record)
     notes = []

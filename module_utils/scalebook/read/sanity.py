@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What a log must show to be believed, apart from how fast it was."""
+"""What a log must contain for its run to be valid, apart from the steps."""
 
 from __future__ import annotations
 

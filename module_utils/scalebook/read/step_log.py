@@ -41,7 +41,7 @@ _NAMED = ("time", "last", "loss", "rate", "latency")
 
 
 class LogError(ValueError):
-    """A log that cannot be believed; the message says why."""
+    """A log that is not valid; the message says why."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Log:
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
     (NaN for none).  `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
-    seconds.  `refusal` says why the log cannot be believed, None when it can.
+    seconds.  `refusal` says why the log is not plausible, None when it is.
     """
 
     size: int = 0

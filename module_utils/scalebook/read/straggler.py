@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from ansible.module_utils.scalebook.contracts import Record
 
 MORE, SHARE, LEAST = 1.5, 0.1, 1.0
-"""How many times the others' work, what part of the window more, and how many seconds, are worth a word."""
+"""How many times the others' work, what part of the window more, and how many seconds, cause a warning."""
 
 
 def straggler(record: Record) -> str | None:

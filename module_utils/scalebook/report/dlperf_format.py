@@ -63,7 +63,7 @@ def result(rows: Iterable[Row]) -> dict[str, dict[str, Figures]]:
 
 
 def result_files(groups: Sequence[Group], name: str = "") -> dict[str, list[int]]:
-    """Return file name -> indices of the groups that belong into it.
+    """Return file name -> indices of the groups that belong in it.
 
     A campaign (`name` empty) gets one file per group,
     `<workload>_<model>_bz<bsz>[_<dtype> unless fp32][_xla]_result.json`.  An import gets DLPerf's

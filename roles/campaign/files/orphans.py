@@ -40,8 +40,8 @@ def environments() -> Iterator[Tuple[int, Set[bytes]]]:
 def with_group(group: int, word: bytes, *words: bytes) -> List[int]:
     """Return the pids of the process group `group` and of those with all of the words in their environment.
 
-    The words are bytes, NAME=value. Who leaves the group keeps the environment; who rewrites its
-    environment (a process title does that) mostly stays in the group.
+    The words are bytes, NAME=value. A process that leaves the group still carries the variable; one that
+    rewrites its environment (a process title does that) mostly stays in the group.
     """
     found = {pid for pid, environment in environments() if environment.issuperset((word,) + words)}
     for name in os.listdir("/proc"):

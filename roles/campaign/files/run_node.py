@@ -334,7 +334,7 @@ def run(
             time.sleep(0.02)
     if status == "exited" and watch.marks:
         reader.join(0.3)  # the window's last step may not be read yet
-    sampler.end()  # first: it bears the job's environment, and its last words are wanted
+    sampler.end()  # first: it bears the job's environment, and its last words are needed
     stopped = procfs.stopped(orphans.with_group(process.pid, *mine)) if status != "exited" else []
     end_group(process.pid, KILL_AFTER)  # also what the workload left behind after it ended
     guard.dismiss()

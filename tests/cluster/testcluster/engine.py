@@ -119,7 +119,7 @@ def _docker_answers() -> bool:
 def prepare() -> Engine:
     """Return an engine that works, installing the Debian packages that are missing.
 
-    Podman wherever it can be had, else Docker if its engine answers; SCALEBOOK_CLUSTER_ENGINE names one.
+    Podman wherever it is available, else Docker if its engine answers; SCALEBOOK_CLUSTER_ENGINE names one.
     """
     asked = os.environ.get("SCALEBOOK_CLUSTER_ENGINE", "")
     if asked not in ("", "podman", "docker"):

@@ -39,5 +39,5 @@ def test_accelerate_launch_that_started_one_process_on_a_cpu_is_refused():
     assert "shows devices 1, the case has devices 2" in record["reason"]
 
 
-def test_two_processes_under_torchrun_are_believed():
+def test_two_processes_under_torchrun_are_accepted():
     assert read("torchrun_2p.log")["status"] == "ok"

@@ -14,7 +14,7 @@ WORKLOAD = {
     "models": {"cpu": "tiny", "gpu": "base"},
     "model_names": ["tiny", "base"],
     "dtypes": {"cpu": ["fp32"], "gpu": ["fp32", "fp16"]},
-    "dtype_hints": {"cpu": {"fp16": "fp16 crawls here"}},
+    "dtype_hints": {"cpu": {"fp16": "fp16 is slow here"}},
     "xla": [False, True],
     "bsz": {"cpu": 16, "gpu": 32},
     "warmup": 20,
@@ -102,7 +102,7 @@ def test_a_gpu_count_is_refused_when_none_fits():
 def test_a_dtype_that_the_device_lacks_is_skipped_with_its_hint():
     planned = plan({"dtype": "fp16"}, WORKLOAD, machine(2, 1), "f", "cpu")
     assert planned["cases"] == []
-    assert {entry["reason"] for entry in planned["skipped"]} == {"fp16 crawls here"}
+    assert {entry["reason"] for entry in planned["skipped"]} == {"fp16 is slow here"}
 
 
 def test_force_runs_a_dtype_all_the_same():
@@ -293,4 +293,4 @@ def test_the_estimate_is_that_of_earlier_runs_of_the_same_cases():
 
 def test_why_nothing_runs_names_every_reason_once():
     planned = plan({"dtype": "fp16"}, WORKLOAD, machine(2, 1), "f", "cpu")
-    assert why_nothing_runs(planned) == "There is nothing to run. f: fp16 crawls here."
+    assert why_nothing_runs(planned) == "There is nothing to run. f: fp16 is slow here."

@@ -71,6 +71,16 @@ RULES = [
     Rule(r"\bof the kind\b", "of the kind", "of the same type", ["another host of the kind"]),
     Rule(r"\bheld against\b", "held against", "compared with", ["held against that campaign"]),
     Rule(r"\bquick(er|est)\b", "quick", "faster, fastest", ["2 % quicker"]),
+    Rule(r"\ball the same\b", "all the same", "anyway, in any case", ["-e force=true tries it all the same"]),
+    Rule(
+        r"\bbelieve[ds]?\b", "believe", "valid, plausible, accepted", ["what a log must show to be believed"]
+    ),
+    Rule(r"\b(can|could)(not| not)? be had\b", "be had", "is available", ["where Python 3.8 can be had"]),
+    Rule(r"\bcrawl(s|ed|ing)?\b", "crawl", "is slow", ["fp16 on a CPU crawls"]),
+    Rule(r"\bworth a word\b", "worth a word", "worth a warning", ["what is worth a word about a run"]),
+    Rule(r"\b(is|are|was|were) wanted\b", "wanted", "required", ["step 120 is wanted"]),
+    Rule(r"\bbelongs? into\b", "into", "belong in", ["the groups that belong into it"]),
+    Rule(r"\bhalf as long again\b", "long again", "50 % longer", ["half as long again as the others"]),
     Rule(r"\breason stands above\b", "stands above", "see the error above", ["the reason stands above"]),
 ]
 # (file, word) of what is right where it is: the name of a thing of somebody else.

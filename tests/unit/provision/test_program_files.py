@@ -1,4 +1,4 @@
-"""program_files: the files of a program, as wanted and no others touched."""
+"""program_files: the files of a program, as required and no others touched."""
 
 import program_files
 import pytest
@@ -8,7 +8,7 @@ FILES = {"train.py": "print(1)\n", "model.py": "é\n"}
 
 @pytest.fixture
 def code(tmp_path):
-    """A directory in which the files are as wanted, made with its parent."""
+    """A directory in which the files are as required, made with its parent."""
     program_files.put(tmp_path / "home/code", FILES)
     return tmp_path / "home/code"
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a node is as provisioning left it, and whether the same is wanted of it."""
+"""Whether a node is as provisioning left it, and whether the same is required of it."""
 
 import json
 import os

@@ -29,7 +29,7 @@ ROWS = {
     "a good log": ("1n1g", GOOD, "ok", ""),
     "16 nodes": ("16n8g", log_of_speed(128.0, 16, 8), "ok", ""),
     "125 nodes": ("125n8g", log_of_speed(128.0, 125, 8), "ok", ""),
-    "it stops at step 60": ("1n1g", CUT, "incomplete", "stops at step 60, step 120 is wanted"),
+    "it stops at step 60": ("1n1g", CUT, "incomplete", "stops at step 60, step 120 is required"),
     "over midnight": ("1n1g", NIGHT, "ok", ""),
     "two bytes that are not UTF-8": ("1n1g", b"\xff\xfe" + GOOD.encode(), "ok", "bytes that are not UTF-8"),
     "every line twice": ("1n1g", TWICE, "refused", "logged twice"),

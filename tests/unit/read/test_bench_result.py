@@ -73,7 +73,7 @@ def test_a_run_that_does_not_count_does_not_fail_the_task(module, one_run, tmp_p
     (tmp_path / "NODE1.log").write_text(node_log(text=text))
     code, result = module(**one_run)
     assert (code, result["status"], result["rate"]) == (0, "incomplete", None)
-    assert result["reason"] == "NODE1.log stops at step 60, step 120 is wanted"
+    assert result["reason"] == "NODE1.log stops at step 60, step 120 is required"
 
 
 def test_a_wrong_declaration_fails_the_task_by_its_key(module, one_run):

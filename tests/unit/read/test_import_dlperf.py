@@ -86,16 +86,16 @@ def test_a_trailing_slash_changes_nothing(tmp_path):
 
 
 BAD = {
-    "empty": (b"", "incomplete", "is empty, step 120 is wanted"),
+    "empty": (b"", "incomplete", "is empty, step 120 is required"),
     "cut at step 60": (
         log_text(step_times(0.5, count=60), last=120),
         "incomplete",
-        "stops at step 60, step 120 is wanted",
+        "stops at step 60, step 120 is required",
     ),
     "every line twice": (
         "".join(line * 2 for line in log_of_speed(128.0).splitlines(keepends=True)),
         "refused",
-        "cannot be believed: step 1 is logged twice: two ranks or two runs in one file",
+        "is not plausible: step 1 is logged twice: two ranks or two runs in one file",
     ),
     "of another case": (
         log_of_speed(128.0, 2, 8),
@@ -105,9 +105,9 @@ BAD = {
     "NaN": (
         log_of_speed(128.0).replace("7.02980375289917", "nan"),
         "refused",
-        "cannot be believed: the loss is nan at step 1",
+        "is not plausible: the loss is nan at step 1",
     ),
-    "binary": (bytes(range(256)) * 4000, "incomplete", "shows no step, step 120 is wanted"),
+    "binary": (bytes(range(256)) * 4000, "incomplete", "shows no step, step 120 is required"),
 }
 
 

@@ -361,7 +361,7 @@ def test_a_full_disk_that_run_node_met_is_named(tmp_path):
 
 
 def test_a_run_that_was_not_made_is_a_record_with_its_reason():
-    record = skip_record(case(), 2, WORKLOAD, "NODE3 lost: 4 nodes are wanted, 3 are left")
+    record = skip_record(case(), 2, WORKLOAD, "NODE3 lost: 4 nodes are required, 3 are left")
     check_record(record)
     assert (record["status"], record["repeat"], record["nodes"]) == ("skipped", 2, [])
     assert digest(record)["reason"].startswith("NODE3 lost")
@@ -413,8 +413,8 @@ def test_the_window_of_the_case_counts_not_the_workloads(tmp_path):
 @pytest.mark.parametrize(
     ("count", "reason"),
     [
-        (60, "NODE1.log stops at step 60, step 120 is wanted"),
-        (0, "NODE1.log shows no step, step 120 is wanted"),
+        (60, "NODE1.log stops at step 60, step 120 is required"),
+        (0, "NODE1.log shows no step, step 120 is required"),
     ],
 )
 def test_a_log_without_the_window_is_incomplete(tmp_path, count, reason):
@@ -425,7 +425,7 @@ def test_a_log_without_the_window_is_incomplete(tmp_path, count, reason):
 def test_an_empty_log_is_incomplete(tmp_path):
     (tmp_path / "x.log").touch()
     record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
-    assert verdict(record) == ("incomplete", "x.log is empty, step 120 is wanted")
+    assert verdict(record) == ("incomplete", "x.log is empty, step 120 is required")
 
 
 @pytest.mark.parametrize(("step", "word"), [(20, "begins"), (120, "ends")])
@@ -441,7 +441,7 @@ def test_a_window_without_an_end_is_incomplete(tmp_path, step, word):
 def test_a_doubled_log_is_refused_by_name(tmp_path):
     record = run(tmp_path, node_log(text=log_text(step_times(0.5, warm=1)) * 2))
     assert record["status"] == "refused"
-    assert "NODE1.log cannot be believed: step 1 is logged twice" in record["reason"]
+    assert "NODE1.log is not plausible: step 1 is logged twice" in record["reason"]
 
 
 def test_a_window_in_which_no_time_passes_is_refused(tmp_path):
@@ -485,20 +485,20 @@ def test_a_garbled_exit_record_is_survived(tmp_path, rc):
     ("name", "nodes", "status", "reason"),
     [
         ("01_unpatched_multi_flags", 2, "refused", "shows devices 1, the case has devices 2"),
-        ("01_unpatched_multi_flags", 1, "incomplete", "stops at step 12, step 120 is wanted"),
-        ("02_no_task_index", 2, "incomplete", "shows no step, step 120 is wanted"),
+        ("01_unpatched_multi_flags", 1, "incomplete", "stops at step 12, step 120 is required"),
+        ("02_no_task_index", 2, "incomplete", "shows no step, step 120 is required"),
         ("03_hosts_with_mirrored", 2, "refused", "shows devices 1, the case has devices 2"),
-        ("04_nccl_cpu_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
-        ("05_lo_sameport_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
-        ("05_lo_sameport_w1", 2, "incomplete", "shows no step, step 120 is wanted"),
-        ("06_rerun_same_model_dir", 1, "incomplete", "shows no step, step 120 is wanted"),
-        ("06b_rerun_no_timehistory", 1, "incomplete", "shows no step, step 120 is wanted"),
+        ("04_nccl_cpu_w0", 2, "incomplete", "shows no step, step 120 is required"),
+        ("05_lo_sameport_w0", 2, "incomplete", "shows no step, step 120 is required"),
+        ("05_lo_sameport_w1", 2, "incomplete", "shows no step, step 120 is required"),
+        ("06_rerun_same_model_dir", 1, "incomplete", "shows no step, step 120 is required"),
+        ("06b_rerun_no_timehistory", 1, "incomplete", "shows no step, step 120 is required"),
         ("07_stale_TF_CONFIG", 2, "refused", "shows devices 1, the case has devices 2"),
-        ("08_onefile_w0", 2, "incomplete", "shows no step, step 120 is wanted"),
-        ("08_onefile_w1", 2, "incomplete", "shows no step, step 120 is wanted"),
-        ("09_kill_w0", 2, "incomplete", "stops at step 11, step 120 is wanted"),
-        ("09_kill_w1", 2, "incomplete", "stops at step 11, step 120 is wanted"),
-        ("10_xla_w0", 2, "incomplete", "stops at step 30, step 120 is wanted"),
+        ("08_onefile_w0", 2, "incomplete", "shows no step, step 120 is required"),
+        ("08_onefile_w1", 2, "incomplete", "shows no step, step 120 is required"),
+        ("09_kill_w0", 2, "incomplete", "stops at step 11, step 120 is required"),
+        ("09_kill_w1", 2, "incomplete", "stops at step 11, step 120 is required"),
+        ("10_xla_w0", 2, "incomplete", "stops at step 30, step 120 is required"),
     ],
 )
 def test_a_genuine_trap_never_gives_a_number(name, nodes, status, reason):

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What a log must show to be believed."""
+"""What a log must contain for its run to be valid."""
 
 import pytest
 from ansible.module_utils.scalebook.read.sanity import contradictions, differences, missing, rules_for
@@ -29,7 +29,7 @@ def rule(expect, **other):
         ("bsz", "anything: the case leaves it open"),
     ],
 )
-def test_a_value_that_is_the_cases_is_believed(expect, value):
+def test_a_value_that_is_the_cases_is_accepted(expect, value):
     assert contradictions(rule(expect), {"it": [value]}, CASE, 1) == []
 
 

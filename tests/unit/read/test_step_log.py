@@ -187,7 +187,7 @@ def test_a_log_that_stops_early_shows_where(tmp_path, content, steps):
     assert len(log.steps) == steps and log.last_step == (steps or None)
 
 
-def test_a_last_line_cut_off_within_its_figures_is_not_believed(tmp_path):
+def test_a_last_line_cut_off_within_its_figures_is_not_read(tmp_path):
     bare = of(literal="step=", step=r"step=(?P<step>\d+)")
     assert list(read_log(write(tmp_path, b"step=1\nstep=2"), bare).steps) == [1]
     assert list(read_log(write(tmp_path, b"step=1\nstep=2 "), bare).steps) == [1, 2]

@@ -74,7 +74,7 @@ def test_a_campaign_counts_what_was_planned_and_what_is_good():
 def test_what_did_not_count_stands_in_the_terminal_with_its_reason():
     of = case()
     text = terminal.display(build([record(of, 1), record(of, 2, None)]), "/r/report.html")
-    assert "1n1g repeat 2: incomplete, NODE1.log stops at step 60, step 120 is wanted" in text
+    assert "1n1g repeat 2: incomplete, NODE1.log stops at step 60, step 120 is required" in text
 
 
 def test_repeats_that_failed_alike_share_a_line():

@@ -35,7 +35,7 @@ WORKLOADS = {
     path.parents[1].name: yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/workload.yml")
 }
 DIGITS = 12
-"""Decimals of a drift that are equal all the same."""
+"""Decimals in which a drift has to be equal."""
 
 
 def renamed(value):

@@ -151,7 +151,7 @@ def everything(tmp_path_factory):
         {"case": case(8, 8), "reason": "needs 8 nodes, the inventory has 4"},
         {
             "case": case(dtype="fp16"),
-            "reason": "fp16 does not run on a cpu; -e force=true tries it all the same",
+            "reason": "fp16 does not run on a cpu; try anyway with -e force=true",
         },
     ]
     top = campaign(tmp_path_factory.mktemp("zh"), [*records, *failed], campaign="night", skipped=skipped)

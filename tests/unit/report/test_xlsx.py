@@ -56,7 +56,7 @@ def test_a_run_that_does_not_count_has_its_reason_and_no_rate(tmp_path):
     top = campaign(tmp_path, [record(case(), 1), record(case(), 2, rate=None)])
     found = rows(sheets(documents.build(load_campaign(top)))["runs"])
     assert [(row["status"], row["rate"] is None) for row in found] == [("ok", False), ("incomplete", True)]
-    assert found[1]["reason"] == "NODE1.log stops at step 60, step 120 is wanted"
+    assert found[1]["reason"] == "NODE1.log stops at step 60, step 120 is required"
 
 
 def test_the_header_stays_in_view_and_can_filter(book):

@@ -131,7 +131,7 @@ def test_the_learning_rate_is_the_same_in_all_steps():
 
 
 def test_several_nodes_are_not_named_to_a_trainer_that_refuses_them():
-    """config.py: NOT support num_nodes > 1. The ranks come from the process group all the same."""
+    """config.py: NOT support num_nodes > 1. The ranks come from the process group nevertheless."""
     assert "--num-nodes" not in words()
 
 
