@@ -8,7 +8,6 @@ are gathered before the head: only they are projected to the vocabulary. That pr
 with the word embedding. As in the original BERT, layers are post-norm and GELU is the tanh approximation.
 """
 
-import math
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
 import torch
@@ -211,8 +210,3 @@ def split_heads(qkv: torch.Tensor, heads: int) -> Tuple[torch.Tensor, torch.Tens
         qkv.view(batch, seq, 3, heads, width // 3 // heads).permute(2, 0, 3, 1, 4).unbind(0)
     )
     return parts
-
-
-def scale_of(qkv: torch.Tensor, heads: int) -> float:
-    """Return 1 / sqrt(head size) for a tensor [batch, seq, 3 x hidden]."""
-    return 1 / math.sqrt(qkv.shape[-1] // 3 // heads)
