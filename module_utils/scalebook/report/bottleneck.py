@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import BASELINE, Bottleneck, Case, Row, Run
+from ansible.module_utils.scalebook.contracts import BASELINE, IDENTITY, Bottleneck, Case, Row, Run
 from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 
@@ -47,6 +47,10 @@ ON_GPUS = (
     "cpu",
     "disk_busy",
 )
+SAME = tuple(
+    field for field in IDENTITY if field not in ("bsz", "accumulation", "warmup", "window", "epoch_samples")
+)
+"""Fields in which cases agree that need equal memory for a batch."""
 ON_CPUS = ("cpu", "job_share", "memory", "disk_busy")
 
 
@@ -252,10 +256,9 @@ def _measured(row: Row, runs: Iterable[Run]) -> dict[str, float]:
 
 def _out_of_memory(row: Row, cases: Iterable[Case]) -> int | None:
     """Return the smallest batch, at most twice that of `row`, that ran out of memory; `cases` did."""
-    same = ("workload", "model", "device", "dtype", "xla", "settings", "nodes", "gpus")
     of_row: Mapping[str, Any] = row
     of_cases: Iterable[Mapping[str, Any]] = cases
-    found = [case["bsz"] for case in of_cases if all(case.get(key) == of_row.get(key) for key in same)]
+    found = [case["bsz"] for case in of_cases if all(case.get(key) == of_row.get(key) for key in SAME)]
     return min((bsz for bsz in found if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import BatchSearch, LargestBatch, Plan
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, BatchSearch, LargestBatch, Plan
 from ansible.module_utils.scalebook.report import weak_scaling
 
-TITLE = ("workload", "model", "device", "dtype", "xla", "accumulation")
+TITLE = tuple(field for field in GROUP_FIELDS if field in BatchSearch.__annotations__ and field != "settings")
 
 
 def tabulate(plan: Plan, workloads: weak_scaling.Workloads) -> list[LargestBatch]:

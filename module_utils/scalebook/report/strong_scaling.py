@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.throughput import global_batch
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
+WINDOW = ("warmup", "window", "epoch_samples")
 KEPT = (
     *("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned"),
     *("median", "min", "max", "interval"),
@@ -39,13 +40,16 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
             members.setdefault(json.dumps([key, global_batch(row)]), []).append(row)
     tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
-    return [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+    made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+    for table in made:
+        table["title"] = title(table, made)
+    return made
 
 
 def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> dict[str, Any]:
     own = sorted(own, key=lambda row: (row["devices"], row["nodes"], row["accumulation"]))
     base = next((row for row in own if row["label"] == BASELINE), None)
-    table: dict[str, Any] = {
+    return {
         "id": name,
         **{field: own[0].get(field) for field in FIELDS},
         "global_batch": global_batch(own[0]),
@@ -53,15 +57,16 @@ def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> 
         "compiler": weak_scaling.compiler_of(own[0]["workload"], workloads),
         "rows": [_row(row, base) for row in own],
     }
-    table["title"] = title(table)
-    return table
 
 
-def title(table: Mapping[str, Any]) -> str:
-    """Return what identifies a table."""
-    words = [weak_scaling.word(table, field) for field in ("workload", "model", "device", "dtype", "xla")]
-    settings = weak_scaling.word(table, "settings")
-    return " ".join(filter(None, [*words, settings, f"global batch {table['global_batch']}"]))
+def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
+    """Return what identifies a table; the window is named only where it differs between `tables`."""
+    words = [
+        weak_scaling.word(table, field)
+        for field in FIELDS
+        if field not in WINDOW or len({other[field] for other in tables}) > 1
+    ]
+    return " ".join(filter(None, [*words, f"global batch {table['global_batch']}"]))
 
 
 def _row(row: Row, base: Row | None) -> dict[str, Any]:

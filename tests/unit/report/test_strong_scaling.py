@@ -92,3 +92,18 @@ def test_too_few_repeats_and_too_much_speedup_are_marked():
 def test_a_provisional_1n1g_is_named_beside_every_speedup_over_it():
     (table,) = tables((case(1, 1, bsz=64), [100.0, 100.0]), (case(1, 2, bsz=32), [150.0] * 3))
     assert [mark["code"] for mark in table["rows"][1]["flags"]] == ["baseline-provisional"]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [({"window": 200}, ["window 100", "window 200"]), ({"warmup": 40}, ["warmup 20", "warmup 40"])],
+)
+def test_tables_that_differ_in_one_field_have_titles_that_name_it(change, words):
+    longer = [({**of, **change, "name": f"{of['name']}-longer"}, rates) for of, rates in FIXED]
+    first, second = tables(*FIXED, *longer)
+    assert [words[0] in first["title"], words[1] in second["title"]] == [True, True]
+
+
+def test_a_title_is_short_where_the_tables_agree():
+    (table,) = tables(*FIXED)
+    assert "window" not in table["title"]
