@@ -218,7 +218,7 @@ def test_only_the_faults_that_were_made_are_found(faulty):
 
 def test_a_refusal_fails_the_playbook_with_its_fix(faulty):
     assert faulty.rc != 0
-    assert "Preflight refuses:" in faulty.shown and "Fix:" in faulty.shown
+    assert "Preflight failed:" in faulty.shown and "Fix:" in faulty.shown
 
 
 def test_a_dead_node_is_named_with_the_reason(cut_off):

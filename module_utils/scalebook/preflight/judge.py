@@ -127,8 +127,8 @@ def refusal(findings: Iterable[Finding]) -> str:
     first, more = refused[0], f" {len(refused) - 1} more above." if refused[1:] else ""
     fix = f" Fix: {first['fix']}." if first["fix"] else ""
     return (
-        f"Preflight refuses: {_names(first['nodes'])}: {first['found']}.{fix}{more} "
-        "-e preflight=false measures without it, and the report says so."
+        f"Preflight failed: {_names(first['nodes'])}: {first['found']}.{fix}{more} "
+        "To run anyway: -e preflight=false (noted in the report)."
     )
 
 

@@ -265,7 +265,7 @@ def test_a_refusal_tells_the_worst_with_its_cure_and_how_many_more():
     cluster["NODE2"]["ports"] = [STRAY]
     said = judge.refusal(cluster.findings())
     assert said.startswith(
-        "Preflight refuses: NODE4: night/1n1g/1 has process 77 of root: sh run.sh. Fix: wait "
+        "Preflight failed: NODE4: night/1n1g/1 has process 77 of root: sh run.sh. Fix: wait "
     )
     assert " 1 more above." in said
 

@@ -81,6 +81,14 @@ def words():
         *microbench.OPERATIONS.values(),
         *(text for pair in hardware.COUNTS.values() for text in pair),
         *(each["title"] for each in declared if each.get("title")),
+        *(each["slower"] for each in declared if each.get("slower")),
+        *(rule["why"] for each in declared for rule in each.get("refuses", ())),
+        *(
+            hint
+            for each in declared
+            for of_device in each.get("dtype_hints", {}).values()
+            for hint in of_device.values()
+        ),
         *("container", "virtual machine"),
         *("faster", "slower", "same", "campaign", "import", "GPU", "GPUs", "device", "devices", "samples"),
         *("warm-up not over", "slowing down", "times", "received", "rates", "log", "record", "all logs"),
