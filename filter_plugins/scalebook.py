@@ -91,7 +91,7 @@ def provenance(
 
 
 def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
-    """See fingerprint.wanted; `variables` and `all_hosts` are hostvars, `roles` where Ansible looks for roles."""
+    """See fingerprint.wanted; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
     names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
     folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A group of ours beside DLPerf's published table (data/dlperf-published-results.csv)."""
+"""A group of ours compared with DLPerf's published table (data/dlperf-published-results.csv)."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     {"schema": 1, "files": {"runs/<case>/1/NODE1.log": {"sha256", "bytes"}, …},
      "runs": {"runs/<case>/1": "ok", …}, "sha256": of all this}
 
-A later report adds new runs, and runs that did not count and were measured again.  The files of a run
+A later report adds new runs, and excluded runs that were measured again.  The files of a run
 that counted must never change: the manifest keeps their first sha256, and every report names the difference.
 """
 
