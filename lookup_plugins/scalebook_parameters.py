@@ -86,6 +86,7 @@ class LookupModule(LookupBase):
                 declared.stacks(str(ROOT / "playbooks/vars")),
                 declared.role_variables(paths),
                 len(variables.get("groups", {}).get("nodes", [])),
+                declared.role_choices(paths),
             )
             given = plain(dict(load_extra_vars(self._loader)))
             return [{"values": parameters.read(terms, values, given, known), "problem": ""}]

@@ -32,6 +32,17 @@ def role_variables(roles_paths: Iterable[str]) -> dict[str, str]:
     return variables
 
 
+def role_choices(roles_paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return the public variables of all roles that have a list of allowed values, with that list."""
+    choices: dict[str, list[str]] = {}
+    for file in _files(roles_paths, "*/meta/argument_specs.yml"):
+        for spec in (_read(file).get("argument_specs") or {}).values():
+            for name, option in (spec.get("options") or {}).items():
+                if "choices" in option and option.get("type", "str") == "str":
+                    choices.setdefault(name, [str(choice) for choice in option["choices"]])
+    return choices
+
+
 def roles_with(roles_paths: Iterable[str], file: str) -> list[str]:
     """Return the names of the roles below `roles_paths` that have this file."""
     return [path.parents[file.count("/")].name for path in _files(roles_paths, f"*/{file}")]

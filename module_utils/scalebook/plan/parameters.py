@@ -355,14 +355,15 @@ class ParameterError(ValueError):
 class Known(NamedTuple):
     """What values are checked with: the workloads' declarations, the stacks by name, the roles' variables.
 
-    `variables` maps each public variable of a role to its type.  `nodes` is the number of nodes in the
-    inventory, 0 where that is not known.
+    `variables` maps each public variable of a role to its type, `choices` those with a list of allowed values
+    to it.  `nodes` is the number of nodes in the inventory, 0 where that is not known.
     """
 
     workloads: Mapping[str, Mapping[str, Any]]
     stacks: Mapping[str, Mapping[str, Any]]
     variables: Mapping[str, str]
     nodes: int = 0
+    choices: Mapping[str, Sequence[str]] = {}
 
 
 def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
@@ -419,7 +420,7 @@ def _unknown(
             new = RENAMED_VALUES.get((name, str(value).strip()))
             if new:
                 problems.append(f"{name}={value}: use {name}={new}")
-            problems += _role_value(name, value, known.variables[name])
+            problems += _role_value(name, value, known.variables[name], known.choices.get(name, ()))
         elif name not in rows and name not in OF_THE_INVENTORY and not name.startswith("ansible_"):
             others = [f"{other}.yml" for other in PLAYBOOKS if name in rows_of([other])]
             if others:
@@ -445,17 +446,22 @@ def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) 
     ]
 
 
-def _role_value(name: str, value: Any, kind: str) -> list[str]:
+def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> list[str]:
     """Return what is wrong with the value of a role's variable; a template is not checked here."""
     text = str(value).strip()
     if "{{" in text or "{%" in text:
         return []
     if kind == "bool" and not isinstance(value, bool) and text.lower() not in _TRUE + _FALSE:
         return [f"{name}={text[:40]}: allowed are true and false"]
-    if kind == "int" and not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        return [f"{name}={text[:40]}: allowed are whole numbers"]
-    if kind == "float" and not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
-        return [f"{name}={text[:40]}: allowed are numbers"]
+    if choices and text:
+        try:
+            as_choice(name, text, choices)
+        except ParameterError as error:
+            return [str(error)]
+    if kind == "int" and not re.fullmatch(r"[+]?[0-9]{1,18}", text):
+        return [f"{name}={text[:40]}: allowed are whole numbers from 0 on"]
+    if kind == "float" and not re.fullmatch(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        return [f"{name}={text[:40]}: allowed are numbers from 0 on"]
     return []
 
 

@@ -41,8 +41,10 @@ KNOWN = Known(
         "tf2_bert_seq_length": "int",
         "x_rate": "float",
         "horovod_framework": "str",
+        "x_kind": "str",
     },
     nodes=4,
+    choices={"x_kind": ["plain", "fused"]},
 )
 
 
@@ -182,6 +184,25 @@ def test_a_misspelt_boolean_of_a_role_is_refused():
     assert given(
         campaign_takeover="yes", campaign_timeout="60", x_rate="1e-3", tf2_bert_seq_length="{{ 64 }}"
     )
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS)
+def test_a_value_that_a_role_does_not_offer_is_refused_in_every_playbook(playbook):
+    assert "x_kind=fussed: allowed are plain, fused (did you mean fused?)" in refusal(
+        playbook, x_kind="fussed"
+    )
+
+
+@pytest.mark.parametrize("value", ["plain", "fused", "", "{{ other }}"])
+def test_a_value_that_a_role_offers_is_accepted(value):
+    given(x_kind=value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("campaign_timeout", -1), ("campaign_timeout", "-5"), ("x_rate", "-0.5")]
+)
+def test_a_number_of_a_role_is_not_negative(name, value):
+    assert f"{name}={value}: allowed are" in refusal(**{name: value})
 
 
 def test_all_mistakes_are_in_one_message():
