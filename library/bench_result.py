@@ -124,7 +124,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import set_aside
@@ -167,8 +166,9 @@ def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
                 shutil.copyfile(Path(path).with_name(name), run_dir / name)
 
 
-def read_run(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result for the logs of one run."""
+    write = not check
     run_dir = Path(params["run_dir"])
     case, repeat = params["case"], params["repeat"]
     if params["unfetched"]:
@@ -199,16 +199,3 @@ def read_run(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "rate": throughput.measure(record)["rate"] if record["status"] == "ok" else None,
         "record": dict(record, nodes=short),
     }
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    try:
-        result = read_run(module.params, write=not module.check_mode)
-    except (ValueError, OSError) as exc:
-        module.fail_json(msg=str(exc))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

@@ -130,7 +130,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Plan
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
@@ -207,32 +206,28 @@ def launch_command(
     return shlex.join(command)
 
 
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Return the module's result: the plan, and what of it is left to run."""
     results, force = Path(params["results"]), params["parameters"]["force"]
 
     def searched(campaign: str, case: str) -> Outcome | None:
         found = outcome(results / campaign, case, 1, SEARCH)
         return Outcome(*found) if found and (params["searched"] or found[0] in DECIDED) else None
 
-    try:
-        planned = plan(
-            params["parameters"],
-            params["workloads"],
-            params["nodes"],
-            params["device"],
-            params["inventory"],
-            params["given"],
-            searched,
-        )
-        directory = results / planned["campaign"]
-        check_plan(directory)
-    except ValueError as error:
-        module.fail_json(msg=str(error))
+    planned = plan(
+        params["parameters"],
+        params["workloads"],
+        params["nodes"],
+        params["device"],
+        params["inventory"],
+        params["given"],
+        searched,
+    )
+    directory = results / planned["campaign"]
+    check_plan(directory)
     search = search_runs(planned)
     if params["write"] and not planned["cases"] and not search:
-        module.fail_json(msg=why_nothing_runs(planned))
+        raise ValueError(why_nothing_runs(planned))
     cases = {case["name"]: case for case in planned["cases"]}
     known = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
     done = {run for run, status in known.items() if status == "ok"}
@@ -255,33 +250,26 @@ def main() -> None:
         try:
             left = search + pending
             refuse_small(results, params["space"] if left else 0)
-            changed = write_json(directory / "plan.json", planned, write=not module.check_mode)
-            for run in left if not module.check_mode else ():
-                set_aside(directory, run["case"]["name"], run["repeat"], run["folder"])
+            changed = write_json(directory / "plan.json", planned, write=not check)
+            for each in left if not check else ():
+                set_aside(directory, each["case"]["name"], each["repeat"], each["folder"])
         except OSError as error:
-            module.fail_json(msg=f"cannot write the plan below {params['results']}: {error}")
+            raise OSError(f"cannot write the plan below {params['results']}: {error}") from error
     else:
         display = describe(planned, done, earlier_seconds(results, cases))
-    if (search or pending) and params["launch"] and (module.check_mode or not params["write"]):
+    if (search or pending) and params["launch"] and (check or not params["write"]):
         case = (search + pending)[0]["case"]
         workload = params["workloads"][case["workload"]]
-        try:
-            command = launch_command(planned, case, workload, params["nodes"], params["launch"])
-        except ValueError as error:
-            module.fail_json(msg=str(error))
+        command = launch_command(planned, case, workload, params["nodes"], params["launch"])
         display += f"\n  launch of {case['label']}: {command}"
-    module.exit_json(
-        changed=changed,
-        campaign=planned["campaign"],
-        path=str(directory),
-        search=search,
-        pending=pending,
-        oom=[cases[name] for name in sorted({name for name, _ in oom})],
-        measured=len(done),
-        total=len(planned["runs"]),
-        display=display,
-    )
-
-
-if __name__ == "__main__":
-    main()
+    return {
+        "changed": changed,
+        "campaign": planned["campaign"],
+        "path": str(directory),
+        "search": search,
+        "pending": pending,
+        "oom": [cases[name] for name in sorted({name for name, _ in oom})],
+        "measured": len(done),
+        "total": len(planned["runs"]),
+        "display": display,
+    }

@@ -86,7 +86,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.preflight import judge
 from ansible.module_utils.scalebook.preflight.hosts import room
@@ -128,9 +127,8 @@ def control_node(path: str | Path) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    options = module.params
+def run(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Return the module's result: the findings and the verdict."""
     limits, machines = options["limits"], options["machines"]
     probed = {name: read(result) for name, result in options["probed"].items()}
     space = control_node(options["results"])
@@ -149,17 +147,13 @@ def main() -> None:
         "probed": probed,
     }
     try:
-        changed = [write_json(Path(path), document, write=not module.check_mode) for path in options["out"]]
+        changed = [write_json(Path(path), document, write=not check) for path in options["out"]]
     except OSError as error:
-        module.fail_json(msg=f"cannot write out={options['out']}: {error}")
-    module.exit_json(
-        changed=any(changed),
-        verdict=document["verdict"],
-        findings=findings,
-        refusal=judge.refusal(findings),
-        display=judge.describe(findings, nodes, seconds),
-    )
-
-
-if __name__ == "__main__":
-    main()
+        raise OSError(f"cannot write out={options['out']}: {error}") from error
+    return {
+        "changed": any(changed),
+        "verdict": document["verdict"],
+        "findings": findings,
+        "refusal": judge.refusal(findings),
+        "display": judge.describe(findings, nodes, seconds),
+    }

@@ -132,10 +132,10 @@ problems:
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.report import (
     baseline,
@@ -190,8 +190,17 @@ def argument_spec() -> dict[str, Any]:
     }
 
 
-def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
-    """Write the report of one campaign and return what the module returns, or raise ValueError."""
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the report of one campaign and return the module's result."""
+    if render.MISSING:
+        raise ValueError(
+            "speedup_report needs pandas, XlsxWriter and Jinja2 in the Python of the control node: "
+            f"{render.MISSING}; run {sys.executable} -m pip install -r requirements.txt, or "
+            "requirements-legacy.txt on ansible-core 2.16"
+        )
+    if params["compare"] and not params["published"]:
+        raise ValueError(f"compare={params['compare']} needs published, the table of what was published")
+    write = not check
     limit = baseline.read_limit(params["max_regression"])
     source = open_source(Path(params["path"]))
     earlier = load_baseline(params["baseline"], limit, params["reading"]) if params["baseline"] else None
@@ -210,9 +219,11 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
         campaign, params["workloads"], table, earlier, check, params["min_utilisation"], peaks
     )
     out = Path(params["out"] or source.top / "report")
-    texts = render.files(
-        made, params["templates"], links.of_campaign(source, files, out), params["report_language"]
-    )
+    linked = links.of_campaign(source, files, out)
+    try:
+        texts = render.files(made, params["templates"], linked, params["report_language"])
+    except render.TEMPLATE_ERROR as error:
+        raise ValueError(f"templates={params['templates']}: {error}") from error
     changed = write_report(out, texts, write)
     if out == source.top / "report" and not source.sealed:
         # Last, and only with a report of its own: results elsewhere may be read-only.
@@ -229,26 +240,3 @@ def report(params: dict[str, Any], write: bool) -> dict[str, Any]:
         "regressions": (made["baseline"] or {"regressions": 0})["regressions"],
         "problems": check.wrong,
     }
-
-
-def main() -> None:
-    module = AnsibleModule(
-        argument_spec=argument_spec(),
-        required_if=[("compare", "dlperf", ["published"])],
-        supports_check_mode=True,
-    )
-    if render.MISSING:
-        module.fail_json(
-            msg="speedup_report needs pandas, XlsxWriter and Jinja2 in the Python of the control node: "
-            f"{render.MISSING}; run {sys.executable} -m pip install -r requirements.txt, or "
-            "requirements-legacy.txt on ansible-core 2.16"
-        )
-    try:
-        result = report(module.params, not module.check_mode)
-    except (OSError, ValueError, render.TEMPLATE_ERROR) as exc:
-        module.fail_json(msg=str(exc))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

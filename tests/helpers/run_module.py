@@ -9,7 +9,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import control_node
+from ansible.errors import AnsibleActionFail
 from ansible.module_utils.testing import patch_module_args
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,8 +43,21 @@ def run_module(name, env=None, timeout=60, **options):
 
 def call_module(module, check=False, diff=False, **options):
     """Return the result of an imported module that runs here, with the packages that are loaded."""
+    if not hasattr(module, "main"):
+        return call_action(module.__name__, check, **options)
     printed = io.StringIO()
     arguments = {**options, "_ansible_check_mode": check, "_ansible_diff": diff}
     with patch_module_args(arguments), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         module.main()
     return json.loads(printed.getvalue())
+
+
+def call_action(name, check=False, **options):
+    """Return the result of a module that runs in the process of ansible-playbook."""
+    task = SimpleNamespace(action=name, args=options, check_mode=check, async_val=0)
+    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
+    unused = dict.fromkeys(["play_context", "loader", "templar", "shared_loader_obj"])
+    try:
+        return control_node.ActionModule(task=task, connection=connection, **unused).run()
+    except AnsibleActionFail as error:
+        return {"failed": True, "msg": error.message}

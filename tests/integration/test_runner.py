@@ -26,10 +26,11 @@ RUN = {
 PLAN = {"search": [], "pending": [RUN]}
 RESULT = {"status": "ok", "rate": 12.5, "record": {**RUN, "job": {"seconds": 2.0}}}
 # Modules that return the results they are given: a run without a training.
-STAND_IN = """#!/usr/bin/python
-from ansible.module_utils.basic import AnsibleModule
-module = AnsibleModule(argument_spec={"returns": {"type": "dict"}})
-module.exit_json(changed=False, **module.params["returns"])
+STAND_IN = """
+def argument_spec():
+    return {"returns": {"type": "dict"}}
+def run(params, check):
+    return {"changed": False, **params["returns"]}
 """
 ONE_RUN = f"""
 - name: Show one run

@@ -4,22 +4,15 @@
 
 import json
 
-import bench_result
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from cases import case
 from dlperf_logs import WORKLOAD, log_text, step_times
 from node_logs import JOB, node_log
+from run_module import call_action
 
 
-@pytest.fixture
-def module(capsys):
-    def run(**args):
-        with patch_module_args(args), pytest.raises(SystemExit) as stop:
-            bench_result.main()
-        return stop.value.code, json.loads(capsys.readouterr().out)
-
-    return run
+def run(**options):
+    return call_action("bench_result", **options)
 
 
 @pytest.fixture
@@ -35,17 +28,17 @@ def one_run(tmp_path):
     }
 
 
-def test_a_run_gets_its_files(module, one_run, tmp_path):
-    code, result = module(**one_run)
-    assert (code, result["changed"], result["status"], result["rate"]) == (0, True, "ok", 32.0)
+def test_a_run_gets_its_files(one_run, tmp_path):
+    result = run(**one_run)
+    assert (result["changed"], result["status"], result["rate"]) == (True, "ok", 32.0)
     record = json.loads((tmp_path / "result.json").read_text())
     assert len(record["nodes"][0]["steps"]) == 120
     exits = json.loads((tmp_path / "exit.json").read_text())
     assert exits["job"]["rc"] == 0 and exits["nodes"]["NODE1"]["rc"] == 0
 
 
-def test_the_result_has_no_lists_of_steps(module, one_run):
-    _, result = module(**one_run)
+def test_the_result_has_no_lists_of_steps(one_run):
+    result = run(**one_run)
     assert set(result["record"]["nodes"][0]) == {
         "node",
         "task_index",
@@ -57,28 +50,28 @@ def test_the_result_has_no_lists_of_steps(module, one_run):
     }
 
 
-def test_a_second_time_nothing_changes(module, one_run):
-    module(**one_run)
-    assert module(**one_run)[1]["changed"] is False
+def test_a_second_time_nothing_changes(one_run):
+    run(**one_run)
+    assert run(**one_run)["changed"] is False
 
 
-def test_check_mode_writes_nothing(module, one_run, tmp_path):
-    code, result = module(**one_run, _ansible_check_mode=True)
-    assert (code, result["changed"], result["rate"]) == (0, True, 32.0)
+def test_check_mode_writes_nothing(one_run, tmp_path):
+    result = run(**one_run, check=True)
+    assert (result["changed"], result["rate"]) == (True, 32.0)
     assert [path.name for path in tmp_path.iterdir()] == ["NODE1.log"]
 
 
-def test_a_run_that_does_not_count_does_not_fail_the_task(module, one_run, tmp_path):
+def test_a_run_that_does_not_count_does_not_fail_the_task(one_run, tmp_path):
     text = log_text(step_times(0.5, count=60), last=120)
     (tmp_path / "NODE1.log").write_text(node_log(text=text))
-    code, result = module(**one_run)
-    assert (code, result["status"], result["rate"]) == (0, "incomplete", None)
+    result = run(**one_run)
+    assert (result["status"], result["rate"]) == ("incomplete", None)
     assert result["reason"] == "NODE1.log stops at step 60, step 120 is required"
 
 
-def test_a_wrong_declaration_fails_the_task_by_its_key(module, one_run):
-    code, result = module(**{**one_run, "workload": {**WORKLOAD, "log": {"literal": "x", "step": "("}}})
-    assert code == 1 and result["failed"] is True
+def test_a_wrong_declaration_fails_the_task_by_its_key(one_run):
+    result = run(**{**one_run, "workload": {**WORKLOAD, "log": {"literal": "x", "step": "("}}})
+    assert result["failed"] is True
     assert result["msg"].startswith("log.step: '(' is not a regular expression")
 
 
@@ -89,12 +82,12 @@ def test_a_wrong_declaration_fails_the_task_by_its_key(module, one_run):
         ({"run_dir": "/x"}, "missing required arguments: case, nodes"),
     ],
 )
-def test_missing_arguments_are_refused(module, args, message):
-    code, result = module(workload=WORKLOAD, **args)
-    assert (code, result["msg"]) == (1, message)
+def test_missing_arguments_are_refused(args, message):
+    result = run(workload=WORKLOAD, **args)
+    assert (result["failed"], result["msg"]) == (True, message)
 
 
-def test_a_record_says_what_the_campaign_ran_with(module, one_run, tmp_path):
+def test_a_record_says_what_the_campaign_ran_with(one_run, tmp_path):
     run_dir = tmp_path / "runs" / "case" / "2"
     run_dir.mkdir(parents=True)
     (tmp_path / "NODE1.log").rename(run_dir / "NODE1.log")
@@ -105,7 +98,7 @@ def test_a_record_says_what_the_campaign_ran_with(module, one_run, tmp_path):
     }
     (tmp_path / "provenance.json").write_text(json.dumps(provenance))
     (tmp_path / "plan.json").write_text(json.dumps({"parameters": {"bsz": [64]}}))
-    module(**{**one_run, "run_dir": str(run_dir)})
+    run(**{**one_run, "run_dir": str(run_dir)})
     record = json.loads((run_dir / "result.json").read_text())
     assert record["software"] == [{"nodes": ["NODE1"], **facts}]
     assert record["scalebook"] == {"commit": "11d4e8c"}

@@ -1,0 +1,53 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a module of the control node in the process of ansible-playbook.
+
+To pack such a module, start a Python for it and compile what it imports takes half a second, many times
+what it computes. The links beside this file name the modules that run this way. Such a module is a file
+of library/ with argument_spec() and run(params, check), which returns the result, or raises ValueError or
+OSError.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import ansible.module_utils
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+
+ROOT = Path(__file__).resolve().parent.parent
+# Ansible packs module_utils for modules only; a plugin has to point at it.
+ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+
+
+@cache
+def load(name: str) -> ModuleType:
+    """Return the module `name` of library/, imported."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "library" / f"{name}.py")
+    assert spec is not None and spec.loader is not None  # what a path of a .py gives
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class ActionModule(ActionBase):
+    """Runs the module that has the name of the action."""
+
+    def run(self, tmp: str | None = None, task_vars: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Return the result of the module."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        module = load(self._task.action)
+        _, params = self.validate_argument_spec(module.argument_spec())
+        # A module gets plain values, without what Ansible adds to their types.
+        plain = json.loads(json.dumps(params))
+        try:
+            return result | module.run(plain, check=self._task.check_mode)
+        except (ValueError, OSError) as error:
+            raise AnsibleActionFail(str(error)) from error
