@@ -80,16 +80,6 @@ def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:
     return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
 
 
-def provenance(
-    all_nodes: Sequence[Node],
-    versions: Sequence[Mapping[str, origin.Versions]],
-    preflight: Any,
-    earlier: Mapping[str, Any],
-) -> origin.Provenance:
-    """See provenance.provenance; the commit is that of this checkout."""
-    return origin.provenance(all_nodes, versions, preflight, earlier, origin.commit(str(ROOT)))
-
-
 def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
     """See fingerprint.wanted; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
     names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
@@ -140,7 +130,6 @@ class FilterModule:
             "scalebook_job_end": outcome.job_end,
             "scalebook_program_end": outcome.program_end,
             "scalebook_hardware": hardware.group,
-            "scalebook_provenance": provenance,
             "scalebook_origin": origin_of,
             "scalebook_trouble": outcome.trouble,
             "scalebook_gone": lock_holder.gone,

@@ -1,0 +1,80 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: campaign_provenance
+short_description: Write down what a campaign runs on
+description:
+  - Writes C(provenance.json) of a campaign; the commit of scalebook, the result of the preflight, and what
+    each node has for each workload.
+  - The workloads of an earlier start that this one does not prepare are kept.
+  - Runs on the control node.
+options:
+  path:
+    description: Directory of the campaign.
+    type: path
+    required: true
+  nodes:
+    description: The nodes of the campaign.
+    type: list
+    elements: dict
+    required: true
+  versions:
+    description: What each node has for each workload, in the order of O(nodes).
+    type: list
+    elements: dict
+    required: true
+  preflight:
+    description: The result of the preflight, or why there is none.
+    type: raw
+    required: true
+attributes:
+  check_mode:
+    support: full
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Write the provenance of the campaign
+  campaign_provenance:
+    path: "{{ ansible_config_file | dirname }}/results/night1"
+    nodes: "{{ nodes }}"
+    versions: [{tf2_bert: {framework: tensorflow 2.3.0}}]
+    preflight: {verdict: pass, warnings: []}
+"""
+
+RETURN = r"""
+file:
+  description: Path of the file.
+  returned: success
+  type: str
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.launch.provenance import commit, provenance
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def argument_spec() -> dict[str, Any]:
+    return {
+        "path": {"type": "path", "required": True},
+        "nodes": {"type": "list", "elements": "dict", "required": True},
+        "versions": {"type": "list", "elements": "dict", "required": True},
+        "preflight": {"type": "raw", "required": True},
+    }
+
+
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the file and return the module's result."""
+    path = Path(params["path"]) / "provenance.json"
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    made = provenance(params["nodes"], params["versions"], params["preflight"], earlier, commit(str(ROOT)))
+    return {"changed": write_json(path, made, write=not check), "file": str(path)}
