@@ -18,7 +18,8 @@ from dlperf_logs import write_tree  # noqa: E402
 from report_records import campaign, case, record  # noqa: E402
 
 PARTS = (
-    *("ansible.cfg", "report.yml", "data", "library", "lookup_plugins", "module_utils", "playbooks"),
+    *("ansible.cfg", "report.yml", "data", "library", "module_utils", "playbooks"),
+    *("action_plugins", "lookup_plugins"),
     *("roles", "templates"),
 )
 
