@@ -48,6 +48,7 @@ class ActionModule(ActionBase):
         # A module gets plain values, without what Ansible adds to their types.
         plain = json.loads(json.dumps(params))
         try:
-            return result | module.run(plain, check=self._task.check_mode)
+            result.update(module.run(plain, check=self._task.check_mode))
         except (ValueError, OSError) as error:
             raise AnsibleActionFail(str(error)) from error
+        return result

@@ -206,7 +206,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     earlier = load_baseline(params["baseline"], limit, params["reading"]) if params["baseline"] else None
     campaign = read_source(source, params["reading"])
     files = manifest.files_of(source)
-    check = manifest.extend(manifest.read(source), files, campaign.statuses)
+    checked = manifest.extend(manifest.read(source), files, campaign.statuses)
     table = None
     if params["compare"]:
         with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
@@ -216,7 +216,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         with Path(params["gpus"]).open(encoding="utf-8", newline="") as lines:
             peaks = mfu.read_peaks(lines)
     made = document.build(
-        campaign, params["workloads"], table, earlier, check, params["min_utilisation"], peaks
+        campaign, params["workloads"], table, earlier, checked, params["min_utilisation"], peaks
     )
     out = Path(params["out"] or source.top / "report")
     linked = links.of_campaign(source, files, out)
@@ -227,7 +227,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     changed = write_report(out, texts, write)
     if out == source.top / "report" and not source.sealed:
         # Last, and only with a report of its own: results elsewhere may be read-only.
-        changed |= write_manifest(source.top, check.manifest, write)
+        changed |= write_manifest(source.top, checked.manifest, write)
     page = str(out / "report.html")
     return {
         "changed": changed,
@@ -238,5 +238,5 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "files": [str(out / name) for name in sorted(texts)],
         "uncounted": len(made["uncounted"]),
         "regressions": (made["baseline"] or {"regressions": 0})["regressions"],
-        "problems": check.wrong,
+        "problems": checked.wrong,
     }
