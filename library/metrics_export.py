@@ -47,10 +47,10 @@ file:
   type: str
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
 from ansible.module_utils.scalebook.report import document, openmetrics
 from ansible.module_utils.scalebook.report.load import load_campaign
@@ -73,16 +73,9 @@ def export(path: str, directory: str, criterion: float, write: bool) -> dict[str
     return {"changed": write_whole(target, openmetrics.text(made).encode(), write), "file": str(target)}
 
 
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the file and return the module's result."""
     try:
-        result = export(params["path"], params["directory"], params["min_utilisation"], not module.check_mode)
-    except (OSError, ValueError) as exc:
-        module.warn(f"the metrics are not exported: {exc}")
-        result = {"changed": False, "file": None}
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()
+        return export(params["path"], params["directory"], params["min_utilisation"], not check)
+    except (OSError, ValueError) as error:
+        return {"changed": False, "file": None, "warnings": [f"the metrics are not exported: {error}"]}

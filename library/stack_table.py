@@ -45,9 +45,9 @@ display:
   type: str
 """
 
+from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.provision import stack_table
 
 
@@ -58,16 +58,12 @@ def argument_spec() -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    rows, may_differ = module.params["rows"], module.params["may_differ"]
-    try:
-        differences = stack_table.differences(rows, may_differ)
-        display = stack_table.table(rows, may_differ)
-    except stack_table.StackError as error:
-        module.fail_json(msg=str(error))
-    module.exit_json(changed=False, differences=differences, display=display)
-
-
-if __name__ == "__main__":
-    main()
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Return the module's result: the table, and where the nodes differ."""
+    del check  # it changes nothing
+    rows, may_differ = params["rows"], params["may_differ"]
+    return {
+        "changed": False,
+        "differences": stack_table.differences(rows, may_differ),
+        "display": stack_table.table(rows, may_differ),
+    }

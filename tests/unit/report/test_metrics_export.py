@@ -2,29 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live export: what the report would say of the records so far, whole or not at all, never a failure."""
 
-import json
-
-import metrics_export
 import pytest
 from ansible.module_utils.scalebook.report import document, openmetrics
 from ansible.module_utils.scalebook.report.load import load_campaign
-from ansible.module_utils.testing import patch_module_args
 from prometheus_client.parser import text_string_to_metric_families
 from recordings import torch_bert
 from report_records import campaign
-from run_module import run_module
+from run_module import call_action
 
 
 @pytest.fixture
-def export(tmp_path, capsys):
+def export(tmp_path):
     """Return a function that exports a campaign into `there` and returns the module's result."""
     (tmp_path / "there").mkdir()
 
     def run(top, directory=tmp_path / "there", **more):
-        params = {"path": str(top), "directory": str(directory), **more}
-        with patch_module_args(params), pytest.raises(SystemExit):
-            metrics_export.main()
-        return json.loads(capsys.readouterr().out)
+        return call_action("metrics_export", path=str(top), directory=str(directory), **more)
 
     return run
 
@@ -60,15 +53,14 @@ def test_nothing_else_is_left_in_the_directory_and_everybody_may_read_it(tmp_pat
 
 @pytest.mark.parametrize("what", ["no directory", "no campaign"])
 def test_an_export_that_fails_is_a_warning(tmp_path, what):
-    """As a program: in a process that has loaded Ansible, warnings go to the terminal."""
     top = campaign(tmp_path / "night1", [torch_bert(64)])
     paths = {"no directory": (top, tmp_path / "gone"), "no campaign": (tmp_path / "gone", tmp_path)}[what]
-    result = run_module("metrics_export", path=str(paths[0]), directory=str(paths[1]))
+    result = call_action("metrics_export", path=str(paths[0]), directory=str(paths[1]))
     assert result["file"] is None and "failed" not in result
-    warning = str(result["warnings"][-1])
+    (warning,) = result["warnings"]
     assert "the metrics are not exported: " in warning and "gone" in warning
 
 
 def test_a_check_writes_nothing(tmp_path, export):
-    assert export(campaign(tmp_path / "night1", [torch_bert(64)]), _ansible_check_mode=True)["changed"]
+    assert export(campaign(tmp_path / "night1", [torch_bert(64)]), check=True)["changed"]
     assert not list((tmp_path / "there").iterdir())
