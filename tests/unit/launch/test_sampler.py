@@ -23,6 +23,8 @@ import gpu_sources  # noqa: E402
 import host_sources  # noqa: E402
 import sampler  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 STEPS = {"literal": "step=", "pattern": r"step=(?P<step>\d+)", "warmup": 2, "last": 4}
 BURN = """
 import os, time
