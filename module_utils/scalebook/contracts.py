@@ -256,7 +256,8 @@ class NodeLog(TypedDict, total=False):
     """What one node's log shows: a time, a reception time or a rate for each of its steps.
 
     `times` are the trainer's own stamps, `received` those of the node script, both from the first step
-    on; `rates` are printed samples per second, `None` where a step prints none.
+    on; `rates` are printed samples per second, `None` where a step prints none.  `shown` are the values of
+    the lines by which the log was believed, such as its number of devices, by the names of the rules.
     """
 
     node: str
@@ -269,6 +270,7 @@ class NodeLog(TypedDict, total=False):
     received: list[float] | None
     rates: list[float | None] | None
     loss: dict[str, Any]
+    shown: dict[str, list[str]]
     exit: dict[str, Any] | None
 
 

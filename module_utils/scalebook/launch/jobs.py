@@ -147,6 +147,9 @@ def watch(
     return {
         "stall": int(stall),
         "rendezvous": int(rendezvous),
+        "silences": {
+            rule["literal"]: rule["silence"] for rule in workload.get("failures") or () if "silence" in rule
+        },
         "literal": log["literal"],
         "pattern": log["step"],
         "warmup": case["warmup"],

@@ -168,7 +168,7 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         if lacking:
             return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
     for node, log in read:
-        absent = sanity.missing(node.workload.sanity, log.found)
+        absent = sanity.missing(node.workload.sanity, log.found, log.excused)
         if absent and not imported:
             return Verdict("refused", f"{node.file} {absent[0]}", last_lines(node))
     if read:
@@ -228,6 +228,7 @@ def _part(node: Node, checksums: bool) -> NodeLog:
         "received": _seconds(log.received),
         "rates": None if log.rates is None else [None if math.isnan(rate) else rate for rate in log.rates],
         "loss": {"first": log.first_loss, "last": log.last_loss},
+        "shown": {name: values for name, values in log.found.items() if any(values)},
         "exit": log.exit,
     }
 

@@ -51,7 +51,8 @@ class Log:
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
     (NaN for none).  `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
-    seconds.  `refusal` says why the log is not plausible, None when it is.
+    seconds.  `found` are the values of the sanity rules by name, `excused` the rules that the log need not
+    show.  `refusal` says why the log is not plausible, None when it is.
     """
 
     size: int = 0
@@ -65,6 +66,7 @@ class Log:
     first_loss: float | None = None
     last_loss: float | None = None
     found: dict[str, list[str]] = field(default_factory=dict)
+    excused: set[str] = field(default_factory=set)
     start: dict[str, Any] | None = None
     exit: dict[str, Any] | None = None
     last_lines: list[str] = field(default_factory=list)
@@ -178,7 +180,10 @@ class _Reader:
         """Note the sanity lines of this block; one that has been seen is not searched any further."""
         for rule in self.waiting:
             self._find(rule.name, rule.line, data)
-        self.waiting = [rule for rule in self.waiting if rule.name not in self.log.found]
+            if rule.unless and rule.unless in data:
+                self.log.excused.add(rule.name)
+        known = self.log.found.keys() | self.log.excused
+        self.waiting = [rule for rule in self.waiting if rule.name not in known]
 
     def _find(self, name: str, line_pattern: LinePattern, data: bytes) -> None:
         has_value = "value" in line_pattern.pattern.groupindex

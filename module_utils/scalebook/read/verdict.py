@@ -148,7 +148,16 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
     reason = f"{_who(node, said)} hung" + (f": {why}" if why else "")
     if stopped:
         reason += f"; {said['stopped']} of its processes stopped (SIGSTOP)"
+    else:
+        reason += "".join(f": {rule.why}" for rule in node.workload.failures if f'"{rule.text}"' in why)
     return Verdict("hung", one_line(reason), last_lines(node))
+
+
+def _known_failure(node: Node) -> str:
+    """Return what the workload's declaration says of a failure that the log tells, else ""."""
+    rules = {rule.text: rule.why for rule in node.workload.failures if not rule.hangs}
+    word = find_word(node.path, tuple(text.encode() for text in rules))
+    return f': its log says "{word}": {rules[word]}' if word else ""
 
 
 def _culprit(node: Node, said: Mapping[str, Any]) -> Verdict:
@@ -166,7 +175,7 @@ def _culprit(node: Node, said: Mapping[str, Any]) -> Verdict:
     if full:
         reason = f'{who} ran out of disk: its log says "{full}"; it {_exit(said)}'
     elif status in ("exited", "signaled"):
-        reason = f"{who} {_exit(said)}" + (f": {why}" if why else "")
+        reason = f"{who} {_exit(said)}" + (f": {why}" if why else _known_failure(node))
     elif status == "timeout":
         reason = f"{who} ran past its time limit" + (f": {why}" if why else "")
     elif status == "failed":

@@ -27,6 +27,8 @@ _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
 _FIGURES_KEYS = {"literal"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
+_SANITY_KEYS |= {"device", "min_devices", "unless"}
+_FAILURE_KEYS = {"literal", "why", "silence"}
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class LinePattern:
 
 @dataclass(frozen=True)
 class Sanity:
-    """One thing that a log must show, or the run does not count."""
+    """One thing that a log must show, or the run does not count.
+
+    It need not where the log has the text `unless`.
+    """
 
     name: str
     line: LinePattern
@@ -47,6 +52,18 @@ class Sanity:
     min_nodes: int
     at_end: bool
     first_node: bool
+    device: str | None = None
+    min_devices: int = 1
+    unless: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A text that tells in a log why its run failed, or after which a run `hangs`."""
+
+    text: str
+    why: str
+    hangs: bool
 
 
 @dataclass(frozen=True)
@@ -68,6 +85,7 @@ class Workload:
     first_node: bool
     sanity: tuple[Sanity, ...]
     oom: tuple[bytes, ...]
+    failures: tuple[Failure, ...] = ()
     global_batch: int = 0
 
     @property
@@ -118,6 +136,9 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         first_node=first_node,
         sanity=tuple(sanity),
         oom=tuple(_text(word, "oom").encode() for word in workload.get("oom") or ()),
+        failures=tuple(
+            _failure(rule, f"failures[{index}]") for index, rule in enumerate(workload.get("failures") or ())
+        ),
     )
 
 
@@ -164,7 +185,27 @@ def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
         min_nodes=_count(rule, "min_nodes", 1, 1, f"{place}."),
         at_end=rule.get("where") == "end",
         first_node=_first_node(rule, place, first_node),
+        device=_device(rule, place),
+        min_devices=_count(rule, "min_devices", 1, 1, f"{place}."),
+        unless=_text(rule["unless"], f"{place}.unless").encode() if "unless" in rule else None,
     )
+
+
+def _device(rule: Mapping[str, Any], place: str) -> str | None:
+    device = rule.get("device")
+    if device not in (None, "cpu", "gpu"):
+        raise WorkloadError(f"{place}.device: {device!r}; allowed are cpu, gpu")
+    return None if device is None else str(device)
+
+
+def _failure(rule: Any, place: str) -> Failure:
+    if not isinstance(rule, Mapping):
+        raise WorkloadError(f"{place}: is not a dict")
+    _known(rule, _FAILURE_KEYS, place)
+    hangs = "silence" in rule
+    if hangs:
+        _count(rule, "silence", 0, 1, f"{place}.")
+    return Failure(_literal(rule, place).decode(), _text(rule.get("why"), f"{place}.why"), hangs)
 
 
 def _first_node(values: Mapping[str, Any], place: str, default: bool) -> bool:

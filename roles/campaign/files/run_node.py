@@ -36,6 +36,9 @@ import telemetry
 KILL_AFTER = 0.5
 """Seconds between asking the workload to end and making it; mpirun gives run_node itself one."""
 
+REFUSED = "scalebook: refused: "
+"""What a line begins with that says why this run is refused; a node script may end with such a line too."""
+
 RESERVE = 16384
 """Bytes kept free so that a full disk cannot keep the closing line from being written."""
 
@@ -138,7 +141,9 @@ class Watch:
     `literal` and `pattern` tell a step line (group `step`), `warmup` and `last` the steps between which
     the workload `pid` is measured. `rendezvous` are the seconds in which the first step must come,
     `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 switches
-    a limit off. `mark` is called with the words `first` and `last` when those two steps are heard.
+    a limit off. `silences` are shorter limits, in seconds, for silence between a line that has such a
+    text and the first step. `mark` is called with the words `first` and `last` when the steps `warmup` and
+    `last` are heard.
     """
 
     def __init__(
@@ -151,6 +156,8 @@ class Watch:
         self.stepped = False
         self.stall = float(limits.get("stall") or 0)
         self.rendezvous = float(limits.get("rendezvous") or 0)
+        self.silences = sorted((limits.get("silences") or {}).items())
+        self.since: Tuple[str, float] = ("", 0)
         self.literal = (limits.get("literal") or "").encode()
         self.pattern = re.compile((limits.get("pattern") or "(?P<step>$^)").encode())
         self.marks = [int(limits.get(name) or 0) for name in ("warmup", "last")] if self.literal else []
@@ -159,6 +166,8 @@ class Watch:
     def hear(self, line: bytes) -> None:
         """Take note of one line of output."""
         self.said += 1
+        if self.silences and not self.stepped:
+            self.since = next((rule for rule in self.silences if rule[0].encode() in line), self.since)
         if self.literal and self.literal in line:
             self.stepped = True
             if self.marks:
@@ -172,6 +181,9 @@ class Watch:
         """Return (status, reason) when a limit has passed since `heard`, else None."""
         now = time.monotonic()
         if self.literal and not self.stepped:
+            text, most = self.since
+            if text and now - heard > most:
+                return "hung", 'no output for %g s after "%s"' % (most, text)
             if self.rendezvous and now - self.began > self.rendezvous:
                 silent = "" if self.said else ", and nothing was said"
                 return "rendezvous", "no step within %g s%s" % (self.rendezvous, silent)
@@ -344,6 +356,9 @@ def run(
         status, reason = "failed", failures[0]
     if status == "exited" and code < 0:
         status = "signaled"
+    said = log.said.decode("utf-8", "replace").strip()
+    if status == "exited" and code and said.startswith(REFUSED):
+        status, reason = "refused", said[len(REFUSED) :]
     return {
         "rc": max(code, 0),
         "signal": -code if code < 0 else None,
@@ -387,7 +402,7 @@ def main() -> None:
     try:
         node, directory, env = find_job(rank, args.processes, args.jobs)
     except RefusedError as error:
-        sys.exit("scalebook: refused: %s" % error)
+        sys.exit(REFUSED + str(error))
     local = rank % args.processes
     name = node if local == 0 else "%s.%d" % (node, local)
     about: Dict[str, Any] = {
@@ -409,7 +424,7 @@ def main() -> None:
         ended = run(directory, env, limits, log, front, settings)
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
-        sys.stderr.write("scalebook: refused: %s\n" % error)
+        sys.stderr.write("%s%s\n" % (REFUSED, error))
     well = ended["status"] == "exited" and ended["rc"] == 0
     if local and not well and ended["status"] != "terminated":
         # Its log stays here, and the node's own process only knows that the job ended it.

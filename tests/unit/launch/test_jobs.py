@@ -128,6 +128,12 @@ def test_a_node_that_shows_steps_is_held_against_the_limits():
     assert (limits["stall"], limits["rendezvous"], limits["literal"]) == (60, 30, "step=")
 
 
+def test_a_known_hang_has_a_limit_of_its_own():
+    failures = [{"literal": "sums", "silence": 60, "why": "x"}, {"literal": "no launch", "why": "y"}]
+    limits = watch({"log": LOG, "failures": failures}, case(2, 1), 0, stall=600, rendezvous=600)
+    assert limits["silences"] == {"sums": 60}
+
+
 def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
     log = {**LOG, "nodes": "first"}
     assert watch({"log": log}, case(2, 1), 1, stall=60, rendezvous=30) == {}

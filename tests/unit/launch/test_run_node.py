@@ -129,6 +129,28 @@ def test_silence_before_the_first_step_is_no_hang(tmp_path):
     assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
 
 
+SUMS = {**STEPS, "rendezvous": 60, "stall": 60, "silences": {"sums by nccl": 1}}
+
+
+def test_silence_after_a_line_that_a_known_hang_ends_with_has_a_limit_of_its_own(tmp_path):
+    began = time.monotonic()
+    finish(job(tmp_path, "echo 206 sums by nccl; sleep 60", SUMS))
+    assert time.monotonic() - began < 10
+    said = ended(tmp_path)
+    assert (said["status"], said["reason"]) == ("hung", 'no output for 1 s after "sums by nccl"')
+
+
+def test_that_limit_counts_from_the_last_line_of_any_kind_and_ends_with_the_first_step(tmp_path):
+    compiling = "for file in 1 2 3 4; do sleep 0.5; echo $file files; done"
+    finish(job(tmp_path, f"echo sums by nccl; {compiling}; echo step=1; sleep 1.5; exit 0", SUMS))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
+
+
+def test_a_node_script_may_refuse_its_run(tmp_path):
+    finish(job(tmp_path, "echo 'scalebook: refused: no such GPU' >&2; exit 2"))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
+
+
 def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
     finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 1}))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)

@@ -46,6 +46,7 @@ def test_the_result_has_no_lists_of_steps(one_run):
         "sha256",
         "bytes",
         "loss",
+        "shown",
         "exit",
     }
 

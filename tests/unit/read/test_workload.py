@@ -66,7 +66,14 @@ def test_what_a_role_declares_is_good(name, workload):
         (("sanity", 1, "name"), "devices", "sanity: a name is used twice"),
         (("sanity", 2, "where"), "middle", r"sanity\[2\].where: 'middle'; allowed are any, end"),
         (("sanity", 2), "Training Summary", r"sanity\[2\]: is not a dict"),
+        (("sanity", 2, "device"), "tpu", r"sanity\[2\].device: 'tpu'; allowed are cpu, gpu"),
+        (("sanity", 2, "min_devices"), 0, r"sanity\[2\].min_devices: 0 is not a whole number from 1 on"),
+        (("sanity", 2, "unless"), "", r"sanity\[2\].unless: is not a text"),
         (("oom",), [""], "oom: is not a text"),
+        (("failures",), ["x"], r"failures\[0\]: is not a dict"),
+        (("failures",), [{"literal": "x"}], r"failures\[0\].why: is not a text"),
+        (("failures",), [{"literal": "x", "why": "y", "fix": "z"}], r"failures\[0\]: unknown key 'fix'"),
+        (("failures",), [{"literal": "x", "why": "y", "silence": 0}], r"failures\[0\].silence: 0 is not a"),
     ],
 )
 def test_a_wrong_declaration_is_refused_by_the_name_of_its_key(path, value, message):

@@ -129,6 +129,7 @@ def head(installed="gpu", **other):
         "PATH": os.environ["PATH"],
         "DEVICE": "gpu",
         "NNODES": "2",
+        "GPUS_PER_NODE": "1",
         "MASTER_ADDR": "10.0.0.1",
         "NODE": "N1",
     }
@@ -146,7 +147,7 @@ def test_a_run_on_an_installed_device_starts(installed, device):
 def test_a_run_on_gpus_with_software_for_cpus_is_refused_with_what_to_run():
     status, message, _ = head("cpu")
     assert status == 2
-    assert "N1: my_bert is installed for a cpu, the run needs a gpu" in message
+    assert "scalebook: refused: my_bert is installed for a cpu, the run needs a gpu" in message
     assert "-e workload=my_bert -e my_bert_device=gpu" in message
 
 
@@ -165,7 +166,8 @@ def test_a_run_on_cpus_sees_no_gpu():
     assert head(DEVICE="cpu")[2]["CUDA_VISIBLE_DEVICES"] == ""
 
 
-def test_nccl_reports_its_network_where_there_are_several_nodes():
-    assert head()[2]["NCCL_DEBUG"] == "INFO"
-    assert "NCCL_DEBUG" not in head(NNODES="1")[2]
+@pytest.mark.parametrize(("nodes", "gpus"), [("2", "1"), ("1", "2")])
+def test_nccl_reports_its_ranks_and_network_where_there_are_several_gpus(nodes, gpus):
+    assert head(NNODES=nodes, GPUS_PER_NODE=gpus)[2]["NCCL_DEBUG"] == "INFO"
+    assert "NCCL_DEBUG" not in head(NNODES="1", GPUS_PER_NODE="1")[2]
     assert head(NCCL_DEBUG="WARN")[2]["NCCL_DEBUG"] == "WARN"

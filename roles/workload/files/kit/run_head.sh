@@ -6,11 +6,11 @@
 #   WORKLOAD          name of the workload
 #   INSTALLED_DEVICE  the device that its software on this node is for: cpu or gpu
 # It checks the device, removes what other programs left in the environment, and selects the network.
-# DEVICE, NNODES, MASTER_ADDR and NODE come from job.env.
+# DEVICE, NNODES, GPUS_PER_NODE and MASTER_ADDR come from job.env.
 
 # Software for GPUs runs on a CPU too, but not the reverse.
 if [ "$DEVICE" != cpu ] && [ "$DEVICE" != "$INSTALLED_DEVICE" ]; then
-  echo "$NODE: $WORKLOAD is installed for a $INSTALLED_DEVICE, the run needs a $DEVICE: run ansible-playbook provision.yml -e workload=$WORKLOAD -e ${WORKLOAD}_device=$DEVICE" >&2
+  echo "scalebook: refused: $WORKLOAD is installed for a $INSTALLED_DEVICE, the run needs a $DEVICE: run ansible-playbook provision.yml -e workload=$WORKLOAD -e ${WORKLOAD}_device=$DEVICE" >&2
   exit 2
 fi
 
@@ -26,7 +26,7 @@ esac
 
 if [ "$DEVICE" = cpu ]; then
   export CUDA_VISIBLE_DEVICES=
-elif [ "$NNODES" -gt 1 ]; then
-  # The log must show which network NCCL selected: it is part of the measurement.
+elif [ "$((NNODES * GPUS_PER_NODE))" -gt 1 ]; then
+  # The log must show which ranks NCCL joined and which network it selected: it is part of the measurement.
   export NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET}"
 fi
