@@ -22,10 +22,13 @@ STACKS = yaml.safe_load((ROLES / "tf2_bert/vars/main.yml").read_text())["__tf2_b
 def script(tmp_path):
     """Return a function that runs the script of a version on a GPU of a compute capability."""
 
-    def run(version, capability, **environment):
+    def run(version, capability, train="", **environment):
         (tmp_path / "code").mkdir(exist_ok=True)
         (tmp_path / "code/run_head.sh").write_text((ROLES / "workload/files/kit/run_head.sh").read_text())
-        for name, text in (("python", FAKE_TRAINER), ("nvidia-smi", f"#!/bin/sh\necho {capability}\n")):
+        for name, text in (
+            ("python", FAKE_TRAINER + train + "\n"),
+            ("nvidia-smi", f"#!/bin/sh\necho {capability}\n"),
+        ):
             (tmp_path / name).write_text(text)
             (tmp_path / name).chmod(0o755)
         stack = STACKS[version]
@@ -37,6 +40,7 @@ def script(tmp_path):
                 "models": str(tmp_path),
                 "script": "run_pretraining.py",
                 "environment": stack["environment"],
+                "gpus": stack["gpus"][-1],
                 "nccl": stack.get("nccl", ""),
                 "xla_flags": ["--xla_gpu_cuda_data_dir=/cuda", *stack["xla_flags"]],
             },
@@ -71,7 +75,10 @@ def script(tmp_path):
 def test_several_hopper_gpus_are_refused_where_nccl_has_no_code_for_them(script, place):
     done = script("2.15", "9.0", **place)
     assert done.returncode == 2
-    assert "NCCL of TensorFlow 2.15 does not work on GPUs of compute capability 9.0" in done.stderr
+    refused = (
+        "scalebook: refused: the NCCL of TensorFlow 2.15 does not work on GPUs of compute capability 9.0"
+    )
+    assert done.stderr.splitlines()[-1].startswith(refused)
 
 
 @pytest.mark.parametrize(
@@ -102,3 +109,15 @@ def test_flags_of_xla_in_the_environment_do_not_reach_a_run_without_it(script):
 
 def test_compiled_kernels_have_a_cache_of_four_gib(script, tmp_path):
     assert f"cache={tmp_path}/cuda_cache 4294967296\n" in script("2.20", "9.0").stdout
+
+
+def test_the_driver_that_compiles_kernels_is_not_silent(script, tmp_path):
+    (tmp_path / "sleep").write_text("#!/bin/sh\nexec /bin/sleep 0.2\n")
+    (tmp_path / "sleep").chmod(0o755)
+    grow = "mkdir -p $CUDA_CACHE_PATH; touch $CUDA_CACHE_PATH/{}; /bin/sleep 0.6"
+    train = "; ".join(["/bin/sleep 0.3", grow.format(1), grow.format(2)])
+    said = "the driver compiles kernels for compute capability 10.0: {} files\n"
+    done = script("2.20", "10.0", train=train)
+    assert [said.format(1) in done.stdout, said.format(2) in done.stdout] == [True, True]
+    assert done.stdout.count("the driver compiles") == 2
+    assert "the driver compiles" not in script("2.20", "9.0", train=train).stdout
