@@ -1,7 +1,11 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Every file of tasks that a role or playbook names exists: Ansible looks for most only when it runs."""
+"""Every file of tasks and every internal variable that a role or playbook names exists.
 
+Ansible looks for most only when it runs.
+"""
+
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ FILES = [
     for path in sorted((ROOT / folder).rglob("*.yml"))
     if "tasks" in path.parts or path.parent == ROOT / "playbooks" or folder == "molecule"
 ]
+VARIABLES = [path for folder in ("defaults", "vars") for path in (ROOT / "roles").glob(f"*/{folder}/*.yml")]
 
 
 def tasks_of(content):
@@ -46,3 +51,23 @@ def test_every_included_file_exists(path):
         if file and "{{" not in file and not (path.parent / file).is_file():
             missing.append(file)
     assert missing == []
+
+
+USED = re.compile(r"(?<![\w.])__[a-z]\w*[a-z0-9]\b")
+MADE = re.compile(
+    r"(?m)^[ -]*(__\w+):|[{,] *(__\w+):|(?:register|loop_var|index_var): (__\w+)"
+    r"|{%-? *set (__\w+)|{%-? *for (?:\w+, )?(__\w+)|{%-? *for (__\w+)"
+)
+
+
+def test_every_internal_variable_is_set_somewhere():
+    """Ansible finds a name that is not only when it needs its value."""
+    templates = [path for path in (ROOT / "roles").rglob("*.j2") if "templates" in path.parts]
+    texts = {path: path.read_text() for path in (*FILES, *VARIABLES, *templates)}
+    made = {name for text in texts.values() for names in MADE.findall(text) for name in names}
+    unknown = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, text in texts.items()
+        for name in set(USED.findall(text)) - made
+    }
+    assert unknown == set()
