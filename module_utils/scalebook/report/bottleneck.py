@@ -33,6 +33,7 @@ NAMES = {
     "network_link": ("busiest network link", "%"),
     "efficiency": ("efficiency", "%"),
     "sm_active_of_one": ("SM active of 1n1g", "%"),
+    "job_processors_of_one": ("processors of 1n1g that the job kept busy", ""),
     "memory": ("memory", "%"),
     "job_share": ("the job's part of the busy processors", "%"),
     "busiest_core": ("busiest processor", "%"),
@@ -51,7 +52,9 @@ SAME = tuple(
     field for field in IDENTITY if field not in ("bsz", "accumulation", "warmup", "window", "epoch_samples")
 )
 """Fields in which cases agree that need equal memory for a batch."""
-ON_CPUS = ("cpu", "job_share", "memory", "disk_busy")
+ON_CPUS = ("cpu", "job_share", "job_processors", "memory", "disk_busy")
+OF_ONE = ("sm_active", "job_processors")
+"""What is compared with the run of 1n1g."""
 
 
 def _above(evidence: Evidence, name: str, threshold: str) -> bool:
@@ -92,6 +95,19 @@ def _sm_lost(evidence: Evidence) -> bool:
     """Return whether kernels run all the time, on fewer multiprocessors than without other devices."""
     lost = evidence.get("sm_active_of_one", 0.0) - evidence.get("sm_active", 100.0)
     waits = lost >= THRESHOLDS["sm-loss"].value and not _below(evidence, "gpu", "gpu-waits")
+    return _scales_badly(evidence) and waits and not _link_full(evidence)
+
+
+def _idle(evidence: Evidence) -> bool:
+    """Return whether the processes of a run on CPUs wait, for something other than a processor or a disk."""
+    busy = _above(evidence, "disk_busy", "host-busy") or _others_work(evidence)
+    return _below(evidence, "job_processors", "one-thread") and not busy
+
+
+def _idle_by_others(evidence: Evidence) -> bool:
+    """Return whether they wait more than without other devices."""
+    lost = evidence.get("job_processors_of_one", 0.0) - evidence.get("job_processors", 0.0)
+    waits = lost >= THRESHOLDS["idle-loss"].value and not _others_work(evidence)
     return _scales_badly(evidence) and waits and not _link_full(evidence)
 
 
@@ -209,6 +225,19 @@ CPU_RULES = (
         "Input-bound, likely: a disk is busy most of the time",
         ("disk_busy", "cpu"),
     ),
+    Rule(
+        "communication-bound",
+        _idle_by_others,
+        "Communication-bound, likely: efficiency is lost, and the processes wait more than on one device",
+        ("efficiency", "job_processors", "job_processors_of_one"),
+    ),
+    Rule(
+        "waiting",
+        lambda it: _idle(it) and not _idle_by_others(it) and not _link_full(it),
+        "Waiting: the processes of the job are idle part of the time while disks are not busy; what they "
+        "wait for was not measured",
+        ("job_processors", "cpu", "disk_busy"),
+    ),
 )
 
 
@@ -233,8 +262,8 @@ def tabulate(
             continue
         if row["devices"] > 1 and row["efficiency"] is not None:
             evidence["efficiency"] = row["efficiency"]
-        if row["devices"] > 1 and "sm_active" in alone.get(row["group"], {}):
-            evidence["sm_active_of_one"] = alone[row["group"]]["sm_active"]
+        of_one = alone.get(row["group"], {}) if row["devices"] > 1 else {}
+        evidence.update({f"{name}_of_one": of_one[name] for name in OF_ONE if name in of_one})
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
@@ -330,7 +359,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "input-bound": ["more loader processes", "input data prepared beforehand or kept in memory"],
         "launch-bound": [*larger, *fused],
         "host-bound": ["a profile of that thread", *larger, *fused],
-        "waiting": ["a look at storage in the network, locks and other nodes", *larger],
+        "waiting": ["a look at the input data, storage in the network, locks and other nodes", *larger],
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],
     }[cause]

@@ -33,6 +33,9 @@ THRESHOLDS = {
     "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
     "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
     "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),
+    "idle-loss": Threshold(
+        0.1, "processors per device of 1n1g minus those of the case: a tenth of a device that now waits"
+    ),
     "power": Threshold(50, "share of the window at the power limit, %: most of the time"),
     "power-near": Threshold(
         90,

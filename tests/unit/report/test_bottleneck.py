@@ -202,10 +202,33 @@ def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_
         ({"cpu": 7.9, "job": 2.0}, ["shared-processors"]),
         ({"cpu": 1.0, "job": 0.9, "disk": 0.9}, ["input-bound"]),
         ({"cpu": 1.0, "job": 1.0}, []),
+        ({"cpu": 0.5, "job": 0.4}, ["waiting"]),
+        ({"cpu": 7.0, "job": 0.4}, []),
     ],
 )
 def test_a_known_situation_on_processors_has_its_cause(tmp_path, values, causes):
     assert cause_of(tmp_path, case(device="cpu"), gpus=0, **values) == causes
+
+
+def scaled_on_cpus(tmp_path, rate, **values):
+    """Return the causes of 2n1g at `rate`; 1n1g has 100 samples/s and keeps one processor busy."""
+    alone = record(case(device="cpu"), 1, 100.0, telemetry=[node(gpus=0, job=1.0)])
+    nodes = [node(name=name, gpus=0, **values) for name in "AB"]
+    return judged(tmp_path, alone, record(case(2, 1, device="cpu"), 1, rate, telemetry=nodes))[1]["causes"]
+
+
+@pytest.mark.parametrize(
+    ("rate", "values", "causes"),
+    [
+        (100.0, {"job": 0.5}, ["communication-bound"]),
+        (100.0, {"job": 0.5, "sent": 0.9e9}, ["communication-bound"]),
+        (100.0, {"job": 0.95}, []),
+        (195.0, {"job": 0.5}, ["waiting"]),
+        (100.0, {"job": 0.5, "cpu": 7.0}, []),
+    ],
+)
+def test_processes_that_wait_more_than_alone_likely_wait_for_each_other(tmp_path, rate, values, causes):
+    assert scaled_on_cpus(tmp_path, rate, **values) == causes
 
 
 # Evidence
