@@ -28,6 +28,8 @@ from ansible.module_utils.scalebook.read.timestamps import Clock, ClockError
 from ansible.module_utils.scalebook.read.workload import LinePattern, Workload
 
 TAIL = 1 << 16
+CLOCK_SET = 0.5
+"""Seconds by which the time of day and the monotonic clock part in a run whose clock was set meanwhile."""
 LAST_LINES = 20
 _VALUES = 8  # different values of one sanity line that are kept; the second already contradicts the first
 
@@ -174,7 +176,20 @@ class _Reader:
             self.log.offset = float(stamps[2]) - float(stamps[1])
             self.log.received = array("q")
             self.log.start = _event(line, "start")
+            self._clock_set(self.log.offset)
         self.dense = _line_pattern(self.workload.step.pattern, self.stamped)
+
+    def _clock_set(self, before: float) -> None:
+        """Leave the log's own stamps out where the clock was set between the first line and the last."""
+        size = self.log.size
+        tail = os.pread(self.file.fileno(), TAIL, max(0, size - TAIL))
+        stamps = _STAMP.match(tail[tail.rstrip().rfind(b"\n") + 1 :])
+        moved = float(stamps[2]) - float(stamps[1]) - before if stamps else 0.0
+        if self.clock and abs(moved) > CLOCK_SET:
+            self.clock = self.log.times = None
+            self.log.notes.append(
+                f"the clock was set by {moved:+.1f} s during the run: its own times do not count"
+            )
 
     def _sanity(self, data: bytes) -> None:
         """Note the sanity lines of this block; one that has been seen is not searched any further."""

@@ -74,6 +74,23 @@ def test_the_report_takes_a_record(tmp_path):
     assert (summary["status"], summary["rate"], len(summary["steps"])) == ("ok", 32.0, 100)
 
 
+@pytest.mark.parametrize("jump", [-5, 3600])
+def test_a_clock_that_was_set_during_the_run_changes_no_number(tmp_path, jump):
+    times = step_times(0.5, warm=1)
+    times[60:] = [at + timedelta(seconds=jump) for at in times[60:]]
+    lines = node_log(text=log_text(times)).splitlines(keepends=True)
+    for index, line in enumerate(lines[62:], 62):
+        clock, wall, rest = line.split(" ", 2)
+        lines[index] = f"{clock} {float(wall) + jump:.6f} {rest}"
+    record = run(tmp_path, "".join(lines))
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert measure(record) == {
+        "rate": 32.0, "seconds": 50.0, "time_source": "received", "second": None, "differs": None,
+    }  # fmt: skip
+    said = f"the clock was set by {jump:+.1f} s during the run: its own times do not count"
+    assert record["notes"] == [f"NODE1.log: {said}"]
+
+
 def test_readings_that_differ_are_noted(tmp_path):
     record = run(tmp_path, node_log(every=0.55))
     assert record["status"] == "ok"
