@@ -27,9 +27,10 @@ def test_the_declared_stack_stays_where_nothing_speaks_against_it(answer):
     assert choose(answer, "tf2_bert") == {"stack_name": "", "said": ""}
 
 
+@pytest.mark.parametrize("name", ["tf2_bert", "tf2_resnet50"])
 @pytest.mark.parametrize(("answer", "number"), [(A100, "8.0"), (H100, "9.0"), (H200, "9.0")])
-def test_gpus_that_the_declared_stack_has_no_code_for_get_the_other_one(answer, number):
-    choice = choose(answer, "tf2_bert")
+def test_gpus_that_the_declared_stack_has_no_code_for_get_the_other_one(answer, number, name):
+    choice = choose(answer, name)
     assert choice["stack_name"] == "modern"
     assert choice["said"] == (
         "stack_name=modern is used: the CUDA 10.2 software of stack dlperf2020 has code for compute "
@@ -37,17 +38,19 @@ def test_gpus_that_the_declared_stack_has_no_code_for_get_the_other_one(answer, 
     )
 
 
+@pytest.mark.parametrize("name", ["tf2_bert", "tf2_resnet50"])
 @pytest.mark.parametrize("answer", [A100, H100, H200])
-def test_a_stack_without_code_for_the_gpus_is_refused_with_the_one_to_use(answer):
+def test_a_stack_without_code_for_the_gpus_is_refused_with_the_one_to_use(answer, name):
     with pytest.raises(
         StackError, match=r"stack_name=dlperf2020: the CUDA 10.2 .* Fix: -e stack_name=modern$"
     ):
-        choose(answer, "tf2_bert", wanted="dlperf2020")
+        choose(answer, name, wanted="dlperf2020")
 
 
+@pytest.mark.parametrize("name", ["tf2_bert", "tf2_resnet50"])
 @pytest.mark.parametrize("answer", [V100, A100, H100, H200])
-def test_tensorflow_of_today_has_code_for_all_of_them(answer):
-    assert choose(answer, "tf2_bert", wanted="modern")["stack_name"] == "modern"
+def test_tensorflow_of_today_has_code_for_all_of_them(answer, name):
+    assert choose(answer, name, wanted="modern")["stack_name"] == "modern"
 
 
 def test_torch_of_today_is_refused_on_a_v100():
@@ -71,7 +74,6 @@ def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("tf2_resnet50", "3.5 to 7.5"),
         ("mxnet_resnet50", "3.5 to 7.5"),
         ("tf1_resnet50", "3.5 to 7.5"),
         ("oneflow_resnet50", "6.0 to 8.9"),

@@ -53,13 +53,13 @@ def test_the_printed_rates_are_those_of_all_workers():
     assert imported("1n_mirrored.log")["rate_scope"] == "global"
 
 
-def campaign(tmp_path, nodes, change=("", "")):
+def campaign(tmp_path, nodes, change=("", ""), release="", window=3):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        text = (LOGS / f"{nodes}n_{name}{release}.log").read_text()
         (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
-    return run_record(tmp_path, case(nodes, warmup=1, window=3, bsz=1), 1, WORKLOAD, names, JOB)
+    return run_record(tmp_path, case(nodes, warmup=1, window=window, bsz=1), 1, WORKLOAD, names, JOB)
 
 
 @pytest.mark.parametrize(("nodes", "seconds"), [(1, 3.977003), (2, 28.839580)])
@@ -68,6 +68,13 @@ def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
     read = campaign(tmp_path, nodes)
     assert (read["status"], read["reason"]) == ("ok", None)
     assert measure(read)["rate"] == pytest.approx(3 * nodes / seconds)
+
+
+def test_a_run_of_tensorflow_2_20_counts(tmp_path):
+    """Five steps of two images from 01:04:10.812255 to 01:04:23.039322."""
+    read = campaign(tmp_path, 2, release="_tf2.20", window=5)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(10 / 12.227067)
 
 
 def test_a_node_that_trained_alone_is_refused(tmp_path):
@@ -143,10 +150,12 @@ def test_an_image_has_the_operations_that_are_published():
 
 # The node script
 
+STACKS = yaml.safe_load((ROLES / "tf2_resnet50/vars/main.yml").read_text())["__tf2_resnet50_stacks"]
 FAKE = """#!/bin/sh
 [ "$1" = -m ] || exec {python} "$@"
 for word in "$@"; do case "$word" in --config_file=*) cp "${{word#*=}}" {out}/config.yaml;; esac; done
 echo "$*" >{out}/flags
+echo "${{TF_USE_LEGACY_KERAS:-}}" >{out}/keras
 {python} - "$@" <<'EOF'
 import shutil, sys
 flags = dict(word.lstrip("-").split("=", 1) for word in sys.argv[3:])
@@ -164,9 +173,10 @@ def script(tmp_path):
     (tmp_path / "python").write_text(FAKE.format(python=sys.executable, out=tmp_path))
     (tmp_path / "python").chmod(0o755)
 
-    def run(tfrecords="", log_steps=1, **environment):
+    def run(tfrecords="", log_steps=1, version="2.3.0", **environment):
+        installed = {"device": "cpu", "python": str(tmp_path / "python"), "xla_flags": ""}
         values = {
-            "tf2_resnet50_install": {"device": "cpu", "python": str(tmp_path / "python")},
+            "tf2_resnet50_install": {**STACKS[version], **installed},
             "__tf2_resnet50_code": str(tmp_path),
             "tf2_resnet50_tfrecords": tfrecords,
             "tf2_resnet50_log_steps": log_steps,
@@ -210,6 +220,26 @@ def test_own_tfrecords_are_read_from_their_directory(script, tmp_path):
     done, config = script(tfrecords="/imagenet")
     assert (config["train_dataset"]["builder"], " data=records " in done.stdout) == ("records", True)
     assert "--data_dir=/imagenet " in (tmp_path / "flags").read_text()
+
+
+@pytest.mark.parametrize(
+    ("version", "module", "schedule", "keras"),
+    [
+        (
+            "2.3.0",
+            "official.vision.image_classification.classifier_trainer",
+            "piecewise_constant_with_warmup",
+            "",
+        ),
+        ("2.20", "official.legacy.image_classification.classifier_trainer", "stepwise", "1"),
+    ],
+)
+def test_each_version_starts_its_own_trainer(script, tmp_path, version, module, schedule, keras):
+    """Where no schedule has the name, the trainer of 2.20 dies: lr is not associated with a value."""
+    _, config = script(version=version)
+    assert (tmp_path / "flags").read_text().startswith(f"-m {module} ")
+    assert config["model"]["learning_rate"]["name"] == schedule
+    assert (tmp_path / "keras").read_text().strip() == keras
 
 
 def test_several_nodes_are_one_cluster(script):
