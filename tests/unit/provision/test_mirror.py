@@ -10,6 +10,8 @@ import mirror_compare
 import mirror_index
 import mirror_seal
 import pytest
+import yaml
+from role_files import ROLES
 from run_module import call_module
 
 RIGHT = {"missing": [], "differing": [], "unlisted": []}
@@ -180,3 +182,68 @@ def test_the_module_seals_and_a_check_does_not(mirror):
     assert check(mirror)["unlisted"] == ["more"]
     assert call_module(mirror_seal, path=str(mirror))["files"] == 3
     assert check(mirror) == RIGHT
+
+
+# Commits of repositories
+
+GATHER = next(
+    task["vars"]["__script"]
+    for task in yaml.safe_load((ROLES / "workload/tasks/mirror_commit.yml").read_text())
+    if task["name"] == "Fetch the commit"
+)
+
+
+def git(folder, *words):
+    done = subprocess.run(
+        ["git", "-C", folder, "-c", "user.name=x", "-c", "user.email=x@localhost", *words],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.fixture
+def repository(tmp_path):
+    """Return a repository with two commits, and the first of them."""
+    folder = tmp_path / "token-of-the-url"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for text in ("first", "second"):
+        (folder / "train.py").write_text(text)
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "--message", text)
+    return folder, git(folder, "rev-parse", "HEAD~1")
+
+
+def gather(folder, repository, commit):
+    place = folder / "git" / commit
+    words = ["sh", "-euc", GATHER, "sh", place, f"file://{repository}", commit]
+    return place, subprocess.run(words, capture_output=True, text=True)
+
+
+def test_a_gathered_commit_is_checked_out_from_its_files_alone(repository, tmp_path):
+    """A mirror is copied file by file, without empty directories; the repository is out of reach then."""
+    place, done = gather(tmp_path / "mirror", *repository)
+    assert done.returncode == 0, done.stderr
+    shutil.rmtree(repository[0])
+    copy, commit = tmp_path / "copy", repository[1]
+    for file in (path for path in place.rglob("*") if path.is_file()):
+        (copy / file.relative_to(place)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy / file.relative_to(place))
+    (tmp_path / "home").mkdir()
+    git(tmp_path / "home", "init", "--quiet")
+    git(tmp_path / "home", "fetch", "--quiet", "--depth", "1", f"file://{copy}", commit)
+    git(tmp_path / "home", "checkout", "--quiet", commit)
+    assert (tmp_path / "home/train.py").read_text() == "first"
+
+
+def test_the_url_of_a_repository_is_not_in_the_mirror(repository, tmp_path):
+    place, _ = gather(tmp_path / "mirror", *repository)
+    files = [path for path in place.rglob("*") if path.is_file()]
+    assert files and not any(b"token-of-the-url" in path.read_bytes() for path in files)
+
+
+def test_a_commit_that_the_repository_does_not_have_is_not_gathered(repository, tmp_path):
+    _, done = gather(tmp_path / "mirror", repository[0], "0" * 40)
+    assert done.returncode != 0
