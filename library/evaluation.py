@@ -47,10 +47,11 @@ options:
       published:
         description:
           - Published results to show beside the measured ones - C(hf_trainer), 19 runs of Hugging Face
-            Trainer on V100 and A100, and C(dlperf), the 509 rows of DLPerf.
+            Trainer on V100 and A100, C(dlperf), the 509 rows of DLPerf, and C(insightface), its 92 rows of
+            InsightFace, which no workload trains.
         type: list
         elements: str
-        choices: [hf_trainer, dlperf]
+        choices: [hf_trainer, dlperf, insightface]
         default: []
       prices:
         description: List of prices, such as C(data/prices.yml).
@@ -221,7 +222,11 @@ def argument_spec() -> dict[str, Any]:
     }
 
 
-TABLES = {published.TRAINER: "hf-trainer-published.csv", published.DLPERF: "dlperf-published-results.csv"}
+TABLES = {
+    published.TRAINER: "hf-trainer-published.csv",
+    published.DLPERF: "dlperf-published-results.csv",
+    published.INSIGHTFACE: "dlperf-insightface.csv",
+}
 ARCHIVE = "runs.tar.xz"
 
 
@@ -252,9 +257,9 @@ def results_of(file: Path) -> Results:
 def published_options(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:
     """Return the options of a published table."""
     with (data / TABLES[name]).open(newline="") as file:
-        return (
-            published.of_trainer(file) if name == published.TRAINER else published.of_dlperf(file, workloads)
-        )
+        if name == published.DLPERF:
+            return published.of_dlperf(file, workloads)
+        return published.of_trainer(file) if name == published.TRAINER else published.of_insightface(file)
 
 
 def checksums(files: Iterable[Path], here: Path) -> dict[str, str]:

@@ -57,7 +57,7 @@ def test_a_workload_that_cannot_be_mirrored_is_refused(tmp_path):
     done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "workload=horovod_bert")
     assert done.returncode == 2
     assert (
-        "workload=horovod_bert: the role has no tasks/mirror.yml. Allowed are bing_bert, deepspeed_bert, hf_mlm"
+        "workload=horovod_bert: the role has no tasks/mirror.yml. Allowed are bing_bert, deepspeed_bert"
         in done.stdout
     )
 

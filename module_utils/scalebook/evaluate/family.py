@@ -11,7 +11,7 @@ from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.evaluate import drawing, ranking
 from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.evaluate.options import columns, devices, setting, setting_name
-from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
+from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
@@ -52,6 +52,8 @@ def write(writer: Writer, family: Family) -> None:
     )
     if accumulated:
         writer.say(t["accumulated"].format(t["comma"].join(accumulated)))
+    if any(each["source"] == SOURCES[INSIGHTFACE] for each in family["options"]):
+        writer.say(t["only_published"])
     settings: dict[tuple[Any, ...], list[Option]] = {}
     for option in family["options"]:
         settings.setdefault(setting(option), []).append(option)

@@ -11,15 +11,18 @@ from typing import Any
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.published import read
 
-TRAINER, DLPERF = "hf_trainer", "dlperf"
+TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
 SOURCES = {
     TRAINER: "published: HF Trainer, Beijing Super Cloud Computing Center",
     DLPERF: "published: DLPerf",
+    INSIGHTFACE: "published only: DLPerf",
 }
-"""What can be offered, and what the document calls it."""
+"""What can be offered, and what the document calls it. No workload trains InsightFace."""
 DLPERF_GPU = "Tesla V100-SXM2-16GB"
 DLPERF_SIZES = {"pretraining": "128", "classification": "224"}
 """Tokens of a sequence and pixels of a side in DLPerf's measurements (data/README.md), by task."""
+TAKEN = ("nodes", "gpus", "bsz", "dtype", "xla", "variant", "speedup", "efficiency")
+"""What an option has as the row of DLPerf has it."""
 COLUMNS = ("row", "gpu", "gpus", "dtype", "bsz_per_device", "train_samples_per_s")
 
 
@@ -41,35 +44,34 @@ def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Mapping[str, Any]]) 
                 f"no workload names {row['model']} in key dlperf of its declaration: its family is unknown"
             )
         family, model, task, unit = about[row["model"]]
-        words = [f"{row['framework']} {row['label']} b{row['bsz']} {row['dtype']}"]
-        compiler = "XLA" if row["xla"] else ""
-        name = " ".join([*words, *filter(None, [compiler, f"({row['variant']})" if row["variant"] else ""])])
-        found.append(
-            _bare(
-                name,
-                row["rate"],
-                group=row["source"].rsplit("/", 1)[0],
-                source=SOURCES[DLPERF],
-                family=family,
-                workload=row["framework"],
-                model=model,
-                task=task,
-                size=DLPERF_SIZES.get(task, NOT_RECORDED),
-                gpu=DLPERF_GPU,
-                nodes=row["nodes"],
-                gpus=row["gpus"],
-                bsz=row["bsz"],
-                dtype=row["dtype"],
-                xla=row["xla"],
-                compiler=compiler,
-                variant=row["variant"],
-                unit=unit,
-                runs=0,
-                speedup=row["speedup"],
-                efficiency=row["efficiency"],
-            )
-        )
+        size = DLPERF_SIZES.get(task, NOT_RECORDED)
+        source = SOURCES[DLPERF]
+        found.append(_row(row, source=source, family=family, model=model, task=task, unit=unit, size=size))
     return found
+
+
+def of_insightface(lines: Iterable[str]) -> list[Option]:
+    """Return the options of data/dlperf-insightface.csv, a family of its own."""
+    same = {"source": SOURCES[INSIGHTFACE], "family": INSIGHTFACE, "task": "recognition", "unit": "images"}
+    return [_row(row, model=row["model"], size=NOT_RECORDED, **same) for row in read(lines)]
+
+
+def _row(row: Mapping[str, Any], **known: str) -> Option:
+    """Return the option of a row of DLPerf's; `known` is what the table does not say."""
+    compiler = "XLA" if row["xla"] else ""
+    words = [f"{row['framework']} {row['label']} b{row['bsz']} {row['dtype']}"]
+    name = " ".join([*words, *filter(None, [compiler, f"({row['variant']})" if row["variant"] else ""])])
+    return _bare(
+        name,
+        row["rate"],
+        group=row["source"].rsplit("/", 1)[0],
+        workload=row["framework"],
+        gpu=DLPERF_GPU,
+        compiler=compiler,
+        runs=0,
+        **{each: row[each] for each in TAKEN},
+        **known,
+    )
 
 
 def _models(workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str, str, str]]:
