@@ -92,6 +92,13 @@ def test_every_price_is_shown_with_its_source_and_date(english):
     assert f"V100 | 5.3 CNY | by the GPU hour | {source} | date not stated" in text
 
 
+def test_a_bought_card_is_shown_with_its_years_and_use(tmp_path):
+    evaluate(tmp_path, prices="data/purchase-prices.yml")
+    text = (tmp_path / "evaluation.md").read_text()
+    assert "V100 | 3,500 USD | GPU bought | 3 | 50.0 % |" in text
+    assert "cost, USD" in text
+
+
 def test_a_criterion_that_nothing_was_measured_for_says_so(english):
     _, data = english
     verdicts = {each["criterion"]: each["verdict"] for each in data["criteria"]}

@@ -2,8 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists of prices: what is read, what is refused, and what an hour costs."""
 
+import csv
+from pathlib import Path
+
 import pytest
+import yaml
 from ansible.module_utils.scalebook.evaluate import prices
+
+DATA = Path(__file__).resolve().parents[3] / "data"
 
 ENTRY = {
     "gpu": "V100", "per": "gpu hour", "amount": 5.3, "currency": "CNY", "source": "a list", "date": "2022-08",
@@ -69,3 +75,41 @@ def test_a_price_belongs_to_a_gpu_by_whole_words(driver, gpu, belongs):
 def test_the_price_with_most_words_counts():
     found = prices.of_gpu([of(gpu="A100"), of(gpu="A100 PCIe", amount=9.3)], "NVIDIA A100-PCIE-40GB")
     assert [price["amount"] for price in found] == [9.3]
+
+
+def shipped(name):
+    return prices.read(yaml.safe_load((DATA / name).read_text())["prices"])
+
+
+def test_the_purchase_prices_are_those_of_the_published_table():
+    with (DATA / "microbench-published.csv").open(newline="") as file:
+        table = [row for row in csv.DictReader(file) if row["benchmark"] == "price"]
+    wanted = {row["gpu"]: (float(row["value"]), row["unit"]) for row in table}
+    bought = shipped("purchase-prices.yml")
+    assert {price["gpu"]: (price["amount"], price["currency"]) for price in bought} == wanted
+
+
+@pytest.mark.parametrize("name", ["prices.yml", "purchase-prices.yml"])
+def test_a_shipped_list_has_one_currency(name):
+    assert len({price["currency"] for price in shipped(name)}) == 1
+
+
+def test_the_hours_in_which_a_bought_card_works_pay_for_it():
+    (card,) = prices.of_gpu(shipped("purchase-prices.yml"), "Tesla V100-SXM2-32GB")
+    worked = prices.HOURS_PER_YEAR * card["years"] * card["use"]
+    assert prices.hourly(card, nodes=1, gpus=1) * worked == pytest.approx(card["amount"])
+
+
+@pytest.mark.parametrize(
+    ("driver", "amount"),
+    [
+        ("NVIDIA A100-SXM4-80GB", 16000),
+        ("NVIDIA RTX A6000", 4000),
+        ("NVIDIA GeForce RTX 3090 Ti", 1500),
+        ("NVIDIA GeForce RTX 4090", 2200),
+        ("NVIDIA GeForce RTX 3090", None),
+    ],
+)
+def test_a_purchase_price_is_found_by_the_name_that_the_driver_reports(driver, amount):
+    found = prices.of_gpu(shipped("purchase-prices.yml"), driver)
+    assert [price["amount"] for price in found] == ([amount] if amount else [])

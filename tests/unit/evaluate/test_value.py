@@ -79,6 +79,14 @@ def test_a_budget_leaves_the_fastest_within_it(offers):
     assert names(value.fastest_within(offers, cost=70)) == ["V100_1gpu_8 fp16"]
 
 
+def test_among_bought_cards_the_v100_is_the_cheapest_too(published):
+    bought = prices.read(yaml.safe_load((ROOT / "data/purchase-prices.yml").read_text())["prices"])
+    found = value.offers(published, bought, MILLION)
+    (best,) = value.best(found, value.COST)
+    assert best["option"]["name"] == "V100_1gpu_8 fp16"
+    assert best["cost"] == pytest.approx(MILLION / 23.419 / 3600 * 3500 / (3 * 8766 * 0.5))
+
+
 # -- made ones ---------------------------------------------------------------------------------------------
 
 
