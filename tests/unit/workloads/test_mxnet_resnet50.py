@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
@@ -186,3 +187,15 @@ def test_the_dtype_has_the_trainers_name():
 def test_each_rank_has_images_of_its_own():
     """With one seed for all the weights agree though the gradients are not summed."""
     assert ("--seed 7 " in words(), "--seed 8 " in words(rank=1)) == (True, True)
+
+
+# Installation
+
+
+def test_openmp_is_installed_before_anything_imports_mxnet():
+    """Of four bare nodes, the one that builds Horovod got it with g++; the others could not import MXNet."""
+    tasks = yaml.safe_load((ROOT / "roles/mxnet_resnet50/tasks/main.yml").read_text())
+    names = [task["name"] for task in tasks]
+    install = tasks[names.index("Install the OpenMP library")]
+    assert install["vars"] == {"node_packages": ["libgomp1"]}
+    assert names.index("Install the OpenMP library") < names.index("Build Horovod for MXNet")
