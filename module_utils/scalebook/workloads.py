@@ -27,7 +27,7 @@ REQUIRED = frozenset(
 )
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("failures", "slower", "dlperf", "figures", "flops", "latency", "refuses", "source", "features")
+    + ("failures", "slower", "dlperf", "figures", "flops", "latency", "refuses", "size", "source", "features")
 )
 
 

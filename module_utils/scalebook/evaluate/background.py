@@ -46,7 +46,7 @@ def _frameworks(writer: Writer) -> None:
     writer.heading(writer.t["frameworks"], 3)
     heads = ("workload", "software", "CUDA", "cuDNN", "NCCL", "MPI", "Python", "compiler", "campaign")
     rows = [
-        [writer.translate(line["title"]), *(writer.recorded(line[key]) for key in KEYS)]
+        [writer.translate(line["title"]), *(writer.translate(writer.recorded(line[key])) for key in KEYS)]
         for line in writer.e["frameworks"]
     ]
     writer.table(writer.t["frameworks"], heads, rows)
@@ -84,10 +84,10 @@ def _environment(writer: Writer) -> None:
     writer.heading(t["environment"], 3)
     found = []
     for campaign in writer.e["campaigns"]:
-        text = "; ".join(campaign["hardware"]) or t["not_recorded"]
+        texts = [writer.translate(text) for text in campaign["hardware"]] or [t["not_recorded"]]
         if campaign["simulated"]:
-            text += "; " + t["simulated"].format(**campaign["simulated"])
-        found.append([campaign["name"], text])
+            texts.append(t["simulated"].format(**campaign["simulated"]))
+        found.append([campaign["name"], t["semicolon"].join(texts)])
     writer.table(t["environment"], ("campaign", "hardware"), found)
     for campaign in writer.e["campaigns"]:
         for text in campaign["topology"]:
@@ -99,8 +99,8 @@ def _rules(writer: Writer) -> None:
     t = writer.t
     writer.heading(t["rules"], 3)
     writer.say(t["rules_text"])
-    heads = ("campaign", "machines", "gpus", "bsz", "dtype", "compiled", "repeats")
-    axes = ("nodes", "gpus", "bsz", "dtype", "xla", "repeats")
+    heads = ("campaign", "machines", "gpus", "bsz", "dtype", "compiled", "repeats", "window")
+    axes = ("nodes", "gpus", "bsz", "dtype", "xla", "repeats", "window")
     rows = [
         [campaign["name"], *(_listed(campaign["matrix"][axis], t) for axis in axes)]
         for campaign in writer.e["campaigns"]

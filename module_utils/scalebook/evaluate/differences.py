@@ -40,15 +40,21 @@ def of_family(
     ]
 
 
+def window(group: Group) -> str:
+    """Return the steps of the warm-up and of the window of a group; `–` where epochs are measured."""
+    return "–" if group["window"] is None else f"{group['warmup']} + {group['window']}"
+
+
 def _facts(results: Results, group: Group, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return what a fair comparison has the same, as text."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
+    declaration = workloads.get(group["workload"], {})
     return {
         "model": str(group["model"]),
-        "task": str(workloads.get(group["workload"], {}).get("task") or NOT_RECORDED),
-        "size": size_of(group.get("settings") or {}),
-        "window": "–" if group["window"] is None else f"{group['warmup']} + {group['window']}",
+        "task": str(declaration.get("task") or NOT_RECORDED),
+        "size": size_of(group.get("settings") or {}, declaration),
+        "window": window(group),
         "unit": str(group["unit"]),
         "hardware": "; ".join(hardware.sentence(entry) for entry in results.get("hardware") or ())
         or NOT_RECORDED,

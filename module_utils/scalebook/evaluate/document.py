@@ -106,6 +106,7 @@ def _campaign(results: Results) -> dict[str, Any]:
         "matrix": {
             **{axis: sorted({row[axis] for row in rows}) for axis in AXES},
             "repeats": sorted({row["planned"] for row in rows}),
+            "window": list(dict.fromkeys(differences.window(group) for group in results["groups"])),
         },
         "inventory": plan.get("inventory"),
         "parameters": {name: each for name, each in parameters.items() if each is not None},

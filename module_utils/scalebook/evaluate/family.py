@@ -196,4 +196,4 @@ def _differences(writer: Writer, family: Family) -> None:
 
 
 def _fact(writer: Writer, value: str) -> str:
-    return str(writer.t["tasks"].get(value) or writer.recorded(value))
+    return str(writer.t["tasks"].get(value) or writer.translate(writer.recorded(value)))

@@ -105,7 +105,7 @@ def _option(
         "group": group["title"],
         "family": str(group.get("family", "")),
         "task": str(declaration.get("task", "")),
-        "size": size_of(row.get("settings") or {}),
+        "size": size_of(row.get("settings") or {}, declaration),
         "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
         "compiler": compiler,
         "variant": f"accumulation {row['accumulation']}" if row.get("accumulation", 1) != 1 else "",
@@ -123,9 +123,11 @@ def _option(
     return made  # type: ignore[return-value]
 
 
-def size_of(settings: Mapping[str, Any]) -> str:
-    """Return how much a sample is, as its settings say it."""
-    return str(next((settings[name] for name in SIZES if name in settings), NOT_RECORDED))
+def size_of(settings: Mapping[str, Any], declaration: Mapping[str, Any]) -> str:
+    """Return how much a sample is, as its settings say it, or the declaration of a workload with one size."""
+    return str(
+        next((settings[name] for name in SIZES if name in settings), declaration.get("size", NOT_RECORDED))
+    )
 
 
 def gpu_model(hardware: Sequence[Hardware]) -> str | None:
@@ -156,9 +158,11 @@ def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def setting_name(option: Mapping[str, Any]) -> str:
-    """Return what people call a setting: `base, fp32, batch size = 64, NVIDIA H200`."""
+    """Return what people call a setting: `resnet50, image size = 224, fp32, batch size = 64, NVIDIA H200`."""
     gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
-    return f"{option['model']}, {option['dtype']}, batch size = {option['bsz']}, {gpu}"
+    size = f"{'image size' if option['unit'] == 'images' else 'sequence length'} = {option['size']}"
+    words = [option["model"], *[size] * (option["size"] != NOT_RECORDED), option["dtype"]]
+    return ", ".join([*words, f"batch size = {option['bsz']}", gpu])
 
 
 def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

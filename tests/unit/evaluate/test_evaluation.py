@@ -119,6 +119,27 @@ def test_the_chinese_document_has_the_same_figures(english, tmp_path):
     assert "## 1 简介" in text
 
 
+def test_the_chinese_document_says_hardware_and_software_in_chinese(tmp_path):
+    evaluate(tmp_path, language="zh", title="评测报告", platform="一台 H200")
+    text = (tmp_path / "evaluation.md").read_text()
+    assert "、1 路、16 核、16 线程；内存 126 GiB；" in text
+    assert "系统 9.14.0.64-1，框架自带 9.3.0.75" in text
+    assert [word for word in ("socket", "GiB memory", "framework's own") if word in text] == []
+
+
+def test_the_table_of_cases_has_the_steps_of_the_window(english):
+    text, data = english
+    assert [campaign["matrix"]["window"] for campaign in data["campaigns"]] == [["20 + 100"]] * 2
+    assert "| 3 | 20 + 100" in text
+
+
+def test_a_trainer_with_one_size_declares_it():
+    """The documents of both said: not recorded."""
+    for workload in ("tf2_resnet50", "oneflow_resnet50"):
+        assert options.size_of({}, WORKLOADS[workload]) == "224"
+    assert options.size_of({"image_size": 64}, WORKLOADS["torch_resnet50"]) == "64"
+
+
 def test_the_chinese_document_has_no_english_sentence(tmp_path):
     evaluate(tmp_path, language="zh", title="评测报告", platform="一台 H200", task={})
     lines = (tmp_path / "evaluation.md").read_text().splitlines()

@@ -109,7 +109,7 @@ def test_tables_are_numbered_by_section():
 def test_the_workloads_of_a_family_are_on_one_chart():
     _, texts, blocks = made("en")
     charts = {block.caption: block.svg for block in blocks if type(block).__name__ == "Chart"}
-    setting = "base, fp16, batch size = 64, NVIDIA H200"
+    setting = "base, sequence length = 128, fp16, batch size = 64, NVIDIA H200"
     curves, speedups = charts[f"Figure 3-1 {setting}: Throughput"], charts[f"Figure 3-2 {setting}: Speedup"]
     assert speedups.count('class="legend"') == 3
     assert curves.count('class="legend"') == 3  # two workloads and the ideal line
