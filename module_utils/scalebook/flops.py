@@ -77,7 +77,10 @@ def tensor_cores(declared: Mapping[str, Any], case: Case | Row) -> bool:
 
 
 def evaluate(formula: Any, names: Mapping[str, Any]) -> float:
-    """Return the value of `formula`: numbers, names, + - * / // % ** and parentheses, nothing else."""
+    """Return the value of `formula`: numbers, names, + - * / // % ** and parentheses, nothing else.
+
+    `(name == 'text')` is 1 where the value of a name, as text, is this one, else 0.
+    """
     try:
         return float(_value(ast.parse(str(formula), mode="eval").body, names))
     except SyntaxError:
@@ -94,6 +97,8 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
         if node.id not in names:
             raise FlopsError(f"the case has no {node.id}")
         value = names[node.id]
+    elif isinstance(node, ast.Compare):
+        value = _equal(node, names)
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         left, right = _value(node.left, names), _value(node.right, names)
         if isinstance(node.op, ast.Pow) and not 0 <= right <= _HIGHEST_POWER:
@@ -104,3 +109,14 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise FlopsError(f"{ast.unparse(node)} is {value!r}, not a number")
     return value
+
+
+def _equal(node: ast.Compare, names: Mapping[str, Any]) -> int:
+    """Return 1 where `name == 'text'` is true, else 0."""
+    left, right = node.left, node.comparators[0]
+    text = isinstance(right, ast.Constant) and isinstance(right.value, str)
+    if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or not isinstance(left, ast.Name) or not text:
+        raise FlopsError(f"{ast.unparse(node)!r} does not compare a name with a text for equality")
+    if left.id not in names:
+        raise FlopsError(f"the case has no {left.id}")
+    return int(str(names[left.id]) == ast.literal_eval(right))

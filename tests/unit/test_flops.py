@@ -86,3 +86,15 @@ def test_tf32_is_that_of_the_setting_that_the_declaration_names():
     assert flops.tensor_cores(GOOD, case("tiny", tf32=True))
     assert not flops.tensor_cores(GOOD, case("tiny", tf32=False))
     assert not flops.tensor_cores({**GOOD, "tf32": False}, case("tiny", tf32=True))
+
+
+@pytest.mark.parametrize(("launcher", "value"), [("mpirun", 0), ("horovodrun", 3)])
+def test_a_formula_can_ask_whether_a_name_is_a_text(launcher, value):
+    names = {"launcher": launcher, "nodes": 4}
+    assert flops.evaluate("(launcher == 'horovodrun') * (nodes - 1)", names) == value
+
+
+@pytest.mark.parametrize("formula", ["nodes == 1", "'a' == 'a'", "1 < nodes < 3", "nodes != 'a'"])
+def test_other_comparisons_are_refused(formula):
+    with pytest.raises(flops.FlopsError, match="does not compare a name with a text"):
+        flops.evaluate(formula, {"nodes": 1})

@@ -80,7 +80,7 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
         ({"refuses": [{"when": "gpus % 2", "why": "{cores} cores"}]}, "refuses: gpus % 2, model .*: 'cores'"),
         (
             {"refuses": [{"when": "gpus > 2", "why": "x"}]},
-            "refuses: gpus > 2, model .*: .* is neither",
+            "refuses: gpus > 2, model .*: .* does not compare",
         ),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
     ],

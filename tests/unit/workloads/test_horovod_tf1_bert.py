@@ -22,7 +22,7 @@ from role_files import declaration, load
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/horovod_tf1_bert/files"
 LOGS = ROOT / "tests/data/horovod_tf1_bert"
-WORKLOAD = {**declaration("horovod_tf1_bert"), "settings": {}}
+WORKLOAD = {**declaration("horovod_tf1_bert"), "settings": {"launcher": "mpirun"}}
 
 flags = load("horovod_tf1_bert", "classifier_flags")
 
@@ -89,6 +89,14 @@ def test_a_log_of_horovodrun_is_read_behind_its_tags(tmp_path):
 def test_horovodrun_starts_the_processes_of_a_node_itself(launcher, processes):
     workload = {**WORKLOAD, "settings": {"launcher": launcher}}
     assert processes_of({"gpus": 2}, workload) == processes
+
+
+def test_horovodrun_on_several_nodes_is_refused_before_anything_runs():
+    workload = {**WORKLOAD, "settings": {"launcher": "horovodrun"}}
+    made = plan({"nodes": [1, 2], "gpus": 1}, workload, cluster(4, slots=2), "horovod_tf1_bert", "cpu")
+    assert [each["nodes"] for each in made["cases"]] == [1]
+    (skipped,) = made["skipped"]
+    assert "launcher=horovodrun is for one node: mpirun starts the processes of several" in skipped["reason"]
 
 
 def test_a_dtype_that_the_fork_does_not_know_is_refused():
