@@ -127,7 +127,8 @@ def _flag_changed_files(rows: Iterable[Row], check: manifest.ManifestCheck | Non
 
 def _flag_slower_than_one(rows: Iterable[Row], workloads: weak_scaling.Workloads) -> None:
     for row in rows:
-        hint = workloads.get(row["workload"], {}).get("slower")
+        # The hints are about NCCL, which CPUs have no use for.
+        hint = workloads.get(row["workload"], {}).get("slower") if row["device"] == "gpu" else None
         if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
             row["flags"].append(weak_scaling.flag("slower-than-one", f"slower than one device: {hint}"))
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,7 +18,8 @@ CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
 
 
 MADE_AGAIN = {"report.html", "results.csv", "results.xlsx", "environment.csv", "metrics.prom"}
-"""What report.yml -e campaign_dir=DIR makes from the archive when somebody wants it."""
+"""What report.yml -e campaign_dir=DIR makes from the archive when somebody wants it, as the results in
+DLPerf's format and the charts of single runs."""
 
 
 def named(path: Path) -> str:
@@ -41,7 +43,10 @@ def test_a_report_stands_next_to_every_archive(source):
     report = source.top / "report"
     listed = json.loads((report / "results.json").read_text())["files"]
     here = {path.name for path in report.iterdir()}
-    assert set(listed) - here <= MADE_AGAIN
+    missing = {
+        name for name in set(listed) - here if not re.fullmatch(r"\w+_result\.json|timeline\d+\.svg", name)
+    }
+    assert missing <= MADE_AGAIN
     assert here <= set(listed)
 
 

@@ -299,6 +299,13 @@ def test_nothing_is_said_of_devices_that_are_faster_or_of_a_workload_that_knows_
     assert marks_of(made, "1n1g") + marks_of(made, "1n2g") == []
 
 
+def test_a_cpu_is_not_told_of_nccl():
+    """Said of MXNet and TensorFlow 1 on four containers that share two cores."""
+    cases = [case(1, 1, device="cpu"), case(2, 1, device="cpu")]
+    made = build([record(cases[0], rate=4.0), record(cases[1], rate=3.5)], workloads=SLOWER)
+    assert [mark for row in made["rows"] for mark in row["flags"] if mark["code"] == "slower-than-one"] == []
+
+
 # Nodes that share machines, the name of the campaign
 
 
