@@ -257,7 +257,7 @@ class NodeLog(TypedDict, total=False):
 
     `times` are the trainer's own stamps, `received` those of the node script, both from the first step
     on; `rates` are printed samples per second, `None` where a step prints none.  `shown` are the values of
-    the lines by which the log was believed, such as its number of devices, by the names of the rules.
+    the lines by which the log was accepted, such as its number of devices, by the names of the rules.
     """
 
     node: str

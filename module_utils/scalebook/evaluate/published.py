@@ -56,20 +56,20 @@ def of_insightface(lines: Iterable[str]) -> list[Option]:
     return [_row(row, model=row["model"], size=NOT_RECORDED, **same) for row in read(lines)]
 
 
-def _row(row: Mapping[str, Any], **known: str) -> Option:
+def _row(listed: Mapping[str, Any], **known: str) -> Option:
     """Return the option of a row of DLPerf's; `known` is what the table does not say."""
-    compiler = "XLA" if row["xla"] else ""
-    words = [f"{row['framework']} {row['label']} b{row['bsz']} {row['dtype']}"]
-    name = " ".join([*words, *filter(None, [compiler, f"({row['variant']})" if row["variant"] else ""])])
+    compiler = "XLA" if listed["xla"] else ""
+    words = [f"{listed['framework']} {listed['label']} b{listed['bsz']} {listed['dtype']}"]
+    name = " ".join([*words, *filter(None, [compiler, f"({listed['variant']})" if listed["variant"] else ""])])
     return _bare(
         name,
-        row["rate"],
-        group=row["source"].rsplit("/", 1)[0],
-        workload=row["framework"],
+        listed["rate"],
+        group=listed["source"].rsplit("/", 1)[0],
+        workload=listed["framework"],
         gpu=DLPERF_GPU,
         compiler=compiler,
         runs=0,
-        **{each: row[each] for each in TAKEN},
+        **{each: listed[each] for each in TAKEN},
         **known,
     )
 

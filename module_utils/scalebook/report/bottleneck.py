@@ -26,7 +26,7 @@ NAMES = {
     "dram_active": ("DRAM active", "%"),
     "gpu_memory": ("GPU memory", "%"),
     "power_capped": ("time at the power limit", "%"),
-    "power_used": ("GPU power, of its limit", "%"),
+    "power_used": ("GPU power relative to its limit", "%"),
     "job_processors": ("processors that the job kept busy per device", ""),
     "cpu": ("CPU", "%"),
     "disk_busy": ("busiest disk", "%"),

@@ -25,8 +25,10 @@ _JOINTS = ((re.compile(r"(?<=\.) "), ""), (re.compile("; "), "；"), (re.compile
 """What joins the parts of a sentence in English and in Chinese."""
 
 
-LISTS = ("reasons", "causes", "advice", "why", "hint", "what", "verdict", "text", "note", "evidence")
+LISTS = ("reasons", "why", "hint", "verdict", "text", "note")
 """Names of a text that may stand for several sentences; others stand for less than one."""
+WITHIN = dict.fromkeys(("causes", "advice", "what", "evidence"), r"(?:(?!\. ).)")
+"""A character of what a name stands for that ends with its sentence."""
 LONGEST = 2000  # characters of a sentence; a longer one is a line of a log
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
 LANGUAGES = ("en", "zh")
@@ -136,7 +138,7 @@ def _pattern(english: str) -> re.Pattern[str]:
     out, end = [], 0
     for match in _NAME.finditer(english):
         out.append(re.escape(english[end : match.start()]))
-        anything = "." if match[1] in LISTS else "[^;]"
+        anything = WITHIN.get(match[1], "." if match[1] in LISTS else "[^;]")
         out.append(f"(?P={match[1]})" if match[1] in seen else f"(?P<{match[1]}>{anything}+?)")
         seen.add(match[1])
         end = match.end()

@@ -77,7 +77,7 @@ def test_a_recorded_run_at_the_power_limit_is_power_limited(tmp_path):
     assert made["causes"] == ["power-limited", "gpu-bound"]
     assert made["sentence"] == (
         "Power-limited: the power limit held the clocks of the GPUs down "
-        "(time at the power limit 100 %, GPU power, of its limit 99 %, SM active 94.5 %). "
+        "(time at the power limit 100 %, GPU power relative to its limit 99 %, SM active 94.5 %). "
         "Also gpu-bound (SM active 94.5 %). Try a higher power limit where the site allows one, "
         "judged by samples per joule."
     )

@@ -289,6 +289,12 @@ def sentences_of(document):
     yield from document["notes"]
 
 
+def test_the_evidence_of_a_bottleneck_ends_with_its_sentence():
+    text = "Also gpu-bound (SM active 94 %). Try a larger batch (bsz=128; GPU memory 4 %)."
+    said = "另有 受 GPU 算力限制（SM 活跃率 94 %）。可尝试：更大的 batch（bsz=128；GPU 显存 4 %）。"
+    assert CHINESE.sentence(text) == said
+
+
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
