@@ -37,7 +37,7 @@ def write(writer: Writer, family: Family) -> None:
             line["name"],
             writer.recorded(line["framework"]),
             writer.recorded(line["source"]),
-            writer.recorded(line.get("commit", NONE)),
+            writer.translate(writer.recorded(line.get("commit", NONE))),
             line["features"],
             line["campaign"],
         ]

@@ -44,7 +44,7 @@ def test_a_report_stands_next_to_every_archive(source):
     listed = json.loads((report / "results.json").read_text())["files"]
     here = {path.name for path in report.iterdir()}
     missing = {
-        name for name in set(listed) - here if not re.fullmatch(r"[\w.-]+_result\.json|timeline\d+\.svg", name)
+        name for name in set(listed) - here if not re.fullmatch(r"[\w.-]+_result\.json|\w+\d\.svg", name)
     }
     assert missing <= MADE_AGAIN
     assert here <= set(listed)
