@@ -60,7 +60,9 @@ def _row(listed: Mapping[str, Any], **known: str) -> Option:
     """Return the option of a row of DLPerf's; `known` is what the table does not say."""
     compiler = "XLA" if listed["xla"] else ""
     words = [f"{listed['framework']} {listed['label']} b{listed['bsz']} {listed['dtype']}"]
-    name = " ".join([*words, *filter(None, [compiler, f"({listed['variant']})" if listed["variant"] else ""])])
+    name = " ".join(
+        [*words, *filter(None, [compiler, f"({listed['variant']})" if listed["variant"] else ""])]
+    )
     return _bare(
         name,
         listed["rate"],

@@ -193,7 +193,7 @@ def test_each_rank_has_images_of_its_own():
 
 
 def test_openmp_is_installed_before_anything_imports_mxnet():
-    """Of four bare nodes, the one that builds Horovod got it with g++; the others could not import MXNet."""
+    """Four nodes without a compiler could not import MXNet; where Horovod is built, g++ brings it."""
     tasks = yaml.safe_load((ROOT / "roles/mxnet_resnet50/tasks/main.yml").read_text())
     names = [task["name"] for task in tasks]
     install = tasks[names.index("Install the OpenMP library")]
