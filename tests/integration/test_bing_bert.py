@@ -235,7 +235,7 @@ def test_a_run_that_needs_more_samples_than_a_file_has_is_refused(installed, tmp
             ["was made with .*128.*required is .*64.*provision.yml with the\\s+same values"],
         ),
     ],
-    ids=["parameters", "variables", "data"],
+    ids=["parameters", "variables", "accumulation", "data"],
 )
 def test_wrong_values_are_refused_before_anything_runs(installed, tmp_path, given, refusals):
     words = {"campaign_results": str(tmp_path), "nodes": 1, "gpus": 1, **installed[1], **given}
