@@ -44,6 +44,9 @@ PROPER = re.compile(
 )
 
 
+TF2_BERT = yaml.safe_load((ROOT / "roles/tf2_bert/meta/workload.yml").read_text())
+
+
 def used():
     """Return the texts that templates and modules say, as they are written there."""
     texts = set()
@@ -82,7 +85,7 @@ def words():
         *(text for pair in hardware.COUNTS.values() for text in pair),
         *(each["title"] for each in declared if each.get("title")),
         *(each["slower"] for each in declared if each.get("slower")),
-        *(rule["why"] for each in declared for rule in each.get("refuses", ())),
+        *(rule["why"] for each in declared for key in ("refuses", "failures") for rule in each.get(key, ())),
         *(
             hint
             for each in declared
@@ -287,6 +290,29 @@ def sentences_of(document):
     yield from (entry["reason"] for entry in document["uncounted"])
     yield from (entry["sentence"] for entry in document["bottlenecks"])
     yield from document["notes"]
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            'NODE1 hung: no output for 60 s after "x = nccl": WHY',
+            "NODE1 卡死：在“x = nccl”之后 60 秒没有输出：SO",
+        ),
+        (
+            'NODE1 ended with exit code 1: its log says "launch": WHY',
+            "NODE1 以退出码 1 结束：日志中有“launch”：SO",
+        ),
+    ],
+)
+def test_a_failure_that_a_workload_declares_is_translated_with_its_reason(english, chinese):
+    (why,) = {rule["why"] for rule in TF2_BERT["failures"]}
+    assert CHINESE.sentence(english.replace("WHY", why)) == chinese.replace("SO", CATALOGUE[why])
+
+
+def test_a_clock_that_was_set_is_noted_in_chinese():
+    text = "the clock was set by +3.0 s during the run: its own times do not count"
+    assert left_in([CHINESE.sentence(text)]) == []
 
 
 def test_the_evidence_of_a_bottleneck_ends_with_its_sentence():
