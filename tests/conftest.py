@@ -18,8 +18,6 @@ ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 sys.path[:0] = [str(ROOT / "library"), *(str(path) for path in sorted(ROOT.glob("roles/*/library")))]
 sys.path.insert(0, str(ROOT / "filter_plugins"))
 sys.path.insert(0, str(ROOT / "callback_plugins"))
-# Last: a link there has the name of its module.
-sys.path.append(str(ROOT / "action_plugins"))
 
 # What root and Debian packages cannot make possible; every other skip fails where CI=true.
 EXCUSES = ("gpu:", "python3.6:")

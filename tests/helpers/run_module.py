@@ -11,11 +11,15 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import control_node
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.testing import patch_module_args
 
 ROOT = Path(__file__).resolve().parents[2]
+# Last: a link there has the name of its module.
+sys.path.append(str(ROOT / "action_plugins"))
+
+import control_node  # noqa: E402
+
 START = (
     "import runpy, sys, ansible.module_utils as utils; utils.__path__.append(sys.argv[1]); "
     "path = sys.argv[2]; del sys.argv[1:]; runpy.run_path(path, run_name='__main__')"
