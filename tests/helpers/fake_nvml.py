@@ -4,7 +4,8 @@
 
 FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
 (a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `crash` (an error that is not NVML's),
-`flood` (PCIe at 60 GiB/s), `mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
+`flood` (PCIe at 60 GiB/s), `slow` (the counters of NVLink take 5 ms),
+`mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
 The slices are made after NVIDIA's manual, not recorded: NVML tells the memory of a slice and GPM's activities
 in it, and is not to be asked for the rest.
 """
@@ -151,6 +152,9 @@ def nvmlDeviceGetFieldValues(handle, fields):
         counts = list(PCIE[min(read[handle], len(PCIE) - 1)])
     else:
         assert [scope for _, scope in fields] == [0xFFFFFFFF, 0xFFFFFFFF]
+        end = time.thread_time() + 0.005
+        while FAULT == "slow" and time.thread_time() < end:
+            pass
         counts = [5, 7]
     refused = NVML_ERROR_NOT_SUPPORTED if FAULT == "old" and counts[0] == 5 else 0
     return [Answer(nvmlReturn=refused, valueType=3, value=Answer(ullVal=count)) for count in counts]
@@ -161,7 +165,7 @@ def nvmlGpmQueryDeviceSupport(handle):
 
 
 def nvmlGpmSampleAlloc():
-    return Answer(taken=None, freed=False, instance=None)
+    return Answer(taken=None, instance=None)
 
 
 def nvmlGpmSampleGet(handle, sample):
@@ -171,11 +175,6 @@ def nvmlGpmSampleGet(handle, sample):
 def nvmlGpmMigSampleGet(handle, instance, sample):
     assert not isinstance(handle, Slice)
     sample.taken, sample.instance = time.monotonic(), instance
-
-
-def nvmlGpmSampleFree(sample):
-    assert not sample.freed
-    sample.freed = True
 
 
 def c_nvmlGpmMetricsGet_t():

@@ -23,6 +23,9 @@ from ansible.module_utils.scalebook.files import NotRegularError, open_regular, 
 from ansible.module_utils.scalebook.read import timeline
 
 SCHEMA = 1
+PUT_OFF = "-"
+"""The cell of what the sampler did not read in this reading because that takes long."""
+
 LATE, LATE_SHARE = 0.01, 0.01
 """Seconds, or part of the window, by which a reading may follow the step that asked for it."""
 
@@ -57,6 +60,8 @@ class Readings:
     at: list[float] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     values: dict[str, list[float | None]] = field(default_factory=dict)
+    put_off: dict[str, set[int]] = field(default_factory=dict)
+    """By column, the readings in which the sampler did not read it because that takes long."""
 
 
 def parse(text: str) -> Readings:
@@ -104,13 +109,16 @@ def _take_line(readings: Readings, cells: Sequence[str]) -> None:
         raise TelemetryError(f"has a reading of {len(cells)} cells, {len(readings.kinds) + 2} are expected")
     try:
         at = float(cells[0])
-        values = [float(cell) if cell else None for cell in cells[2:]]
+        values = [float(cell) if cell not in ("", PUT_OFF) else None for cell in cells[2:]]
     except ValueError:
         raise TelemetryError("has a cell that is not a number") from None
     if not all(value is None or math.isfinite(value) for value in (at, *values)):
         raise TelemetryError("has a cell that is not finite")
     if readings.at and at < readings.at[-1]:
         raise TelemetryError("has readings that are not in the order of time")
+    for name, cell in zip(readings.kinds, cells[2:], strict=True):
+        if cell == PUT_OFF:
+            readings.put_off.setdefault(name, set()).add(len(readings.at))
     readings.at.append(at)
     readings.marks.append(cells[1])
     for column, value in zip(readings.values.values(), values, strict=True):
@@ -175,8 +183,16 @@ def _samples(readings: Readings, name: str, first: int, last: int) -> tuple[list
     there = [index for index in range(first, last + 1) if column[index] is not None]
     if kind == "counter":
         return there, list(zip(there, there[1:], strict=False))
-    # A sample begins with the reading before it, whether that has a value or not.
-    return there, [(index - 1, index) for index in there if index > first]
+    # A sample begins with the reading before it, whether that has a value or not, unless it was put off.
+    put_off = readings.put_off.get(name, set())
+    samples = []
+    for index in there:
+        before = index - 1
+        while before in put_off:
+            before -= 1
+        if before >= first:
+            samples.append((before, index))
+    return there, samples
 
 
 def _value(column: Sequence[float | None], index: int) -> float:

@@ -15,14 +15,12 @@ Runs on the nodes' own Python, 3.6 or later; pynvml where it can be imported.
 
 import os
 import re
-import shutil
-import subprocess
 import threading
 import time
 from abc import abstractmethod
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from host_sources import Absent, Column, Source, Value
+from host_sources import ALLOWED, PUT_OFF, Absent, Column, Pace, Source, Value
 
 QUANTITIES = (
     # name, kind, unit
@@ -69,6 +67,14 @@ PCIE_RANGE = 1 << 32
 """NVML's counters of PCIe bytes have 32 bits: they start again every 4 GiB (seen on an H200, driver 580)."""
 
 
+GROUPS = {
+    "throttle": ("throttle_power_cap", "throttle_thermal", "throttle_hardware"),
+    "nvlink": ("nvlink_sent", "nvlink_received"),
+    "gpm": ("sm_active", "sm_occupancy", "pipe_tensor_active", "dram_active"),
+    "pcie": ("pcie_sent", "pcie_received"),
+}
+"""Quantities that one question to NVML answers; the others are asked for one by one."""
+
 OF_SLICES = ("memory", "gpm")
 """What NVML tells of a slice. Asked for the rest it refuses, or answers for the whole GPU."""
 
@@ -98,12 +104,12 @@ class Gpus(Source):
         self.absent: Dict[str, str] = {}
 
     @abstractmethod
-    def values(self, gpu: str) -> Dict[str, float]:
-        """Return the values of one GPU, by quantity."""
+    def values(self, gpu: str, full: bool) -> Dict[str, Value]:
+        """Return the values of one GPU, by quantity; `full`: nothing may be put off."""
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Return the values in the order of the columns."""
-        read = {gpu: self.values(gpu) for gpu in self.gpus}
+        read = {gpu: self.values(gpu, full) for gpu in self.gpus}
         return [read[gpu].get(name) for gpu in self.gpus for name, _, _ in QUANTITIES]
 
 
@@ -148,8 +154,10 @@ class Nvml(Gpus):
             self.devices = {gpu: find_device(nvml, gpu) for gpu in gpus}
         except nvml.NVMLError as error:
             raise Absent("NVML: %s" % error) from error
-        self.refused: Dict[str, List[str]] = {gpu: [] for gpu in gpus}
-        self.before: Dict[str, Any] = {}
+        self.asked = {gpu: self._questions(gpu) for gpu in gpus}
+        self.paces = {gpu: {name: Pace(ALLOWED / 2) for name in self.asked[gpu]} for gpu in gpus}
+        self.activities: Dict[str, Activities] = {}
+        self.rates: Dict[str, Dict[str, float]] = {gpu: {} for gpu in gpus}
         self.pcie = {gpu: Wrapping() for gpu in gpus}
         for gpu, device in self.devices.items():
             if device.instance is not None:
@@ -172,42 +180,47 @@ class Nvml(Gpus):
                 continue  # a fact that it does not tell
         return facts
 
-    def values(self, gpu: str) -> Dict[str, float]:
-        """Ask for one quantity after the other; what a GPU refuses it is not asked again."""
+    def _questions(self, gpu: str) -> Dict[str, Callable[[], Dict[str, Value]]]:
+        """Return what is asked of a GPU, by quantity or group."""
         nvml, device = self.nvml, self.devices[gpu]
         handle = device.handle
-        found: Dict[str, float] = {}
-        for name, ask in (
-            ("utilization", lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu}),
-            ("memory", lambda: {"memory": self._memory(handle)}),
-            ("power", lambda: {"power": nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0}),
-            ("energy", lambda: {"energy": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0}),
-            ("sm_clock", lambda: {"sm_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)}),
-            (
-                "memory_clock",
-                lambda: {"memory_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)},
-            ),
-            (
-                "temperature",
-                lambda: {"temperature": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)},
-            ),
-            ("throttle", lambda: self._throttle(handle)),
-            ("nvlink", lambda: self._fields(handle, "nvlink")),
-            ("gpm", lambda: self._gpm(gpu, device)),
-            ("pcie", lambda: self._pcie(gpu, handle, found)),
-        ):
-            if name in self.refused[gpu] or (device.instance is not None and name not in OF_SLICES):
+        questions: Dict[str, Callable[[], Dict[str, Value]]] = {
+            "utilization": lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu},
+            "memory": lambda: {"memory": self._memory(handle)},
+            "power": lambda: {"power": nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0},
+            "energy": lambda: {"energy": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0},
+            "sm_clock": lambda: {"sm_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)},
+            "memory_clock": lambda: {
+                "memory_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)
+            },
+            "temperature": lambda: {
+                "temperature": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+            },
+            "throttle": lambda: self._throttle(handle),
+            "nvlink": lambda: {**self._fields(handle, "nvlink")},
+            "gpm": lambda: self._gpm(gpu, device),
+            "pcie": lambda: self._pcie(gpu, handle),
+        }
+        return {name: questions[name] for name in (questions if device.instance is None else OF_SLICES)}
+
+    def values(self, gpu: str, full: bool) -> Dict[str, Value]:
+        """Ask one question after the other; what a GPU refuses it is not asked again."""
+        nvml, asked = self.nvml, self.asked[gpu]
+        found: Dict[str, Value] = {}
+        for name in list(asked):
+            pace = self.paces[gpu][name]
+            if not pace.turn(full):
+                found.update(dict.fromkeys(GROUPS.get(name, (name,)), PUT_OFF))
                 continue
             try:
-                found.update(ask())
+                with pace:
+                    found.update(asked[name]())
             except (nvml.NVMLError, AttributeError) as error:  # an older driver, or older bindings
-                self.refused[gpu].append(name)
+                del asked[name]
                 self.absent["gpu:%s:%s" % (gpu, name)] = "NVML: %s" % error
             except UnknownError as error:
-                self.refused[gpu].append(name)
+                del asked[name]
                 self.absent["gpu:%s:%s" % (gpu, name)] = str(error)
-        for rate in ("pcie_sent_rate", "pcie_received_rate"):
-            found.pop(rate, None)
         return found
 
     def _memory(self, handle: Any) -> int:
@@ -218,15 +231,15 @@ class Nvml(Gpus):
         except (nvml.NVMLError, AttributeError, TypeError):  # an older driver, or older bindings
             return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
 
-    def _pcie(self, gpu: str, handle: Any, found: Dict[str, float]) -> Dict[str, float]:
-        """Return the bytes since the first reading; GPM's rates are in `found`."""
-        if "gpm" in self.refused[gpu]:
+    def _pcie(self, gpu: str, handle: Any) -> Dict[str, Value]:
+        """Return the bytes since the first reading."""
+        if "gpm" not in self.asked[gpu]:
             raise UnknownError(
                 "its counters start again every 4 GiB, and without GPM nothing tells how often"
             )
-        return self.pcie[gpu].add(self._fields(handle, "pcie"), found, time.monotonic())
+        return {**self.pcie[gpu].add(self._fields(handle, "pcie"), self.rates[gpu], time.monotonic())}
 
-    def _throttle(self, handle: Any) -> Dict[str, float]:
+    def _throttle(self, handle: Any) -> Dict[str, Value]:
         try:
             ask = self.nvml.nvmlDeviceGetCurrentClocksEventReasons
         except AttributeError:  # its name before 2023
@@ -256,30 +269,45 @@ class Nvml(Gpus):
             found["%s_%s" % (group, name)] = _number(value) * unit
         return found
 
-    def _gpm(self, gpu: str, device: Device) -> Dict[str, float]:
-        """Return the activities between the reading before and this one; none at the first."""
-        nvml = self.nvml
-        if gpu not in self.before and not nvml.nvmlGpmQueryDeviceSupport(device.whole).isSupportedDevice:
+    def _gpm(self, gpu: str, device: Device) -> Dict[str, Value]:
+        """Return the activities since the reading before; none at the first."""
+        if gpu not in self.activities:
+            self.activities[gpu] = Activities(self.nvml, device)
+        found = self.activities[gpu].read()
+        self.rates[gpu] = {name: value for name, value in found.items() if name.endswith("_rate")}
+        return {name: value for name, value in found.items() if name not in self.rates[gpu]}
+
+
+class Activities:
+    """GPM's metrics of one GPU: two samples and a question, made once, because they are large."""
+
+    def __init__(self, nvml: Any, device: Device) -> None:
+        self.nvml, self.device = nvml, device
+        if not nvml.nvmlGpmQueryDeviceSupport(device.whole).isSupportedDevice:
             raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-        now = nvml.nvmlGpmSampleAlloc()
-        if device.instance is None:
-            nvml.nvmlGpmSampleGet(device.whole, now)
+        self.before, self.now = nvml.nvmlGpmSampleAlloc(), nvml.nvmlGpmSampleAlloc()
+        self.filled = False
+        self.question = nvml.c_nvmlGpmMetricsGet_t()
+        self.question.version = nvml.NVML_GPM_METRICS_GET_VERSION
+        self.question.numMetrics = len(GPM)
+        self.answers = [self.question.metrics[index] for index in range(len(GPM))]
+        for answer, (_, metric) in zip(self.answers, GPM):  # noqa: B905 - strict is of Python 3.10
+            answer.metricId = metric
+
+    def read(self) -> Dict[str, float]:
+        """Return the metrics between the sample before and a new one."""
+        nvml, question = self.nvml, self.question
+        if self.device.instance is None:
+            nvml.nvmlGpmSampleGet(self.device.whole, self.now)
         else:
-            nvml.nvmlGpmMigSampleGet(device.whole, device.instance, now)
-        before, self.before[gpu] = self.before.get(gpu), now
-        if before is None:
+            nvml.nvmlGpmMigSampleGet(self.device.whole, self.device.instance, self.now)
+        self.before, self.now = self.now, self.before
+        if not self.filled:
+            self.filled = True
             return {}
-        asked = nvml.c_nvmlGpmMetricsGet_t()
-        asked.version = nvml.NVML_GPM_METRICS_GET_VERSION
-        asked.numMetrics = len(GPM)
-        asked.sample1, asked.sample2 = before, now
-        for index, (_, metric) in enumerate(GPM):
-            asked.metrics[index].metricId = metric
-        try:
-            nvml.nvmlGpmMetricsGet(asked)
-        finally:
-            nvml.nvmlGpmSampleFree(before)
-        answers = zip(GPM, asked.metrics)  # noqa: B905 - strict is of Python 3.10
+        question.sample1, question.sample2 = self.now, self.before  # the older one, the new one
+        nvml.nvmlGpmMetricsGet(question)
+        answers = zip(GPM, self.answers)  # noqa: B905 - strict is of Python 3.10
         return {name: float(answer.value) for (name, _), answer in answers if not answer.nvmlReturn}
 
 
@@ -318,83 +346,14 @@ def _number(field: Any) -> float:
     return float(getattr(field.value, members[field.valueType]))
 
 
-def divided(program: str) -> List[str]:
-    """Return the numbers of the GPUs that nvidia-smi lists with slices."""
-    found, gpu = [], ""
-    try:
-        listed = subprocess.check_output([program, "-L"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    except (OSError, subprocess.CalledProcessError):
-        return []  # the readings show it
-    for line in listed.decode("ascii", "replace").splitlines():
-        if line.startswith("GPU "):
-            gpu = line[4:].partition(":")[0]
-        elif line.strip().startswith("MIG "):
-            found.append(gpu)
-    return found
-
-
-class Smi(Gpus):
-    """GPUs through one nvidia-smi that prints all the time: slower and coarser than NVML."""
-
-    QUERY = (
-        ("utilization", "utilization.gpu", 1.0),
-        ("memory", "memory.used", KIB * KIB),
-        ("power", "power.draw", 1.0),
-        ("sm_clock", "clocks.sm", 1.0),
-        ("memory_clock", "clocks.mem", 1.0),
-        ("temperature", "temperature.gpu", 1.0),
-    )
-
-    def __init__(self, gpus: Sequence[str], interval: float, program: str = "nvidia-smi") -> None:
-        super().__init__(gpus)
-        with_slices = divided(program)
-        if not all(gpu.isdigit() and gpu not in with_slices for gpu in gpus):
-            raise Absent("nvidia-ml-py is not installed, and nvidia-smi tells nothing of a slice (MIG)")
-        words = ", ".join(name for name, _, _ in self.QUERY)
-        self.absent = {"gpu": "nvidia-ml-py is not installed, and nvidia-smi gives only " + words}
-        self.stale = 3 * interval
-        self.latest: Dict[str, Dict[str, float]] = {}
-        self.heard: Dict[str, float] = {}
-        asked = ",".join(["index"] + [word for _, word, _ in self.QUERY])
-        argv = [program, "--query-gpu=" + asked, "--format=csv,noheader,nounits"]
-        argv += ["--id=" + ",".join(gpus), "--loop-ms=%d" % (1000 * interval)]
-        try:
-            self.process = subprocess.Popen(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
-        except OSError as error:
-            raise Absent("%s: %s" % (program, error.strerror)) from error
-        threading.Thread(target=self._listen, daemon=True).start()
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None  # it is a pipe
-        for line in self.process.stdout:
-            words = [word.strip() for word in line.decode("ascii", "replace").split(",")]
-            if len(words) != len(self.QUERY) + 1 or not words[0].isdigit():
-                continue
-            values = {}
-            for word, (name, _, unit) in zip(words[1:], self.QUERY):  # noqa: B905 - see above
-                try:
-                    values[name] = float(word) * unit
-                except ValueError:  # [N/A]
-                    continue
-            self.latest[words[0]] = values
-            self.heard[words[0]] = time.monotonic()
-
-    def values(self, gpu: str) -> Dict[str, float]:
-        """Return what was printed last, unless that is long ago."""
-        fresh = time.monotonic() - self.heard.get(gpu, 0.0) <= self.stale
-        return self.latest.get(gpu, {}) if fresh else {}
-
-
 def open_gpus(gpus: Sequence[str], interval: float) -> Gpus:
     """Return the source for these GPUs, or raise Absent."""
     try:
         import pynvml
     except ImportError:
-        if shutil.which("nvidia-smi"):
-            return Smi(gpus, interval)
-        raise Absent("neither nvidia-ml-py nor nvidia-smi is installed") from None
+        import smi_source  # here, because it brings modules that take memory
+
+        return smi_source.Smi(gpus, interval)
     return Nvml(pynvml, gpus)
 
 
@@ -413,7 +372,7 @@ class Patient(Source):
         self.source: Optional[Gpus] = None
         self.reason = ""
         self.asked, self.answered = threading.Event(), threading.Event()
-        self.waiting = False
+        self.waiting = self.full = False
         self.values: List[Value] = []
         threading.Thread(target=self._serve, args=(make,), daemon=True).start()
 
@@ -423,14 +382,14 @@ class Patient(Source):
             while True:
                 self.asked.wait()
                 self.asked.clear()
-                self.values = self.source.read()
+                self.values = self.source.read(self.full)
                 self.answered.set()
         except Absent as error:
             self.reason = str(error)
         except Exception as error:  # noqa: BLE001 - whatever a driver or its bindings do, the run goes on
             self.reason = "%s: %s" % (type(error).__name__, error)
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Return the values, each None where the driver does not answer in time."""
         nothing: List[Value] = [None] * len(self.columns)
         if self.reason or self.source is None:
@@ -439,6 +398,7 @@ class Patient(Source):
             self.answered.clear()  # the answer to an earlier question
             self.waiting = False
         if not self.waiting:
+            self.full = full
             self.asked.set()
             self.waiting = True
             if self.answered.wait(self.patience):

@@ -4,9 +4,9 @@
 """What /proc and /sys tell of a node: processors, memory, disks, network, energy, and the job's own share.
 
 A source has `columns`, a list of (name, kind, unit), and `read()`, which returns a value for each of them,
-None for one that is not there any more. A name is group:instance:quantity. Of a counter only differences
-mean something, a gauge is a value by itself. `about` are facts that do not change. A source that is not
-there raises Absent with the reason.
+None for one that is not there any more, PUT_OFF for one that takes too long to be read each time. A name is
+group:instance:quantity. Of a counter only differences mean something, a gauge is a value by itself. `about`
+are facts that do not change. A source that is not there raises Absent with the reason.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -15,13 +15,16 @@ import glob
 import os
 import time
 from abc import ABC, abstractmethod
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import orphans
 import procfs
 
 Column = Tuple[str, str, str]
-Value = Optional[float]
+Value = Union[float, str, None]
+
+PUT_OFF = "-"
+"""The value of what is not read this time: see Pace."""
 
 SECTOR = 512
 """Bytes of a sector in /proc/diskstats, whatever the disk's own are."""
@@ -29,12 +32,44 @@ SECTOR = 512
 WORD = 4
 """Bytes of a unit in InfiniBand's counters of data."""
 
-RARELY = 1000.0
-"""The job's processes are searched again after this many times what the search takes: 0.1 % of a core."""
+ALLOWED = 2e-4
+"""Seconds of processor time that a source may take for a reading, on average.
+
+Half a dozen sources of a host, and eleven questions to a GPU that may take half as much each, then stay near
+0.2 % of a core together; most need a tenth of what they may take."""
+
+RARELY = 1 / ALLOWED
+"""The job's processes are searched again after this many times what the search takes."""
 
 
 class Absent(Exception):  # noqa: N818 - it is not an error
     """A source that is not on this node; the text says why."""
+
+
+class Pace:
+    """When something is read: each time, or only every n-th time where that takes more than is allowed.
+
+    with pace: … measures one reading. The cheaper one of the last two counts, because the first one fills
+    caches, and any may be disturbed.
+    """
+
+    def __init__(self, allowed: float = ALLOWED) -> None:
+        self.allowed = allowed
+        self.rest = 0
+        self.took = self.began = 0.0
+
+    def turn(self, full: bool) -> bool:
+        """Return whether it is read this time; in a full reading everything is."""
+        self.rest -= 1
+        return full or self.rest < 0
+
+    def __enter__(self) -> None:
+        self.began = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+
+    def __exit__(self, *error: object) -> None:
+        took = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) - self.began
+        self.rest = int(min(took, self.took) / self.allowed)
+        self.took = took
 
 
 class Source(ABC):
@@ -45,8 +80,8 @@ class Source(ABC):
         self.about: Dict[str, Any] = {}
 
     @abstractmethod
-    def read(self) -> List[Value]:
-        """Return a value for each of the columns."""
+    def read(self, full: bool = False) -> List[Value]:
+        """Return a value for each of the columns; `full`: nothing may be put off."""
 
 
 def text(path: str) -> str:
@@ -58,7 +93,7 @@ def text(path: str) -> str:
         raise Absent("%s: %s" % (path, error.strerror)) from error
 
 
-def number(path: str) -> Value:
+def number(path: str) -> Optional[float]:
     """Return the number that a file holds, None when it holds none or is not there."""
     try:
         return float(text(path))
@@ -78,17 +113,17 @@ class Processors(Source):
         self.about = {"cores": len(self.cores)}
 
     def _lines(self) -> List[str]:
-        return [line for line in text("/proc/stat").splitlines() if line.startswith("cpu")]
+        # The line after those of the processors counts thousands of interrupts.
+        return text("/proc/stat").partition("\nintr")[0].splitlines()
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Busy is neither idle nor waiting for a disk nor given to another virtual machine."""
         busy, waited = {}, []
         for line in self._lines():
-            name, *fields = line.split()
-            user, nice, system, _, iowait, irq, softirq, steal = map(int, fields[:8])
-            busy[name] = (user + nice + system + irq + softirq) / self.ticks
+            name, user, nice, system, _, iowait, irq, softirq, steal = line.split(None, 9)[:9]
+            busy[name] = (int(user) + int(nice) + int(system) + int(irq) + int(softirq)) / self.ticks
             if name == "cpu":
-                waited = [iowait / self.ticks, steal / self.ticks]
+                waited = [int(iowait) / self.ticks, int(steal) / self.ticks]
         return [busy.get("cpu"), *waited, *(busy.get(name) for name in self.cores)]
 
 
@@ -104,7 +139,7 @@ class Memory(Source):
         lines = [line.split() for line in text("/proc/meminfo").splitlines()[:3]]
         return {words[0].rstrip(":"): int(words[1]) for words in lines}
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Free memory and caches that can be given up are available."""
         now = self._kilobytes()
         return [(now["MemTotal"] - now["MemAvailable"]) * 1024.0]
@@ -147,7 +182,7 @@ class Disks(Source):
         lines = [line.split() for line in text("/proc/diskstats").splitlines()]
         return {words[2]: words for words in lines if len(words) > 12}
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Busy is the time in which at least one request was under way."""
         now = self._fields()
         values: List[Value] = []
@@ -188,7 +223,7 @@ class Network(Source):
             found[name.strip().replace(",", "_")] = fields.split()
         return found
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """An interface that is gone has no value."""
         now = self._fields()
         values: List[Value] = []
@@ -218,7 +253,7 @@ class InfiniBand(Source):
             rates[name] = float(rate[0]) * 1000 if rate else 0.0
         self.about = {"infiniband_megabits": rates}
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """The counters count words of four bytes."""
         values: List[Value] = []
         for path in self.ports:
@@ -245,7 +280,7 @@ class HostEnergy(Source):
         self.last: Dict[str, float] = {}
         self.turns: Dict[str, float] = {}
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """The counter starts again from 0 after max_energy_range_uj."""
         values: List[Value] = []
         for path in self.paths:
@@ -271,25 +306,19 @@ class JobShare(Source):
         super().__init__()
         self.words = set(words)
         self.columns = [("job::busy", "counter", "s"), ("job::memory", "gauge", "B")]
-        self.page = float(os.sysconf("SC_PAGE_SIZE"))
         self.pids: List[int] = []
         self.due = 0.0
 
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
         began = time.process_time()
-        found = {pid for pid, environment in orphans.environments() if environment.issuperset(self.words)}
-        self.pids = sorted(procfs.below(found) - procfs.below({os.getpid()}))
+        named = {pid for pid, environment in orphans.environments() if environment.issuperset(self.words)}
+        parents = procfs.parents()
+        self.pids = sorted(procfs.below(named, parents) - procfs.below({os.getpid()}, parents))
         self.due = time.monotonic() + RARELY * (time.process_time() - began)
 
-    def read(self) -> List[Value]:
+    def read(self, full: bool = False) -> List[Value]:
         """Time of processes that ended counts where their parent is one of the job's."""
-        if time.monotonic() >= self.due:
+        if full or time.monotonic() >= self.due:
             self.search()
-        resident = 0.0
-        for pid in self.pids:
-            try:
-                resident += int(text("/proc/%d/statm" % pid).split()[1]) * self.page
-            except (Absent, IndexError, ValueError):
-                continue  # it ended meanwhile
-        return [procfs.computed(self.pids), resident]
+        return [*procfs.used(self.pids)]

@@ -7,7 +7,7 @@ Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
 
 import os
-from typing import Iterable, List, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 _CGROUP_FILES = (
     ("/sys/fs/cgroup{path}/memory.events", "oom_kill"),  # version 2
@@ -25,6 +25,11 @@ def _read(path: str) -> str:
             return file.read().decode("ascii", "replace")
     except OSError:
         return ""
+
+
+def _stat(pid: int) -> List[str]:
+    """Return the fields of /proc/PID/stat from the third (state) on, none of a process that is not there."""
+    return _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
 
 
 def oom_kills() -> Optional[int]:
@@ -45,9 +50,7 @@ def oom_kills() -> Optional[int]:
 
 def stopped(pids: Iterable[int]) -> List[int]:
     """Return those of `pids` that are stopped (SIGSTOP, a debugger): they hang the job and say nothing."""
-    return [
-        pid for pid in pids if _read("/proc/%d/stat" % pid).rpartition(")")[2].split()[:1] in (["T"], ["t"])
-    ]
+    return [pid for pid in pids if _stat(pid)[:1] in (["T"], ["t"])]
 
 
 def family(pid: int) -> List[int]:
@@ -65,13 +68,18 @@ def family(pid: int) -> List[int]:
     return found
 
 
-def below(pids: Set[int]) -> Set[int]:
-    """Return `pids` and the descendants of all of them, by one look at every process."""
-    parents = {}
+def parents() -> Dict[int, int]:
+    """Return the parent of each process."""
+    found = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            fields = _read("/proc/%s/stat" % name).rpartition(")")[2].split()
-            parents[int(name)] = int(fields[1]) if len(fields) > 1 else 0
+            fields = _stat(int(name))
+            found[int(name)] = int(fields[1]) if len(fields) > 1 else 0
+    return found
+
+
+def below(pids: Set[int], parents: Dict[int, int]) -> Set[int]:
+    """Return `pids` and the descendants of all of them."""
     found = set(pids)
     for pid in parents:
         line = []
@@ -104,9 +112,15 @@ def work(pid: int) -> Tuple[float, float]:
 
 def computed(pids: Iterable[int]) -> float:
     """Return the seconds that the processes `pids`, and those of their children that ended, computed."""
-    ticks = 0
+    return used(pids)[0]
+
+
+def used(pids: Iterable[int]) -> Tuple[float, float]:
+    """Return the seconds of `computed`, and the bytes that the processes `pids` have resident."""
+    ticks = pages = 0
     for pid in pids:
-        fields = _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
-        if len(fields) > 14:
+        fields = _stat(pid)
+        if len(fields) > 21:
             ticks += sum(map(int, fields[11:15]))  # user, system, and of children that ended
-    return ticks / float(os.sysconf("SC_CLK_TCK"))
+            pages += int(fields[21])
+    return ticks / float(os.sysconf("SC_CLK_TCK")), pages * float(os.sysconf("SC_PAGE_SIZE"))

@@ -8,8 +8,8 @@ usage: sampler.py --out FILE --interval SECONDS [--gpus 0,1] [--directory DIR ..
 FILE begins with a line `# {...}` that describes it, then comes a CSV table: a line for each reading, with
 its time on the node's monotonic clock. Counters are written as they are, so the difference of two
 readings is exact however many lie between. Standard input brings the words `first` and `last`, when the
-window's first and last step were logged: each is answered by a reading at once, marked with that word. The
-other readings follow at the interval.
+window's first and last step were logged: each is answered by a full reading at once, marked with that word.
+The other readings follow at the interval; what takes long is put off in some of them, and has `-` there.
 
 It ends when standard input does, which is also what happens when run_node is killed. Then it appends why
 sources are missing, and prints one JSON line on what it used itself. It never writes to a disk that is
@@ -99,6 +99,8 @@ def open_sources(
 
 def written(value: host_sources.Value) -> str:
     """Return a value as a cell: whole numbers without a point, nothing for None, NaN and infinity."""
+    if isinstance(value, str):
+        return value
     if value is None or not math.isfinite(value):
         return ""
     return "%d" % value if value == int(value) else "%.4f" % value
@@ -109,6 +111,7 @@ class Sampler:
 
     def __init__(self, table: Table, interval: float, sources: List[host_sources.Source]) -> None:
         self.table, self.interval, self.sources = table, interval, sources
+        self.paces = [host_sources.Pace() for _ in sources]
 
     def describe(self) -> None:
         """Write the lines before the first reading."""
@@ -123,15 +126,17 @@ class Sampler:
         self.table.write(",".join(["at", "mark"] + [name for name, _, _ in columns]))
 
     def take(self, mark: str = "") -> None:
-        """Write one reading."""
+        """Write one reading, a full one if it has a mark."""
         cells = ["%.6f" % time.monotonic(), mark]
-        for source in self.sources:
-            if mark and isinstance(source, host_sources.JobShare):
-                source.due = 0.0
-            try:
-                values = source.read()
-            except (host_sources.Absent, OSError, ValueError, KeyError, IndexError):
-                values = [None] * len(source.columns)  # it went away
+        full = bool(mark)
+        for source, pace in zip(self.sources, self.paces):  # noqa: B905 - strict is of Python 3.10
+            values: List[host_sources.Value] = [host_sources.PUT_OFF] * len(source.columns)
+            if pace.turn(full):
+                try:
+                    with pace:
+                        values = source.read(full)
+                except (host_sources.Absent, OSError, ValueError, KeyError, IndexError):
+                    values = [None] * len(source.columns)  # it went away
             cells += [written(value) for value in values]
         self.table.write(",".join(cells))
 

@@ -22,6 +22,7 @@ sys.path.append(str(FILES))
 import gpu_sources  # noqa: E402
 import host_sources  # noqa: E402
 import sampler  # noqa: E402
+import smi_source  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -308,7 +309,7 @@ def test_a_driver_that_hangs_does_not_keep_the_host_from_being_read(tmp_path):
     assert power[-3:] == [None, None, None]
     # It hangs after two readings; on a busy machine one of them is late too.
     assert 1 <= power.count(689.0) <= 2
-    assert len([value for value in readings.values["cpu::busy"] if value is not None]) >= 12
+    assert len([value for value in readings.values["memory::used"] if value is not None]) >= 12
 
 
 def test_nvidia_smi_is_asked_where_the_bindings_are_missing(tmp_path):
@@ -318,11 +319,11 @@ def test_nvidia_smi_is_asked_where_the_bindings_are_missing(tmp_path):
         "while :; do echo '0, 98, 1024, 650.5, 1900, 3200, [N/A]'; sleep 0.1; done\n"
     )
     script.chmod(0o755)
-    smi = gpu_sources.Smi(["0"], 0.1, str(script))
+    smi = smi_source.Smi(["0"], 0.1, str(script))
     deadline = time.monotonic() + 10
     while not smi.latest and time.monotonic() < deadline:
         time.sleep(0.02)
-    values = smi.values("0")
+    values = smi.values("0", full=False)
     smi.process.kill()
     smi.process.wait()
     assert values == {
@@ -339,6 +340,38 @@ def test_without_bindings_and_program_there_is_a_reason(monkeypatch):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(host_sources.Absent, match="neither nvidia-ml-py nor nvidia-smi"):
         gpu_sources.open_gpus(["0"], 1)
+
+
+# What takes long
+
+
+def test_what_takes_long_is_read_only_as_often_as_it_may(monkeypatch):
+    times = iter([0, 5e-3, 0, 1e-3, 0, 1e-3, 0, 1e-4])
+    monkeypatch.setattr(host_sources.time, "clock_gettime", lambda _: next(times))
+    pace = host_sources.Pace(allowed=4e-4)
+    turns = ""
+    for _ in range(8):
+        turns += "-x"[pace.turn(full=False)]
+        if turns[-1] == "x":
+            with pace:
+                pass
+    # The first one, which fills caches, does not count; 1 ms is two and a half times what is allowed.
+    assert turns == "xx--x--x"
+    assert pace.turn(full=True)
+
+
+def test_a_counter_that_takes_long_is_read_at_both_ends_of_the_window_and_rarely_between(tmp_path):
+    sampler = Sampler(tmp_path, "--gpus", "0", env=with_nvml(tmp_path, "slow"))
+    sampler.await_readings(3, "gpu:0:power")
+    sampler.mark("first")
+    sampler.await_readings(6)
+    sampler.mark("last")
+    _, readings = sampler.end()
+    first, last = (readings.marks.index(mark) for mark in ("first", "last"))
+    values = readings.values["gpu:0:nvlink_sent"]
+    assert values[first] is not None and values[last] is not None
+    assert readings.put_off["gpu:0:nvlink_sent"] >= set(range(first + 1, last))
+    assert "gpu:0:nvlink_sent" not in summary(readings, readings.at[first], readings.at[last])["absent"]
 
 
 # Slices of a GPU (MIG), by the stand-in: made, not recorded
@@ -393,9 +426,9 @@ def test_nvidia_smi_is_not_asked_for_a_slice(tmp_path, gpus):
     listed += ["  MIG 3g.71gb     Device  0: (UUID: MIG-a)"]
     script.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in listed))
     script.chmod(0o755)
-    assert gpu_sources.divided(str(script)) == ["1"]
+    assert smi_source.divided(str(script)) == ["1"]
     with pytest.raises(host_sources.Absent, match="nothing of a slice"):
-        gpu_sources.Smi(gpus, 0.1, str(script))
+        smi_source.Smi(gpus, 0.1, str(script))
 
 
 def test_what_names_no_gpu_is_not_one():

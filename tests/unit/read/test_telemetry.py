@@ -123,6 +123,13 @@ def test_a_counter_between_whose_ends_readings_are_missing_keeps_its_total():
     assert (made["total"], made["seconds"], made["samples"]) == (3.0, 2.5, 1)
 
 
+def test_a_sample_of_a_gauge_that_was_put_off_begins_where_it_was_read_before():
+    rows = [list(row) for row in STEADY]
+    rows[2][4] = rows[3][4] = "-"
+    made = summary(readings_of(*rows), 10.0, 12.5)["quantities"]["memory::used"]
+    assert (made["mean"], made["seconds"], made["samples"]) == (9.0, 2.5, 1)
+
+
 def test_a_counter_without_its_end_says_how_much_of_the_window_it_knows():
     rows = [list(row) for row in STEADY]
     rows[4][2] = None
