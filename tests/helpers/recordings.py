@@ -30,6 +30,13 @@ def torch_bert(bsz, repeat=1):
     return record(of, repeat, 300 * bsz / telemetry[0]["seconds"], telemetry=telemetry)
 
 
+def made_on_processors(name, nodes=1):
+    """Return the record of a situation that tests/bench/bottlenecks made, on so many nodes."""
+    telemetry = recorded(f"cpu_made_{name}/{nodes}n")
+    of = case(nodes, 1, workload="made", model="script", device="cpu", warmup=5, window=60)
+    return record(of, 1, 60 * of["global_batch"] / telemetry[0]["seconds"], telemetry=telemetry)
+
+
 def containers(repeat=1):
     """Return the record of tf2_bert on two containers of one machine with two processors."""
     telemetry = recorded("containers_tf2_bert")

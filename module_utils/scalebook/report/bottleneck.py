@@ -29,11 +29,15 @@ NAMES = {
     "power_used": ("GPU power relative to its limit", "%"),
     "job_processors": ("processors that the job kept busy per device", ""),
     "cpu": ("CPU", "%"),
+    "job_cpu": ("processors that the job may use", "%"),
+    "job_queued": ("processors that the job waited for per device", ""),
+    "storage_waits": ("processors that waited for storage", ""),
     "disk_busy": ("busiest disk", "%"),
     "network_link": ("busiest network link", "%"),
     "efficiency": ("efficiency", "%"),
     "sm_active_of_one": ("SM active of 1n1g", "%"),
     "job_processors_of_one": ("processors of 1n1g that the job kept busy", ""),
+    "job_queued_of_one": ("processors of 1n1g that the job waited for", ""),
     "memory": ("memory", "%"),
     "job_share": ("the job's part of the busy processors", "%"),
     "busiest_core": ("busiest processor", "%"),
@@ -53,7 +57,7 @@ SAME = tuple(
 )
 """Fields in which cases agree that need equal memory for a batch."""
 ON_CPUS = ("cpu", "job_share", "job_processors", "memory", "disk_busy")
-OF_ONE = ("sm_active", "job_processors")
+OF_ONE = ("sm_active", "job_processors", "job_queued")
 """What is compared with the run of 1n1g."""
 
 
@@ -68,15 +72,28 @@ def _below(evidence: Evidence, name: str, threshold: str) -> bool:
 def _host_works(evidence: Evidence) -> bool:
     """Return whether the host does more than one thread can that starts kernels."""
     return (
-        (_above(evidence, "cpu", "host-busy") and not _others_work(evidence))
-        or _above(evidence, "disk_busy", "host-busy")
+        (_cpu_above(evidence, "host-busy") and not _below(evidence, "job_share", "own-share"))
+        or _storage_works(evidence)
         or _above(evidence, "job_processors", "workers")
     )
 
 
-def _others_work(evidence: Evidence) -> bool:
-    """Return whether the processors are busy, but mostly not with this job."""
-    return _above(evidence, "cpu", "host-busy") and _below(evidence, "job_share", "own-share")
+def _cpu_above(evidence: Evidence, threshold: str) -> bool:
+    """Return whether the processors are busy, those that the job may use where that is not all of them."""
+    return _above(evidence, "job_cpu" if "job_cpu" in evidence else "cpu", threshold)
+
+
+def _storage_works(evidence: Evidence) -> bool:
+    """Return whether a disk is busy, or processes wait for one that is not read, as in the network."""
+    return _above(evidence, "disk_busy", "host-busy") or _above(evidence, "storage_waits", "storage")
+
+
+def _others_work(evidence: Evidence, threshold: str = "host-busy") -> bool:
+    """Return whether the processors are busy, and mostly with others; the job is not known to want none."""
+    taken = _cpu_above(evidence, threshold) and _below(evidence, "job_share", "own-share")
+    queued, busy = evidence.get("job_queued"), evidence.get("job_processors", 0.0)
+    # What is left of a processor per device is spent asleep.
+    return taken and (queued is None or queued >= max(THRESHOLDS["queued"].value, 1 - busy - queued))
 
 
 def _one_thread(evidence: Evidence) -> bool:
@@ -100,14 +117,32 @@ def _sm_lost(evidence: Evidence) -> bool:
 
 def _idle(evidence: Evidence) -> bool:
     """Return whether the processes of a run on CPUs wait, for something other than a processor or a disk."""
-    busy = _above(evidence, "disk_busy", "host-busy") or _others_work(evidence)
-    return _below(evidence, "job_processors", "one-thread") and not busy
+    wants = _wanted(evidence)
+    sleeps = wants is not None and wants < THRESHOLDS["one-thread"].value
+    return sleeps and not _storage_works(evidence) and not _others_work(evidence)
+
+
+def _wanted(evidence: Evidence, of: str = "") -> float | None:
+    """Return the processors per device that the job kept busy or, as far as known, waited for."""
+    busy = evidence.get(f"job_processors{of}")
+    return None if busy is None else busy + evidence.get(f"job_queued{of}", 0.0)
+
+
+def _lost(evidence: Evidence) -> float | None:
+    """Return by how much less the job wants processors than without other devices, None if unknown."""
+    alone, wants = _wanted(evidence, "_of_one"), _wanted(evidence)
+    return None if alone is None or wants is None else alone - wants
+
+
+def _idle_alone(evidence: Evidence) -> bool:
+    """Return whether they wait without other devices too, where a step waits for nothing but its input."""
+    lost = 0.0 if evidence["devices"] == 1 else _lost(evidence)
+    return _idle(evidence) and lost is not None and lost < THRESHOLDS["idle-loss"].value
 
 
 def _idle_by_others(evidence: Evidence) -> bool:
     """Return whether they wait more than without other devices."""
-    lost = evidence.get("job_processors_of_one", 0.0) - evidence.get("job_processors", 0.0)
-    waits = lost >= THRESHOLDS["idle-loss"].value and not _others_work(evidence)
+    waits = (_lost(evidence) or 0.0) >= THRESHOLDS["idle-loss"].value and not _others_work(evidence)
     return _scales_badly(evidence) and waits and not _link_full(evidence)
 
 
@@ -161,13 +196,13 @@ GPU_RULES = (
         "input-bound",
         lambda it: _below(it, "gpu", "gpu-waits") and _host_works(it),
         "Input-bound, likely: the GPUs wait part of the time while the host works",
-        ("gpu", "job_processors", "cpu", "disk_busy"),
+        ("gpu", "job_processors", "cpu", "disk_busy", "storage_waits"),
     ),
     Rule(
         "shared-processors",
         lambda it: _below(it, "gpu", "gpu-waits") and _others_work(it),
         "Short of processors: the GPUs wait part of the time while other programs keep the processors busy",
-        ("gpu", "cpu", "job_share"),
+        ("gpu", "cpu", "job_cpu", "job_share", "job_queued"),
     ),
     Rule(
         "launch-bound",
@@ -197,15 +232,15 @@ GPU_RULES = (
 CPU_RULES = (
     Rule(
         "shared-processors",
-        lambda it: _above(it, "cpu", "cpu-bound") and _below(it, "job_share", "own-share"),
+        lambda it: _others_work(it, "cpu-bound"),
         "Short of processors: they are busy, mostly with other programs or other simulated nodes",
-        ("cpu", "job_share"),
+        ("cpu", "job_cpu", "job_share", "job_queued"),
     ),
     Rule(
         "processor-bound",
-        lambda it: _above(it, "cpu", "cpu-bound") and not _below(it, "job_share", "own-share"),
+        lambda it: _cpu_above(it, "cpu-bound") and not _below(it, "job_share", "own-share"),
         "Processor-bound: the processors are busy nearly all the time",
-        ("cpu", "job_share"),
+        ("cpu", "job_cpu", "job_share"),
     ),
     Rule(
         "communication-bound",
@@ -221,19 +256,25 @@ CPU_RULES = (
     ),
     Rule(
         "input-bound",
-        lambda it: _above(it, "disk_busy", "host-busy"),
-        "Input-bound, likely: a disk is busy most of the time",
-        ("disk_busy", "cpu"),
+        _storage_works,
+        "Input-bound, likely: a disk is busy, or processors wait for one, most of the time",
+        ("disk_busy", "storage_waits", "cpu"),
     ),
     Rule(
         "communication-bound",
         _idle_by_others,
         "Communication-bound, likely: efficiency is lost, and the processes wait more than on one device",
-        ("efficiency", "job_processors", "job_processors_of_one"),
+        ("efficiency", "job_processors", "job_queued", "job_processors_of_one", "job_queued_of_one"),
+    ),
+    Rule(
+        "input-bound",
+        _idle_alone,
+        "Input-bound, likely: the processes wait, and neither for processors nor for other devices",
+        ("job_processors", "job_queued", "disk_busy"),
     ),
     Rule(
         "waiting",
-        lambda it: _idle(it) and not _idle_by_others(it) and not _link_full(it),
+        lambda it: _idle(it) and not _idle_alone(it) and not _idle_by_others(it) and not _link_full(it),
         "Waiting: the processes of the job are idle part of the time while disks are not busy; what they "
         "wait for was not measured",
         ("job_processors", "cpu", "disk_busy"),
@@ -298,7 +339,8 @@ def _judge(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> Bottlen
     if row["devices"] > 1:
         needed += ["efficiency", *(["network_link"] if row["nodes"] > 1 else [])]
     missing = [NAMES[name][0] for name in needed if name not in evidence]
-    found = [rule for rule in rules if rule.applies(evidence)]
+    known = {**evidence, "devices": float(row["devices"])}
+    found = [rule for rule in rules if rule.applies(known)]
     if found:
         words = [f"{found[0].says} ({_list(evidence, found[0].shows)})."]
         more = [

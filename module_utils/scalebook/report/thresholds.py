@@ -30,6 +30,12 @@ THRESHOLDS = {
     "host-busy": Threshold(80, "CPU or busiest disk, %: queues grow long from there on"),
     "cpu-bound": Threshold(90, "CPU, %, of a run on CPUs: there is next to nothing left"),
     "own-share": Threshold(50, "job's part of the busy processors, %: below it other programs take most"),
+    "queued": Threshold(
+        0.2, "processors per device that the job waits for: less is the scatter of a scheduler"
+    ),
+    "storage": Threshold(
+        0.5, "processors that have nothing to do but wait for storage: one thread reads half of the time"
+    ),
     "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
     "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
     "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),

@@ -89,13 +89,22 @@ def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     busy = [mean for name, mean in means.items() if name.startswith("disk:") and name.endswith(":busy")]
     if busy:
         yield "disk_busy", 100 * max(busy)
-    if "job::busy" in means:
-        yield "job_processors", means["job::busy"]
-        if means.get("cpu::busy"):
-            yield "job_share", min(100.0, 100 * means["job::busy"] / means["cpu::busy"])
-    cores = [core for core in node.get("cores") or [] if core is not None]
+    for name, column in (("job_queued", "job::queued"), ("storage_waits", "cpu::iowait")):
+        if column in means:
+            yield name, means[column]
+    by_core = {index: core for index, core in enumerate(node.get("cores") or []) if core is not None}
+    cores = [*by_core.values()]
     if cores:
         yield "busiest_core", 100 * max(cores)
+    computing = means.get("cpu::busy")
+    own = [by_core[index] for index in about.get("job_cores") or [] if index in by_core]
+    if own:
+        computing = sum(own)
+        yield "job_cpu", 100 * computing / len(own)
+    if "job::busy" in means:
+        yield "job_processors", means["job::busy"]
+        if computing:
+            yield "job_share", min(100.0, 100 * means["job::busy"] / computing)
     for gpu in sorted({name.split(":")[1] for name in means if name.startswith("gpu:")}):
         facts = (about.get("gpus") or {}).get(gpu) or {}
         # The rate of the energy counter is the power over exactly the window.

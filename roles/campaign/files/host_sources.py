@@ -111,6 +111,10 @@ class Processors(Source):
         whole = [("cpu::%s" % name, "counter", "s") for name in ("busy", "iowait", "steal")]
         self.columns = whole + [("core:%s:busy" % name[3:], "counter", "s") for name in self.cores]
         self.about = {"cores": len(self.cores)}
+        # This process may use the same as the job: a set of processors (taskset, a container) is inherited.
+        allowed = {"cpu%d" % number for number in os.sched_getaffinity(0)}
+        if not allowed.issuperset(self.cores):
+            self.about["job_cores"] = [self.cores.index(name) for name in self.cores if name in allowed]
 
     def _lines(self) -> List[str]:
         # The line after those of the processors counts thousands of interrupts.
@@ -299,15 +303,21 @@ class JobShare(Source):
     """The processes of the job, known by `words` (NAME=value) of their environment: their time and memory.
 
     A process that rewrites its title (stress-ng, setproctitle) loses its environment: its parent tells.
-    Memory is what they have resident; pages that several of them share count for each.
+    Memory is what they have resident; pages that several of them share count for each. They are queued while
+    they could compute, but have no processor; of threads that ended meanwhile nothing tells it.
     """
 
     def __init__(self, *words: bytes) -> None:
         super().__init__()
         self.words = set(words)
-        self.columns = [("job::busy", "counter", "s"), ("job::memory", "gauge", "B")]
+        self.columns = [
+            ("job::busy", "counter", "s"),
+            ("job::memory", "gauge", "B"),
+            ("job::queued", "counter", "s"),
+        ]
         self.pids: List[int] = []
         self.due = 0.0
+        self.queue = Pace()  # threads can be many more than processes
 
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
@@ -321,4 +331,8 @@ class JobShare(Source):
         """Time of processes that ended counts where their parent is one of the job's."""
         if full or time.monotonic() >= self.due:
             self.search()
-        return [*procfs.used(self.pids)]
+        queued: Value = PUT_OFF
+        if self.queue.turn(full):
+            with self.queue:
+                queued = procfs.queued(self.pids)
+        return [*procfs.used(self.pids), queued]

@@ -98,16 +98,22 @@ def work(pid: int) -> Tuple[float, float]:
     synchronised job stands out by more of them, though all ranks' steps take equally long.
     """
     members = family(pid)
-    queued = 0.0
-    for member in members:
+    return computed(members), queued(members) or 0.0
+
+
+def queued(pids: Iterable[int]) -> Optional[float]:
+    """Tell the seconds that the threads of `pids` waited for a processor, None if the kernel does not."""
+    found = None
+    for pid in pids:
         try:
-            threads = os.listdir("/proc/%d/task" % member)
+            threads = os.listdir("/proc/%d/task" % pid)
         except OSError:
             continue  # it ended meanwhile
         for thread in threads:
-            waited = _read("/proc/%d/task/%s/schedstat" % (member, thread)).split()
-            queued += int(waited[1]) / 1e9 if len(waited) > 1 else 0.0
-    return computed(members), queued
+            waited = _read("/proc/%d/task/%s/schedstat" % (pid, thread)).split()
+            if len(waited) > 1:
+                found = (found or 0.0) + int(waited[1]) / 1e9
+    return found
 
 
 def computed(pids: Iterable[int]) -> float:

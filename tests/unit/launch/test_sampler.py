@@ -161,6 +161,32 @@ def test_a_process_that_burns_a_core_is_seen_to_two_per_cent(tmp_path):
     assert quantity(readings, "job::memory", 0, last)["max"] > 4e6
 
 
+def test_processes_that_share_a_processor_wait_for_it(tmp_path):
+    core = min(os.sched_getaffinity(0))
+    code = f"import os; os.sched_setaffinity(0, [{core}]){BURN.replace('1.5', '0.4')}"
+    sampler = Sampler(tmp_path)
+    sampler.await_readings(1)
+    words = {**os.environ, "JOB_DIR": str(tmp_path), "SCALEBOOK_RUN": "c/case/1"}
+    argv = [sys.executable, "-c", f"{code}time.sleep(60)"]
+    burning = [subprocess.Popen(argv, stdout=subprocess.PIPE, env=words) for _ in range(2)]
+    burnt = [float(process.stdout.readline().split()[1]) for process in burning]
+    sampler.mark("last")
+    _, readings = sampler.end()
+    for process in burning:
+        process.kill()
+        process.wait()
+    queued = readings.values["job::queued"][readings.marks.index("last")]
+    # The one waits while the other computes, but for what they did not do at the same time.
+    assert queued >= 0.5 * min(burnt)
+
+
+def test_the_processors_that_the_job_may_use_are_noted_where_that_is_not_all(tmp_path, monkeypatch):
+    assert "job_cores" not in host_sources.Processors().about or os.cpu_count() > len(os.sched_getaffinity(0))
+    last = os.cpu_count() - 1
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {last} if last else set())
+    assert host_sources.Processors().about["job_cores"] == ([last] if last else [])
+
+
 def test_bytes_written_to_the_disk_are_counted(tmp_path):
     size = 24 << 20
     disks = host_sources.Disks([str(tmp_path)])

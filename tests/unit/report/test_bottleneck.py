@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.scalebook.report import bottleneck, document, thresholds
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.page import page
-from recordings import containers, recorded, torch_bert
+from recordings import containers, made_on_processors, recorded, torch_bert
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).parents[3]
@@ -17,7 +17,7 @@ TORCH = {"xla": [False, True], "dtypes": {"gpu": ["fp32", "bf16"], "cpu": ["fp32
 QUIET = {"gpu": 100, "sm_active": 70, "dram_active": 30, "memory": 20, "power": 400, "capped": 0}
 
 
-def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), **gpu):
+def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), waits=None, only=None, **gpu):
     """Return the telemetry of a node of 8 processors with a link of 10 Gbit/s; GPUs are busy, not full."""
     values = {**QUIET, **gpu}
     quantities = {
@@ -27,6 +27,7 @@ def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), **gp
         "disk:sda:busy": {"mean": disk},
         "network:eth0:sent": {"mean": sent},
     }
+    quantities.update({name: {"mean": value} for name, value in (waits or {}).items()})
     for index in range(gpus):
         for column, key in (
             ("utilization", "gpu"),
@@ -45,7 +46,11 @@ def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), **gp
         "physical_interfaces": ["eth0"],
         "network_megabits": {"eth0": 10000.0},
     }
-    return {"node": name, "quantities": quantities, "about": about}
+    cores = {}
+    if only:  # the job may use these processors alone: {number: how busy it is}
+        about["job_cores"] = list(only)
+        cores = {"cores": [only.get(index, 0.0) for index in range(8)]}
+    return {"node": name, "quantities": quantities, "about": about, **cores}
 
 
 def judged(tmp_path, *records):
@@ -109,6 +114,33 @@ def test_a_made_situation_recorded_on_a_gpu_has_its_cause(tmp_path, name, causes
     assert made["causes"] == causes
 
 
+@pytest.mark.parametrize(
+    ("name", "causes"),
+    [
+        ("compute", ["processor-bound"]),
+        ("shared", ["shared-processors"]),
+        ("disk", ["input-bound"]),
+        ("loader", ["input-bound"]),
+    ],
+)
+def test_a_made_situation_recorded_on_processors_has_its_cause(tmp_path, name, causes):
+    """Other programs kept both processors busy all the time."""
+    [made] = judged(tmp_path, made_on_processors(name))
+    assert made["evidence"]["cpu"] > 95
+    assert made["causes"] == causes
+
+
+def test_a_recorded_exchange_over_a_limited_link_is_communication(tmp_path):
+    _, made = judged(tmp_path, made_on_processors("link"), made_on_processors("link", nodes=2))
+    assert made["sentence"].startswith(
+        "Communication-bound, likely: efficiency is lost, and the processes wait more than on one "
+        "device (efficiency 22.5 %, processors that the job kept busy per device 0.096, processors "
+        "that the job waited for per device 0.292, processors of 1n1g that the job kept busy 0.339, "
+        "processors of 1n1g that the job waited for 0.651)."
+    )
+    assert made["causes"] == ["communication-bound"]
+
+
 # Made situations: GPUs
 
 
@@ -130,6 +162,8 @@ def test_a_made_situation_recorded_on_a_gpu_has_its_cause(tmp_path, name, causes
         ({"gpu": 20, "sm_active": 19, "job": 7.0, "cpu": 7.9}, ["input-bound"]),
         ({"gpu": 20, "sm_active": 19, "job": 1.0}, ["host-bound"]),
         ({"gpu": 20, "sm_active": 19, "job": 0.2}, ["waiting"]),
+        ({"gpu": 20, "sm_active": 19, "job": 0.2, "waits": {"cpu::iowait": 0.5}}, ["input-bound"]),
+        ({"gpu": 20, "sm_active": 19, "job": 0.2, "cpu": 7.9, "waits": {"job::queued": 0.1}}, ["waiting"]),
     ],
 )
 def test_a_known_situation_has_its_cause(tmp_path, values, causes):
@@ -202,8 +236,19 @@ def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_
         ({"cpu": 7.9, "job": 2.0}, ["shared-processors"]),
         ({"cpu": 1.0, "job": 0.9, "disk": 0.9}, ["input-bound"]),
         ({"cpu": 1.0, "job": 1.0}, []),
-        ({"cpu": 0.5, "job": 0.4}, ["waiting"]),
+        ({"cpu": 0.5, "job": 0.4}, ["input-bound"]),
         ({"cpu": 7.0, "job": 0.4}, []),
+        # Others take the processors, and the job wants them, or does not.
+        ({"cpu": 7.9, "job": 0.4, "waits": {"job::queued": 0.31}}, ["shared-processors"]),
+        ({"cpu": 7.9, "job": 0.4, "waits": {"job::queued": 0.29}}, ["input-bound"]),
+        ({"cpu": 7.9, "job": 0.7, "waits": {"job::queued": 0.19}}, ["input-bound"]),
+        ({"cpu": 7.9, "job": 0.7, "waits": {"job::queued": 0.2}}, ["shared-processors"]),
+        ({"cpu": 1.0, "job": 0.9, "waits": {"cpu::iowait": 0.5}}, ["input-bound"]),
+        ({"cpu": 1.0, "job": 0.9, "waits": {"cpu::iowait": 0.49}}, []),
+        # Of eight processors the job may use two.
+        ({"cpu": 2.0, "job": 1.9, "only": {2: 1.0, 3: 0.9}}, ["processor-bound"]),
+        ({"cpu": 2.0, "job": 0.5, "only": {2: 1.0, 3: 0.9}}, ["shared-processors"]),
+        ({"cpu": 6.9, "job": 1.0, "only": {2: 0.6, 3: 0.5}}, []),
     ],
 )
 def test_a_known_situation_on_processors_has_its_cause(tmp_path, values, causes):
