@@ -12,13 +12,17 @@ FOLDER = Path(__file__).resolve().parents[1] / "data" / "telemetry"
 
 
 def recorded(name):
-    """Return the telemetry of all nodes of a recording; the marks of its readings are the window's ends."""
+    """Return the telemetry of all nodes of a recording; the marks of its readings are the window's ends.
+
+    A node without marks logged no steps, and has the window of the first node.
+    """
     from ansible.module_utils.scalebook.read import telemetry
 
     nodes = []
     for path in sorted((FOLDER / name).glob("*.telemetry.csv.xz")):
         readings = telemetry.read_file(path)
-        window = tuple(readings.at[readings.marks.index(mark)] for mark in ("first", "last"))
+        ends = [at for at, mark in zip(readings.at, readings.marks, strict=True) if mark]
+        window = tuple(ends) if ends else None
         nodes.append((path.name.partition(".")[0], {"telemetry": {"reason": None}}, window))
     return telemetry.of_run(FOLDER / name, nodes)
 
@@ -32,9 +36,20 @@ def torch_bert(bsz, repeat=1):
 
 def made_on_processors(name, nodes=1):
     """Return the record of a situation that tests/bench/bottlenecks made, on so many nodes."""
-    telemetry = recorded(f"cpu_made_{name}/{nodes}n")
-    of = case(nodes, 1, workload="made", model="script", device="cpu", warmup=5, window=60)
-    return record(of, 1, 60 * of["global_batch"] / telemetry[0]["seconds"], telemetry=telemetry)
+    return _on_processors(
+        f"cpu_made_{name}/{nodes}n", case(nodes, 1, workload="made", device="cpu", window=60)
+    )
+
+
+def limited_link(nodes):
+    """Return the record of torch_bert on so many containers, joined by a link of 5 Mbit/s."""
+    of = case(nodes, 1, workload="torch_bert", model="tiny", device="cpu", window=30)
+    return _on_processors(f"containers_torch_bert_link/{nodes}n", of)
+
+
+def _on_processors(name, of):
+    telemetry = recorded(name)
+    return record(of, 1, of["window"] * of["global_batch"] / telemetry[0]["seconds"], telemetry=telemetry)
 
 
 def containers(repeat=1):

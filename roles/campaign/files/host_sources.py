@@ -38,6 +38,10 @@ ALLOWED = 2e-4
 Half a dozen sources of a host, and eleven questions to a GPU that may take half as much each, then stay near
 0.2 % of a core together; most need a tenth of what they may take."""
 
+SELDOM = 10
+"""What takes longest is still read in every tenth reading: on a node whose log has no steps, nothing marks
+where the window begins and ends."""
+
 RARELY = 1 / ALLOWED
 """The job's processes are searched again after this many times what the search takes."""
 
@@ -68,7 +72,7 @@ class Pace:
 
     def __exit__(self, *error: object) -> None:
         took = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) - self.began
-        self.rest = int(min(took, self.took) / self.allowed)
+        self.rest = min(int(min(took, self.took) / self.allowed), SELDOM - 1)
         self.took = took
 
 

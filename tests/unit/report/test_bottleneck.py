@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.scalebook.report import bottleneck, document, thresholds
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.page import page
-from recordings import containers, made_on_processors, recorded, torch_bert
+from recordings import containers, limited_link, made_on_processors, recorded, torch_bert
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).parents[3]
@@ -139,6 +139,14 @@ def test_a_recorded_exchange_over_a_limited_link_is_communication(tmp_path):
         "processors of 1n1g that the job waited for 0.651)."
     )
     assert made["causes"] == ["communication-bound"]
+
+
+def test_torch_bert_over_a_limited_link_is_communication_on_busy_processors_too(tmp_path):
+    """Other programs took both processors all the time; the job waited for them on one node only."""
+    alone, both = judged(tmp_path, limited_link(1), limited_link(2))
+    assert (alone["causes"], both["causes"]) == (["shared-processors"], ["communication-bound"])
+    assert both["evidence"]["efficiency"] == pytest.approx(0.073, abs=0.003)
+    assert min(alone["evidence"]["cpu"], both["evidence"]["cpu"]) > 98
 
 
 # Made situations: GPUs
