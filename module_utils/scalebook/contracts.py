@@ -670,8 +670,8 @@ class Group(GroupFields, total=False):
 class Family(TypedDict):
     """The groups of one model family.
 
-    Where it has several workloads, each line of `lines` is a topology with a precision and a batch size,
-    and its `cells` are the results of the `columns`, None where a workload has no such case.
+    Where it has several workloads, each line of `lines` is a topology with a precision, a size of the samples
+    and a batch size.  Its `cells` are the results of the `columns`, None where a workload has no such case.
     """
 
     family: str

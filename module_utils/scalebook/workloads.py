@@ -100,6 +100,21 @@ def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     return {**sizes, **case["settings"], **own}
 
 
+def sample_size(declaration: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
+    """Return how large a sample is: the tokens of a sequence, or the pixels of a side of an image.
+
+    The key `size` of the declaration has it, as a number or as the name of a setting.  None where neither the
+    declaration nor the settings, which logs that were imported lack, tell it.
+    """
+    size = declaration.get("size")
+    return settings.get(size) if isinstance(size, str) else size
+
+
+def size_name(unit: str) -> str:
+    """Return what people call the size of a sample that is counted in `unit`."""
+    return "image size" if unit == "images" else "sequence length"
+
+
 def coerce(kind: str, value: Any) -> Any:
     """Return `value` as Ansible's type `kind` has it; -e gives text. Raises ValueError."""
     text = str(value).strip()
@@ -171,6 +186,7 @@ def _load(role: Path) -> dict[str, Any]:
             flops.check(declaration["flops"], declaration["model_names"], names)
         except flops.FlopsError as error:
             raise WorkloadError(f"{file}: flops: {error}") from None
+    _check_size(file, declaration, role.name)
     _check_refuses(file, declaration, role.name)
     return {
         **declaration,
@@ -190,6 +206,14 @@ def _check_dlperf(file: Path, declaration: Mapping[str, Any]) -> None:
     for name, value in names.items():
         if not isinstance(value, DLPERF[name]):
             raise WorkloadError(f"{file}: dlperf: {name} must be a {DLPERF[name].__name__}")
+
+
+def _check_size(file: Path, declaration: Mapping[str, Any], role: str) -> None:
+    """Raise WorkloadError for a `size` that is neither a setting nor a number."""
+    size = declaration.get("size", 1)
+    number = isinstance(size, int) and not isinstance(size, bool) and size > 0
+    if not number and f"{role}_{size}" not in declaration["settings"]:
+        raise WorkloadError(f"{file}: size: {size!r} is neither a setting nor a whole number above 0")
 
 
 def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> None:

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads, resolve
+from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads, resolve, sample_size
 from role_files import ROLES
 
 EPOCH = {"epochs": "hf_mlm_epochs", "samples": "hf_mlm_train_samples"}
@@ -82,12 +82,26 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
             {"refuses": [{"when": "gpus > 2", "why": "x"}]},
             "refuses: gpus > 2, model .*: .* does not compare",
         ),
+        ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),
+        ({"size": 0}, "size: 0 is neither a setting nor a whole number above 0"),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
     ],
 )
 def test_a_wrong_declaration_is_refused_with_its_file(tmp_path, keys, message):
     with pytest.raises(WorkloadError, match=f"hf_mlm/meta/workload.yml: .*{message}"):
         load_workloads(changed(tmp_path, **keys))
+
+
+def test_the_size_of_a_sample_is_a_number_or_the_value_of_a_setting():
+    assert sample_size({"size": 224}, {}) == 224
+    assert sample_size({"size": "length"}, {"length": 512}) == 512
+    assert sample_size({"size": "length"}, {}) is None  # logs that were imported
+    assert sample_size({}, {"length": 512}) is None
+
+
+def test_every_workload_whose_operations_follow_a_size_declares_it():
+    declarations = load_workloads([str(ROLES)]).values()
+    assert [each["name"] for each in declarations if "flops" in each and "size" not in each] == []
 
 
 def test_a_file_that_is_not_yaml_is_refused(tmp_path):

@@ -8,10 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Results, Row
+from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
 NOT_RECORDED = "not recorded"
-SIZES = ("seq_length", "length", "image_size")
-"""Settings that say how much a sample is: tokens of a sequence, or pixels of a side of an image."""
 
 
 class Option(TypedDict):
@@ -124,10 +123,8 @@ def _option(
 
 
 def size_of(settings: Mapping[str, Any], declaration: Mapping[str, Any]) -> str:
-    """Return how much a sample is, as its settings say it, or the declaration of a workload with one size."""
-    return str(
-        next((settings[name] for name in SIZES if name in settings), declaration.get("size", NOT_RECORDED))
-    )
+    """Return how large a sample is, as text."""
+    return str(sample_size(declaration, settings) or NOT_RECORDED)
 
 
 def gpu_model(hardware: Sequence[Hardware]) -> str | None:
@@ -160,7 +157,7 @@ def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
 def setting_name(option: Mapping[str, Any]) -> str:
     """Return what people call a setting: `resnet50, image size = 224, fp32, batch size = 64, NVIDIA H200`."""
     gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
-    size = f"{'image size' if option['unit'] == 'images' else 'sequence length'} = {option['size']}"
+    size = f"{size_name(option['unit'])} = {option['size']}"
     words = [option["model"], *[size] * (option["size"] != NOT_RECORDED), option["dtype"]]
     return ", ".join([*words, f"batch size = {option['bsz']}", gpu])
 

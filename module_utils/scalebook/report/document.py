@@ -71,7 +71,7 @@ def build(
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
         "simulated": _simulated(campaign),
         "hardware": campaign.hardware,
-        "families": families.tabulate(groups, rows),
+        "families": families.tabulate(groups, rows, workloads),
         "groups": groups,
         "rows": rows,
         "uncounted": tables["uncounted"] + largest_batch.uncounted(plan),

@@ -3,37 +3,51 @@
 """The workloads of a model family side by side.
 
 Groups of one family differ in workload, model and settings; those are the columns of its table.  A line
-is one topology with one precision, compiler setting and batch size per device.
+is one topology with one precision, compiler setting, size of a sample and batch size per device.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
 from ansible.module_utils.scalebook.report import weak_scaling
+from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
 LINE_FIELDS = ("device", "dtype", "xla", "bsz")
 COLUMN_FIELDS = tuple(field for field in GROUP_FIELDS if field not in LINE_FIELDS)
+SIZE = "size"
 CELL = ("case", "median", "speedup", "efficiency", "status")
 
+Member = Mapping[str, Any]
+"""A group with the size of its samples as a field, not as a setting: it tells lines apart, not columns."""
 
-def tabulate(groups: Sequence[Group], rows: Iterable[Row]) -> list[Family]:
-    """Return the families of `groups`, which are sorted by family.
+
+def tabulate(groups: Sequence[Group], rows: Iterable[Row], workloads: weak_scaling.Workloads) -> list[Family]:
+    """Return the families of `groups`, which are sorted by family; `workloads` are the declarations.
 
     Only a family of several workloads has `columns` and `lines`: a line has a cell for each column,
     None where that workload has no such case.
     """
     by_case = {row["case"]: row for row in rows}
-    members: dict[str, list[Group]] = {}
+    members: dict[str, list[Member]] = {}
     for group in groups:
-        members.setdefault(group["family"], []).append(group)
+        member = _member(group, workloads.get(group["workload"], {}))
+        members.setdefault(group["family"], []).append(member)
     return [_family(name, own, by_case) for name, own in members.items()]
 
 
-def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Family:
+def _member(group: Group, declaration: Mapping[str, Any]) -> Member:
+    """Return a group with the size of its samples as a field instead of as a setting."""
+    settings = group.get("settings") or {}
+    size = sample_size(declaration, settings)
+    others = {name: value for name, value in settings.items() if name != declaration.get("size")}
+    return {**group, "settings": others, SIZE: size}
+
+
+def _family(name: str, groups: Sequence[Member], rows: Mapping[str, Row]) -> Family:
     workloads = list(dict.fromkeys(group["workload"] for group in groups))
     family: Family = {
         "family": name,
@@ -44,7 +58,7 @@ def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Fami
     }
     if len(workloads) < 2:
         return family
-    first: dict[str, Group] = {}
+    first: dict[str, Member] = {}
     for group in groups:
         first.setdefault(_key(group, COLUMN_FIELDS), group)
     columns = list(first)
@@ -56,7 +70,7 @@ def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Fami
         }
         for group in first.values()
     ]
-    several_compiled = len({group["xla"] for group in groups}) > 1
+    varying = {field for field in ("xla", SIZE) if len({group[field] for group in groups}) > 1}
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for group in groups:
         for case in group["rows"]:
@@ -66,7 +80,7 @@ def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Fami
                 order,
                 {
                     "label": row["label"],
-                    "title": _line_title(group, several_compiled),
+                    "title": _line_title(group, varying),
                     "cells": [None] * len(columns),
                 },
             )
@@ -77,28 +91,35 @@ def _family(name: str, groups: Sequence[Group], rows: Mapping[str, Row]) -> Fami
     return family
 
 
-def _key(group: Group, fields: Sequence[str]) -> str:
+def _key(group: Member, fields: Sequence[str]) -> str:
     return json.dumps([group.get(field) for field in fields], sort_keys=True, default=str)
 
 
-def _order(group: Group) -> tuple[Any, ...]:
+def _order(group: Member) -> tuple[Any, ...]:
     return (
         str(group.get("device")),
         weak_scaling.precision_order(group["dtype"]),
         group["dtype"],
         group["xla"],
+        group[SIZE] or 0,
         group["bsz"],
     )
 
 
-def _line_title(group: Group, several_compiled: bool) -> str:
-    """Return the precision, compiler setting and batch of a line; compilers differ between its columns."""
-    compiled = ("compiled" if group["xla"] else "not compiled") if several_compiled else ""
-    device = weak_scaling.word(group, "device")
-    return " ".join(filter(None, [device, group["dtype"], compiled, weak_scaling.word(group, "bsz")]))
+def _line_title(group: Member, varying: Container[str]) -> str:
+    """Return the precision and batch of a line, and of compiler setting and size what is `varying`.
+
+    Compilers differ between its columns, so they have no names here.
+    """
+    words = [weak_scaling.word(group, "device"), group["dtype"]]
+    if "xla" in varying:
+        words.append("compiled" if group["xla"] else "not compiled")
+    if SIZE in varying:
+        words.append(f"{size_name(group['unit'])} {group[SIZE] or 'unknown'}")
+    return " ".join(filter(None, [*words, weak_scaling.word(group, "bsz")]))
 
 
-def _column_name(group: Group, others: Sequence[Group]) -> str:
+def _column_name(group: Member, others: Sequence[Member]) -> str:
     """Return the workload, and what else tells the column from the workload's other columns."""
     same = [other for other in others if other["workload"] == group["workload"]]
     varying = [

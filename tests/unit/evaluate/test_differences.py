@@ -21,8 +21,11 @@ def test_rows_of_one_campaign_do_not_differ():
 
 
 def test_another_sequence_length_and_window_are_listed():
-    other = {**campaign(settings={"length": 512}, window=50), "campaign": "other"}
-    found = {each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert", {})}
+    workloads = {"tf2_bert": {"size": "seq_length", "task": "pretraining"}}
+    other = {**campaign(settings={"seq_length": 512}, window=50), "campaign": "other"}
+    found = {
+        each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert", workloads)
+    }
     assert found == {
         "size": [
             {"value": "128", "of": ["tf2_bert (tf2_plain)"]},

@@ -84,13 +84,58 @@ def test_cases_that_differ_in_accumulation_or_model_have_columns_of_their_own():
     ]
     runs = [run(of, repeat) for of in cases for repeat in (1, 2, 3)]
     tables = weak_scaling.tabulate(cases, runs, (), WORKLOADS)
-    (family,) = families.tabulate(tables["groups"], tables["rows"])
+    (family,) = families.tabulate(tables["groups"], tables["rows"], WORKLOADS)
     assert [column["name"] for column in family["columns"]] == [
         "tf2_bert",
         "torch_bert accumulation 1",
         "torch_bert accumulation 4",
     ]
     assert [[cell is not None for cell in line["cells"]] for line in family["lines"]] == [[True] * 3]
+
+
+RESNETS = {
+    "torch_resnet50": {"family": "resnet50", "size": "image_size"},
+    "mxnet_resnet50": {"family": "resnet50", "size": "image_size"},
+    "tf2_resnet50": {"family": "resnet50", "size": 224},
+}
+
+
+def resnet_cases():
+    unit = {"bsz": 2}
+    return [
+        *(case(workload="torch_resnet50", settings={"image_size": size}, **unit) for size in (64, 224)),
+        case(workload="mxnet_resnet50", settings={"image_size": 64, "commit": "e470c21"}, **unit),
+        case(workload="tf2_resnet50", settings={"version": "2.3.0"}, **unit),
+    ]
+
+
+def lines_of(cases, workloads):
+    runs = [run(of, repeat, unit="images") for of in cases for repeat in (1, 2, 3)]
+    tables = weak_scaling.tabulate(cases, runs, (), workloads)
+    (family,) = families.tabulate(tables["groups"], tables["rows"], workloads)
+    return [column["name"] for column in family["columns"]], [
+        (line["title"], [cell is not None for cell in line["cells"]]) for line in family["lines"]
+    ]
+
+
+def test_samples_of_another_size_are_lines_of_their_own():
+    columns, lines = lines_of(resnet_cases(), RESNETS)
+    assert columns == ["mxnet_resnet50", "tf2_resnet50", "torch_resnet50"]
+    assert lines == [
+        ("fp32 image size 64 b2", [True, False, True]),
+        ("fp32 image size 224 b2", [False, True, True]),
+    ]
+
+
+def test_the_size_of_a_sample_is_named_only_where_it_differs():
+    assert lines_of(resnet_cases()[1::2], RESNETS)[1] == [("fp32 b2", [True, True])]
+
+
+def test_sequences_of_one_length_are_one_line_whatever_their_settings_are_called():
+    names = {"torch_bert": "seq_length", "horovod_bert": "length"}
+    workloads = {workload: {"family": "bert", "size": name} for workload, name in names.items()}
+    cases = [case(workload=workload, settings={name: 128}) for workload, name in names.items()]
+    assert lines_of(cases, workloads) == (["horovod_bert", "torch_bert"], [("fp32 b64", [True, True])])
 
 
 def test_the_terminal_shows_the_comparison_before_the_tables_of_the_workloads():
