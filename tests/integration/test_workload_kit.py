@@ -31,6 +31,8 @@ TASKS = """
     workload_name: my
     workload_home: "{{ my_home }}"
     workload_record_keys: [python]
+- ansible.builtin.include_role: {name: workload, tasks_from: wanted}
+  vars: {workload_name: my, workload_wanted: {lock: "{{ my_lock }}"}}
 - ansible.builtin.include_role: {name: workload, tasks_from: same_on_all}
   vars:
     workload_name: my
@@ -46,7 +48,7 @@ def role(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kit")
     for name, text in {
         "roles/my/tasks/main.yml": TASKS,
-        "roles/my/defaults/main.yml": "{my_length: 64, my_device: auto}",
+        "roles/my/defaults/main.yml": "{my_length: 64, my_device: auto, my_lock: new}",
         "roles/my/files/train.py": "import mfu\n",
         "play.yml": "[{hosts: all, gather_facts: false, roles: [my]}]",
     }.items():
@@ -75,11 +77,12 @@ def play(role, home, records, **variables):
 
 
 def record(**other):
-    return {"schema": 2, "python": "/x", "torch": "2.13.0", **other}
+    return {"schema": 2, "python": "/x", "torch": "2.13.0", "lock": "new", **other}
 
 
 def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role, tmp_path):
-    status, shown = play(role, tmp_path, {"A": record(), "B": record()}, my_device="cpu")
+    # B has an environment of the user's own, which has no lock.
+    status, shown = play(role, tmp_path, {"A": record(), "B": record(lock="")}, my_device="cpu")
     assert status == 0, shown
     assert "RESULT cpu 0 2.13.0" in shown
     for node in "AB":
@@ -95,6 +98,11 @@ def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role,
         ({"A": record(), "B": None}, {}, "B has no finished installation in"),
         ({"A": record(), "B": record(schema=1)}, {}, "of B is from another version of scalebook"),
         ({"A": record(), "B": {"schema": 2}}, {}, "of B is from another version of scalebook"),
+        (
+            {"A": record(lock="old")},
+            {},
+            "A has another installation of my than is required: lock is old, required is new. Fix",
+        ),
         (
             {"A": record(), "B": record(torch="2.12.0")},
             {},
