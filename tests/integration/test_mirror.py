@@ -27,13 +27,14 @@ pytestmark = [
 ]
 
 
-def play(playbook, mirror, home, *more, before=()):
+def play(playbook, mirror, home, *more, before=(), roles=ENV["ANSIBLE_ROLES_PATH"]):
     variables = {"workload": "scripted", "mirror": mirror, "scalebook_home": home}
     options = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
     argv = [*before, "ansible-playbook", "-i", "inventory/local", playbook, *options, *more]
     return subprocess.run(
         [str(word) for word in argv],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900, cwd=ROOT, env=ENV,
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=900, cwd=ROOT,
+        env={**ENV, "ANSIBLE_ROLES_PATH": roles},
     )  # fmt: skip
 
 
@@ -54,10 +55,15 @@ def mirror(tmp_path_factory):
 
 
 def test_a_workload_that_cannot_be_mirrored_is_refused(tmp_path):
-    done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "workload=horovod_bert")
+    role = Path(shutil.copytree(ROOT / "tests/roles/scripted", tmp_path / "roles/lonely"))
+    for file in filter(Path.is_file, role.rglob("*")):
+        text = file.read_text().replace("scripted", "lonely").replace("downloads: false\n", "")
+        file.write_text(text.replace("SCRIPTED", "LONELY"))
+    paths = f"{ENV['ANSIBLE_ROLES_PATH']}:{role.parent}"
+    done = play("playbooks/mirror.yml", tmp_path / "mirror", tmp_path, "-e", "workload=lonely", roles=paths)
     assert done.returncode == 2
     assert (
-        "workload=horovod_bert: the role has no tasks/mirror.yml. Allowed are bing_bert, deepspeed_bert"
+        "workload=lonely: the role has no tasks/mirror.yml. Allowed are bing_bert, deepspeed_bert"
         in done.stdout
     )
 

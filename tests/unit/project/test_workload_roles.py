@@ -126,3 +126,8 @@ def test_a_campaign_compares_what_is_installed_with_what_it_needs(name):
     # Several workloads with one environment leave the comparison to the role that installs it.
     shared = re.search(r"(tasks_from|_part): installed", (tasks / "prepare.yml").read_text())
     assert own or shared
+
+
+@pytest.mark.parametrize("name", [name for name, each in WORKLOADS.items() if each.get("downloads", True)])
+def test_what_a_workload_downloads_can_be_collected_for_nodes_without_internet(name):
+    assert (Path(WORKLOADS[name]["path"]) / "tasks/mirror.yml").exists()
