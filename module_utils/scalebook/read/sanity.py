@@ -42,7 +42,7 @@ def contradictions(
         if wanted is None:
             continue
         for value in found.get(rule.name, ()):
-            if not _same(value, wanted):
+            if not _same(dict(rule.means).get(value, value), wanted):
                 sentences.append(f"shows {rule.name} {value}, the case has {rule.expect} {wanted}")
     return sentences
 

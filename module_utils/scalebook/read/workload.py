@@ -27,7 +27,7 @@ _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
 _FIGURES_KEYS = {"literal"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
-_SANITY_KEYS |= {"device", "min_devices", "unless"}
+_SANITY_KEYS |= {"device", "min_devices", "unless", "means"}
 _FAILURE_KEYS = {"literal", "why", "silence"}
 
 
@@ -43,7 +43,8 @@ class LinePattern:
 class Sanity:
     """One thing that a log must show, or the run does not count.
 
-    It need not where the log has the text `unless`.
+    It need not where the log has the text `unless`.  `means` are pairs of a value that a log shows and what a
+    case has for it, such as `float32` and `fp32`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Sanity:
     device: str | None = None
     min_devices: int = 1
     unless: bytes | None = None
+    means: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,15 @@ def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
         device=_device(rule, place),
         min_devices=_count(rule, "min_devices", 1, 1, f"{place}."),
         unless=_text(rule["unless"], f"{place}.unless").encode() if "unless" in rule else None,
+        means=_means(rule, place),
     )
+
+
+def _means(rule: Mapping[str, Any], place: str) -> tuple[tuple[str, str], ...]:
+    means = rule.get("means", {})
+    if not isinstance(means, Mapping) or not all(isinstance(word, str) for word in (*means, *means.values())):
+        raise WorkloadError(f"{place}.means: {means!r} is not a dict of texts")
+    return tuple(means.items())
 
 
 def _device(rule: Mapping[str, Any], place: str) -> str | None:

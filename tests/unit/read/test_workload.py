@@ -68,6 +68,7 @@ def test_what_a_role_declares_is_good(name, workload):
         (("sanity", 2), "Training Summary", r"sanity\[2\]: is not a dict"),
         (("sanity", 2, "device"), "tpu", r"sanity\[2\].device: 'tpu'; allowed are cpu, gpu"),
         (("sanity", 2, "min_devices"), 0, r"sanity\[2\].min_devices: 0 is not a whole number from 1 on"),
+        (("sanity", 2, "means"), {"False": False}, r"sanity\[2\].means: .* is not a dict of texts"),
         (("sanity", 2, "unless"), "", r"sanity\[2\].unless: is not a text"),
         (("oom",), [""], "oom: is not a text"),
         (("failures",), ["x"], r"failures\[0\]: is not a dict"),

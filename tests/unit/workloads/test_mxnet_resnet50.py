@@ -72,6 +72,12 @@ def test_a_log_of_another_batch_is_refused():
     assert (read["status"], "shows global_batch 2" in read["reason"]) == ("refused", True)
 
 
+def test_a_log_of_another_precision_is_refused():
+    """The trainer says itself what it computes in."""
+    read = imported("1p_nvidia.log", dtype="fp16")
+    assert (read["status"], "shows dtype float32" in read["reason"]) == ("refused", True)
+
+
 def test_the_trainers_log_alone_is_refused(tmp_path):
     """It has no world size and does not show that the ranks have the same weights."""
     read = record(tmp_path, "1p_nvidia.log")

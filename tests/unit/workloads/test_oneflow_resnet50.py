@@ -81,6 +81,17 @@ def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
     assert measure(read)["rate"] == pytest.approx(3 * nodes / seconds)
 
 
+def test_a_log_of_another_precision_is_refused(tmp_path):
+    """The trainer says itself what it computes in: our line would repeat what was asked for."""
+    read = campaign(
+        tmp_path, 1, ("use_fp16 ........................................ False", "use_fp16 .. True")
+    )
+    assert (read["status"], "shows precision True, the case has dtype fp32" in read["reason"]) == (
+        "refused",
+        True,
+    )
+
+
 def test_a_rank_whose_weights_are_not_the_others_is_refused(tmp_path):
     read = campaign(tmp_path, 1, ("ONEFLOW_RESNET50 weights=agree end=true", ""))
     assert (read["status"], "does not show weights" in read["reason"]) == ("refused", True)

@@ -92,6 +92,8 @@ def test_ranks_that_did_not_train_one_model_are_refused(tmp_path, change, reason
         # The trainer sees one process and trains alone, whatever Horovod was given.
         (("Num GPUs 1", "Num GPUs 2"), "shows processes 2"),
         (("mode : train  ", "mode : training_benchmark  "), "does not show mode"),
+        (("use_tf_amp : False ", "use_tf_amp : True "), "shows amp True, the case has dtype fp32"),
+        (("use_xla : False ", "use_xla : True "), "shows use_xla True"),
     ],
 )
 def test_what_the_trainer_says_of_itself_is_compared_too(tmp_path, change, reason):
