@@ -24,14 +24,12 @@ import paddle  # noqa: E402
 import paddle_run  # noqa: E402
 from model import Bert  # noqa: E402
 
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-
 say = trainer_kit.Say("PADDLE_BERT")
 
 
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
-    parser = trainer_kit.parser(bert_sizes.MODELS, DTYPES)
+    parser = trainer_kit.parser(bert_sizes.MODELS, paddle_run.DTYPES)
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--seq-length", type=int, default=128)
     parser.add_argument("--predictions", type=int, default=20)
@@ -57,7 +55,7 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace, rank: int, world: int) -> None:
         self.size = bert_sizes.MODELS[args.model]
-        self.cast = {"enable": args.dtype != "fp32", "dtype": DTYPES[args.dtype].replace("32", "16")}
+        self.dtype = args.dtype
         paddle.seed(args.seed)  # the same weights everywhere
         self.model = Bert(self.size, args.dropout)
         self.runner = paddle.DataParallel(self.model) if world > 1 else self.model
@@ -75,12 +73,6 @@ class Trainer:
         paddle.seed(args.seed + 1 + rank)  # ranks have different samples
         self.batch = samples(args, self.size["vocabulary"])
 
-    def dtype(self) -> str:
-        """Return the dtype that products are computed in, by the name that a case has for it."""
-        with paddle.amp.auto_cast(**self.cast):
-            product = paddle.matmul(paddle.ones([8, 8]), paddle.ones([8, 8]))
-        return {paddle.float16: "fp16", paddle.bfloat16: "bf16", paddle.float32: "fp32"}[product.dtype]
-
     def parameters(self) -> int:
         """Return how many weights there are, without the rows that pad the vocabulary."""
         rows = bert_sizes.padded(self.size["vocabulary"]) - self.size["vocabulary"]
@@ -88,7 +80,7 @@ class Trainer:
 
     def step(self) -> float:
         """Take one step and return its loss; reading the loss waits for the device."""
-        with paddle.amp.auto_cast(**self.cast):
+        with paddle_run.precision(self.dtype):
             loss = self.runner(*self.batch)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
@@ -104,7 +96,6 @@ def main() -> None:
     trainer = Trainer(args, group.rank, group.world)
     group.announce(
         args,
-        trainer.dtype(),
         model=args.model,
         parameters=trainer.parameters(),
         seq_length=args.seq_length,

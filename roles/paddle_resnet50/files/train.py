@@ -39,7 +39,7 @@ class Trainer:
     """The model, its optimizer and one step of training."""
 
     def __init__(self, args: argparse.Namespace, rank: int, world: int) -> None:
-        self.half = args.dtype == "fp16"
+        self.dtype = args.dtype
         paddle.seed(args.seed)  # the same weights everywhere
         self.model = paddle.vision.models.resnet50(num_classes=args.classes)
         self.runner = paddle.DataParallel(self.model) if world > 1 else self.model
@@ -47,7 +47,7 @@ class Trainer:
         self.optimizer = paddle.optimizer.Momentum(
             args.learning_rate, 0.875, parameters=self.model.parameters(), weight_decay=1 / 32768
         )
-        self.scaler = paddle.amp.GradScaler(enable=self.half)
+        self.scaler = paddle.amp.GradScaler(enable=args.dtype == "fp16")
         self.loss = paddle.nn.CrossEntropyLoss()
         paddle.seed(args.seed + 1 + rank)  # ranks have different images
         self.images = paddle.randn([args.batch, 3, args.image_size, args.image_size])
@@ -55,7 +55,7 @@ class Trainer:
 
     def step(self) -> float:
         """Take one step and return its loss; reading the loss waits for the device."""
-        with paddle.amp.auto_cast(enable=self.half):
+        with paddle_run.precision(self.dtype):
             loss = self.loss(self.runner(self.images), self.labels)
         self.scaler.scale(loss).backward()
         self.scaler.step(self.optimizer)
@@ -69,7 +69,7 @@ def main() -> None:
     args = arguments()
     group = paddle_run.Group(say, args.device, args.devices_per_node)
     data = {"image_size": args.image_size, "classes": args.classes, "data": "synthetic-random"}
-    group.announce(args, args.dtype, **data)
+    group.announce(args, **data)
     trainer = Trainer(args, group.rank, group.world)
     group.take_steps(args.steps, trainer.step)
     group.finish(trainer.model.parameters(), args.steps)

@@ -181,7 +181,8 @@ def main() -> None:
         checkpointing = str(args.checkpointing).lower()
         parallel = args.parallel if dist.get_world_size() > 1 else "none"
         choices = {"checkpointing": checkpointing, "optimizer": args.optimizer, "parallel": parallel}
-        torch_run.announce(say, args, nodes, **choices)
+        # Without autocast: what the model casts to has this dtype, or there is an error.
+        torch_run.announce(say, args, nodes, args.dtype, **choices)
         for line in torch_run.software(device):
             say(**line)
     trainer, loader, stamps = train(args, device)

@@ -82,7 +82,6 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace, device: torch.device) -> None:
         self.args, self.device = args, device
-        self.dtype = torch_run.DTYPES[args.dtype]
         size = sizes.MODELS[args.model]
         self.group, self.replicas = form_groups(args.tensor_parallel)
         self.number = dist.get_world_size(self.replicas)
@@ -122,7 +121,7 @@ class Trainer:
             words, following = next(self.sequences)
             if self.number > 1:
                 self.runner.require_backward_grad_sync = micro + 1 == args.accumulation
-            with torch.autocast(self.device.type, self.dtype, enabled=args.dtype != "fp32"):
+            with torch_run.precision(self.device, args.dtype):
                 loss = self.runner(words, following)
             self.scaler.scale(loss / args.accumulation).backward()
         if args.clip:
@@ -138,7 +137,8 @@ class Trainer:
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
     size = sizes.MODELS[args.model]
-    torch_run.announce(say, args, nodes, tensor_parallel=args.tensor_parallel)
+    dtype = torch_run.product_dtype(device, args.dtype)
+    torch_run.announce(say, args, nodes, dtype, tensor_parallel=args.tensor_parallel)
     say(
         model=args.model,
         parameters=sizes.parameters(size, args.seq_length),

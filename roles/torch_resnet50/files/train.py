@@ -113,7 +113,7 @@ class Trainer:
             pictures, labels = next(self.images)
             if self.world > 1:
                 self.runner.require_backward_grad_sync = micro + 1 == args.accumulation
-            with torch.autocast(self.device.type, self.dtype, enabled=args.dtype != "fp32"):
+            with torch_run.precision(self.device, args.dtype):
                 logits = self.runner(pictures)
             loss = torch.nn.functional.cross_entropy(logits.float(), labels, label_smoothing=SMOOTHING)
             self.scaler.scale(loss / args.accumulation).backward()
@@ -125,7 +125,8 @@ class Trainer:
 
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
-    torch_run.announce(say, args, nodes, channels_last=str(args.channels_last).lower())
+    dtype = torch_run.product_dtype(device, args.dtype)
+    torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
         parameters=sizes.parameters(args.model, args.classes),

@@ -17,6 +17,23 @@ import paddle.distributed as dist
 import paddle_weights
 import trainer_kit
 
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
+
+def precision(dtype: str) -> Any:
+    """Return the context that computes a loss in `dtype`: automatic mixed precision, but for fp32."""
+    return paddle.amp.auto_cast(enable=dtype != "fp32", dtype=DTYPES[dtype].replace("32", "16"))
+
+
+def product_dtype(dtype: str) -> str:
+    """Return the dtype that a product has in this context, by the name that a case has for it.
+
+    Where a device lacks a dtype, Paddle warns and computes in another.
+    """
+    with precision(dtype):
+        product = paddle.matmul(paddle.ones([8, 8]), paddle.ones([8, 8]))
+    return {getattr(paddle, each): name for name, each in DTYPES.items()}[product.dtype]
+
 
 class Group:
     """All processes of a run, as one of them sees them; `say` prints its lines."""
@@ -40,8 +57,9 @@ class Group:
         dist.all_gather_object(found, value)
         return found
 
-    def announce(self, args: argparse.Namespace, dtype: str, **options: Any) -> None:
+    def announce(self, args: argparse.Namespace, **options: Any) -> None:
         """Print what takes part, the batch and the precision; `options` are the workload's own choices."""
+        dtype = product_dtype(args.dtype)
         backend = dist.get_backend().lower() if self.world > 1 else "none"
         nodes = len({place[0] for place in self.gathered([os.environ["NODE"]])})
         if self.first:

@@ -35,6 +35,22 @@ def join(device: str, tf32: bool) -> torch.device:
     return own
 
 
+def precision(device: torch.device, dtype: str) -> Any:
+    """Return the context that computes a loss in `dtype`: autocast, but for fp32."""
+    return torch.autocast(device.type, DTYPES[dtype], enabled=dtype != "fp32")
+
+
+def product_dtype(device: torch.device, dtype: str) -> str:
+    """Return the dtype that a product has in this context, by the name that a case has for it.
+
+    Where a device lacks a dtype, autocast warns and computes in fp32.
+    """
+    with precision(device, dtype):
+        ones = torch.ones(8, 8, device=device)
+        product = ones @ ones
+    return {each: name for name, each in DTYPES.items()}[product.dtype]
+
+
 def nodes() -> int:
     """Return how many nodes take part: launchers counted over the ranks, not an argument."""
     mine = (os.environ["GROUP_RANK"], socket.gethostname())
@@ -52,7 +68,7 @@ def where() -> Dict[str, str]:
     }
 
 
-def announce(say: Callable[..., None], args: Any, nodes: int, **options: Any) -> None:
+def announce(say: Callable[..., None], args: Any, nodes: int, dtype: str, **options: Any) -> None:
     """Print what takes part, the batch and the precision; `options` are the workload's own choices."""
     world = dist.get_world_size()
     say(world_size=world, backend=dist.get_backend(), nodes=nodes, **where())
@@ -61,7 +77,7 @@ def announce(say: Callable[..., None], args: Any, nodes: int, **options: Any) ->
         accumulation=args.accumulation,
         global_batch=args.batch * args.accumulation * world,
     )
-    say(dtype=args.dtype, compile=str(args.compile).lower(), tf32=str(args.tf32).lower(), **options)
+    say(dtype=dtype, compile=str(args.compile).lower(), tf32=str(args.tf32).lower(), **options)
 
 
 def driver() -> Optional[str]:
