@@ -7,6 +7,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,8 +87,10 @@ class Nodes:
     def molecule(self, role, *steps, node=None):
         """Run these steps of a role's scenario, or its whole test, on all nodes or one of them."""
         limit = ["--", "--limit", node] if node else []
-        self.run("molecule", "reset", "-s", role)  # or it takes nodes that are gone to be prepared
-        done = [self.run("molecule", step, "-s", role, *limit) for step in steps or ["test"]]
+        # A folder of its own: by the usual one, Molecule takes nodes that are gone to be prepared.
+        with tempfile.TemporaryDirectory() as state:
+            molecule = ["env", f"MOLECULE_EPHEMERAL_DIRECTORY={state}", "molecule"]
+            done = [self.run(*molecule, step, "-s", role, *limit) for step in steps or ["test"]]
         output = re.sub(r"\x1b\[[0-9;]*m", "", "".join(each.stdout + each.stderr for each in done))
         for step in steps or ("check", "converge", "idempotence", "verify"):
             assert re.search(rf"{role} (➜|>) {step}: Executed: Successful", output), output[-3000:]

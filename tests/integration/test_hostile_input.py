@@ -71,14 +71,19 @@ PLAYBOOKS = ["bench.yml", "provision.yml"] + [
 ]
 
 
+def inventory_of(tmp_path, node="NODE1: {}"):
+    """Write an inventory with one node, and return its path."""
+    path = tmp_path / "hosts.yml"
+    path.write_text(NODES.format(node, tmp_path))
+    return path
+
+
 @pytest.mark.parametrize(
     ("playbook", "name"),
     [*(("bench.yml", name) for name in NAMES), *((playbook, NAMES[1]) for playbook in PLAYBOOKS[1:])],
 )
 def test_a_hostile_name_is_refused(play, tmp_path, playbook, name):
-    path = tmp_path / "hosts.yml"
-    path.write_text(NODES.format(f"{name}: {{}}", tmp_path))
-    refused(play(playbook, inventory=path), "host name")
+    refused(play(playbook, inventory=inventory_of(tmp_path, f"{name}: {{}}")), "host name")
 
 
 @pytest.mark.parametrize(
@@ -91,60 +96,65 @@ def test_a_hostile_variable_of_a_host_is_refused(play, tmp_path, variable):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    "mistakes",
     [
-        ("nodes=1000000000", "nodes=1000000000: allowed are whole numbers from 1 to 100000"),
-        ("bsz=NaN", "bsz=NaN: allowed are whole numbers"),
-        ("bsz=64,64", "bsz: 64 is named twice"),
-        ('{"repeats": 1e400}', "repeats=inf: allowed are whole numbers"),
-        ("bzs=64", "bzs: there is no parameter of this name"),
-        ("workload=$(reboot)", "workload=$(reboot): allowed are"),
-        ("bsz=0 plan_only=ture nodes=x", "bsz=0: allowed are"),
-        ("nodes=0 plan_only=ture", "plan_only=ture: allowed are true and false"),
-        ("campaign=../../up", "campaign='../../up': allowed are"),
-        ("dtype=$(reboot)", "dtype=$(reboot): allowed are"),
+        {
+            "nodes=1000000000": "nodes=1000000000: allowed are whole numbers from 1 to 100000",
+            "bsz=NaN": "bsz=NaN: allowed are whole numbers",
+            "bzs=64": "bzs: there is no parameter of this name",
+            "workload=$(reboot)": "workload=$(reboot): allowed are",
+            "campaign=../../up": "campaign='../../up': allowed are",
+        },
+        {
+            '{"repeats": 1e400}': "repeats=inf: allowed are whole numbers",
+            "bsz=64,64": "bsz: 64 is named twice",
+            "nodes=0": "nodes=0: allowed are",
+            "dtype=$(reboot)": "dtype=$(reboot): allowed are",
+        },
+        {"bsz=0": "bsz=0: allowed are", "plan_only=ture": "plan_only=ture: allowed are true and false"},
     ],
 )
-def test_a_value_that_no_campaign_can_mean_is_refused_by_its_variable(play, tmp_path, given, words):
-    path = tmp_path / "hosts.yml"
-    path.write_text(NODES.format("NODE1: {}", tmp_path))
-    refused(play("bench.yml", "-e", given, inventory=path), words)
+def test_values_that_no_campaign_can_mean_are_refused_by_their_variables(play, tmp_path, mistakes):
+    given = [word for value in mistakes for word in ("-e", value)]
+    refused(play("bench.yml", *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
 
 @pytest.mark.parametrize("playbook", PLAYBOOKS[:4])
+def test_values_that_no_playbook_accepts_are_refused_by_their_variables(play, tmp_path, playbook):
+    mistakes = {
+        "workload=../x": "workload=../x: allowed are",
+        "framework=torch_bert": "framework: use workload=torch_bert",
+        "stack_name=../../x": "stack_name=../../x: allowed are dlperf2020, modern",
+        "plan_only=ture": "plan_only=ture: allowed are true and false",
+    }
+    given = [word for value in mistakes for word in ("-e", value)]
+    refused(play(playbook, *given, inventory=inventory_of(tmp_path)), *mistakes.values())
+
+
+@pytest.mark.parametrize("playbook", PLAYBOOKS[:4])
+@pytest.mark.parametrize("place", ["/opt/$(reboot)", "/opt/../etc"])
+def test_a_hostile_place_of_an_installation_is_refused(play, tmp_path, playbook, place):
+    done = play(playbook, "-e", f"scalebook_home={place}", inventory=inventory_of(tmp_path))
+    refused(done, f"scalebook_home='{place}' of NODE1: it must be an absolute path")
+
+
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("playbook", "mistakes"),
     [
-        ("workload=../x", "workload=../x: allowed are"),
-        ("framework=torch_bert", "framework: use workload=torch_bert"),
-        ("stack_name=../../x", "stack_name=../../x: allowed are dlperf2020, modern"),
-        ("plan_only=ture", "plan_only=ture: allowed are true and false"),
+        ("playbooks/preflight.yml", {"reap=ture": "reap=ture: allowed are true and false"}),
         (
-            "scalebook_home=/opt/$(reboot)",
-            "scalebook_home='/opt/$(reboot)' of NODE1: it must be an absolute path",
+            "provision.yml",
+            {
+                "provision_cuda=jes": "provision_cuda=jes: allowed are true and false",
+                "framwork=torch_bert": "framwork: there is no parameter of this name",
+            },
         ),
-        ("scalebook_home=/opt/../etc", "scalebook_home='/opt/../etc' of NODE1: it must be an absolute path"),
+        ("playbooks/microbench.yml", {"nodez=2": "did you mean nodes?"}),
     ],
 )
-def test_a_value_that_no_playbook_accepts_is_refused_by_its_variable(play, tmp_path, playbook, given, words):
-    path = tmp_path / "hosts.yml"
-    path.write_text(NODES.format("NODE1: {}", tmp_path))
-    refused(play(playbook, "-e", given, inventory=path), words)
-
-
-@pytest.mark.parametrize(
-    ("playbook", "given", "words"),
-    [
-        ("playbooks/preflight.yml", "reap=ture", "reap=ture: allowed are true and false"),
-        ("provision.yml", "provision_cuda=jes", "provision_cuda=jes: allowed are true and false"),
-        ("provision.yml", "framwork=torch_bert", "framwork: there is no parameter of this name"),
-        ("playbooks/microbench.yml", "nodez=2", "did you mean nodes?"),
-    ],
-)
-def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path, playbook, given, words):
-    path = tmp_path / "hosts.yml"
-    path.write_text(NODES.format("NODE1: {}", tmp_path))
-    refused(play(playbook, "-e", given, inventory=path), words)
+def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path, playbook, mistakes):
+    given = [word for value in mistakes for word in ("-e", value)]
+    refused(play(playbook, *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
 
 def test_a_plan_of_125_nodes_asks_none_of_them(play, tmp_path):
