@@ -326,9 +326,13 @@ class JobShare(Source):
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
         began = time.process_time()
-        named = {pid for pid, environment in orphans.environments() if environment.issuperset(self.words)}
-        parents = procfs.parents()
-        self.pids = sorted(procfs.below(named, parents) - procfs.below({os.getpid()}, parents))
+        # The job has been started by what has started this process.
+        parents = procfs.younger(procfs.programs(), os.getppid())
+        environments = orphans.environments(parents)
+        named = {pid for pid, environment in environments if environment.issuperset(self.words)}
+        found = procfs.below(named, parents) - procfs.below({os.getpid()}, parents)
+        # What has just ended is not in its parent's time yet.
+        self.pids = sorted(found.union(procfs.ended(set(self.pids) - found)))
         self.due = time.monotonic() + RARELY * (time.process_time() - began)
 
     def read(self, full: bool = False) -> List[Value]:

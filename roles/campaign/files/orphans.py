@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, Set, Tuple
+from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 MARK = "SCALEBOOK_JOB"
 
@@ -26,13 +26,18 @@ PATIENCE = 5.0
 """Seconds to end by themselves: mpirun passes the word on to other nodes, run_node writes its last line."""
 
 
-def environments() -> Iterator[Tuple[int, Set[bytes]]]:
-    """Yield (pid, set of b"NAME=value") of every process but this one whose environment may be read."""
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
+def environments(pids: Optional[Iterable[int]] = None) -> Iterator[Tuple[int, Set[bytes]]]:
+    """Yield (pid, set of b"NAME=value") of every process but this one whose environment may be read.
+
+    With `pids`, of these processes only.
+    """
+    if pids is None:
+        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    for pid in pids:
+        if pid != os.getpid():
             try:
-                with open("/proc/%s/environ" % name, "rb") as file:
-                    yield int(name), set(file.read().split(b"\0"))
+                with open("/proc/%d/environ" % pid, "rb") as file:
+                    yield pid, set(file.read().split(b"\0"))
             except OSError:
                 continue  # it ended meanwhile, or it is another user's
 

@@ -48,6 +48,11 @@ def oom_kills() -> Optional[int]:
     return None
 
 
+def ended(pids: Iterable[int]) -> List[int]:
+    """Return those of `pids` that have ended and wait for their parents to ask how."""
+    return [pid for pid in pids if _stat(pid)[:1] == ["Z"]]
+
+
 def stopped(pids: Iterable[int]) -> List[int]:
     """Return those of `pids` that are stopped (SIGSTOP, a debugger): they hang the job and say nothing."""
     return [pid for pid in pids if _stat(pid)[:1] in (["T"], ["t"])]
@@ -68,14 +73,28 @@ def family(pid: int) -> List[int]:
     return found
 
 
-def parents() -> Dict[int, int]:
-    """Return the parent of each process."""
-    found = {}
+def programs() -> List[int]:
+    """Return the processes that run a program which may be looked at.
+
+    Neither threads of the kernel, of which a machine with many processors has a thousand, nor processes of
+    other users, nor what has ended: asking for the program is much faster than reading a file of each.
+    """
+    found = []
     for name in os.listdir("/proc"):
         if name.isdigit():
-            fields = _stat(int(name))
-            found[int(name)] = int(fields[1]) if len(fields) > 1 else 0
+            try:
+                os.readlink("/proc/%s/exe" % name)
+            except OSError:
+                continue
+            found.append(int(name))
     return found
+
+
+def younger(pids: Iterable[int], than: int) -> Dict[int, int]:
+    """Return the parent of each of `pids` that did not start before the process `than`."""
+    start = int((_stat(than) or ["0"] * 20)[19])
+    fields = {pid: _stat(pid) for pid in pids}
+    return {pid: int(words[1]) for pid, words in fields.items() if words and int(words[19]) >= start}
 
 
 def below(pids: Set[int], parents: Dict[int, int]) -> Set[int]:

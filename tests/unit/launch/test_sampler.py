@@ -180,6 +180,34 @@ def test_processes_that_share_a_processor_wait_for_it(tmp_path):
     assert queued >= 0.5 * min(burnt)
 
 
+def test_the_search_for_a_job_leaves_out_what_is_older_and_threads_of_the_kernel():
+    programs = host_sources.procfs.programs()
+    assert os.getpid() in programs
+    assert not [pid for pid in programs if not Path(f"/proc/{pid}/cmdline").exists() or pid == 2]
+    child = subprocess.Popen(["sleep", "60"])
+    found = host_sources.procfs.younger([os.getppid(), os.getpid(), child.pid], os.getpid())
+    child.kill()
+    child.wait()
+    assert found == {os.getpid(): os.getppid(), child.pid: os.getpid()}
+
+
+def test_a_process_that_has_just_ended_keeps_its_time(monkeypatch):
+    """Its parent, which is not of the job, has not asked yet how it ended."""
+    monkeypatch.setattr(os, "getpid", lambda: 0)  # children of the sampler itself do not count
+    words = {**os.environ, "JOB_DIR": "ended"}
+    burning = subprocess.Popen(
+        [sys.executable, "-c", BURN.replace("1.5", "0.3") + "input()"],
+        env=words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    burnt = float(burning.stdout.readline().split()[1])
+    share = host_sources.JobShare(b"JOB_DIR=ended")
+    assert share.read(full=True)[0] >= burnt - 0.02
+    burning.kill()
+    await_that(lambda: host_sources.procfs.ended([burning.pid]), "it did not end")
+    assert share.read(full=True)[0] >= burnt - 0.02
+    burning.wait()
+
+
 def test_the_processors_that_the_job_may_use_are_noted_where_that_is_not_all(tmp_path, monkeypatch):
     assert "job_cores" not in host_sources.Processors().about or os.cpu_count() > len(os.sched_getaffinity(0))
     last = os.cpu_count() - 1
