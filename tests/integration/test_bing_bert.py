@@ -144,6 +144,10 @@ def installed(deepspeed_bert, tmp_path_factory):
     }
 
 
+# Enough steps for what a run is refused for at its end.
+FEW = {"warmup": 5, "window": 25}
+
+
 def measured(results, variables, ok=True, **case):
     """Run bench.yml; return the one run's record and the first node's log."""
     if ok:
@@ -184,7 +188,7 @@ def changing(installed):
 def test_a_run_whose_gradients_were_not_summed_is_refused(installed, changing, tmp_path):
     """Takes half a minute."""
     changing("deepspeed/runtime/engine.py", "dist.all_reduce(tensor)", "pass")
-    record, log = measured(tmp_path, installed[1], ok=False, nodes=2, gpus=1, bsz=4)
+    record, log = measured(tmp_path, installed[1], ok=False, nodes=2, gpus=1, bsz=4, **FEW)
     assert record["status"] != "ok"
     assert "the ranks have different weights: the gradients were not summed" in log
 
@@ -193,7 +197,7 @@ def test_a_loss_that_is_not_finite_is_refused(installed, changing, tmp_path):
     """Takes half a minute."""
     trainer = "DeepSpeedExamples/bing_bert/deepspeed_train.py"
     changing(trainer, "torch.rand(batch, 4)", "torch.rand(batch, 4) / 0")
-    record, log = measured(tmp_path, installed[1], ok=False, nodes=1, gpus=1, bsz=4)
+    record, log = measured(tmp_path, installed[1], ok=False, nodes=1, gpus=1, bsz=4, **FEW)
     assert record["status"] != "ok"
     assert "rank 0 had losses that are not finite" in log
 
