@@ -70,6 +70,9 @@ def installed(tmp_path_factory):
         "device": "cpu",
         "versions": "Horovod 0.19.5 with MPI, Gloo; TensorFlow 1.15.5; the fork at 98cde8bd6f95",
         "data": {"samples": 512, "length": 64, "seed": 2020},
+        # As of an environment of the user's own.
+        "commit": "",
+        "lock": "",
     }
     (home / "install.json").write_text(json.dumps(record))
     return {

@@ -16,7 +16,7 @@ import sys
 import tensorflow as tf
 
 
-def main():
+def main() -> None:
     """Check the GPUs, then run the trainer as `python SCRIPT` or `python -m MODULE` does."""
     needed = int(sys.argv[1])
     gpus = len(tf.config.list_physical_devices("GPU"))
