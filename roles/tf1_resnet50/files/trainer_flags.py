@@ -10,14 +10,19 @@ UNCOUNTED = 20
 
 
 class FlagsError(ValueError):
-    """A case that the trainer does not end well with; the message names the value and the fix."""
+    """A case that the trainer does not measure; the message names the value and the fix."""
 
 
 def check(args: argparse.Namespace, world: int, files: int, images: Optional[int]) -> None:
-    """Raise FlagsError where the trainer would fail without saying why.
+    """Raise FlagsError where the trainer would fail without saying why, or compute in another precision.
 
     `files` are those of the data, `images` the number in them where it is known.
     """
+    if args.dtype == "fp16" and args.device == "cpu":
+        raise FlagsError(
+            "dtype=fp16: TensorFlow's automatic mixed precision changes graphs for GPUs alone, and says "
+            "nothing where it leaves one in fp32. Fix: dtype=fp32"
+        )
     if args.steps <= UNCOUNTED:
         raise FlagsError(
             "%d steps: after %d or fewer the trainer divides by zero. Fix: a larger warmup or window"

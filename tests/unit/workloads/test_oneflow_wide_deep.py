@@ -131,12 +131,12 @@ def started(tmp_path):
     engine.filters["quote"] = lambda value: shlex.quote(str(value))
     template = engine.from_string((ROLES / "oneflow_wide_deep/templates/run.sh.j2").read_text())
 
-    def run(**changed):
+    def run(dtype="fp32", **changed):
         named = {f"oneflow_wide_deep_{name}": value for name, value in {**values, **changed}.items()}
         (tmp_path / "run.sh").write_text(template.render(named, __oneflow_wide_deep_code=tmp_path))
         env = {"DEVICE": "cpu", "NNODES": "2", "GPUS_PER_NODE": "1", "WORLD_SIZE": "2", "NODE": "NODE2"}
         env.update(OMPI_COMM_WORLD_RANK="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="5000", BSZ="4")
-        env.update(MODEL="tiny", DTYPE="fp32", WARMUP="20", STEPS="120", JOB_DIR=str(tmp_path))
+        env.update(MODEL="tiny", DTYPE=dtype, WARMUP="20", STEPS="120", JOB_DIR=str(tmp_path))
         env.update(PATH="/usr/bin:/bin")
         return subprocess.run(
             ["sh", tmp_path / "run.sh"], env=env, capture_output=True, text=True, check=False
@@ -154,6 +154,12 @@ def test_the_trainer_is_copied_and_started(started, tmp_path):
         f"1 /cuda/lib {tmp_path}/run_trainer.py --device cpu --trainer {tmp_path}/scratch.1"
     )
     assert not (tmp_path / "scratch.1").exists()
+
+
+def test_fp16_on_a_cpu_is_refused_by_the_head_of_all_trainers_of_oneflow(started):
+    done = started(dtype="fp16")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "scalebook: refused: OneFlow's automatic mixed precision is for GPUs" in done.stderr
 
 
 def test_graph_mode_is_refused_on_cpus_with_the_reason(started):

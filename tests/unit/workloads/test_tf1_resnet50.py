@@ -185,6 +185,7 @@ def test_a_step_more_than_the_trainer_leaves_out_is_enough():
     ("world", "files", "images", "other", "message"),
     [
         (2, 2, 8, {"steps": 20}, "20 steps: .* Fix: a larger warmup or window"),
+        (2, 2, 8, {"dtype": "fp16", "device": "cpu"}, "dtype=fp16: .* graphs for GPUs alone"),
         (2, 1, 8, {}, "/data has 1 files train-.*, and 2 processes .* tf1_resnet50_files=2"),
         (2, 2, 7, {}, "/data has 7 images, .* takes 8: .* tf1_resnet50_images=8"),
     ],

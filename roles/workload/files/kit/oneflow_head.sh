@@ -6,7 +6,13 @@
 # run_head.sh, with this variable set:
 #   LIBRARIES  the directories of cuBLAS and cuDNN
 # It makes an empty directory `scratch` of this process, which goes with it, and sets what OneFlow's own launcher sets.
-# JOB_DIR, DEVICE, GPUS_PER_NODE, WORLD_SIZE, MASTER_ADDR and MASTER_PORT come from job.env, the rank from mpirun.
+# JOB_DIR, DEVICE, DTYPE, GPUS_PER_NODE, WORLD_SIZE, MASTER_ADDR and MASTER_PORT come from job.env, the rank from mpirun.
+
+# force=true plans it, and nothing in the log would tell that automatic mixed precision left everything in fp32.
+if [ "$DEVICE $DTYPE" = "cpu fp16" ]; then
+  echo "scalebook: refused: OneFlow's automatic mixed precision is for GPUs: use dtype=fp32" >&2
+  exit 2
+fi
 
 rank=$OMPI_COMM_WORLD_RANK
 # Each rank has a copy of the trainer of its own: it names its device in its text.
