@@ -25,12 +25,14 @@ def strip(options):
 
 
 def plain(spec):
-    """Return an argument spec without what documentation writes the same as absent."""
+    """Return an argument spec without what documentation writes the same as absent, or has no word for."""
     return {
         name: {
             key: plain(value) if key == "options" else value
             for key, value in fields.items()
-            if not (key == "required" and value is False) and not (key == "default" and value is None)
+            if key != "no_log"
+            and not (key == "required" and value is False)
+            and not (key == "default" and value is None)
         }
         for name, fields in spec.items()
     }

@@ -1,0 +1,167 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+# Runs on the nodes, so on any Python from 3.6 on.
+
+DOCUMENTATION = r"""
+module: python_venv
+short_description: Create a virtual environment from a lock file with hashes
+description:
+  - Creates the environment, installs the pinned pip, and with it the packages of the lock.
+  - The environment's last file is C(scalebook.lock), its interpreter and its lock. An environment without it,
+    or with another one, is incomplete or out of date, and is created again.
+options:
+  path:
+    description: Directory of the environment.
+    type: path
+    required: true
+  python:
+    description: Interpreter to create it from. May be empty in check mode, where none is installed yet.
+    type: str
+    required: true
+  lock:
+    description: Content of the lock file, requirements with hashes.
+    type: str
+    required: true
+  pip_lock:
+    description: Content of the lock file of pip itself.
+    type: str
+    required: true
+  index:
+    description: Lines before a lock, the source of its packages. Default is the configuration of pip.
+    type: str
+    default: ""
+attributes:
+  check_mode: {support: full}
+  diff_mode: {support: full}
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Create the environment
+  python_venv:
+    path: /opt/scalebook/example/venv
+    python: /usr/bin/python3.11
+    lock: "{{ lookup('ansible.builtin.file', 'example.txt') }}"
+    pip_lock: "{{ lookup('ansible.builtin.file', 'pip.txt') }}"
+"""
+
+RETURN = r"""
+lacking:
+  description: Whether the interpreter has no venv or ensurepip.
+  returned: failure
+  type: bool
+"""
+
+import glob
+import os
+import shutil
+import subprocess
+from typing import Any, Dict, List
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.files import write_whole
+
+# Unpacks the wheels of ensurepip (pip, before Python 3.12 setuptools too) into the first argument. ensurepip
+# itself would start pip for that and compile all of it, which takes ten times as long; the pinned pip
+# replaces it at once. A Python whose ensurepip has no _run_pip does it in its own way.
+UNPACK = r"""
+import ensurepip, sys, zipfile
+def unpack(args, wheels):
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(sys.argv[1])
+ensurepip._run_pip = unpack
+ensurepip.bootstrap(upgrade=True)
+"""
+
+# Compiling all modules of torch takes more than twice as long as unpacking them; the verification of a role
+# that imports them compiles the ones that are used.
+PIP = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--no-compile"]
+PIP += ["--require-hashes", "--requirement", "/dev/stdin"]
+
+
+class FailedError(Exception):
+    """The environment was not created; the message is what the failed command says."""
+
+    def __init__(self, message: str, lacking: bool = False) -> None:
+        super().__init__(message)
+        self.lacking = lacking
+
+
+def argument_spec() -> Dict[str, Any]:
+    text = {"type": "str", "required": True}
+    return {
+        "path": {"type": "path", "required": True},
+        "python": text,
+        "lock": text,
+        "pip_lock": text,
+        # It may hold a token.
+        "index": {"type": "str", "default": "", "no_log": True},
+    }
+
+
+def run(argv: List[str], stdin: str = "") -> None:
+    """Run a command. Raises FailedError with its standard error, or OSError where it does not start."""
+    # Bytes: Python 3.6 would decode them as ASCII where the locale is C.
+    done = subprocess.run(argv, input=stdin.encode("utf-8"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise FailedError(said or "%s: exit status %d" % (" ".join(argv), done.returncode))
+
+
+def read(path: str) -> str:
+    """Return the text of a file, an empty one where it cannot be read: the environment is made again then."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def remove(path: str) -> None:
+    """Remove a directory, or the link or file in its place."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        shutil.rmtree(path)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def create(path: str, python: str, pip_lock: str, lock: str, index: str) -> None:
+    """Create the environment from scratch and fill it. Raises FailedError and OSError."""
+    try:
+        run([python, "-I", "-c", "import ensurepip, venv"])
+    except FailedError as error:
+        raise FailedError(str(error), lacking=True) from error
+    remove(path)
+    run([python, "-I", "-m", "venv", "--without-pip", path])
+    own = os.path.join(path, "bin", "python")
+    packages = glob.glob(os.path.join(path, "lib", "python3*", "site-packages"))
+    run([own, "-I", "-c", UNPACK] + packages)
+    # The pip of an old interpreter does not know the tags of current wheels. -B: it starts only this once.
+    # The index is part of the standard input, since every user of the node can read command lines.
+    run([own, "-B"] + PIP, index + pip_lock)
+    run([own] + PIP, index + lock)
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    given = module.params
+    record = os.path.join(given["path"], "scalebook.lock")
+    before, after = read(record), "# interpreter: %s\n%s\n" % (given["python"], given["lock"].strip("\n"))
+    if before != after and not module.check_mode:
+        try:
+            create(given["path"], given["python"], given["pip_lock"], given["lock"], given["index"])
+            write_whole(record, after.encode("utf-8"), mode=0o644)
+        except FailedError as error:
+            module.fail_json(msg=str(error), lacking=error.lacking)
+        except OSError as error:
+            module.fail_json(msg=str(error), lacking=False)
+    result: Dict[str, Any] = {"changed": before != after}
+    if module._diff:  # the attribute that Ansible's own modules use
+        result["diff"] = {"before_header": record, "after_header": record, "before": before, "after": after}
+    module.exit_json(**result)
+
+
+if __name__ == "__main__":
+    main()
