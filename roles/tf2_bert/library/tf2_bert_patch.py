@@ -10,6 +10,7 @@ description:
   - The original script defines C(--worker_hosts), C(--task_index), C(--all_reduce_alg) and C(--enable_xla),
     and ignores some of them silently; a run on four nodes would be four runs on one node each. The patch
     makes the script use them.
+  - In check mode a script that does not exist would be patched once it is installed.
   - The lines to change are found by their text, never by their numbers. A file in which neither the original
     nor the patched lines occur exactly once is refused. It is replaced whole or not at all.
 options:
@@ -37,12 +38,13 @@ EXAMPLES = r"""
 RETURN = r"""
 state:
   description: The record with C(file), C(variant), and the sha256 C(before) and C(after) the patch.
-  returned: success
+  returned: success, unless the script does not exist
   type: dict
 """
 
 import hashlib
 import json
+import os
 from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
@@ -203,6 +205,8 @@ def apply(path: str, state_path: str, write: bool = True) -> Tuple[Dict[str, Any
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     path = module.params["path"]
+    if module.check_mode and not os.path.lexists(path):
+        module.exit_json(changed=True)
     try:
         state, before, after, changed = apply(path, module.params["state_path"], write=not module.check_mode)
     except UnknownFileError as error:

@@ -212,6 +212,10 @@ def test_a_script_that_does_not_exist_is_named(tmp_path):
     assert result["failed"] and f"cannot patch {tmp_path}/run_pretraining.py" in result["msg"]
 
 
+def test_a_check_of_a_bare_machine_would_patch(tmp_path):
+    assert run(tmp_path / "run_pretraining.py", check=True)["changed"] is True
+
+
 def test_a_check_shows_the_difference_and_writes_nothing(script):
     result = run(script, check=True, diff=True)
     assert result["changed"] is True
