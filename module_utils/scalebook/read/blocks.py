@@ -32,8 +32,8 @@ class Blocks:
 
     @property
     def notes(self) -> list[str]:
-        """What was unusual about the bytes read so far, as sentences about the log."""
-        return list(self._seen)
+        """What was unusual about the bytes read so far, as sentences about the log, in a fixed order."""
+        return sorted(self._seen)
 
     def __iter__(self) -> Iterator[bytes]:
         start, carry, head = self.offset, b"", None

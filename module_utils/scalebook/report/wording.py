@@ -21,8 +21,12 @@ from ansible.module_utils.scalebook.text import readable
 
 _NAME = re.compile(r"\{(\w+)\}")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
-_JOINTS = ((re.compile(r"(?<=\.) "), ""), (re.compile("; "), "；"), (re.compile(", | and "), "、"))
-"""What joins the parts of a sentence in English and in Chinese."""
+_JOINTS = (
+    (re.compile(r"(?<=\.) "), ""),
+    (re.compile(r"; (?![^()]*\))"), "；"),
+    (re.compile(", | and "), "、"),
+)
+"""What joins the parts of a sentence in English and in Chinese; a semicolon in brackets joins none."""
 
 
 LISTS = ("reasons", "why", "hint", "verdict", "text", "note")

@@ -5,7 +5,7 @@
 import io
 
 from ansible.module_utils.scalebook.read.blocks import LINE, Blocks, first_found
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 
@@ -16,6 +16,7 @@ def lines(data, size=1 << 16):
 
 @settings(max_examples=80, deadline=None)
 @given(st.binary(max_size=400), st.integers(1, 50))
+@example(b"\x80\n\x00", 1)
 def test_lines_do_not_depend_on_where_blocks_end(data, size):
     assert lines(data, size) == lines(data)
 

@@ -321,6 +321,11 @@ def test_the_evidence_of_a_bottleneck_ends_with_its_sentence():
     assert CHINESE.sentence(text) == said
 
 
+def test_advice_with_a_semicolon_in_its_brackets_is_one_piece_of_advice():
+    text = "Try a profile of that thread; a larger batch (bsz=128; GPU memory 6.96 %)."
+    assert CHINESE.sentence(text) == "可尝试：剖析该线程；更大的 batch（bsz=128；GPU 显存 6.96 %）。"
+
+
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
