@@ -9,7 +9,11 @@ import os
 import subprocess
 from pathlib import Path
 
+import yaml
+
 ROOT = Path(__file__).resolve().parents[2]
+# The versions and commits that DLPerf measured with.
+DLPERF = yaml.safe_load((ROOT / "playbooks/vars/stack_dlperf2020.yml").read_text())["stack"]
 HOME = ROOT / ".scalebook"
 # What takes minutes to install. scripts/test names a directory that outlives the checkout in CI.
 CACHE = Path(os.environ.get("SCALEBOOK_TEST_CACHE", HOME))

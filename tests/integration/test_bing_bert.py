@@ -15,7 +15,7 @@ import sys
 
 import pytest
 import repositories
-from local_nodes import ROOT, changed, play
+from local_nodes import DLPERF, ROOT, changed, play
 from repositories import STAND_IN, repository
 
 pytestmark = pytest.mark.slow
@@ -130,7 +130,7 @@ def installed(deepspeed_bert, tmp_path_factory):
     data = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}
     record = {"schema": 2, "python": str(deepspeed_bert / "deepspeed_bert/venv/bin/python"), "cuda": ""}
     record |= {"device": "cpu", "versions": "DeepSpeed 0.3.0+stand-in", "data": data}
-    record |= {"commit": "", "lock": ""}  # as of an environment of the user's own
+    record |= {"commit": DLPERF["bing_bert"]["commit"], "lock": ""}  # an environment of the user's own
     (home / "install.json").write_text(json.dumps(record))
     return home, {
         "workload": "bing_bert",

@@ -10,7 +10,7 @@ import shutil
 
 import pytest
 import repositories
-from local_nodes import HOME, ROOT, play, provision
+from local_nodes import DLPERF, HOME, ROOT, play, provision
 
 pytestmark = pytest.mark.slow
 
@@ -70,9 +70,8 @@ def installed(tmp_path_factory):
         "device": "cpu",
         "versions": "Horovod 0.19.5 with MPI, Gloo; TensorFlow 1.15.5; the fork at 98cde8bd6f95",
         "data": {"samples": 512, "length": 64, "seed": 2020},
-        # As of an environment of the user's own.
-        "commit": "",
-        "lock": "",
+        "commit": DLPERF["horovod_tf1_bert"]["commit"],
+        "lock": "",  # an environment of the user's own
     }
     (home / "install.json").write_text(json.dumps(record))
     return {

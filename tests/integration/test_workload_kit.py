@@ -32,7 +32,7 @@ TASKS = """
     workload_home: "{{ my_home }}"
     workload_record_keys: [python]
 - ansible.builtin.include_role: {name: workload, tasks_from: wanted}
-  vars: {workload_name: my, workload_wanted: {lock: "{{ my_lock }}"}}
+  vars: {workload_name: my, workload_wanted: {commit: new, lock: "{{ my_lock }}"}}
 - ansible.builtin.include_role: {name: workload, tasks_from: same_on_all}
   vars:
     workload_name: my
@@ -77,7 +77,7 @@ def play(role, home, records, **variables):
 
 
 def record(**other):
-    return {"schema": 2, "python": "/x", "torch": "2.13.0", "lock": "new", **other}
+    return {"schema": 2, "python": "/x", "torch": "2.13.0", "commit": "new", "lock": "new", **other}
 
 
 def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role, tmp_path):
@@ -99,9 +99,10 @@ def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role,
         ({"A": record(), "B": record(schema=1)}, {}, "of B is from another version of scalebook"),
         ({"A": record(), "B": {"schema": 2}}, {}, "of B is from another version of scalebook"),
         (
-            {"A": record(lock="old")},
+            # Only the lock may be empty.
+            {"A": record(commit="", lock="old")},
             {},
-            "A has another installation of my than is required: lock is old, required is new. Fix",
+            "A has another installation of my than is required: commit is , required is new; lock is old,",
         ),
         (
             {"A": record(), "B": record(torch="2.12.0")},
