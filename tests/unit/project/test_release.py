@@ -37,10 +37,10 @@ def test_the_container_has_the_versions_of_the_lock(package):
 
 def test_ansible_builder_accepts_the_definition_of_the_container(tmp_path):
     pytest.importorskip("ansible_builder", reason="ansible-builder is not installed: scripts/test does that")
+    # By default the file is named after the engine that the machine has.
+    given = ["-f", ENVIRONMENT, "-c", tmp_path, "--output-filename", "Containerfile"]
     made = subprocess.run(
-        [sys.executable, "-m", "ansible_builder", "create", "-f", ENVIRONMENT, "-c", tmp_path],
-        capture_output=True,
-        text=True,
+        [sys.executable, "-m", "ansible_builder", "create", *given], capture_output=True, text=True
     )
     assert made.returncode == 0, made.stdout + made.stderr
     dependencies = load("execution-environment.yml")["dependencies"]
