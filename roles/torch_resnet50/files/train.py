@@ -26,6 +26,7 @@ import sizes  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
+import torch_gradients  # noqa: E402
 import torch_run  # noqa: E402
 from model import ResNet  # noqa: E402
 
@@ -68,9 +69,8 @@ class Trainer:
         torch.manual_seed(args.seed)  # the same weights everywhere
         self.model = ResNet(args.model, args.classes).to(device, memory_format=layout)
         if args.compile:
-            # As one graph, also with several devices: gradients are then summed after the backward pass,
-            # which costs less than what is lost where the graph is split to sum some of them earlier.
-            torch._dynamo.config.optimize_ddp = False
+            # As one graph, also with several devices: summing gradients after the backward pass costs less
+            # than what is lost where the graph is split to sum some of them earlier.
             self.model.compile(mode=args.compile_mode, dynamic=False)
         wide = [p for p in self.model.parameters() if p.dim() > 1]
         flat = [p for p in self.model.parameters() if p.dim() <= 1]
@@ -83,7 +83,10 @@ class Trainer:
         )
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
         self.runner: Any = self.model
-        if self.world > 1:
+        self.gradients = None
+        if self.world > 1 and args.compile:
+            self.gradients = torch_gradients.Gradients(self.model.parameters())
+        elif self.world > 1:
             # The name of today's torch, forward_sync_buffers, is not known to that of a year ago.
             warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
             self.runner = torch.nn.parallel.DistributedDataParallel(
@@ -107,16 +110,19 @@ class Trainer:
     def step(self, number: int) -> torch.Tensor:
         """Take one step of the optimizer; return the loss of its last micro-step, a tensor on the device."""
         args = self.args
+        shares = args.accumulation * (self.world if self.gradients else 1)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * min(1.0, number / args.rate_warmup)
         for micro in range(args.accumulation):
             pictures, labels = next(self.images)
-            if self.world > 1:
+            if self.runner is not self.model:
                 self.runner.require_backward_grad_sync = micro + 1 == args.accumulation
             with torch_run.precision(self.device, args.dtype):
                 logits = self.runner(pictures)
             loss = torch.nn.functional.cross_entropy(logits.float(), labels, label_smoothing=SMOOTHING)
-            self.scaler.scale(loss / args.accumulation).backward()
+            self.scaler.scale(loss / shares).backward()
+        if self.gradients:
+            self.gradients.sum()
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
