@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What NVIDIA's driver tells of GPUs: through NVML where nvidia-ml-py is installed, else through nvidia-smi.
+"""What NVIDIA's driver tells of GPUs, through NVML.
 
 `utilization` says that some kernel ran, `sm_active` on how many multiprocessors one did. The activities
 have the names of DCGM; they come from GPM, which is there from Hopper on. `pipe_tensor_active` is the HMMA
@@ -10,17 +10,22 @@ pipe, the only counter of FP16, BF16 and TF32.
 A GPU is named as CUDA_VISIBLE_DEVICES does: by its number, or by the UUID of a GPU or of a slice (MIG). Where
 MIG is on for a GPU, the number means its first slice, as for CUDA, and the slice is what is read.
 
-Runs on the nodes' own Python, 3.6 or later; pynvml where it can be imported.
+Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
 
-import os
-import re
-import threading
+import _thread
+import ctypes
 import time
 from abc import abstractmethod
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
-from host_sources import ALLOWED, PUT_OFF, Absent, Column, Pace, Source, Value
+import nvml
+from host_sources import ALLOWED, PUT_OFF, Absent, Pace, Source
+
+TYPE_CHECKING = False  # module typing takes 2 MB
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+    from host_sources import Column, Value
 
 QUANTITIES = (
     # name, kind, unit
@@ -58,9 +63,6 @@ GPM = (
 # Bits of nvmlDeviceGetCurrentClocksEventReasons.
 POWER_CAP, THERMAL, HARDWARE = 0x04, 0x20 | 0x40, 0x08 | 0x80
 
-ALL_LINKS = 0xFFFFFFFF
-"""The scope of an NVLink field that adds up the links."""
-
 KIB = 1024.0
 
 PCIE_RANGE = 1 << 32
@@ -79,17 +81,7 @@ OF_SLICES = ("memory", "gpm")
 """What NVML tells of a slice. Asked for the rest it refuses, or answers for the whole GPU."""
 
 
-def names_in(visible: str) -> List[str]:
-    """Return the names of the GPUs in a value of CUDA_VISIBLE_DEVICES."""
-    return [word for word in visible.split(",") if re.match(r"(\d+|(GPU|MIG)-[\w/-]+)\Z", word)]
-
-
-def none_used() -> str:
-    """Return why a job without GPUs of NVIDIA has no readings of GPUs."""
-    return "the job uses no GPU" + ("; those of AMD are not read" if os.path.exists("/dev/kfd") else "")
-
-
-def columns(gpus: Sequence[str]) -> List[Column]:
+def columns(gpus: "Sequence[str]") -> "List[Column]":
     """Return the columns of these GPUs: known before the driver has answered, which can take long."""
     return [("gpu:%s:%s" % (gpu, name), kind, unit) for gpu in gpus for name, kind, unit in QUANTITIES]
 
@@ -97,62 +89,62 @@ def columns(gpus: Sequence[str]) -> List[Column]:
 class Gpus(Source):
     """GPUs; `absent` says why a quantity has no value."""
 
-    def __init__(self, gpus: Sequence[str]) -> None:
+    def __init__(self, gpus: "Sequence[str]") -> None:
         super().__init__()
         self.gpus = list(gpus)
         self.columns = columns(gpus)
         self.absent: Dict[str, str] = {}
 
     @abstractmethod
-    def values(self, gpu: str, full: bool) -> Dict[str, Value]:
+    def values(self, gpu: str, full: bool) -> "Dict[str, Value]":
         """Return the values of one GPU, by quantity; `full`: nothing may be put off."""
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Return the values in the order of the columns."""
         read = {gpu: self.values(gpu, full) for gpu in self.gpus}
         return [read[gpu].get(name) for gpu in self.gpus for name, _, _ in QUANTITIES]
 
 
-class Device(NamedTuple):
+class Device:
     """What NVML is asked by: the handle of a GPU or of a slice, that of the whole GPU, the slice's number."""
 
-    handle: Any
-    whole: Any
-    instance: Optional[int]
+    def __init__(self, handle: "Any", whole: "Any", instance: "Optional[int]" = None) -> None:
+        self.handle, self.whole, self.instance = handle, whole, instance
 
 
-def find_device(nvml: Any, gpu: str) -> Device:
-    """Return the GPU of this name, or the slice that CUDA takes by it; raise NVMLError or Absent."""
-    by = nvml.nvmlDeviceGetHandleByUUID if "-" in gpu else nvml.nvmlDeviceGetHandleByIndex
-    handle = by(gpu if "-" in gpu else int(gpu))
+def find_device(library: nvml.Library, gpu: str) -> Device:
+    """Return the GPU of this name, or the slice that CUDA takes by it; raise NvmlError or Absent."""
+    if "-" in gpu:
+        handle = library.handle("nvmlDeviceGetHandleByUUID", gpu.encode())
+    else:
+        handle = library.handle("nvmlDeviceGetHandleByIndex_v2", int(gpu))
     if gpu.startswith("MIG-"):
-        whole = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
-        return Device(handle, whole, nvml.nvmlDeviceGetGpuInstanceId(handle))
+        whole = library.handle("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle)
+        return Device(handle, whole, library.number("nvmlDeviceGetGpuInstanceId", handle))
     try:
-        divided = nvml.nvmlDeviceGetMigMode(handle)[0]
-    except (nvml.NVMLError, AttributeError):  # a GPU, a driver or bindings that know no slices
-        divided = 0
+        divided = library.mig_mode(handle)
+    except nvml.NvmlError:  # a GPU or a driver that knows no slices
+        divided = False
     if not divided:
-        return Device(handle, handle, None)
-    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
+        return Device(handle, handle)
+    for index in range(library.number("nvmlDeviceGetMaxMigDeviceCount", handle)):
         try:
-            part = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, index)
-        except nvml.NVMLError:
+            part = library.handle("nvmlDeviceGetMigDeviceHandleByIndex", handle, index)
+        except nvml.NvmlError:
             continue  # there is none at this index
-        return Device(part, handle, nvml.nvmlDeviceGetGpuInstanceId(part))
+        return Device(part, handle, library.number("nvmlDeviceGetGpuInstanceId", part))
     raise Absent("MIG is on for GPU %s, and there is no slice of it" % gpu)
 
 
 class Nvml(Gpus):
     """GPUs through NVML. Each quantity that a GPU does not know is left out, with NVML's own reason."""
 
-    def __init__(self, nvml: Any, gpus: Sequence[str]) -> None:
+    def __init__(self, library: nvml.Library, gpus: "Sequence[str]") -> None:
         super().__init__(gpus)
-        self.nvml = nvml
+        self.library = library
         try:
-            nvml.nvmlInit()
-            self.devices = {gpu: find_device(nvml, gpu) for gpu in gpus}
-        except nvml.NVMLError as error:
+            self.devices = {gpu: find_device(library, gpu) for gpu in gpus}
+        except nvml.NvmlError as error:
             raise Absent("NVML: %s" % error) from error
         self.asked = {gpu: self._questions(gpu) for gpu in gpus}
         self.paces = {gpu: {name: Pace(ALLOWED / 2) for name in self.asked[gpu]} for gpu in gpus}
@@ -164,48 +156,52 @@ class Nvml(Gpus):
                 self.absent["gpu:%s" % gpu] = "it is a slice (MIG), and the rest is of the whole GPU"
         self.about = {"gpus": {gpu: self._facts(gpu) for gpu in gpus}}
 
-    def _facts(self, gpu: str) -> Dict[str, Any]:
+    def _facts(self, gpu: str) -> "Dict[str, Any]":
         facts: Dict[str, Any] = {}
-        nvml, handle = self.nvml, self.devices[gpu].handle
-        for name, ask in (
-            ("name", lambda: _words(nvml.nvmlDeviceGetName(handle))),
-            ("memory_bytes", lambda: int(nvml.nvmlDeviceGetMemoryInfo(handle).total)),
-            ("power_limit", lambda: nvml.nvmlDeviceGetEnforcedPowerLimit(handle) / 1000.0),
-        ):
-            if name == "power_limit" and self.devices[gpu].instance is not None:
-                continue  # the whole GPU's
+        library, device = self.library, self.devices[gpu]
+        asked: Dict[str, Callable[[], Any]] = {
+            "name": lambda: library.name(device.handle),
+            "memory_bytes": lambda: (
+                library.fill("nvmlDeviceGetMemoryInfo", device.handle, nvml.Memory()).total
+            ),
+        }
+        if device.instance is None:  # it is the whole GPU's
+            asked["power_limit"] = lambda: (
+                library.number("nvmlDeviceGetEnforcedPowerLimit", device.handle) / 1000.0
+            )
+        for name, ask in asked.items():
             try:
                 facts[name] = ask()
-            except nvml.NVMLError:
+            except nvml.NvmlError:
                 continue  # a fact that it does not tell
         return facts
 
-    def _questions(self, gpu: str) -> Dict[str, Callable[[], Dict[str, Value]]]:
+    def _questions(self, gpu: str) -> "Dict[str, Callable[[], Dict[str, Value]]]":
         """Return what is asked of a GPU, by quantity or group."""
-        nvml, device = self.nvml, self.devices[gpu]
-        handle = device.handle
+        device = self.devices[gpu]
+        handle, number = device.handle, self.library.number
         questions: Dict[str, Callable[[], Dict[str, Value]]] = {
-            "utilization": lambda: {"utilization": nvml.nvmlDeviceGetUtilizationRates(handle).gpu},
-            "memory": lambda: {"memory": self._memory(handle)},
-            "power": lambda: {"power": nvml.nvmlDeviceGetPowerUsage(handle) / 1000.0},
-            "energy": lambda: {"energy": nvml.nvmlDeviceGetTotalEnergyConsumption(handle) / 1000.0},
-            "sm_clock": lambda: {"sm_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)},
+            "utilization": lambda: {"utilization": self._utilization(handle)},
+            "memory": lambda: {"memory": self.library.memory_used(handle)},
+            "power": lambda: {"power": number("nvmlDeviceGetPowerUsage", handle) / 1000.0},
+            "energy": lambda: {"energy": number("nvmlDeviceGetTotalEnergyConsumption", handle) / 1000.0},
+            "sm_clock": lambda: {"sm_clock": number("nvmlDeviceGetClockInfo", handle, nvml.CLOCK_SM)},
             "memory_clock": lambda: {
-                "memory_clock": nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_MEM)
+                "memory_clock": number("nvmlDeviceGetClockInfo", handle, nvml.CLOCK_MEM)
             },
             "temperature": lambda: {
-                "temperature": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
+                "temperature": number("nvmlDeviceGetTemperature", handle, nvml.TEMPERATURE_GPU)
             },
             "throttle": lambda: self._throttle(handle),
-            "nvlink": lambda: {**self._fields(handle, "nvlink")},
+            "nvlink": lambda: self._nvlink(handle),
             "gpm": lambda: self._gpm(gpu, device),
             "pcie": lambda: self._pcie(gpu, handle),
         }
         return {name: questions[name] for name in (questions if device.instance is None else OF_SLICES)}
 
-    def values(self, gpu: str, full: bool) -> Dict[str, Value]:
+    def values(self, gpu: str, full: bool) -> "Dict[str, Value]":
         """Ask one question after the other; what a GPU refuses it is not asked again."""
-        nvml, asked = self.nvml, self.asked[gpu]
+        asked = self.asked[gpu]
         found: Dict[str, Value] = {}
         for name in list(asked):
             pace = self.paces[gpu][name]
@@ -215,7 +211,7 @@ class Nvml(Gpus):
             try:
                 with pace:
                     found.update(asked[name]())
-            except (nvml.NVMLError, AttributeError) as error:  # an older driver, or older bindings
+            except nvml.NvmlError as error:
                 del asked[name]
                 self.absent["gpu:%s:%s" % (gpu, name)] = "NVML: %s" % error
             except UnknownError as error:
@@ -223,56 +219,39 @@ class Nvml(Gpus):
                 self.absent["gpu:%s:%s" % (gpu, name)] = str(error)
         return found
 
-    def _memory(self, handle: Any) -> int:
-        """Return the bytes that programs use, as nvidia-smi does; version 1 adds what the driver keeps."""
-        nvml = self.nvml
-        try:
-            return int(nvml.nvmlDeviceGetMemoryInfo(handle, version=nvml.nvmlMemory_v2).used)
-        except (nvml.NVMLError, AttributeError, TypeError):  # an older driver, or older bindings
-            return int(nvml.nvmlDeviceGetMemoryInfo(handle).used)
+    def _utilization(self, handle: "Any") -> float:
+        return float(self.library.fill("nvmlDeviceGetUtilizationRates", handle, nvml.Utilization()).gpu)
 
-    def _pcie(self, gpu: str, handle: Any) -> Dict[str, Value]:
+    def _pcie(self, gpu: str, handle: "Any") -> "Dict[str, Value]":
         """Return the bytes since the first reading."""
         if "gpm" not in self.asked[gpu]:
             raise UnknownError(
                 "its counters start again every 4 GiB, and without GPM nothing tells how often"
             )
-        return {**self.pcie[gpu].add(self._fields(handle, "pcie"), self.rates[gpu], time.monotonic())}
+        sent, received = self.library.fields(handle, (nvml.PCIE_SENT, 0), (nvml.PCIE_RECEIVED, 0))
+        counters = {"pcie_sent": sent, "pcie_received": received}
+        return {**self.pcie[gpu].add(counters, self.rates[gpu], time.monotonic())}
 
-    def _throttle(self, handle: Any) -> Dict[str, Value]:
+    def _nvlink(self, handle: "Any") -> "Dict[str, Value]":
+        asked = [(number, nvml.ALL_LINKS) for number in (nvml.NVLINK_SENT, nvml.NVLINK_RECEIVED)]
+        sent, received = self.library.fields(handle, *asked)
+        return {"nvlink_sent": sent * KIB, "nvlink_received": received * KIB}
+
+    def _throttle(self, handle: "Any") -> "Dict[str, Value]":
         try:
-            ask = self.nvml.nvmlDeviceGetCurrentClocksEventReasons
-        except AttributeError:  # its name before 2023
-            ask = self.nvml.nvmlDeviceGetCurrentClocksThrottleReasons
-        reasons = int(ask(handle))
+            reasons = self.library.number("nvmlDeviceGetCurrentClocksEventReasons", handle)
+        except nvml.NvmlError:  # its name before 2023
+            reasons = self.library.number("nvmlDeviceGetCurrentClocksThrottleReasons", handle)
         return {
             "throttle_power_cap": float(bool(reasons & POWER_CAP)),
             "throttle_thermal": float(bool(reasons & THERMAL)),
             "throttle_hardware": float(bool(reasons & HARDWARE)),
         }
 
-    def _fields(self, handle: Any, group: str) -> Dict[str, float]:
-        """Return the counters of a bus: PCIe counts bytes, NVLink KiB."""
-        nvml = self.nvml
-        if group == "pcie":
-            fields = [nvml.NVML_FI_DEV_PCIE_COUNT_TX_BYTES, nvml.NVML_FI_DEV_PCIE_COUNT_RX_BYTES]
-            unit = 1.0
-        else:
-            numbers = (nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_TX, nvml.NVML_FI_DEV_NVLINK_THROUGHPUT_DATA_RX)
-            fields = [(number, ALL_LINKS) for number in numbers]
-            unit = KIB
-        found = {}
-        values = nvml.nvmlDeviceGetFieldValues(handle, fields)
-        for name, value in zip(("sent", "received"), values):  # noqa: B905 - strict is of Python 3.10
-            if value.nvmlReturn:
-                raise nvml.NVMLError(value.nvmlReturn)
-            found["%s_%s" % (group, name)] = _number(value) * unit
-        return found
-
-    def _gpm(self, gpu: str, device: Device) -> Dict[str, Value]:
+    def _gpm(self, gpu: str, device: Device) -> "Dict[str, Value]":
         """Return the activities since the reading before; none at the first."""
         if gpu not in self.activities:
-            self.activities[gpu] = Activities(self.nvml, device)
+            self.activities[gpu] = Activities(self.library, device)
         found = self.activities[gpu].read()
         self.rates[gpu] = {name: value for name, value in found.items() if name.endswith("_rate")}
         return {name: value for name, value in found.items() if name not in self.rates[gpu]}
@@ -281,32 +260,31 @@ class Nvml(Gpus):
 class Activities:
     """GPM's metrics of one GPU: two samples and a question, made once, because they are large."""
 
-    def __init__(self, nvml: Any, device: Device) -> None:
-        self.nvml, self.device = nvml, device
-        if not nvml.nvmlGpmQueryDeviceSupport(device.whole).isSupportedDevice:
-            raise nvml.NVMLError(nvml.NVML_ERROR_NOT_SUPPORTED)
-        self.before, self.now = nvml.nvmlGpmSampleAlloc(), nvml.nvmlGpmSampleAlloc()
+    def __init__(self, library: nvml.Library, device: Device) -> None:
+        self.library, self.device = library, device
+        support = nvml.GpmSupport(version=1)
+        if not library.fill("nvmlGpmQueryDeviceSupport", device.whole, support).isSupportedDevice:
+            raise library.error(nvml.NOT_SUPPORTED)
+        self.before, self.now = library.handle("nvmlGpmSampleAlloc"), library.handle("nvmlGpmSampleAlloc")
         self.filled = False
-        self.question = nvml.c_nvmlGpmMetricsGet_t()
-        self.question.version = nvml.NVML_GPM_METRICS_GET_VERSION
-        self.question.numMetrics = len(GPM)
+        self.question = nvml.GpmMetrics(version=1, numMetrics=len(GPM))
         self.answers = [self.question.metrics[index] for index in range(len(GPM))]
         for answer, (_, metric) in zip(self.answers, GPM):  # noqa: B905 - strict is of Python 3.10
             answer.metricId = metric
 
-    def read(self) -> Dict[str, float]:
+    def read(self) -> "Dict[str, float]":
         """Return the metrics between the sample before and a new one."""
-        nvml, question = self.nvml, self.question
-        if self.device.instance is None:
-            nvml.nvmlGpmSampleGet(self.device.whole, self.now)
+        device, question = self.device, self.question
+        if device.instance is None:
+            self.library.call("nvmlGpmSampleGet", device.whole, self.now)
         else:
-            nvml.nvmlGpmMigSampleGet(self.device.whole, self.device.instance, self.now)
+            self.library.call("nvmlGpmMigSampleGet", device.whole, device.instance, self.now)
         self.before, self.now = self.now, self.before
         if not self.filled:
             self.filled = True
             return {}
         question.sample1, question.sample2 = self.now, self.before  # the older one, the new one
-        nvml.nvmlGpmMetricsGet(question)
+        self.library.call("nvmlGpmMetricsGet", ctypes.byref(question))
         answers = zip(GPM, self.answers)  # noqa: B905 - strict is of Python 3.10
         return {name: float(answer.value) for (name, _), answer in answers if not answer.nvmlReturn}
 
@@ -323,7 +301,7 @@ class Wrapping:
         self.total: Dict[str, float] = {}
         self.at = 0.0
 
-    def add(self, counters: Dict[str, float], rates: Dict[str, float], now: float) -> Dict[str, float]:
+    def add(self, counters: "Dict[str, float]", rates: "Dict[str, float]", now: float) -> "Dict[str, float]":
         """Return the bytes since the first reading; raise UnknownError where one may have wrapped twice."""
         for name, value in counters.items():
             # GPM leaves out the overhead of the packets, a third of what is sent in small ones.
@@ -336,25 +314,14 @@ class Wrapping:
         return dict(self.total)
 
 
-def _words(name: Any) -> str:
-    return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-
-
-def _number(field: Any) -> float:
-    """Return the value of an NVML field, a union whose member depends on its type."""
-    members = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")
-    return float(getattr(field.value, members[field.valueType]))
-
-
-def open_gpus(gpus: Sequence[str], interval: float) -> Gpus:
+def open_gpus(gpus: "Sequence[str]") -> Gpus:
     """Return the source for these GPUs, or raise Absent."""
     try:
-        import pynvml
-    except ImportError:
-        import smi_source  # here, because it brings modules that take memory
-
-        return smi_source.Smi(gpus, interval)
-    return Nvml(pynvml, gpus)
+        return Nvml(nvml.Library(), gpus)
+    except OSError as error:
+        raise Absent(str(error)) from error
+    except nvml.NvmlError as error:
+        raise Absent("NVML: %s" % error) from error
 
 
 class Patient(Source):
@@ -364,52 +331,52 @@ class Patient(Source):
     values, and `late` counts it.
     """
 
-    def __init__(self, names: List[Column], make: Callable[[], Gpus], patience: float = 0.2) -> None:
+    def __init__(self, names: "List[Column]", make: "Callable[[], Gpus]", patience: float = 0.2) -> None:
         super().__init__()
         self.columns = names
         self.patience = patience
         self.late = 0
         self.source: Optional[Gpus] = None
         self.reason = ""
-        self.asked, self.answered = threading.Event(), threading.Event()
+        # Both are held until there is a question, or an answer to it. Module threading takes 0.8 MB.
+        self.asked, self.answered = _thread.allocate_lock(), _thread.allocate_lock()
+        self.asked.acquire()
+        self.answered.acquire()
         self.waiting = self.full = False
         self.values: List[Value] = []
-        threading.Thread(target=self._serve, args=(make,), daemon=True).start()
+        _thread.start_new_thread(self._serve, (make,))
 
-    def _serve(self, make: Callable[[], Gpus]) -> None:
+    def _serve(self, make: "Callable[[], Gpus]") -> None:
         try:
             self.source = make()
             while True:
-                self.asked.wait()
-                self.asked.clear()
+                self.asked.acquire()
                 self.values = self.source.read(self.full)
-                self.answered.set()
+                self.answered.release()
         except Absent as error:
             self.reason = str(error)
-        except Exception as error:  # noqa: BLE001 - whatever a driver or its bindings do, the run goes on
+        except Exception as error:  # noqa: BLE001 - whatever a driver does, the run goes on
             self.reason = "%s: %s" % (type(error).__name__, error)
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Return the values, each None where the driver does not answer in time."""
         nothing: List[Value] = [None] * len(self.columns)
         if self.reason or self.source is None:
             return nothing
-        if self.waiting and self.answered.is_set():
-            self.answered.clear()  # the answer to an earlier question
-            self.waiting = False
+        if self.waiting and self.answered.acquire(False):
+            self.waiting = False  # that was the answer to an earlier question
         if not self.waiting:
             self.full = full
-            self.asked.set()
             self.waiting = True
-            if self.answered.wait(self.patience):
-                self.answered.clear()
+            self.asked.release()
+            if self.answered.acquire(timeout=self.patience):
                 self.waiting = False
                 return self.values
         self.late += 1
         return nothing
 
-    def absent(self) -> Dict[str, str]:
-        """Return why values are missing, by source."""
+    def closing(self) -> "Tuple[Dict[str, str], Dict[str, Any]]":
+        """Return why values are missing, by source, and what the GPUs are."""
         found = dict(self.source.absent) if self.source else {}
         if self.reason:
             found["gpu"] = self.reason
@@ -417,4 +384,9 @@ class Patient(Source):
             found["gpu"] = "the driver did not answer when it was opened"
         elif self.late:
             found["gpu:late"] = "the driver did not answer within %g s, %d times" % (self.patience, self.late)
-        return found
+        return found, self.source.about if self.source else {}
+
+
+def without_waiting(gpus: "Sequence[str]") -> Patient:
+    """Return the source for these GPUs that does not wait for the driver."""
+    return Patient(columns(gpus), lambda: open_gpus(gpus))

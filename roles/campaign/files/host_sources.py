@@ -11,17 +11,18 @@ are facts that do not change. A source that is not there raises Absent with the 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
 
-import glob
 import os
 import time
 from abc import ABC, abstractmethod
-from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
-import orphans
 import procfs
 
-Column = Tuple[str, str, str]
-Value = Union[float, str, None]
+TYPE_CHECKING = False  # module typing takes 2 MB
+if TYPE_CHECKING:
+    from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+    Column = Tuple[str, str, str]
+    Value = Union[float, str, None]
 
 PUT_OFF = "-"
 """The value of what is not read this time: see Pace."""
@@ -84,25 +85,36 @@ class Source(ABC):
         self.about: Dict[str, Any] = {}
 
     @abstractmethod
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Return a value for each of the columns; `full`: nothing may be put off."""
+
+    def closing(self) -> "Tuple[Dict[str, str], Dict[str, Any]]":
+        """Return, after the last reading, why values are missing, and facts that were not known before."""
+        return {}, {}
 
 
 def text(path: str) -> str:
     """Return the content of a small file, or raise Absent."""
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("ascii", "replace")
+        return procfs.read(path).decode("ascii", "replace")
     except OSError as error:
         raise Absent("%s: %s" % (path, error.strerror)) from error
 
 
-def number(path: str) -> Optional[float]:
+def number(path: str) -> "Optional[float]":
     """Return the number that a file holds, None when it holds none or is not there."""
     try:
         return float(text(path))
     except (Absent, ValueError):
         return None
+
+
+def listed(directory: str) -> "List[str]":
+    """Return the paths in a directory, sorted; none of one that is not there."""
+    try:
+        return sorted(os.path.join(directory, name) for name in os.listdir(directory))
+    except OSError:
+        return []
 
 
 class Processors(Source):
@@ -120,11 +132,11 @@ class Processors(Source):
         if not allowed.issuperset(self.cores):
             self.about["job_cores"] = [self.cores.index(name) for name in self.cores if name in allowed]
 
-    def _lines(self) -> List[str]:
+    def _lines(self) -> "List[str]":
         # The line after those of the processors counts thousands of interrupts.
         return text("/proc/stat").partition("\nintr")[0].splitlines()
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Busy is neither idle nor waiting for a disk nor given to another virtual machine."""
         busy, waited = {}, []
         for line in self._lines():
@@ -143,17 +155,17 @@ class Memory(Source):
         self.columns = [("memory::used", "gauge", "B")]
         self.about = {"memory_bytes": self._kilobytes()["MemTotal"] * 1024}
 
-    def _kilobytes(self) -> Dict[str, int]:
+    def _kilobytes(self) -> "Dict[str, int]":
         lines = [line.split() for line in text("/proc/meminfo").splitlines()[:3]]
         return {words[0].rstrip(":"): int(words[1]) for words in lines}
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Free memory and caches that can be given up are available."""
         now = self._kilobytes()
         return [(now["MemTotal"] - now["MemAvailable"]) * 1024.0]
 
 
-def disk_of(directory: str, sys: str = "/sys") -> Optional[str]:
+def disk_of(directory: str, sys: str = "/sys") -> "Optional[str]":
     """Return the name of the disk that holds a directory, None where none does (network, memory, overlay)."""
     try:
         device = os.stat(directory).st_dev
@@ -170,11 +182,12 @@ def disk_of(directory: str, sys: str = "/sys") -> Optional[str]:
 class Disks(Source):
     """/proc/diskstats of the disks that hold `directories`; where none is found, of all physical ones."""
 
-    def __init__(self, directories: Sequence[str]) -> None:
+    def __init__(self, directories: "Sequence[str]") -> None:
         super().__init__()
         there = set(self._fields())
         found = {disk_of(directory) for directory in directories} & there
-        physical = {os.path.basename(os.path.dirname(path)) for path in glob.glob("/sys/block/*/device")}
+        disks = listed("/sys/block")
+        physical = {os.path.basename(disk) for disk in disks if os.path.exists(os.path.join(disk, "device"))}
         self.names = sorted(name for name in found or physical & there if name)
         if not self.names:
             raise Absent("/proc/diskstats shows no physical disk")
@@ -186,11 +199,11 @@ class Disks(Source):
             ]
         self.about = {"disks_hold_the_data": bool(found)}
 
-    def _fields(self) -> Dict[str, List[str]]:
+    def _fields(self) -> "Dict[str, List[str]]":
         lines = [line.split() for line in text("/proc/diskstats").splitlines()]
         return {words[2]: words for words in lines if len(words) > 12}
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Busy is the time in which at least one request was under way."""
         now = self._fields()
         values: List[Value] = []
@@ -224,14 +237,14 @@ class Network(Source):
             "network_megabits": {name: speed for name, speed in speeds.items() if speed and speed > 0},
         }
 
-    def _fields(self) -> Dict[str, List[str]]:
+    def _fields(self) -> "Dict[str, List[str]]":
         found = {}
         for line in text("/proc/net/dev").splitlines()[2:]:
             name, _, fields = line.rpartition(":")
             found[name.strip().replace(",", "_")] = fields.split()
         return found
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """An interface that is gone has no value."""
         now = self._fields()
         values: List[Value] = []
@@ -246,7 +259,10 @@ class InfiniBand(Source):
 
     def __init__(self, top: str = "/sys/class/infiniband") -> None:
         super().__init__()
-        self.ports = sorted(glob.glob(os.path.join(top, "*/ports/*/counters")))
+        ports = [port for adapter in listed(top) for port in listed(os.path.join(adapter, "ports"))]
+        self.ports = [
+            path for path in (os.path.join(port, "counters") for port in ports) if os.path.exists(path)
+        ]
         if not self.ports:
             raise Absent("%s shows no port" % top)
         rates = {}
@@ -261,7 +277,7 @@ class InfiniBand(Source):
             rates[name] = float(rate[0]) * 1000 if rate else 0.0
         self.about = {"infiniband_megabits": rates}
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """The counters count words of four bytes."""
         values: List[Value] = []
         for path in self.ports:
@@ -277,8 +293,9 @@ class HostEnergy(Source):
     def __init__(self, top: str = "/sys/class/powercap") -> None:
         super().__init__()
         # intel-rapl:0 is a package, intel-rapl:0:1 a part of it.
-        packages = sorted(glob.glob(os.path.join(top, "intel-rapl:[0-9]*")))
-        self.paths = [os.path.join(path, "energy_uj") for path in packages if path.count(":") == 1]
+        names = [path.rpartition("/")[2].split(":") for path in listed(top)]
+        packages = [":".join(name) for name in names if name[0] == "intel-rapl" and len(name) == 2]
+        self.paths = [os.path.join(top, package, "energy_uj") for package in packages]
         if not self.paths:
             raise Absent("%s shows no package" % top)
         for path in self.paths:
@@ -288,7 +305,7 @@ class HostEnergy(Source):
         self.last: Dict[str, float] = {}
         self.turns: Dict[str, float] = {}
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """The counter starts again from 0 after max_energy_range_uj."""
         values: List[Value] = []
         for path in self.paths:
@@ -328,14 +345,14 @@ class JobShare(Source):
         began = time.process_time()
         # The job has been started by what has started this process.
         parents = procfs.younger(procfs.programs(), os.getppid())
-        environments = orphans.environments(parents)
+        environments = procfs.environments(parents)
         named = {pid for pid, environment in environments if environment.issuperset(self.words)}
         found = procfs.below(named, parents) - procfs.below({os.getpid()}, parents)
         # What has just ended is not in its parent's time yet.
         self.pids = sorted(found.union(procfs.ended(set(self.pids) - found)))
         self.due = time.monotonic() + RARELY * (time.process_time() - began)
 
-    def read(self, full: bool = False) -> List[Value]:
+    def read(self, full: bool = False) -> "List[Value]":
         """Time of processes that ended counts where their parent is one of the job's."""
         if full or time.monotonic() >= self.due:
             self.search()

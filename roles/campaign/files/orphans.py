@@ -18,28 +18,14 @@ import os
 import signal
 import sys
 import time
-from typing import Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Callable, Dict, Iterable, List
+
+import procfs
 
 MARK = "SCALEBOOK_JOB"
 
 PATIENCE = 5.0
 """Seconds to end by themselves: mpirun passes the word on to other nodes, run_node writes its last line."""
-
-
-def environments(pids: Optional[Iterable[int]] = None) -> Iterator[Tuple[int, Set[bytes]]]:
-    """Yield (pid, set of b"NAME=value") of every process but this one whose environment may be read.
-
-    With `pids`, of these processes only.
-    """
-    if pids is None:
-        pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    for pid in pids:
-        if pid != os.getpid():
-            try:
-                with open("/proc/%d/environ" % pid, "rb") as file:
-                    yield pid, set(file.read().split(b"\0"))
-            except OSError:
-                continue  # it ended meanwhile, or it is another user's
 
 
 def with_group(group: int, word: bytes, *words: bytes) -> List[int]:
@@ -48,7 +34,7 @@ def with_group(group: int, word: bytes, *words: bytes) -> List[int]:
     The words are bytes, NAME=value. A process that leaves the group still carries the variable; one that
     rewrites its environment (a process title does that) mostly stays in the group.
     """
-    found = {pid for pid, environment in environments() if environment.issuperset((word,) + words)}
+    found = {pid for pid, environment in procfs.environments() if environment.issuperset((word,) + words)}
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.getpgid(int(name)) == group:
@@ -62,7 +48,7 @@ def of_places(places: Iterable[str]) -> Dict[int, str]:
     """Return {pid: job} of the processes of jobs below the directories `places`."""
     start, below = (MARK + "=").encode(), tuple(os.path.join(place, "").encode() for place in places)
     found = {}
-    for pid, environment in environments():
+    for pid, environment in procfs.environments():
         for word in environment:
             if word.startswith(start) and word[len(start) :].startswith(below):
                 found[pid] = word[len(start) :].decode("utf-8", "replace")

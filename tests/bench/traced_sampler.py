@@ -1,0 +1,182 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The sampler with a clock at each of its parts, for tests/bench/telemetry, which describes what it prints.
+
+usage: traced_sampler.py FOLDER_OF_THE_SAMPLER OPTIONS_OF_THE_SAMPLER
+
+It imports nothing that the sampler does not: its memory is to be that of a sampler.
+"""
+
+import os
+import sys
+import time
+
+
+def status():
+    """Return the memory of this process in bytes: resident, the most resident, proportional, private."""
+    found = {}
+    for path in ("/proc/self/status", "/proc/self/smaps_rollup"):
+        file = os.open(path, os.O_RDONLY)
+        text = os.read(file, 1 << 14).decode()
+        os.close(file)
+        for line in text.splitlines():
+            words = line.split()
+            if words[-1:] == ["kB"]:
+                found[words[0]] = int(words[1]) * 1024
+    private = found["Private_Clean:"] + found["Private_Dirty:"]
+    return [found["VmRSS:"], found["VmHWM:"], found["Pss:"], private]
+
+
+MEMORY = [("Python itself", status())]
+sys.path.insert(0, sys.argv.pop(1))
+import sampling  # noqa: E402
+
+MEMORY.append(("the sampler's modules", status()))
+import host_sources  # noqa: E402
+import procfs  # noqa: E402
+
+SPENT = {}
+"""Seconds of processor time and how often, by kind of reading ("start", "full", "other") and part."""
+
+KIND = ["start"]
+OPENED = []
+"""Not empty once NVML is open."""
+
+PROCESS = {"start": 0.0, "full": 0.0, "other": 0.0}
+"""Seconds of processor time of all threads, by kind of reading, with those since the reading before."""
+
+READINGS = {"full": 0, "other": 0}
+BEFORE = [0.0]
+
+
+def clock():
+    return time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID)
+
+
+def add(part, seconds):
+    kind = KIND[0] if OPENED or not part.startswith("NVML: ") else "start"
+    row = SPENT.setdefault(kind, {}).setdefault(part, [0.0, 0])
+    row[0] += seconds
+    row[1] += 1
+
+
+def timed(owner, name, part):
+    """Put a clock at a function of a module or a class; `part` is its name, or makes it of the arguments."""
+    function = getattr(owner, name)
+
+    def wrapped(*given, **named):
+        began = clock()
+        try:
+            return function(*given, **named)
+        finally:
+            add(part(*given) if callable(part) else part, clock() - began)
+
+    setattr(owner, name, wrapped)
+
+
+def mappings():
+    """Return [resident, proportional, private] in bytes by what is mapped."""
+    found = {}
+    with open("/proc/self/smaps") as file:  # noqa: PTH123 - pathlib takes memory
+        for line in file:
+            words = line.split()
+            if not words[0].endswith(":"):
+                row = found.setdefault(words[5] if len(words) > 5 else "anonymous", [0, 0, 0])
+            place = {"Rss:": 0, "Pss:": 1, "Private_Clean:": 2, "Private_Dirty:": 2}.get(words[0])
+            if place is not None:
+                row[place] += int(words[1]) * 1024
+    return found
+
+
+def title(_, name, *given):
+    """Return the function of NVML, with the numbers that tell its calls apart."""
+    words = [each for each in given if isinstance(each, int)]
+    if name == "nvmlDeviceGetFieldValues":
+        words = [field.fieldId for field in given[-1]._obj]
+    return "NVML: " + name[4:] + "".join(" %d" % word for word in words)
+
+
+for source in (
+    host_sources.Processors,
+    host_sources.Memory,
+    host_sources.Disks,
+    host_sources.Network,
+    host_sources.InfiniBand,
+    host_sources.HostEnergy,
+):
+    timed(source, "read", "host: " + source.__name__)
+timed(host_sources.JobShare, "search", "job: search for its processes")
+timed(procfs, "used", "job: time and memory of its processes")
+timed(procfs, "queued", "job: waiting of its threads")
+timed(sampling.Table, "write", "writing")
+
+if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") + 1]):
+    import gpu_sources
+    import nvml
+
+    MEMORY.append(("the modules for GPUs", status()))
+
+    class Library(nvml.Library):
+        def __init__(self):
+            nvml.ctypes.CDLL(nvml.LIBRARY)
+            MEMORY.append(("NVML loaded", status()))
+            super().__init__()
+            MEMORY.append(("nvmlInit", status()))
+
+    timed(Library, "call", title)
+    nvml.Library = Library
+    open_gpus = gpu_sources.open_gpus
+
+    def opened(gpus):
+        """Open NVML; that it may end after the first reading does not make it a part of that."""
+        source = open_gpus(gpus)
+        OPENED.append(True)
+        if KIND[0] != "start":
+            PROCESS["start"] += clock()
+            BEFORE[0] += clock()
+        return source
+
+    gpu_sources.open_gpus = opened
+    timed(gpu_sources.Nvml, "read", "GPU thread")
+    timed(gpu_sources.Patient, "read", "handing over to the GPU thread")
+
+take = sampling.Sampler.take
+
+
+def taken(self, mark=""):
+    """Take a reading."""
+    if KIND[0] == "start":
+        PROCESS["start"] = BEFORE[0] = time.process_time()
+    kind = KIND[0] = "full" if mark else "other"
+    began = clock()
+    take(self, mark)
+    add("reading", clock() - began)
+    now = time.process_time()
+    PROCESS[kind] += now - BEFORE[0]
+    READINGS[kind] += 1
+    count = sum(READINGS.values())
+    if count < 4:
+        MEMORY.append(("reading %d" % count, status()))
+    BEFORE[0] = time.process_time()
+
+
+sampling.Sampler.take = taken
+leave = os._exit
+
+
+def finish(code):
+    MEMORY.append(("the end", status()))
+    said = {
+        "memory": MEMORY,
+        "spent": SPENT,
+        "process": PROCESS,
+        "readings": READINGS,
+        "mappings": mappings(),
+    }
+    sys.stdout.write(sampling.as_json(said) + "\n")
+    sys.stdout.flush()
+    leave(code)
+
+
+sampling.os._exit = finish
+sampling.main()
