@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sampler with a clock at each of its parts, for tests/bench/telemetry, which describes what it prints.
 
-usage: traced_sampler.py FOLDER_OF_THE_SAMPLER OPTIONS_OF_THE_SAMPLER
+usage: traced_sampler.py FOLDER_OF_THE_SAMPLER TRIED OPTIONS_OF_THE_SAMPLER
 
 It imports nothing that the sampler does not: its memory is to be that of a sampler.
 """
@@ -29,6 +29,7 @@ def status():
 
 MEMORY = [("Python itself", status())]
 sys.path.insert(0, sys.argv.pop(1))
+TRIED = sys.argv.pop(1).split(",")
 import sampling  # noqa: E402
 
 MEMORY.append(("the sampler's modules", status()))
@@ -74,17 +75,26 @@ def timed(owner, name, part):
     setattr(owner, name, wrapped)
 
 
+PLACES = {
+    "Rss:": 0,
+    "Pss:": 1,
+    "Private_Clean:": 2,
+    "Private_Dirty:": 2,
+    "AnonHugePages:": 3,
+    "FilePmdMapped:": 3,
+}
+
+
 def mappings():
-    """Return [resident, proportional, private] in bytes by what is mapped."""
+    """Return [resident, proportional, private, in huge pages] in bytes by what is mapped."""
     found = {}
     with open("/proc/self/smaps") as file:  # noqa: PTH123 - pathlib takes memory
         for line in file:
             words = line.split()
             if not words[0].endswith(":"):
-                row = found.setdefault(words[5] if len(words) > 5 else "anonymous", [0, 0, 0])
-            place = {"Rss:": 0, "Pss:": 1, "Private_Clean:": 2, "Private_Dirty:": 2}.get(words[0])
-            if place is not None:
-                row[place] += int(words[1]) * 1024
+                row = found.setdefault(words[5] if len(words) > 5 else "anonymous", [0, 0, 0, 0])
+            elif words[0] in PLACES:
+                row[PLACES[words[0]]] += int(words[1]) * 1024
     return found
 
 
@@ -114,6 +124,10 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
     import gpu_sources
     import nvml
 
+    if "no-huge-pages" in TRIED:
+        nvml.ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
+    if "small-stack" in TRIED:
+        gpu_sources._thread.stack_size(1 << 20)
     MEMORY.append(("the modules for GPUs", status()))
 
     class Library(nvml.Library):
@@ -122,7 +136,35 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
             MEMORY.append(("NVML loaded", status()))
             super().__init__()
             MEMORY.append(("nvmlInit", status()))
+            if "trim" in TRIED:
+                nvml.ctypes.CDLL(None).malloc_trim(0)
+                MEMORY.append(("malloc_trim", status()))
 
+    OTHER_FIELDS = ([83], [185], [186], [138, 139], [197, 198], [83, 186, 138, 139, 197, 198])
+    """Energy, mean power and power in fields; NVLink and PCIe again; all but the mean power at once."""
+
+    def ask_others(self, full=False):
+        """Read, and ask what the sampler does not: it counts for no reading."""
+        values = read(self, full)
+        if "fields" in TRIED:
+            first = clock()
+            for device in self.devices.values():
+                for numbers in OTHER_FIELDS:
+                    fields = [(number, nvml.ALL_LINKS if number in (138, 139) else 0) for number in numbers]
+                    began = clock()
+                    try:
+                        call(self.library, *fields_of(device.handle, fields))
+                    except nvml.NvmlError:
+                        continue
+                    add("not asked: fields " + " ".join(map(str, numbers)), clock() - began)
+            BEFORE[0] += clock() - first
+        return values
+
+    def fields_of(handle, fields):
+        asked = (nvml.Field * len(fields))(*(nvml.Field(*each) for each in fields))
+        return "nvmlDeviceGetFieldValues", handle, len(fields), nvml.ctypes.byref(asked)
+
+    call = nvml.Library.call
     timed(Library, "call", title)
     nvml.Library = Library
     open_gpus = gpu_sources.open_gpus
@@ -138,6 +180,8 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
 
     gpu_sources.open_gpus = opened
     timed(gpu_sources.Nvml, "read", "GPU thread")
+    read = gpu_sources.Nvml.read
+    gpu_sources.Nvml.read = ask_others
     timed(gpu_sources.Patient, "read", "handing over to the GPU thread")
 
 take = sampling.Sampler.take
