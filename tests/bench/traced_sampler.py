@@ -131,6 +131,11 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
     MEMORY.append(("the modules for GPUs", status()))
 
     class Library(nvml.Library):
+        def call(self, name, *given):
+            if name == "nvmlInit_v2" and "no-attach" in TRIED:
+                name, given = "nvmlInitWithFlags", (2,)
+            super().call(name, *given)
+
         def __init__(self):
             nvml.ctypes.CDLL(nvml.LIBRARY)
             MEMORY.append(("NVML loaded", status()))
