@@ -20,7 +20,7 @@ NODES = Nodes(free_net("10.11.6", "10.12.6", "10.13.6", "10.14.6"), count=2)
 # installed on one.
 SCENARIOS = {
     "node": None, "preflight": None, "stack_check": None, "mirror": None,
-    "python": "NODE2", "telemetry": "NODE2", "nccl": "NODE2", "cuda": "NODE2",
+    "python": "NODE2", "nccl": "NODE2", "cuda": "NODE2",
 }  # fmt: skip
 run, ssh, play = NODES.run, NODES.ssh, NODES.play
 pytestmark = [

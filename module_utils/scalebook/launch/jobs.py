@@ -157,14 +157,10 @@ def watch(
     }
 
 
-def telemetry(interval: Any, python: str, directories: Sequence[str]) -> dict[str, Any]:
-    """Return what a node's sampler is given; see parameter telemetry_interval.
-
-    `python` is the interpreter that has NVIDIA's bindings, where it is there; the disks that hold the
-    `directories` are read.
-    """
+def telemetry(interval: Any, directories: Sequence[str]) -> dict[str, Any]:
+    """Return what a node's sampler is given: see parameter telemetry_interval, and whose disks are read."""
     # Numbers that went through a template are text on ansible-core 2.16.
-    return {"interval": float(interval), "python": python, "directories": list(directories)}
+    return {"interval": float(interval), "directories": list(directories)}
 
 
 def env_file(env: Mapping[str, str]) -> str:

@@ -19,7 +19,7 @@ import time
 from typing import Any, Dict, Optional, Tuple
 
 SETTINGS = "telemetry.json"
-"""The file in the job's directory that asks for it: {"interval", "python", "directories"}."""
+"""The file in the job's directory that asks for it: {"interval", "directories"}."""
 
 WITHOUT = ("-E", "-s", "-S")
 """What the sampler's Python leaves out: what is installed (module site alone may take 5 MB), and settings."""
@@ -49,8 +49,11 @@ class Telemetry:
         self.wanted = float(settings.get("interval") or 0) > 0
         if not self.wanted:
             return
-        python = shutil.which(str(settings.get("python") or "")) or sys.executable
-        argv = [python, *WITHOUT, os.path.join(os.path.dirname(os.path.abspath(__file__)), "sampler.py")]
+        argv = [
+            sys.executable,
+            *WITHOUT,
+            os.path.join(os.path.dirname(os.path.abspath(__file__)), "sampler.py"),
+        ]
         argv += ["--out", self.path, "--interval", str(settings["interval"])]
         argv += ["--gpus", env.get("CUDA_VISIBLE_DEVICES", "")]
         for place in [directory] + list(settings.get("directories") or []):

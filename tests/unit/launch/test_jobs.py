@@ -85,7 +85,7 @@ def test_a_run_that_is_skipped_has_its_reason_and_no_jobs():
 
 def test_a_job_is_a_directory_of_four_files():
     (job,) = jobs_of(case(1, 8), cluster(1))
-    settings = {"interval": 1, "python": "", "directories": []}
+    settings = {"interval": 1, "directories": []}
     made = directories(
         [job], {"log": LOG}, case(1, 8), {"stall": 300, "rendezvous": 180}, "exit 0\n", settings
     )
@@ -141,8 +141,4 @@ def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
 
 
 def test_the_interval_of_the_sampler_is_a_number_also_when_a_template_made_it_a_text():
-    assert telemetry("0.5", "/venv/bin/python", ["/data"]) == {
-        "interval": 0.5,
-        "python": "/venv/bin/python",
-        "directories": ["/data"],
-    }
+    assert telemetry("0.5", ["/data"]) == {"interval": 0.5, "directories": ["/data"]}

@@ -5,6 +5,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -534,21 +535,21 @@ def test_of_two_jobs_on_a_node_each_has_its_own_share_and_its_own_gpus(tmp_path)
 # Its life
 
 
-def run_node(directory, script, settings='{"interval": 0.05}', env=None, while_running=None):
+def run_node(directory, script, settings='{"interval": 0.05}', env=None, while_running=None, files=FILES):
     """Return the closing record of a run with telemetry. AWAIT in its script waits for while_running()."""
     directory.mkdir(parents=True, exist_ok=True)
     values = {"SCALEBOOK_RUN": "c/case/1", "NODE": "NODE1", "TASK_INDEX": "0", "PORT": "0"}
     values.update(JOB_DIR=directory, CUDA_VISIBLE_DEVICES="0" if env else "")
-    files = {
+    texts = {
         "watch.json": json.dumps(STEPS),
         "telemetry.json": settings,
         "job.env": "".join(f"{name}={value}\n" for name, value in values.items()),
         "run.sh": script.replace("AWAIT", f"until [ -e {directory}/go ]; do sleep 0.02; done"),
     }
-    for name, text in files.items():
+    for name, text in texts.items():
         (directory / name).write_text(text)
     process = subprocess.Popen(
-        [sys.executable, FILES / "run_node.py", f"NODE1={directory}"],
+        [sys.executable, files / "run_node.py", f"NODE1={directory}"],
         env={**(env or os.environ), "OMPI_COMM_WORLD_RANK": "0"},
         stderr=subprocess.PIPE,
     )
@@ -662,10 +663,9 @@ def test_a_driver_that_hangs_costs_the_run_nothing(tmp_path, fault):
 
 
 def test_a_sampler_that_cannot_start_is_a_reason(tmp_path):
-    python = tmp_path / "python"
-    python.write_text("#!/bin/sh\necho no sampler here\nexit 3\n")
-    python.chmod(0o755)
-    said = run_node(tmp_path / "job", "sleep 0.2", json.dumps({"interval": 1, "python": str(python)}))
+    shutil.copytree(FILES, tmp_path / "bin")
+    (tmp_path / "bin/sampler.py").write_text("print('no sampler here')\nraise SystemExit(3)\n")
+    said = run_node(tmp_path / "job", "sleep 0.2", files=tmp_path / "bin")
     assert (said["status"], said["rc"]) == ("exited", 0)
     assert said["telemetry"] == {
         "file": None,

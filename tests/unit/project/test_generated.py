@@ -37,7 +37,7 @@ def test_every_role_has_a_readme_and_metadata():
     [
         ("Default is C(data) below O(torch_bert_home).", "Default is `data` below `torch_bert_home`."),
         ("with O(main:torch_bert_for=x)", "with `torch_bert_for=x`"),
-        ("as role P(telemetry#role) installs it", "as role `telemetry` installs it"),
+        ("as role P(openmpi#role) installs it", "as role `openmpi` installs it"),
         ("C(openmpi-<version>) below <home>", "`openmpi-<version>` below &lt;home>"),
     ],
 )
