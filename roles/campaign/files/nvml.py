@@ -44,8 +44,8 @@ PCIE_SENT, PCIE_RECEIVED = 197, 198
 ALL_LINKS = 0xFFFFFFFF
 """The scope of an NVLink field that adds up the links."""
 
-GPM_METRICS = 98
-"""What a question to GPM has room for: NVML_GPM_METRIC_MAX of the first nvml.h that has GPM, the smallest."""
+GPM_METRICS = 333
+"""What a question to GPM has room for: NVML_GPM_METRIC_MAX of 2026, should a driver clear all of it."""
 
 
 class Memory(ctypes.Structure):
