@@ -206,11 +206,13 @@ def test_the_search_for_a_job_leaves_out_what_is_older_and_threads_of_the_kernel
     programs = host_sources.procfs.programs()
     assert os.getpid() in programs
     assert not [pid for pid in programs if not Path(f"/proc/{pid}/cmdline").exists() or pid == 2]
-    child = subprocess.Popen(["sleep", "60"])
-    found = host_sources.procfs.younger([os.getppid(), os.getpid(), child.pid], os.getpid())
-    child.kill()
-    child.wait()
-    assert found == {os.getpid(): os.getppid(), child.pid: os.getpid()}
+    children = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
+    first, second = (child.pid for child in children)
+    found = host_sources.procfs.younger([os.getpid(), first, second], first)
+    for child in children:
+        child.kill()
+        child.wait()
+    assert found == {first: os.getpid(), second: os.getpid()}
 
 
 def test_a_process_that_has_just_ended_keeps_its_time(monkeypatch):
