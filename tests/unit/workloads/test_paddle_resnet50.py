@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
-from node_logs import JOB
+from node_logs import JOB, node_log
 from role_files import ROLES, declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -77,6 +77,14 @@ def test_the_log_of_paddlecv_which_does_not_synchronise_on_cpus_is_refused():
     name = "paddle18_2p_not_synchronised.log"
     read = log_record(LOGS / name, case(2), 1, compile_workload(WORKLOAD), name)
     assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
+
+
+def test_a_run_on_a_gpu_that_paddle_has_no_code_for_is_refused(tmp_path):
+    """Paddle 2.6.2 on an H100: its kernels do not run, the weights are zeros, and it ends with status 0."""
+    log = node_log(text=(LOGS / "h100_without_code.log").read_text())
+    (tmp_path / "NODE1.log").write_text(log)
+    read = run_record(tmp_path, case(warmup=1, window=9, bsz=32), 1, WORKLOAD, ["NODE1"], JOB)
+    assert (read["status"], "does not show weights_sum" in read["reason"]) == ("refused", True)
 
 
 def test_dlperfs_table_has_rows_of_this_model():
