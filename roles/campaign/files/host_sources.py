@@ -80,6 +80,9 @@ class Pace:
 class Source(ABC):
     """What can be read at once."""
 
+    paces_its_parts = False
+    """Whether the source puts off its parts itself, each as often as that takes too long."""
+
     def __init__(self) -> None:
         self.columns: List[Column] = []
         self.about: Dict[str, Any] = {}
@@ -328,6 +331,8 @@ class JobShare(Source):
     they could compute, but have no processor; of threads that ended meanwhile nothing tells it.
     """
 
+    paces_its_parts = True
+
     def __init__(self, *words: bytes) -> None:
         super().__init__()
         self.words = set(words)
@@ -338,7 +343,7 @@ class JobShare(Source):
         ]
         self.pids: List[int] = []
         self.due = 0.0
-        self.queue = Pace()  # threads can be many more than processes
+        self.use, self.queue = Pace(), Pace()  # threads can be many more than processes
 
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
@@ -356,8 +361,11 @@ class JobShare(Source):
         """Time of processes that ended counts where their parent is one of the job's."""
         if full or time.monotonic() >= self.due:
             self.search()
-        queued: Value = PUT_OFF
+        values: List[Value] = [PUT_OFF] * len(self.columns)
+        if self.use.turn(full):
+            with self.use:
+                values[:2] = procfs.used(self.pids)
         if self.queue.turn(full):
             with self.queue:
-                queued = procfs.queued(self.pids)
-        return [*procfs.used(self.pids), queued]
+                values[2:] = [procfs.queued(self.pids)]
+        return values

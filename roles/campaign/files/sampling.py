@@ -150,7 +150,7 @@ class Sampler:
         full = bool(mark)
         for source, pace in zip(self.sources, self.paces):  # noqa: B905 - strict is of Python 3.10
             values: List[host_sources.Value] = [host_sources.PUT_OFF] * len(source.columns)
-            if pace.turn(full):
+            if source.paces_its_parts or pace.turn(full):
                 try:
                     with pace:
                         values = source.read(full)

@@ -435,6 +435,24 @@ def test_what_takes_long_is_read_only_as_often_as_it_may(monkeypatch):
     assert pace.turn(full=True)
 
 
+def test_what_is_cheap_of_a_job_is_read_each_time_although_its_threads_are_not(tmp_path, monkeypatch):
+    def slow(pids):
+        end = time.thread_time() + 5e-3
+        while time.thread_time() < end:
+            pass
+        return 1.0
+
+    monkeypatch.setattr(host_sources.procfs, "queued", slow)
+    share = host_sources.JobShare(b"JOB_DIR=none")
+    sampler = sampling.Sampler(sampling.Table(str(tmp_path / "N.telemetry.csv")), 1, [share])
+    sampler.describe()
+    for mark in ["first", *[""] * 19, "last"]:
+        sampler.take(mark)
+    values = {column: cells(tmp_path / "N.telemetry.csv", f"job::{column}") for column in ("busy", "queued")}
+    assert values["busy"].count("-") == 0
+    assert values["queued"].count("-") == 17
+
+
 def test_a_counter_that_takes_long_is_read_at_both_ends_of_the_window_and_rarely_between(tmp_path):
     sampler = Sampler(tmp_path, "--gpus", "0", env=fake_nvml.environment("slow"))
     sampler.await_readings(3, "gpu:0:power")
