@@ -117,7 +117,7 @@ for source in (
     timed(source, "read", "host: " + source.__name__)
 timed(host_sources.JobShare, "search", "job: search for its processes")
 timed(procfs, "used", "job: time and memory of its processes")
-timed(procfs, "queued", "job: waiting of its threads")
+timed(host_sources.JobShare, "_threads", "job: waiting of its threads")
 timed(sampling.Table, "write", "writing")
 
 if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") + 1]):

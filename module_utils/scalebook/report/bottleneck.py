@@ -31,6 +31,8 @@ NAMES = {
     "cpu": ("CPU", "%"),
     "job_cpu": ("processors that the job may use", "%"),
     "job_queued": ("processors that the job waited for per device", ""),
+    "busiest_thread": ("busiest thread of the job", "%"),
+    "next_thread": ("next busiest thread", "%"),
     "storage_waits": ("processors that waited for storage", ""),
     "disk_busy": ("busiest disk", "%"),
     "network_link": ("busiest network link", "%"),
@@ -98,6 +100,34 @@ def _others_work(evidence: Evidence, threshold: str = "host-busy") -> bool:
 
 def _one_thread(evidence: Evidence) -> bool:
     return _above(evidence, "job_processors", "one-thread") and not _host_works(evidence)
+
+
+def _launches(evidence: Evidence) -> bool:
+    """Return whether kernels follow each other, but are too small to fill the GPU."""
+    return (
+        _above(evidence, "gpu", "gpu-often")
+        and _below(evidence, "sm_active", "sm-low")
+        and _one_thread(evidence)
+    )
+
+
+def _thread_busy(evidence: Evidence) -> bool:
+    """Return whether a thread never waits; with several devices it may be one that polls for the others."""
+    return evidence["devices"] == 1 and _above(evidence, "busiest_thread", "thread-busy")
+
+
+def _thread_delays_gpu(evidence: Evidence) -> bool:
+    """Return whether the GPU waits for one thread; kernels too small to fill it are another cause."""
+    if _below(evidence, "gpu", "gpu-often") and _one_thread(evidence):
+        return True
+    waits = _below(evidence, "gpu", "gpu-waits") and _thread_busy(evidence)
+    return waits and not _host_works(evidence) and not _launches(evidence)
+
+
+def _thread_delays_others(evidence: Evidence) -> bool:
+    """Return whether all threads of a run on CPUs but one wait, and there are processors for them."""
+    wait = _thread_busy(evidence) and _below(evidence, "next_thread", "threads-wait")
+    return wait and not _cpu_above(evidence, "cpu-bound")
 
 
 def _scales_badly(evidence: Evidence) -> bool:
@@ -206,21 +236,22 @@ GPU_RULES = (
     ),
     Rule(
         "launch-bound",
-        lambda it: _above(it, "gpu", "gpu-often") and _below(it, "sm_active", "sm-low") and _one_thread(it),
+        _launches,
         "Launch-bound, likely: small kernels follow each other, and the thread that starts them never waits",
         ("gpu", "sm_active", "job_processors"),
     ),
     Rule(
         "host-bound",
-        lambda it: _below(it, "gpu", "gpu-often") and _one_thread(it),
+        _thread_delays_gpu,
         "Host-bound: the GPUs wait for one thread of the host, which prepares input or starts kernels",
-        ("gpu", "job_processors"),
+        ("gpu", "job_processors", "busiest_thread", "next_thread"),
     ),
     Rule(
         "waiting",
         lambda it: (
             _below(it, "gpu", "gpu-waits")
             and _below(it, "job_processors", "one-thread")
+            and not _thread_busy(it)
             and not _host_works(it)
             and not _others_work(it)
         ),
@@ -259,6 +290,13 @@ CPU_RULES = (
         _storage_works,
         "Input-bound, likely: a disk is busy, or processors wait for one, most of the time",
         ("disk_busy", "storage_waits", "cpu"),
+    ),
+    Rule(
+        "thread-bound",
+        _thread_delays_others,
+        "Thread-bound: one thread of the job never waits, while the others do and processors are free; it "
+        "prepares input, or computes what the others wait for",
+        ("busiest_thread", "next_thread", "job_processors", "cpu"),
     ),
     Rule(
         "communication-bound",
@@ -401,6 +439,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "input-bound": ["more loader processes", "input data prepared beforehand or kept in memory"],
         "launch-bound": [*larger, *fused],
         "host-bound": ["a profile of that thread", *larger, *fused],
+        "thread-bound": ["more loader processes", "a profile of that thread"],
         "waiting": ["a look at the input data, storage in the network, locks and other nodes", *larger],
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],

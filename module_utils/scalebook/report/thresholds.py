@@ -26,6 +26,12 @@ THRESHOLDS = {
     "one-thread": Threshold(
         0.9, "processors per device: a thread that never waits takes 1.0, less the ticks"
     ),
+    "thread-busy": Threshold(
+        90, "busiest thread, %: computing, or without a processor that it could compute on"
+    ),
+    "threads-wait": Threshold(
+        80, "next busiest thread, %: below it all but the busiest wait for a fifth of the time"
+    ),
     "workers": Threshold(1.5, "processors per device: more than the one thread that starts kernels"),
     "host-busy": Threshold(80, "CPU or busiest disk, %: queues grow long from there on"),
     "cpu-bound": Threshold(90, "CPU, %, of a run on CPUs: there is next to nothing left"),

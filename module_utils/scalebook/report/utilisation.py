@@ -92,6 +92,9 @@ def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     for name, column in (("job_queued", "job::queued"), ("storage_waits", "cpu::iowait")):
         if column in means:
             yield name, means[column]
+    for name in ("busiest_thread", "next_thread"):
+        if f"job::{name}" in means:
+            yield name, 100 * means[f"job::{name}"]
     by_core = {index: core for index, core in enumerate(node.get("cores") or []) if core is not None}
     cores = [*by_core.values()]
     if cores:

@@ -328,7 +328,8 @@ class JobShare(Source):
 
     A process that rewrites its title (stress-ng, setproctitle) loses its environment: its parent tells.
     Memory is what they have resident; pages that several of them share count for each. They are queued while
-    they could compute, but have no processor; of threads that ended meanwhile nothing tells it.
+    they could compute, but have no processor; of threads that ended meanwhile nothing tells it. A thread is
+    busy for the part of the time since the reading before in which it computed or was queued.
     """
 
     paces_its_parts = True
@@ -340,10 +341,14 @@ class JobShare(Source):
             ("job::busy", "counter", "s"),
             ("job::memory", "gauge", "B"),
             ("job::queued", "counter", "s"),
+            ("job::busiest_thread", "gauge", ""),
+            ("job::next_thread", "gauge", ""),
         ]
         self.pids: List[int] = []
         self.due = 0.0
-        self.use, self.queue = Pace(), Pace()  # threads can be many more than processes
+        self.use, self.wait = Pace(), Pace()  # threads can be many more than processes
+        self.wanted: Dict[int, int] = {}
+        self.read_at = 0.0
 
     def search(self) -> None:
         """Find the processes, and put off the next search by what this one took."""
@@ -365,7 +370,19 @@ class JobShare(Source):
         if self.use.turn(full):
             with self.use:
                 values[:2] = procfs.used(self.pids)
-        if self.queue.turn(full):
-            with self.queue:
-                values[2:] = [procfs.queued(self.pids)]
+        if self.wait.turn(full):
+            with self.wait:
+                values[2:] = self._threads()
         return values
+
+    def _threads(self) -> "List[Value]":
+        """Return the seconds that threads were queued, and how busy the busiest of them is and the next."""
+        now, threads = time.monotonic(), procfs.threads(self.pids)
+        if not threads:
+            return [None] * 3
+        span = 1e9 * (now - self.read_at)
+        before, self.read_at = self.wanted, now
+        self.wanted = {thread: computed + queued for thread, (computed, queued) in threads.items()}
+        # Of a thread that was not known before, nothing tells how much of its time lies in between.
+        shares = [(wanted - before[thread]) / span for thread, wanted in self.wanted.items() if thread in before]
+        return [sum(queued for _, queued in threads.values()) / 1e9, *(sorted(shares)[:-3:-1] + [None] * 2)[:2]]

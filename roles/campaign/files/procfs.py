@@ -154,7 +154,16 @@ def work(pid: int) -> "Tuple[float, float]":
 
 def queued(pids: "Iterable[int]") -> "Optional[float]":
     """Tell the seconds that the threads of `pids` waited for a processor, None if the kernel does not."""
-    found = None
+    found = threads(pids)
+    return sum(waited for _, waited in found.values()) / 1e9 if found else None
+
+
+def threads(pids: "Iterable[int]") -> "Dict[int, Tuple[int, int]]":
+    """Return the nanoseconds that each thread of `pids` (computed, waited for a processor).
+
+    The kernel may not tell it. A thread has a number of its own among all processes.
+    """
+    found = {}
     for pid in pids:
         try:
             place = os.open("/proc/%d/task" % pid, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -162,22 +171,23 @@ def queued(pids: "Iterable[int]") -> "Optional[float]":
             continue  # it ended meanwhile
         try:
             for thread in os.listdir(place):
-                waited = _queued(place, thread)
-                if waited is not None:
-                    found = (found or 0) + waited
+                times = _times(place, thread)
+                if times is not None:
+                    found[int(thread)] = times
         finally:
             os.close(place)
-    return None if found is None else found / 1e9
+    return found
 
 
-def _queued(place: int, thread: str) -> "Optional[int]":
-    """Return the nanoseconds that a thread waited: a trainer has hundreds of them, so this is short."""
+def _times(place: int, thread: str) -> "Optional[Tuple[int, int]]":
+    """Return the nanoseconds of a thread: a trainer has hundreds of them, so this is short."""
     try:
         file = os.open(thread + "/schedstat", os.O_RDONLY | os.O_CLOEXEC, dir_fd=place)
     except OSError:
         return None
     try:
-        return int(os.read(file, 128).split()[1])
+        words = os.read(file, 128).split()
+        return int(words[0]), int(words[1])
     except (OSError, IndexError):
         return None
     finally:

@@ -202,6 +202,41 @@ def test_processes_that_share_a_processor_wait_for_it(tmp_path):
     assert queued >= 0.5 * min(burnt)
 
 
+def test_the_busiest_thread_of_a_job_and_the_next_are_told_apart_from_their_sum(tmp_path):
+    """The one computes, or would if it had a processor; the other sleeps most of the time; more sleep always."""
+    code = """
+import threading, time
+def work(part):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        began = time.thread_time()
+        while time.thread_time() < began + 0.01 * part: pass
+        time.sleep(0.01 * (1 - part))
+for _ in range(20):
+    threading.Thread(target=time.sleep, args=[60], daemon=True).start()
+print("begun", flush=True)
+work(%s)
+"""
+    words = {**os.environ, "JOB_DIR": str(tmp_path), "SCALEBOOK_RUN": "c/case/1"}
+    sampler = Sampler(tmp_path)
+    sampler.await_readings(1)
+    argv = [[sys.executable, "-c", code % part] for part in (1, 0.2)]
+    working = [subprocess.Popen(each, stdout=subprocess.PIPE, env=words) for each in argv]
+    for process in working:
+        process.stdout.readline()
+    sampler.mark("first")
+    time.sleep(1)
+    sampler.mark("last")
+    _, readings = sampler.end()
+    for process in working:
+        process.kill()
+        process.wait()
+    made = summary(readings, *(readings.at[readings.marks.index(mark)] for mark in ("first", "last")))
+    shares = [made["quantities"][f"job::{name}"]["mean"] for name in ("busiest_thread", "next_thread")]
+    assert 0.95 <= shares[0] <= 1.01
+    assert 0.1 <= shares[1] <= 0.6
+
+
 def test_the_search_for_a_job_leaves_out_what_is_older_and_threads_of_the_kernel():
     programs = host_sources.procfs.programs()
     assert os.getpid() in programs
@@ -440,9 +475,9 @@ def test_what_is_cheap_of_a_job_is_read_each_time_although_its_threads_are_not(t
         end = time.thread_time() + 5e-3
         while time.thread_time() < end:
             pass
-        return 1.0
+        return {1: (0, 10**9)}
 
-    monkeypatch.setattr(host_sources.procfs, "queued", slow)
+    monkeypatch.setattr(host_sources.procfs, "threads", slow)
     share = host_sources.JobShare(b"JOB_DIR=none")
     sampler = sampling.Sampler(sampling.Table(str(tmp_path / "N.telemetry.csv")), 1, [share])
     sampler.describe()

@@ -58,6 +58,11 @@ def judged(tmp_path, *records):
     return document.build(load_campaign(campaign(tmp_path, records)), workloads)["bottlenecks"]
 
 
+def threads(busiest, following):
+    """Return how busy the two busiest threads of a job are, as a node has it."""
+    return {"job::busiest_thread": busiest, "job::next_thread": following}
+
+
 def cause_of(tmp_path, of=None, rate=100.0, **values):
     [made] = judged(tmp_path, record(of or case(), 1, rate, telemetry=[node(**values)]))
     return made["causes"]
@@ -172,6 +177,12 @@ def test_torch_bert_over_a_limited_link_is_communication_on_busy_processors_too(
         ({"gpu": 20, "sm_active": 19, "job": 0.2}, ["waiting"]),
         ({"gpu": 20, "sm_active": 19, "job": 0.2, "waits": {"cpu::iowait": 0.5}}, ["input-bound"]),
         ({"gpu": 20, "sm_active": 19, "job": 0.2, "cpu": 7.9, "waits": {"job::queued": 0.1}}, ["waiting"]),
+        # A thread that never waits, beside one that starts kernels now and then.
+        ({"gpu": 60, "sm_active": 57, "job": 1.3, "waits": threads(0.9, 0.3)}, ["host-bound"]),
+        ({"gpu": 60, "sm_active": 57, "job": 1.3, "waits": threads(0.89, 0.3)}, []),
+        ({"gpu": 80, "sm_active": 77, "job": 1.3, "waits": threads(0.99, 0.3)}, []),
+        ({"gpu": 60, "sm_active": 43, "job": 1.0, "waits": threads(0.99, 0.1)}, ["launch-bound"]),
+        ({"gpu": 60, "sm_active": 57, "job": 1.6, "waits": threads(0.99, 0.6)}, ["input-bound"]),
     ],
 )
 def test_a_known_situation_has_its_cause(tmp_path, values, causes):
@@ -257,6 +268,11 @@ def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_
         ({"cpu": 2.0, "job": 1.9, "only": {2: 1.0, 3: 0.9}}, ["processor-bound"]),
         ({"cpu": 2.0, "job": 0.5, "only": {2: 1.0, 3: 0.9}}, ["shared-processors"]),
         ({"cpu": 6.9, "job": 1.0, "only": {2: 0.6, 3: 0.5}}, []),
+        # One thread never waits, and the others do: for a fifth of the time or more.
+        ({"cpu": 2.0, "job": 1.9, "waits": threads(0.9, 0.79)}, ["thread-bound"]),
+        ({"cpu": 2.0, "job": 1.9, "waits": threads(0.89, 0.79)}, []),
+        ({"cpu": 2.0, "job": 1.9, "waits": threads(0.95, 0.8)}, []),
+        ({"cpu": 1.0, "job": 0.9, "only": {2: 0.95}, "waits": threads(0.99, 0.1)}, ["processor-bound"]),
     ],
 )
 def test_a_known_situation_on_processors_has_its_cause(tmp_path, values, causes):
@@ -282,6 +298,13 @@ def scaled_on_cpus(tmp_path, rate, **values):
 )
 def test_processes_that_wait_more_than_alone_likely_wait_for_each_other(tmp_path, rate, values, causes):
     assert scaled_on_cpus(tmp_path, rate, **values) == causes
+
+
+def test_one_busy_thread_of_several_devices_may_poll_and_is_no_cause(tmp_path):
+    values = {"gpus": 0, "cpu": 2.0, "job": 2.0, "waits": threads(1.0, 0.5)}
+    nodes = [node(name=name, **values) for name in "AB"]
+    [made] = judged(tmp_path, record(case(2, 1, device="cpu"), 1, telemetry=nodes))
+    assert made["causes"] == []
 
 
 # Evidence
