@@ -384,5 +384,8 @@ class JobShare(Source):
         before, self.read_at = self.wanted, now
         self.wanted = {thread: computed + queued for thread, (computed, queued) in threads.items()}
         # Of a thread that was not known before, nothing tells how much of its time lies in between.
-        shares = [(wanted - before[thread]) / span for thread, wanted in self.wanted.items() if thread in before]
-        return [sum(queued for _, queued in threads.values()) / 1e9, *(sorted(shares)[:-3:-1] + [None] * 2)[:2]]
+        shares = sorted(
+            (self.wanted[thread] - before[thread]) / span for thread in before if thread in threads
+        )
+        busiest = [shares[-1], shares[-2] if shares[1:] else 0.0] if shares else [None, None]
+        return [sum(queued for _, queued in threads.values()) / 1e9, *busiest]

@@ -203,7 +203,7 @@ def test_processes_that_share_a_processor_wait_for_it(tmp_path):
 
 
 def test_the_busiest_thread_of_a_job_and_the_next_are_told_apart_from_their_sum(tmp_path):
-    """The one computes, or would if it had a processor; the other sleeps most of the time; more sleep always."""
+    """The one computes, or would if it had a processor; the other sleeps most of the time; 40 more always."""
     code = """
 import threading, time
 def work(part):
@@ -235,6 +235,22 @@ work(%s)
     shares = [made["quantities"][f"job::{name}"]["mean"] for name in ("busiest_thread", "next_thread")]
     assert 0.95 <= shares[0] <= 1.01
     assert 0.1 <= shares[1] <= 0.6
+
+
+def test_a_thread_counts_from_its_second_reading_on(monkeypatch):
+    second = 10**9
+    told = iter([{}, {1: (0, 0)}, {1: (second, second // 2)}, {1: (3 * second, second), 2: (50 * second, 0)}])
+    clock = iter([10.0, 20.0, 30.0, 40.0])
+    share = host_sources.JobShare(b"JOB_DIR=none")
+    monkeypatch.setattr(host_sources.procfs, "threads", lambda _: next(told))
+    monkeypatch.setattr(host_sources.time, "monotonic", lambda: next(clock))
+    # (queued, busiest, next): of a job with one thread no other one is busy.
+    assert [share._threads() for _ in range(4)] == [
+        [None, None, None],
+        [0.0, None, None],
+        [0.5, 0.15, 0.0],
+        [1.0, 0.25, 0.0],
+    ]
 
 
 def test_the_search_for_a_job_leaves_out_what_is_older_and_threads_of_the_kernel():
