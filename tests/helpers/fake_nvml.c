@@ -6,7 +6,7 @@
  * FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
  * (a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `flood` (PCIe at 60 GiB/s), `slow` (the counters
  * of NVLink take 5 ms), `mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
- * Compiled with OLD_DRIVER it is the library of a driver of 2022, which has fewer functions.
+ * Compiled with HANGS_WITH, the name of a file, it hangs while that is there; compiled with OLD_DRIVER it is the library of a driver of 2022, which has fewer functions.
  * The slices are made after NVIDIA's manual, not recorded: NVML tells the memory of a slice and GPM's activities
  * in it, and is not to be asked for the rest.
  */
@@ -154,6 +154,9 @@ int nvmlDeviceGetEnforcedPowerLimit(device *of, unsigned *found) {
 int nvmlDeviceGetUtilizationRates(device *of, unsigned *found) {
   need_whole(of);
   if (++readings == 3 && fault("hang")) sleep(3600);
+#ifdef HANGS_WITH
+  if (!access(HANGS_WITH, F_OK)) sleep(3600);
+#endif
   found[0] = 100;
   return SUCCESS;
 }

@@ -3,9 +3,11 @@
 """The faults a campaign has to survive: how each is injected, what must be said of it, and when."""
 
 import contextlib
+import functools
 import os
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from . import link
+from .base import CHECKOUT
 from .base import run as command
 from .campaign import WORK, Campaign
 from .processes import NodeView
 
+HELPERS = CHECKOUT / "tests/helpers"
 STALL = 8
 RENDEZVOUS = 20
 """Seconds that the campaign of these faults allows for silence, and for the first step."""
@@ -29,6 +33,9 @@ VARIABLES = {
     "campaign_timeout": 120,
 }
 
+DRIVER_HANGS, CLOCK_SET_BY = "/run/driver-hangs", "/run/clock-set-by"
+"""Files of a node that make its stand-in of NVIDIA's driver hang, and its clock jump by so many seconds."""
+
 Inject = Callable[[Campaign, NodeView], Any]
 
 
@@ -38,8 +45,8 @@ class Fault:
 
     `limit` are the seconds from the fault to the record, `status` what the record may say ("ok": the
     run survives it), `words` what its reason must name ({node} is the node's name), `nodes` which
-    numbers it may hit. After `lost`, the node is out of the campaign. `telemetry` is what the record must
-    say of the node's readings.
+    numbers it may hit. After `lost`, the node is out of the campaign. `says` is what the record must say of
+    the node's readings, or in a note, although the run counts.
     """
 
     name: str
@@ -50,7 +57,7 @@ class Fault:
     undo: Inject | None = None
     nodes: tuple[int, ...] = (1, 2, 3)
     lost: bool = False
-    telemetry: str = ""
+    says: str = ""
 
 
 def _send(what: str, number: int = signal.SIGKILL) -> Inject:
@@ -104,6 +111,20 @@ def fill(path: Path) -> None:
                     pass
 
 
+def _write(path: str, text: str = "") -> Inject:
+    def inject(_: Campaign, node: NodeView) -> None:
+        node.path(path).write_text(text)
+
+    return inject
+
+
+def _remove(path: str) -> Inject:
+    def undo(_: Campaign, node: NodeView) -> None:
+        node.path(path).unlink(missing_ok=True)
+
+    return undo
+
+
 NODE_DIES = Fault("node dies", 15, ("failed",), ("{node} was lost",), _engine("kill"), lost=True)
 
 DURING_A_RUN = (
@@ -126,17 +147,33 @@ DURING_A_RUN = (
     ),
     Fault("disk full on a node", 10, ("failed",), ("{node}", "No space left on device"), _fill, _free),
     # Measuring is never the cause of a failed run: its number stands, and the record says what is missing.
-    Fault("sampler killed", 25, ("ok",), (), _send("sampler"), telemetry="the sampler was ended by signal 9"),
+    Fault("sampler killed", 25, ("ok",), (), _send("sampler"), says="the sampler was ended by signal 9"),
     Fault(
         "sampler hangs",
         25,
         ("ok",),
         (),
         _send("sampler", signal.SIGSTOP),
-        telemetry="the sampler did not end when it was asked to",
+        says="the sampler did not end when it was asked to",
+    ),
+    Fault("disk nearly full on a node", 25, ("ok",), (), _fill_nearly, _free, says="less than 4 MB free"),
+    Fault(
+        "driver stops answering",
+        25,
+        ("ok",),
+        (),
+        _write(DRIVER_HANGS),
+        _remove(DRIVER_HANGS),
+        says="the driver did not answer within",
     ),
     Fault(
-        "disk nearly full on a node", 25, ("ok",), (), _fill_nearly, _free, telemetry="less than 4 MB free"
+        "clock jumps",
+        25,
+        ("ok",),
+        (),
+        _write(CLOCK_SET_BY, "3600"),  # forward: the trainer itself would sleep for an hour after a jump back
+        _remove(CLOCK_SET_BY),
+        says="{node}.log: the clock was set by +3600.0 s during the run",
     ),
 )
 
@@ -152,6 +189,29 @@ def small_disks(campaign: Campaign, size: str = "12m") -> None:
         here = ["nsenter", "-t", str(node.pid), "-m"]
         if command([*here, "mountpoint", "-q", place], check=False).returncode:
             command([*here, "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place])
+
+
+def stand_ins(campaign: Campaign) -> None:
+    """Give each node a driver of NVIDIA's that can hang, and a clock that can jump: neither does so yet."""
+    driver = library("fake_nvml.c", HANGS_WITH=DRIVER_HANGS)
+    clock = library("set_clock.c", SET_BY=CLOCK_SET_BY)
+    for node in campaign.nodes:
+        for path in (DRIVER_HANGS, CLOCK_SET_BY):
+            node.path(path).unlink(missing_ok=True)
+        if not node.path("/etc/ld.so.preload").exists():
+            node.path("/usr/lib/libnvidia-ml.so.1").write_bytes(driver)
+            node.path("/usr/lib/set_clock.so").write_bytes(clock)
+            node.path("/etc/ld.so.preload").write_text("/usr/lib/set_clock.so\n")
+
+
+@functools.cache
+def library(source: str, **files: str | Path) -> bytes:
+    """Return a C file of tests/helpers as a shared library, with the names of files that it looks at."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "made.so")
+        names = [f'-D{name}="{path}"' for name, path in files.items()]
+        command(["gcc", "-shared", "-fPIC", *names, "-o", str(made), str(HELPERS / source)])
+        return made.read_bytes()
 
 
 def stub(node: NodeView, text: str) -> Callable[[], None]:
@@ -202,7 +262,9 @@ def problem_with(fault: Fault, node: NodeView, record: dict[str, Any]) -> str:
     missing = [word for word in fault.words if word.format(node=node.name) not in reason]
     if missing:
         return f"{fault.name} on {node.name}: the reason does not name {missing[0]}: {reason}"
-    said = [part.get("reason") for part in record.get("telemetry") or [] if part["node"] == node.name]
-    if fault.telemetry not in str(said[:1]):
-        return f"{fault.name} on {node.name}: the telemetry does not say {fault.telemetry}: {said}"
+    readings = [part for part in record.get("telemetry") or [] if part["node"] == node.name]
+    said = [(part.get("reason"), part.get("absent")) for part in readings], record.get("notes")
+    says = fault.says.format(node=node.name)
+    if says not in str(said):
+        return f"{fault.name} on {node.name}: the record does not say {says}: {said}"
     return ""

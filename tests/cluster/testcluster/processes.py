@@ -7,6 +7,7 @@ import os
 import signal
 from pathlib import Path
 
+from .base import ClusterError
 from .nodes import Cluster
 
 
@@ -36,23 +37,24 @@ class NodeView:
     def find(self, what: str) -> int | None:
         """Return the pid of the node's `trainer`, `run_node`, `sampler`, `mpirun` or `orted`."""
         for pid, env in self.processes().items():
-            words = _words(pid)
-            if what == "trainer" and env.get("JOB_DIR") and any("trainer.py" in word for word in words):
-                return pid
-            if what in ("run_node", "sampler") and any(word.endswith(f"/{what}.py") for word in words[:2]):
-                return pid
-            if what in ("mpirun", "orted") and words[:1] and words[0].rpartition("/")[2] == what:
+            found = program(_words(pid))
+            if found in (what, f"{what}.py") and (what != "trainer" or env.get("JOB_DIR")):
                 return pid
         return None
 
-    def send(self, what: str, number: int = signal.SIGKILL) -> bool:
-        """Send a signal to what `find` finds; return whether there was such a process."""
+    def send(self, what: str, number: int = signal.SIGKILL) -> None:
+        """Send a signal to what `find` finds; raise ClusterError where that is nothing."""
         pid = self.find(what)
         if pid is None:
-            return False
+            raise ClusterError(f"{self.name} runs no {what}")
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        return True
+
+
+def program(words: list[str]) -> str:
+    """Return the name of the program in a command line: of Python that of its script, without options."""
+    names = [Path(word).name for word in words if not word.startswith("-")]
+    return next((name for name in names if not name.startswith("python")), "")
 
 
 def scan(nodes: list[NodeView], mark: str = "") -> dict[str, dict[int, dict[str, str]]]:
