@@ -436,7 +436,10 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "memory-capacity-bound": [*bits, *smaller],
         "memory-bound": [*fused, *bits],
         "gpu-bound": [*bits, *fused, "more devices"],
-        "input-bound": ["more loader processes", "input data prepared beforehand or kept in memory"],
+        "input-bound": [
+            "faster storage" if _storage_works(evidence) else "more loader processes",
+            "input data prepared beforehand or kept in memory",
+        ],
         "launch-bound": [*larger, *fused],
         "host-bound": ["a profile of that thread", *larger, *fused],
         "thread-bound": ["more loader processes", "a profile of that thread"],

@@ -239,10 +239,10 @@ work(%s)
 
 def test_a_thread_counts_from_its_second_reading_on(monkeypatch):
     second = 10**9
-    told = iter([{}, {1: (0, 0)}, {1: (second, second // 2)}, {1: (3 * second, second), 2: (50 * second, 0)}])
+    given = iter([{}, {1: (0, 0)}, {1: (second, second // 2)}, {1: (3 * second, second), 2: (50 * second, 0)}])
     clock = iter([10.0, 20.0, 30.0, 40.0])
     share = host_sources.JobShare(b"JOB_DIR=none")
-    monkeypatch.setattr(host_sources.procfs, "threads", lambda _: next(told))
+    monkeypatch.setattr(host_sources.procfs, "threads", lambda _: next(given))
     monkeypatch.setattr(host_sources.time, "monotonic", lambda: next(clock))
     # (queued, busiest, next): of a job with one thread no other one is busy.
     assert [share._threads() for _ in range(4)] == [

@@ -125,6 +125,7 @@ def test_a_made_situation_recorded_on_a_gpu_has_its_cause(tmp_path, name, causes
         ("compute", ["processor-bound"]),
         ("shared", ["shared-processors"]),
         ("disk", ["input-bound"]),
+        ("slow_disk", ["input-bound"]),
         ("loader", ["input-bound"]),
     ],
 )
@@ -133,6 +134,16 @@ def test_a_made_situation_recorded_on_processors_has_its_cause(tmp_path, name, c
     [made] = judged(tmp_path, made_on_processors(name))
     assert made["evidence"]["cpu"] > 95
     assert made["causes"] == causes
+
+
+def test_a_recorded_disk_that_is_busy_all_the_time_is_the_evidence_and_more_loaders_are_no_advice(tmp_path):
+    """A process read ahead from a disk of 20 MiB/s, while the trainer waited for it."""
+    [made] = judged(tmp_path, made_on_processors("slow_disk"))
+    assert made["sentence"] == (
+        "Input-bound, likely: a disk is busy, or processors wait for one, most of the time (busiest disk "
+        "100 %, processors that waited for storage 0.000833, CPU 99.8 %). Try faster storage; input data "
+        "prepared beforehand or kept in memory."
+    )
 
 
 def test_a_recorded_exchange_over_a_limited_link_is_communication(tmp_path):
