@@ -191,6 +191,9 @@ def small_disks(campaign: Campaign, size: str = "12m") -> None:
             command([*here, "mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place])
 
 
+PRELOAD, CLOCK, DRIVER = "/etc/ld.so.preload", "/usr/lib/set_clock.so", "/usr/lib/libnvidia-ml.so.1"
+
+
 def stand_ins(campaign: Campaign) -> None:
     """Give each node a driver of NVIDIA's that can hang, and a clock that can jump: neither does so yet."""
     driver = library("fake_nvml.c", HANGS_WITH=DRIVER_HANGS)
@@ -198,10 +201,18 @@ def stand_ins(campaign: Campaign) -> None:
     for node in campaign.nodes:
         for path in (DRIVER_HANGS, CLOCK_SET_BY):
             node.path(path).unlink(missing_ok=True)
-        if not node.path("/etc/ld.so.preload").exists():
-            node.path("/usr/lib/libnvidia-ml.so.1").write_bytes(driver)
-            node.path("/usr/lib/set_clock.so").write_bytes(clock)
-            node.path("/etc/ld.so.preload").write_text("/usr/lib/set_clock.so\n")
+        if not node.path(PRELOAD).exists():
+            node.path(DRIVER).write_bytes(driver)
+            node.path(CLOCK).write_bytes(clock)
+            node.path(PRELOAD).write_text(f"{CLOCK}\n")
+
+
+def without_stand_ins(campaign: Campaign) -> None:
+    """Leave no node with the driver and the clock of stand_ins."""
+    campaign.refresh()
+    for node in campaign.nodes:
+        for path in (PRELOAD, CLOCK, DRIVER, DRIVER_HANGS, CLOCK_SET_BY):
+            node.path(path).unlink(missing_ok=True)
 
 
 @functools.cache
