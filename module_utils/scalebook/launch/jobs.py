@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
@@ -158,9 +159,13 @@ def watch(
 
 
 def telemetry(interval: Any, directories: Sequence[str]) -> dict[str, Any]:
-    """Return what a node's sampler is given: see parameter telemetry_interval, and whose disks are read."""
+    """Return what a node's sampler is given: see parameter telemetry_interval, and whose disks are read.
+
+    `directories` may be files and patterns of files, too.
+    """
+    places = {re.sub(r"/[^/]*[*?\[].*", "", place) or "/" for place in directories}
     # Numbers that went through a template are text on ansible-core 2.16.
-    return {"interval": float(interval), "directories": list(directories)}
+    return {"interval": float(interval), "directories": sorted(places)}
 
 
 def env_file(env: Mapping[str, str]) -> str:

@@ -142,3 +142,8 @@ def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
 
 def test_the_interval_of_the_sampler_is_a_number_also_when_a_template_made_it_a_text():
     assert telemetry("0.5", ["/data"]) == {"interval": 0.5, "directories": ["/data"]}
+
+
+def test_the_disk_of_files_that_a_pattern_names_is_read_by_the_directory_above_the_pattern():
+    places = ["/home/scalebook", "/data/own/*/train-[0-9]*.npy", "/data/own/part?.txt", "/data/vocab.txt"]
+    assert telemetry(1, places)["directories"] == ["/data/own", "/data/vocab.txt", "/home/scalebook"]
