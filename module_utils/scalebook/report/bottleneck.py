@@ -125,9 +125,10 @@ def _thread_delays_gpu(evidence: Evidence) -> bool:
 
 
 def _thread_delays_others(evidence: Evidence) -> bool:
-    """Return whether all threads of a run on CPUs but one wait, and there are processors for them."""
+    """Return whether all threads of a run on CPUs but one wait, and not for processors."""
     wait = _thread_busy(evidence) and _below(evidence, "next_thread", "threads-wait")
-    return wait and not _cpu_above(evidence, "cpu-bound")
+    taken = evidence.get("job_cpu", evidence.get("cpu", 100.0)) * evidence.get("job_share", 100.0) / 100
+    return wait and _below(evidence, "job_queued", "queued") and taken < THRESHOLDS["cpu-bound"].value
 
 
 def _scales_badly(evidence: Evidence) -> bool:
@@ -262,6 +263,13 @@ GPU_RULES = (
 )
 CPU_RULES = (
     Rule(
+        "thread-bound",
+        _thread_delays_others,
+        "Thread-bound: one thread of the job never waits, while its others do, and not for processors; it "
+        "prepares input, or computes what the others wait for",
+        ("busiest_thread", "next_thread", "job_processors", "job_queued"),
+    ),
+    Rule(
         "shared-processors",
         lambda it: _others_work(it, "cpu-bound"),
         "Short of processors: they are busy, mostly with other programs or other simulated nodes",
@@ -269,7 +277,11 @@ CPU_RULES = (
     ),
     Rule(
         "processor-bound",
-        lambda it: _cpu_above(it, "cpu-bound") and not _below(it, "job_share", "own-share"),
+        lambda it: (
+            _cpu_above(it, "cpu-bound")
+            and not _below(it, "job_share", "own-share")
+            and not _thread_delays_others(it)
+        ),
         "Processor-bound: the processors are busy nearly all the time",
         ("cpu", "job_cpu", "job_share"),
     ),
@@ -290,13 +302,6 @@ CPU_RULES = (
         _storage_works,
         "Input-bound, likely: a disk is busy, or processors wait for one, most of the time",
         ("disk_busy", "storage_waits", "cpu"),
-    ),
-    Rule(
-        "thread-bound",
-        _thread_delays_others,
-        "Thread-bound: one thread of the job never waits, while the others do and processors are free; it "
-        "prepares input, or computes what the others wait for",
-        ("busiest_thread", "next_thread", "job_processors", "cpu"),
     ),
     Rule(
         "communication-bound",

@@ -58,9 +58,9 @@ def judged(tmp_path, *records):
     return document.build(load_campaign(campaign(tmp_path, records)), workloads)["bottlenecks"]
 
 
-def threads(busiest, following):
-    """Return how busy the two busiest threads of a job are, as a node has it."""
-    return {"job::busiest_thread": busiest, "job::next_thread": following}
+def threads(busiest, following, queued=0.1):
+    """Return how busy the two busiest threads of a job are, and how long all were queued."""
+    return {"job::busiest_thread": busiest, "job::next_thread": following, "job::queued": queued}
 
 
 def cause_of(tmp_path, of=None, rate=100.0, **values):
@@ -127,6 +127,7 @@ def test_a_made_situation_recorded_on_a_gpu_has_its_cause(tmp_path, name, causes
         ("disk", ["input-bound"]),
         ("slow_disk", ["input-bound"]),
         ("loader", ["input-bound"]),
+        ("loader_thread", ["thread-bound"]),
     ],
 )
 def test_a_made_situation_recorded_on_processors_has_its_cause(tmp_path, name, causes):
@@ -283,7 +284,11 @@ def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_
         ({"cpu": 2.0, "job": 1.9, "waits": threads(0.9, 0.79)}, ["thread-bound"]),
         ({"cpu": 2.0, "job": 1.9, "waits": threads(0.89, 0.79)}, []),
         ({"cpu": 2.0, "job": 1.9, "waits": threads(0.95, 0.8)}, []),
+        # Its only processor has nothing left; others take what it does not want; it wants what they take.
         ({"cpu": 1.0, "job": 0.9, "only": {2: 0.95}, "waits": threads(0.99, 0.1)}, ["processor-bound"]),
+        ({"cpu": 7.9, "job": 1.2, "waits": threads(0.99, 0.2)}, ["thread-bound"]),
+        ({"cpu": 7.9, "job": 4.0, "waits": threads(0.99, 0.7)}, ["thread-bound"]),
+        ({"cpu": 7.9, "job": 0.7, "waits": threads(0.99, 0.2, 0.5)}, ["shared-processors"]),
     ],
 )
 def test_a_known_situation_on_processors_has_its_cause(tmp_path, values, causes):
