@@ -28,7 +28,7 @@ exec "$@"
 # What a dpkg that was killed leaves: the package has to be fetched again.
 HALF = "Package: half\nStatus: install reinstreq half-installed\nArchitecture: all\nVersion: 1\n"
 ROLES = {
-    "node": {"node_packages": ["scalebook-nothing"]},
+    "node": {"node_needs": ["scalebook-nothing"]},
     "mirror": {
         "mirror_packages": ["scalebook-nothing"],
         "mirror_source": "/etc/apt/sources.list.d/scalebook.sources",

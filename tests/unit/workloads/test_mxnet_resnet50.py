@@ -203,5 +203,5 @@ def test_openmp_is_installed_before_anything_imports_mxnet():
     tasks = yaml.safe_load((ROOT / "roles/mxnet_resnet50/tasks/main.yml").read_text())
     names = [task["name"] for task in tasks]
     install = tasks[names.index("Install the OpenMP library")]
-    assert install["vars"] == {"node_packages": ["libgomp1"]}
+    assert install["vars"] == {"node_needs": ["libgomp1"]}
     assert names.index("Install the OpenMP library") < names.index("Build Horovod for MXNet")
