@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every file of tasks and every internal variable that a role or playbook names exists.
 
-Ansible looks for most only when it runs.
+Ansible looks for most only when it runs. And no task gives a role what its users give it.
 """
 
 import re
@@ -71,3 +71,34 @@ def test_every_internal_variable_is_set_somewhere():
         for name in set(USED.findall(text)) - made
     }
     assert unknown == set()
+
+
+def is_for_users(option):
+    """Say whether a user may set an option of a role; a required one is given by what includes the role."""
+    return not option.get("required") and "Not for users" not in str(option["description"])
+
+
+def variables_of_users():
+    """Return every variable that users may set for a role, by its entry point `main`."""
+    specs = [yaml.safe_load(path.read_text()) for path in (ROOT / "roles").glob("*/meta/argument_specs.yml")]
+    options = [spec["argument_specs"].get("main", {}).get("options") or {} for spec in specs]
+    return {name for each in options for name, option in each.items() if is_for_users(option)}
+
+
+def given(path):
+    """Return the variables that the tasks of a file give each other and the roles that they include."""
+    tasks = [task for task in tasks_of(yaml.safe_load(path.read_text())) if "hosts" not in task]
+    return {name for task in tasks for name in task.get("vars") or ()}
+
+
+def test_no_task_gives_a_role_a_variable_that_users_set_with_e():
+    """With -e the user's value would win: meant for one workload, it would reach all that share the role."""
+    users = variables_of_users()
+    wrong = {path: given(path) & users for path in FILES if "molecule" not in path.parts}
+    assert {f"{path.relative_to(ROOT)}: {name}" for path, names in wrong.items() for name in names} == set()
+
+
+def test_what_users_set_is_told_from_what_including_roles_give():
+    users = variables_of_users()
+    assert {"torch_bert_python", "horovod_home", "node_packages", "python_index_url"} <= users
+    assert not {"torch_bert_instance", "python_versions", "python_venv_path", "workload_device"} & users

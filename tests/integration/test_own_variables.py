@@ -1,0 +1,119 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Workloads that share the tasks of one role: what -e says for one of them, the others do not see.
+
+The interpreters are stand-ins: they answer as one with the framework would, and keep what they are asked.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from local_nodes import ROOT
+
+pytestmark = pytest.mark.slow
+
+# Answers the probe of a version, and the request for a data set, which is its second argument.
+INTERPRETER = """#!/bin/sh
+case $1 in
+-c) echo '{"torch": "2", "cuda": "", "gpus": 0, "deepspeed": "1"}' ;;
+-) cat >/dev/null; echo "$2" >"$0.asked"; echo '{"changed": false, "manifest": {}}' ;;
+esac
+"""
+PLAY = """
+- hosts: all
+  gather_facts: false
+  tasks:
+    - ansible.builtin.include_role: {name: "{{ one }}", tasks_from: "{{ part }}", public: true}
+      loop: "{{ workloads }}"
+      loop_control: {loop_var: one}
+      vars: {stack: "{{ lookup('scalebook_stack', one, name='') }}"}
+"""
+
+
+def play(folder, part, workloads, **variables):
+    """Run a part of the roles of these workloads on this machine, below `folder`."""
+    (folder / "play.yml").write_text(PLAY)
+    given = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "scalebook_home": str(folder),
+        "part": part,
+        "workloads": workloads,
+        **variables,
+    }
+    done = subprocess.run(
+        ["ansible-playbook", "-i", "NODE1,", folder / "play.yml", "-e", json.dumps(given)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=300,
+        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+
+
+TORCH = ["torch_bert", "deepspeed_bert", "torch_resnet50", "torch_gpt2"]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """Install four workloads with torch, each with an interpreter of its own, torch_bert elsewhere."""
+    folder = tmp_path_factory.mktemp("installed")
+    pythons = {name: folder / f"python-{name}" for name in TORCH}
+    for python in pythons.values():
+        python.write_text(INTERPRETER)
+        python.chmod(0o755)
+    own = {"home": str(folder / "elsewhere"), "data": str(folder / "data"), "seq_length": 512, "samples": 64}
+    given = {f"torch_bert_{name}": value for name, value in own.items()}
+    given |= {f"{name}_python": str(python) for name, python in pythons.items()}
+    play(folder, "main", TORCH, **given)
+    return folder
+
+
+@pytest.mark.parametrize("workload", TORCH)
+def test_each_workload_records_its_own_interpreter_in_its_own_directory(installed, workload):
+    home = installed / ("elsewhere" if workload == "torch_bert" else workload)
+    record = json.loads((home / "install.json").read_text())
+    assert record["python"] == str(installed / f"python-{workload}")
+
+
+@pytest.mark.parametrize(
+    ("workload", "data", "length", "samples"),
+    [("torch_bert", "data", 512, 64), ("deepspeed_bert", "deepspeed_bert/data", 128, 32768)],
+)
+def test_each_workload_asks_for_its_own_data_set(installed, workload, data, length, samples):
+    asked = json.loads((installed / f"python-{workload}.asked").read_text())
+    assert asked["data"] == str(installed / data)
+    assert (asked["seq_length"], asked["samples"]) == (length, samples)
+
+
+def test_the_versions_of_deepspeed_are_those_of_its_own_interpreter(installed):
+    assert json.loads((installed / "deepspeed_bert/deepspeed.json").read_text())["deepspeed"] == "1"
+
+
+# The role whose tasks a workload runs, and the version that its record must have.
+OWNERS = {
+    "oneflow_bert": ("oneflow_resnet50", "0.9.0"),
+    "oneflow_wide_deep": ("oneflow_resnet50", "0.9.0"),
+    "paddle_bert": ("paddle_resnet50", "2.6.2"),
+    "tf1_resnet50": ("horovod_tf1_bert", ""),
+    "horovod_bert": ("torch_bert", ""),
+}
+
+
+def test_each_workload_reads_its_own_record(tmp_path):
+    """-e gives another directory and commit to the role whose tasks read it."""
+    # An empty lock is that of an environment of the user's own.
+    record = {"schema": 2, "device": "cpu", "lock": "", "commit": "1" * 40}
+    record |= dict.fromkeys(("python", "libraries", "trainer", "versions"), "")
+    (tmp_path / "train-0").touch()
+    given = {"tf1_resnet50_tfrecords": str(tmp_path)}
+    for workload, (owner, version) in OWNERS.items():
+        (tmp_path / workload).mkdir()
+        (tmp_path / workload / "install.json").write_text(json.dumps({**record, "version": version}))
+        given |= {
+            f"{workload}_commit": record["commit"],
+            f"{owner}_commit": "2" * 40,
+            f"{owner}_home": "/nowhere",
+        }
+    play(tmp_path, "prepare", list(OWNERS), **given)
