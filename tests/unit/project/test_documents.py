@@ -15,7 +15,8 @@ from generated import site  # noqa: E402
 
 TROUBLESHOOTING = (ROOT / "docs/troubleshooting.md").read_text()
 MESSAGES = re.findall(r"^### `(.+)`$", TROUBLESHOOTING, re.MULTILINE)
-PLACES = ("roles", "playbooks", "module_utils", "library", "filter_plugins", "callback_plugins", "scripts")
+PLACES = ("roles", "playbooks", "module_utils", "library", "scripts")
+PLACES += ("filter_plugins", "lookup_plugins", "callback_plugins")
 
 
 def one_line(text):

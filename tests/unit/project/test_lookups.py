@@ -6,7 +6,10 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+import yaml
+from ansible import context
 from ansible.errors import AnsibleError
+from ansible.utils.context_objects import CLIArgs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -41,3 +44,23 @@ def test_a_path_counts_from_where_the_user_stands(tmp_path, monkeypatch, path, m
 def test_an_option_that_a_lookup_does_not_have_is_refused():
     with pytest.raises(AnsibleError, match="scalebook_path has no option from"):
         lookup("scalebook_path").run(["x"], **{"from": "/"})
+
+
+def test_the_hosts_of_a_play_are_returned_as_they_are_given():
+    assert lookup("scalebook_unlimited").run(["nodes"]) == ["nodes"]
+
+
+def test_a_limit_is_refused_with_a_fix(monkeypatch):
+    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"subset": "NODE1"}))
+    with pytest.raises(AnsibleError, match="--limit NODE1: .*Fix: leave out --limit; -e nodes=1"):
+        lookup("scalebook_unlimited").run(["nodes"])
+
+
+def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
+    """machines.yml is imported by others; provision.yml and mirror.yml can do their work on fewer hosts."""
+    playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
+    first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
+    assert [name for name, hosts in first.items() if "lookup('scalebook_unlimited', '" not in hosts] == [
+        "mirror"
+    ]
+    assert "== 'provision'" in first["machines"]

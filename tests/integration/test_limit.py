@@ -1,0 +1,28 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""--limit leaves out localhost, and with it the report: it is refused before anything is measured."""
+
+import subprocess
+
+import pytest
+from local_nodes import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "playbook", ["bench.yml", "microbench.yml", "playbooks/preflight.yml", "report.yml", "evaluation.yml"]
+)
+def test_a_limit_is_refused_where_all_hosts_are_needed(playbook):
+    argv = ["ansible-playbook", "-i", "inventory/local", playbook, "--limit", "NODE1"]
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT)
+    assert done.returncode != 0
+    assert "--limit NODE1: this playbook needs all nodes of the inventory" in done.stderr
+    assert done.stdout == ""
+
+
+def test_one_host_can_be_provisioned():
+    argv = ["ansible-playbook", "-i", "inventory/local", "provision.yml", "--limit", "NODE1", "--list-hosts"]
+    done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "pattern: ['nodes']" in done.stdout
