@@ -51,7 +51,7 @@ def test_the_limit_ends_the_whole_job(tmp_path):
 
 def test_a_job_that_does_not_begin_in_time_is_ended(tmp_path):
     began = time.monotonic()
-    result = run_job(tmp_path, ["sleep", "300"], options=("--rendezvous", "1"))
+    result = run_job(tmp_path, ["sleep", "300"], options=("--rendezvous", "0.3"))
     assert result["rc"] != 0
     assert not result["timed_out"]
     assert time.monotonic() - began < 15
@@ -65,7 +65,7 @@ def test_the_hosts_that_mpirun_still_logs_in_to_are_named(tmp_path):
 
 
 def test_a_job_whose_first_node_began_has_met(tmp_path):
-    began = ["sh", "-c", f"touch {tmp_path}/NODE1.log; sleep 2"]
+    began = ["sh", "-c", f"touch {tmp_path}/NODE1.log; sleep 1.5"]
     assert run_job(tmp_path, began, options=("--rendezvous", "1"))["rc"] == 0
 
 
@@ -75,7 +75,7 @@ import runpy, sys
 sys.path.insert(0, {str(RUN_JOB.parent)!r})
 sys.argv = {[str(word) for word in words(tmp_path, ["sleep", "300"])[1:]]!r}
 module = runpy.run_path({str(RUN_JOB)!r})
-module["Job"].overdue.__globals__["LINGER"] = 1
+module["Job"].overdue.__globals__["LINGER"] = 0.3
 module["main"]()
 """
     (tmp_path / "exit.json").write_text('{"status": "hung", "rc": 0}')

@@ -105,27 +105,27 @@ def test_a_signal_is_named(tmp_path):
 
 def test_silence_beyond_the_limit_is_a_hang(tmp_path):
     began = time.monotonic()
-    finish(job(tmp_path, "echo one; sleep 60", {"stall": 1}))
+    finish(job(tmp_path, "echo one; sleep 60", {"stall": 0.3}))
     assert ended(tmp_path)["status"] == "hung"
     assert time.monotonic() - began < 10
 
 
 def test_a_workload_that_shows_no_step_in_time_has_missed_the_rendezvous(tmp_path):
     began = time.monotonic()
-    finish(job(tmp_path, "while :; do echo waiting; sleep 0.2; done", {**STEPS, "rendezvous": 1}))
+    finish(job(tmp_path, "while :; do echo waiting; sleep 0.1; done", {**STEPS, "rendezvous": 0.5}))
     said = ended(tmp_path)
-    assert (said["status"], said["reason"], said["stepped"]) == ("rendezvous", "no step within 1 s", False)
+    assert (said["status"], said["reason"], said["stepped"]) == ("rendezvous", "no step within 0.5 s", False)
     assert time.monotonic() - began < 10
 
 
 def test_a_workload_that_never_says_anything_is_told_from_one_that_waits(tmp_path):
-    finish(job(tmp_path, "sleep 60", {**STEPS, "rendezvous": 1}))
-    assert ended(tmp_path)["reason"] == "no step within 1 s, and nothing was said"
+    finish(job(tmp_path, "sleep 60", {**STEPS, "rendezvous": 0.5}))
+    assert ended(tmp_path)["reason"] == "no step within 0.5 s, and nothing was said"
     assert ended(tmp_path)["said"] == 0
 
 
 def test_silence_before_the_first_step_is_no_hang(tmp_path):
-    finish(job(tmp_path, "sleep 2; echo step=1; exit 0", {**STEPS, "rendezvous": 60, "stall": 1}))
+    finish(job(tmp_path, "sleep 0.8; echo step=1; exit 0", {**STEPS, "rendezvous": 60, "stall": 0.4}))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
 
 
@@ -141,8 +141,8 @@ def test_silence_after_a_line_that_a_known_hang_ends_with_has_a_limit_of_its_own
 
 
 def test_that_limit_counts_from_the_last_line_of_any_kind_and_ends_with_the_first_step(tmp_path):
-    compiling = "for file in 1 2 3 4; do sleep 0.5; echo $file files; done"
-    finish(job(tmp_path, f"echo sums by nccl; {compiling}; echo step=1; sleep 1.5; exit 0", SUMS))
+    compiling = "for file in 1 2 3 4 5; do sleep 0.25; echo $file files; done"
+    finish(job(tmp_path, f"echo sums by nccl; {compiling}; echo step=1; sleep 1.2; exit 0", SUMS))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stepped"]) == ("exited", True)
 
 
@@ -152,7 +152,7 @@ def test_a_node_script_may_refuse_its_run(tmp_path):
 
 
 def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
-    finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 1}))
+    finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 0.5}))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)
 
 
@@ -256,12 +256,12 @@ def test_ranks_of_one_node_log_apart(tmp_path):
         ("echo RuntimeError: no memory; exit 3", "ended with exit code 3: RuntimeError: no memory"),
         ("exit 3", "ended with exit code 3"),
         ("kill -9 $$", "was ended by signal 9"),
-        ("echo step=1; exec sleep 60", "was ended: no output for 1 s"),
+        ("echo step=1; exec sleep 60", "was ended: no output for 0.5 s"),
     ],
 )
 def test_a_further_process_of_a_node_says_through_mpirun_why_it_ended(tmp_path, script, how):
     """Its log stays on the node, and the node's own process was only ended with it."""
-    said = finish(job(tmp_path, script, limits={"stall": 1}), rank=1, processes=2)[1]
+    said = finish(job(tmp_path, script, limits={"stall": 0.5}), rank=1, processes=2)[1]
     assert said == f"scalebook: failed: NODE1.1 (rank 1, host {socket.gethostname()}) {how}\n"
 
 

@@ -193,19 +193,19 @@ def test_a_last_line_cut_off_within_its_figures_is_not_read(tmp_path):
     assert list(read_log(write(tmp_path, b"step=1\nstep=2 "), bare).steps) == [1, 2]
 
 
-def test_a_line_of_a_gigabyte_costs_neither_memory_nor_time(tmp_path):
+def test_a_line_of_hundreds_of_megabytes_costs_neither_memory_nor_time(tmp_path):
     path = tmp_path / "line.log"
     chunk = b"Train Step: 1/120 / loss = 7.0 " * 33_826  # a megabyte
     with path.open("wb") as file:
-        for _ in range(1024):
+        for _ in range(256):
             file.write(chunk)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.process_time()
     log = read_log(path, TF2)
     path.unlink()
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 3
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 20_000  # KiB
-    assert (len(log.steps), log.size > 10**9) == (0, True)
+    assert (len(log.steps), log.size > 25 * 10**7) == (0, True)
     assert "has a line of more than 16 KiB, of which only the head was read" in log.notes
 
 

@@ -63,8 +63,10 @@ def test_a_launcher_that_was_killed_does_not_look_like_a_killed_node():
 def test_a_launcher_that_waits_for_the_others_is_not_waited_for():
     """As pdsh does."""
     script = f"import time; print({THROUGH_PDSH.splitlines()[1]!r}, flush=True); time.sleep(86400)"
-    argv = [sys.executable, FILES / "report_failure.py", sys.executable, "-c", script]
-    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+    program = "import report_failure as main; main.GRACE_SECONDS = 0.5; main.main()"
+    argv = [sys.executable, "-c", program, sys.executable, "-c", script]
+    apart = {"stdout": subprocess.PIPE, "text": True, "start_new_session": True, "cwd": FILES}
+    with subprocess.Popen(argv, **apart) as process:
         assert process.wait(30) == 1
         os.killpg(process.pid, signal.SIGKILL)  # as run_node does
         assert process.stdout.read().endswith("deepspeed: a rank on 10.11.19.3 was ended by signal 9\n")
@@ -77,9 +79,10 @@ def test_the_output_of_a_success_is_unchanged():
 
 def test_a_node_waits_until_its_ranks_have_started_and_ended():
     word = f"DEEPSPEED_BERT_RANK_OF=test-{os.getpid()}"
-    waiting = subprocess.Popen([sys.executable, FILES / "await_ranks.py", word])
+    program = "import await_ranks as main; main.INTERVAL = 0.05; main.main()"
+    waiting = subprocess.Popen([sys.executable, "-c", program, word], cwd=FILES)
     with pytest.raises(subprocess.TimeoutExpired):
-        waiting.wait(1)
+        waiting.wait(0.5)
     name, value = word.split("=")
-    subprocess.run(["sleep", "1.5"], env={**os.environ, name: value}, check=True)
+    subprocess.run(["sleep", "1"], env={**os.environ, name: value}, check=True)
     assert waiting.wait(10) == 0
