@@ -30,6 +30,7 @@ UNITS = [
         "test_bench_playbook.py",
         "test_legacy.py",
     ),
+    ("test_bare_node.py",),
     ("test_molecule.py",),
     ("test_openmpi_role.py",),
     ("test_mirror_cluster.py",),
@@ -43,7 +44,7 @@ UNITS = [
     ("test_mirror.py",),
 ]
 # Fixtures that two workers must not have at the same time.
-SHARED = ("two_hosts", "provisioned_hosts", *frameworks.WORKLOADS)
+SHARED = ("two_hosts", "provisioned_hosts", *frameworks.PARTS)
 
 
 def unit_of(path):
@@ -110,7 +111,7 @@ def frameworks_here(request):
 def named(request):
     """Return the workloads that tests of this session name as fixtures."""
     names = {name for item in request.session.items for name in item.fixturenames}
-    return [name for name in frameworks.WORKLOADS if name in names]
+    return [name for name in frameworks.PARTS if name in names]
 
 
 def installed(workload):
@@ -124,7 +125,7 @@ def installed(workload):
 
 
 tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, torch_resnet50, torch_gpt2 = map(
-    installed, frameworks.WORKLOADS
+    installed, frameworks.PARTS
 )
 
 

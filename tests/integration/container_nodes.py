@@ -84,13 +84,15 @@ class Nodes:
         inventory = inventory or self.files / "inventory"
         return self.run("ansible-playbook", "-i", inventory, playbook, "-e", json.dumps(extra), ok=ok)
 
-    def molecule(self, role, *steps, node=None):
+    def molecule(self, role, *steps, node=None, timeout=1200):
         """Run these steps of a role's scenario, or its whole test, on all nodes or one of them."""
         limit = ["--", "--limit", node] if node else []
         # A folder of its own: by the usual one, Molecule takes nodes that are gone to be prepared.
         with tempfile.TemporaryDirectory() as state:
             molecule = ["env", f"MOLECULE_EPHEMERAL_DIRECTORY={state}", "molecule"]
-            done = [self.run(*molecule, step, "-s", role, *limit) for step in steps or ["test"]]
+            done = [
+                self.run(*molecule, step, "-s", role, *limit, timeout=timeout) for step in steps or ["test"]
+            ]
         output = re.sub(r"\x1b\[[0-9;]*m", "", "".join(each.stdout + each.stderr for each in done))
         for step in steps or ("check", "converge", "idempotence", "verify"):
             assert re.search(rf"{role} (➜|>) {step}: Executed: Successful", output), output[-3000:]

@@ -10,6 +10,19 @@ from local_nodes import ROOT
 
 STAND_IN = ROOT / "tests/stand_ins/bing_bert"
 EXAMPLES = "DeepSpeedExamples/"
+# {repository: {role: the trainer that it starts}}
+TRAINERS = {
+    "models": {
+        "oneflow_resnet50": "Vision/classification/image/resnet50/train.py",
+        "oneflow_bert": "NLP/BERT/run_pretraining.py",
+        "oneflow_wide_deep": "RecommenderSystems/wide_and_deep/train.py",
+    },
+    "DeepLearningExamples": {
+        "mxnet_resnet50": "MxNet/Classification/RN50v1.5/train.py",
+        "tf1_resnet50": "TensorFlow/Classification/ConvNets/main.py",
+    },
+    "bert": {"horovod_tf1_bert": "run_classifier.py"},
+}
 # The same files are the same commit whenever they are committed.
 DATE = "2020-09-01T00:00:00Z"
 
@@ -42,9 +55,13 @@ def bing_bert(folder):
     return variables
 
 
-def horovod_tf1_bert(folder):
-    """Return the variables that make role horovod_tf1_bert check out a stand-in for the fork."""
-    url, commit = repository(
-        folder / "fork", {"run_classifier.py": "raise SystemExit('it must not be run')\n"}
-    )
-    return {"horovod_tf1_bert_repo": url, "horovod_tf1_bert_commit": commit}
+def trainers(folder):
+    """Return the variables that make all roles check out a stand-in; its trainers must not be run."""
+    variables = bing_bert(folder)
+    for name, of_roles in TRAINERS.items():
+        url, commit = repository(
+            folder / name, dict.fromkeys(of_roles.values(), "raise SystemExit('it must not be run')\n")
+        )
+        for role in of_roles:
+            variables |= {f"{role}_repo": url, f"{role}_commit": commit}
+    return variables

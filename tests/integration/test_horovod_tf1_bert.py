@@ -48,7 +48,7 @@ print("HOROVOD_BERT weights=agree end=true")
 
 def test_the_fork_is_checked_out_at_its_commit(tmp_path):
     (tmp_path / "play.yml").write_text(CHECK_OUT)
-    fork = repositories.horovod_tf1_bert(tmp_path / "sources")
+    fork = repositories.trainers(tmp_path / "sources")
     play(str(tmp_path / "play.yml"), horovod_tf1_bert_home=str(tmp_path / "home"), **fork)
     assert (tmp_path / "home/bert/run_classifier.py").read_text().startswith("raise")
 

@@ -1,42 +1,77 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Every role that installs something on a node is tested by a scenario of Molecule."""
+"""Every role that installs something on a node is played by a scenario of Molecule in CI."""
 
 import ast
+import sys
 from pathlib import Path
 
+import pytest
+import yaml
+
 ROOT = Path(__file__).resolve().parents[3]
-# Why a role needs no scenario of its own.
+sys.path.insert(0, str(ROOT / "tests/integration"))
+
+import bare_node  # noqa: E402
+import frameworks  # noqa: E402
+
+# Why a role is played by no scenario.
 OTHERS = {
-    "campaign": "installs nothing",
-    "microbench": "installs role torch_bert and nothing else",
-    "torch_resnet50": "installs what torch_bert installs, and its trainer; measured on simulated nodes",
-    "torch_gpt2": "as torch_resnet50",
-    "deepspeed": "the scenario workload has it through deepspeed_bert",
-    "tf2_resnet50": "the scenario workload takes it by hand: 880 MB, and minutes to the first step on a CPU",
-    "paddle_resnet50": "the scenario workload takes it by hand: 570 MB, as tf2_resnet50",
-    "paddle_bert": "as paddle_resnet50, whose Paddle it uses",
-    # Their sources are on GitHub only; their integration tests use stand-ins.
-    "bing_bert": "the scenario workload takes it by hand: 1.5 GB of 2020",
-    "oneflow_resnet50": "the scenario workload takes it by hand: 4 GB, the libraries of CUDA among them",
-    "oneflow_wide_deep": "installs what oneflow_resnet50 installs, and its trainer",
-    "oneflow_bert": "as oneflow_wide_deep",
-    "mxnet_resnet50": "the scenario workload takes it by hand: it compiles Horovod for MXNet",
-    "tf1_resnet50": "as horovod_tf1_bert, whose TensorFlow it uses",
-    "horovod_tf1_bert": "the scenario workload takes it by hand: it compiles Horovod for TensorFlow 1",
+    "campaign": "puts the files of a run on a node, and installs nothing",
+    "microbench": "installs role torch_bert, where no microbench_python is given, and nothing else",
 }
+ROLES = {path.parents[1].name for path in ROOT.glob("roles/*/tasks/main.yml")}
 
 
-def provisioned_workloads():
-    """Return the workloads for which the integration tests run the scenario `workload`."""
-    tree = ast.parse((ROOT / "tests/integration/frameworks.py").read_text())
-    (parts,) = (
-        node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "PARTS"
-    )
-    return set(ast.literal_eval(parts))
+def scenarios_in_ci():
+    """Return the scenarios that integration tests run: `.molecule("NAME", …)`, and tables SCENARIOS."""
+    names = set()
+    for path in (ROOT / "tests/integration").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "molecule":
+                names |= {word.value for word in node.args[:1] if isinstance(word, ast.Constant)}
+            if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "SCENARIOS":
+                names |= set(ast.literal_eval(node.value))
+    return names
 
 
-def test_every_role_that_installs_something_has_a_scenario():
-    roles = {path.parent.parent.name for path in ROOT.glob("roles/*/tasks/main.yml")}
-    scenarios = {path.parent.name for path in ROOT.glob("molecule/*/molecule.yml")}
-    assert roles - scenarios - provisioned_workloads() == set(OTHERS)
+def included(content):
+    """Yield the roles that tasks include by name."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            if key in ("ansible.builtin.include_role", "ansible.builtin.import_role"):
+                yield value["name"]
+            else:
+                yield from included(value)
+    elif isinstance(content, list):
+        for value in content:
+            yield from included(value)
+
+
+def with_what_they_install(roles):
+    """Return the roles, and those that installing them includes."""
+    found, left = set(), set(roles)
+    while left:
+        role = left.pop()
+        found.add(role)
+        files = set((ROOT / "roles" / role / "tasks").glob("*.yml"))
+        files -= {path for path in files if path.name.startswith("mirror")}
+        left |= {
+            name for path in files for name in included(yaml.safe_load(path.read_text()))
+        } & ROLES - found
+    return found
+
+
+def test_the_scenarios_of_ci_are_there():
+    assert scenarios_in_ci() <= {path.parent.name for path in ROOT.glob("molecule/*/molecule.yml")}
+    assert "workload" in scenarios_in_ci()
+
+
+@pytest.mark.parametrize("workload", sorted(bare_node.DECLARED))
+def test_every_workload_is_played_by_the_scenario_workload(workload):
+    assert workload in {*frameworks.PARTS, *bare_node.WORKLOADS}
+
+
+def test_every_role_that_installs_something_is_played():
+    played = with_what_they_install(scenarios_in_ci() | bare_node.DECLARED)
+    assert ROLES - played == set(OTHERS)
