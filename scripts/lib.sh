@@ -90,6 +90,10 @@ prepare_venv() {
   if [ -f "$flag" ] && [ "$(cat "$flag")" = "$required" ] && .venv/bin/python -c '' 2>/dev/null; then
     return
   fi
+  if [ -L .venv ]; then
+    die ".venv is a link to $(readlink .venv), which would be emptied to install $requirements." \
+      "Remove the link (rm '$root/.venv') and start again: this checkout gets an environment of its own."
+  fi
   if ! python=$(find_python); then
     install_python || die "no Python 3.10 or newer that can make a virtual environment was found." \
       "Debian 12+, Ubuntu 22.04+: sudo apt-get install python3-venv" \

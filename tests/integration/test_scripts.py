@@ -171,3 +171,15 @@ def test_the_environment_is_made_once_and_again_after_a_move(checkout):
     moved = checkout.rename(checkout.with_name("moved"))
     assert "Installing empty.txt" in with_lib(moved, again).stdout
     assert f"{moved}/.venv/bin/python" in (moved / ".venv/bin/pip").read_text()
+
+
+def test_an_environment_that_is_a_link_is_refused_and_not_emptied(checkout, tmp_path):
+    """`python -m venv --clear` would empty the directory that it leads to, another checkout's."""
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    (checkout / ".venv").symlink_to(other)
+    done = with_lib(checkout, "prepare_venv empty.txt")
+    assert done.returncode == 1
+    assert f".venv is a link to {other}" in done.stderr
+    assert (other / "kept").exists()
