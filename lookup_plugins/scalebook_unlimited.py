@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible import context
 from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
@@ -46,10 +45,9 @@ class LookupModule(LookupBase):
         self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **kwargs: Any
     ) -> list[str]:
         """Return the pattern."""
-        del variables
         if kwargs:
             raise AnsibleError(f"scalebook_unlimited has no option {', '.join(kwargs)}")
-        limit = context.CLIARGS.get("subset")
+        limit = (variables or {}).get("ansible_limit")
         if limit:
             raise AnsibleError(
                 f"--limit {limit}: this playbook needs all nodes of the inventory, and localhost for the "

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible import context
 from ansible.errors import AnsibleError
-from ansible.utils.context_objects import CLIArgs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -50,10 +48,9 @@ def test_the_hosts_of_a_play_are_returned_as_they_are_given():
     assert lookup("scalebook_unlimited").run(["nodes"]) == ["nodes"]
 
 
-def test_a_limit_is_refused_with_a_fix(monkeypatch):
-    monkeypatch.setattr(context, "CLIARGS", CLIArgs({"subset": "NODE1"}))
+def test_a_limit_is_refused_with_a_fix():
     with pytest.raises(AnsibleError, match="--limit NODE1: .*Fix: leave out --limit; -e nodes=1"):
-        lookup("scalebook_unlimited").run(["nodes"])
+        lookup("scalebook_unlimited").run(["nodes"], {"ansible_limit": "NODE1"})
 
 
 def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
