@@ -15,16 +15,16 @@ from nets import free_net
 
 HOME = CACHE / "workloads"
 NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"), count=2)
-# What each workload of the hosts has below the home of all of them, beside Open MPI.
+# The environments of each workload, below the home of all of them. The hosts are shown these and Open MPI.
 PARTS = {
-    "tf2_bert": ["tf2_bert"],
-    "torch_bert": ["torch_bert"],
-    "hf_mlm": ["hf_mlm"],
-    "deepspeed_bert": ["deepspeed_bert"],
-    "horovod_bert": ["torch_bert", "horovod/pytorch"],
+    "tf2_bert": ["tf2_bert/venv"],
+    "torch_bert": ["torch_bert/venv"],
+    "hf_mlm": ["hf_mlm/venv"],
+    "deepspeed_bert": ["deepspeed_bert/venv"],
+    "horovod_bert": ["torch_bert/venv", "horovod/pytorch"],
     # Measured on simulated nodes alone: on hosts that would take minutes.
-    "torch_resnet50": ["torch_bert"],
-    "torch_gpt2": ["torch_bert"],
+    "torch_resnet50": ["torch_bert/venv"],
+    "torch_gpt2": ["torch_bert/venv"],
 }
 # Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
 # built again only when its recipe has changed.

@@ -3,18 +3,14 @@
 """Every role that installs something on a node is played by a scenario of Molecule in CI."""
 
 import ast
-import sys
 from pathlib import Path
 
+import bare_node
+import frameworks
 import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.insert(0, str(ROOT / "tests/integration"))
-
-import bare_node  # noqa: E402
-import frameworks  # noqa: E402
-
 # Why a role is played by no scenario.
 OTHERS = {
     "campaign": "puts the files of a run on a node, and installs nothing",
