@@ -66,12 +66,17 @@ def refused(done, *words):
 
 
 NAMES = ['";rm -rf /"', "$(reboot)", '"../up"', "-oProxyCommand=id"]
-# All read their variables by the same code: one of them stands for the others in scripts/test --quick.
-OTHERS = [
-    pytest.param(name, marks=pytest.mark.slow)
-    for name in ("provision.yml", "playbooks/preflight.yml", "playbooks/mirror.yml")
-]
-MICROBENCH = pytest.param("playbooks/microbench.yml", marks=pytest.mark.slow)
+
+
+def first_of(*values):
+    """Return the values as parameters of a test; in scripts/test --quick the first one stands for all.
+
+    All playbooks read their variables by the same code, which tests/unit/plan tests with all values.
+    """
+    return [values[0], *(pytest.param(value, marks=pytest.mark.slow) for value in values[1:])]
+
+
+OTHERS = ("provision.yml", "playbooks/preflight.yml", "playbooks/mirror.yml")
 
 
 def inventory_of(tmp_path, node="NODE1: {}"):
@@ -81,18 +86,19 @@ def inventory_of(tmp_path, node="NODE1: {}"):
     return path
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", first_of(*NAMES))
 def test_a_hostile_name_is_refused(play, tmp_path, name):
     refused(play("bench.yml", inventory=inventory_of(tmp_path, f"{name}: {{}}")), "host name")
 
 
-@pytest.mark.parametrize("playbook", [*OTHERS, MICROBENCH])
+@pytest.mark.slow
+@pytest.mark.parametrize("playbook", [*OTHERS, "playbooks/microbench.yml"])
 def test_a_hostile_name_is_refused_by_every_playbook(play, tmp_path, playbook):
     refused(play(playbook, inventory=inventory_of(tmp_path, f"{NAMES[1]}: {{}}")), "host name")
 
 
 @pytest.mark.parametrize(
-    "variable", ["ansible_host: $(reboot)", "node_address: -oProxyCommand=id", "slots: nan"]
+    "variable", first_of("ansible_host: $(reboot)", "node_address: -oProxyCommand=id", "slots: nan")
 )
 def test_a_hostile_variable_of_a_host_is_refused(play, tmp_path, variable):
     path = tmp_path / "hosts.yml"
@@ -102,7 +108,7 @@ def test_a_hostile_variable_of_a_host_is_refused(play, tmp_path, variable):
 
 @pytest.mark.parametrize(
     "mistakes",
-    [
+    first_of(
         {
             "nodes=1000000000": "nodes=1000000000: allowed are whole numbers from 1 to 100000",
             "bsz=NaN": "bsz=NaN: allowed are whole numbers",
@@ -117,14 +123,14 @@ def test_a_hostile_variable_of_a_host_is_refused(play, tmp_path, variable):
             "dtype=$(reboot)": "dtype=$(reboot): allowed are",
         },
         {"bsz=0": "bsz=0: allowed are", "plan_only=ture": "plan_only=ture: allowed are true and false"},
-    ],
+    ),
 )
 def test_values_that_no_campaign_can_mean_are_refused_by_their_variables(play, tmp_path, mistakes):
     given = [word for value in mistakes for word in ("-e", value)]
     refused(play("bench.yml", *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
 
-@pytest.mark.parametrize("playbook", ["bench.yml", *OTHERS])
+@pytest.mark.parametrize("playbook", first_of("bench.yml", *OTHERS))
 def test_values_that_no_playbook_accepts_are_refused_by_their_variables(play, tmp_path, playbook):
     mistakes = {
         "workload=../x": "workload=../x: allowed are",
@@ -136,28 +142,25 @@ def test_values_that_no_playbook_accepts_are_refused_by_their_variables(play, tm
     refused(play(playbook, *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
 
-@pytest.mark.parametrize("playbook", ["bench.yml", *OTHERS])
-@pytest.mark.parametrize("place", ["/opt/$(reboot)", "/opt/../etc"])
+@pytest.mark.parametrize("playbook", first_of("bench.yml", *OTHERS))
+@pytest.mark.parametrize("place", first_of("/opt/$(reboot)", "/opt/../etc"))
 def test_a_hostile_place_of_an_installation_is_refused(play, tmp_path, playbook, place):
     done = play(playbook, "-e", f"scalebook_home={place}", inventory=inventory_of(tmp_path))
     refused(done, f"scalebook_home='{place}' of NODE1: it must be an absolute path")
 
 
 @pytest.mark.parametrize(
-    ("playbook", "mistakes"),
-    [
-        ("playbooks/preflight.yml", {"reap=ture": "reap=ture: allowed are true and false"}),
-        (
-            "provision.yml",
-            {
-                "provision_cuda=jes": "provision_cuda=jes: allowed are true and false",
-                "framwork=torch_bert": "framwork: there is no parameter of this name",
-            },
-        ),
-        ("playbooks/microbench.yml", {"nodez=2": "did you mean nodes?"}),
-    ],
+    "playbook", first_of("provision.yml", "playbooks/preflight.yml", "playbooks/microbench.yml")
 )
-def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path, playbook, mistakes):
+def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path, playbook):
+    mistakes = {
+        "playbooks/preflight.yml": {"reap=ture": "reap=ture: allowed are true and false"},
+        "provision.yml": {
+            "provision_cuda=jes": "provision_cuda=jes: allowed are true and false",
+            "framwork=torch_bert": "framwork: there is no parameter of this name",
+        },
+        "playbooks/microbench.yml": {"nodez=2": "did you mean nodes?"},
+    }[playbook]
     given = [word for value in mistakes for word in ("-e", value)]
     refused(play(playbook, *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
