@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import jinja2
 import pytest
+import yaml
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
@@ -135,6 +136,60 @@ def test_ranks_with_the_same_weights_and_other_statistics_agree():
 @pytest.mark.parametrize("other", [Weight(1.0, 2.5), Weight(0.0, 3.0)])
 def test_ranks_with_other_weights_do_not_agree(other):
     assert not weights.agree([weights.sums([Weight(1.0, 2.0)]), weights.sums([other])])
+
+
+# The libraries of CUDA
+
+
+@pytest.fixture
+def wheels(tmp_path):
+    """Return the folders of two of NVIDIA's wheels, which have libraries under versioned names only."""
+    files = {"cudnn": ["libcudnn.so.8", "libcudnn_ops_infer.so.8"], "cuda_nvrtc": ["libnvrtc.so.11.2"]}
+    for folder, names in files.items():
+        (tmp_path / folder).mkdir()
+        for name in names:
+            (tmp_path / folder / name).write_text(name)
+    return [tmp_path / folder for folder in files]
+
+
+def link(*folders):
+    return subprocess.run(
+        ["sh", ROLES / "paddle_resnet50/files/link_libraries.sh", *folders], capture_output=True, text=True
+    )
+
+
+def test_each_library_has_the_name_that_paddle_opens(wheels):
+    """libcudnn.so, which the wheel lacks: the error is that cuDNN is not configured correctly."""
+    assert link(*wheels).returncode == 0
+    assert [(wheels[0] / name).read_text() for name in ("libcudnn.so", "libcudnn_ops_infer.so")] == [
+        "libcudnn.so.8",
+        "libcudnn_ops_infer.so.8",
+    ]
+    assert (wheels[1] / "libnvrtc.so").read_text() == "libnvrtc.so.11.2"
+
+
+def test_links_that_are_there_are_no_change(wheels):
+    assert len(link(*wheels).stdout.splitlines()) == 3
+    assert link(*wheels).stdout == ""
+
+
+def test_a_link_to_another_version_is_replaced(wheels):
+    (wheels[0] / "libcudnn.so").symlink_to("libcudnn.so.7")
+    link(*wheels)
+    assert (wheels[0] / "libcudnn.so").read_text() == "libcudnn.so.8"
+
+
+def test_a_folder_without_a_library_is_an_error(wheels, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert (link(tmp_path / "empty").returncode, link(tmp_path / "none").returncode != 0) == (1, True)
+
+
+def test_the_links_are_made_before_paddle_is_verified():
+    tasks = yaml.safe_load((ROLES / "paddle_resnet50/tasks/main.yml").read_text())
+    wanted = ["Install Paddle", "Link the libraries of CUDA under the names that Paddle opens"]
+    wanted += ["Verify and record the installation"]
+    found = [task["name"] for task in tasks if task["name"] in wanted]
+    assert found == wanted
 
 
 # The node script
