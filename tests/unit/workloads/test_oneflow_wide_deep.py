@@ -131,13 +131,13 @@ def started(tmp_path):
     engine.filters["quote"] = lambda value: shlex.quote(str(value))
     template = engine.from_string((ROLES / "oneflow_wide_deep/templates/run.sh.j2").read_text())
 
-    def run(dtype="fp32", **changed):
+    def run(dtype="fp32", library_path="/driver", **changed):
         named = {f"oneflow_wide_deep_{name}": value for name, value in {**values, **changed}.items()}
         (tmp_path / "run.sh").write_text(template.render(named, __oneflow_wide_deep_code=tmp_path))
         env = {"DEVICE": "cpu", "NNODES": "2", "GPUS_PER_NODE": "1", "WORLD_SIZE": "2", "NODE": "NODE2"}
         env.update(OMPI_COMM_WORLD_RANK="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="5000", BSZ="4")
         env.update(MODEL="tiny", DTYPE=dtype, WARMUP="20", STEPS="120", JOB_DIR=str(tmp_path))
-        env.update(PATH="/usr/bin:/bin")
+        env.update(PATH="/usr/bin:/bin", LD_LIBRARY_PATH=library_path)
         return subprocess.run(
             ["sh", tmp_path / "run.sh"], env=env, capture_output=True, text=True, check=False
         )
@@ -151,9 +151,14 @@ def test_the_trainer_is_copied_and_started(started, tmp_path):
     assert done.returncode == 0
     assert f"oneflow_copy.py /models {tmp_path}/scratch.1/wide_and_deep cpu train.py graph.py" in copy
     assert train.startswith(
-        f"1 /cuda/lib {tmp_path}/run_trainer.py --device cpu --trainer {tmp_path}/scratch.1"
+        f"1 /cuda/lib:/driver {tmp_path}/run_trainer.py --device cpu --trainer {tmp_path}/scratch.1"
     )
     assert not (tmp_path / "scratch.1").exists()
+
+
+def test_an_empty_library_path_of_the_node_adds_no_folder(started):
+    """An empty entry would be the working directory."""
+    assert started(library_path="").stdout.splitlines()[1].startswith("1 /cuda/lib ")
 
 
 def test_fp16_on_a_cpu_is_refused_by_the_head_of_all_trainers_of_oneflow(started):

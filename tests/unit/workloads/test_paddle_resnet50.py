@@ -249,6 +249,12 @@ def test_a_rank_takes_the_gpu_of_its_place_on_the_node(environment):
     assert found["LD_LIBRARY_PATH"] == "/cuda/lib"
 
 
+def test_the_nodes_own_library_path_is_kept(environment):
+    """In some containers the driver is found only there."""
+    assert environment(0, LD_LIBRARY_PATH="/driver")["LD_LIBRARY_PATH"] == "/cuda/lib:/driver"
+    assert environment(0, LD_LIBRARY_PATH="")["LD_LIBRARY_PATH"] == "/cuda/lib"
+
+
 def test_cpus_train_with_gloo_and_without_the_libraries_of_cuda(environment):
     found = environment(0, DEVICE="cpu")
     assert found["PADDLE_DISTRI_BACKEND"] == "gloo"

@@ -35,5 +35,5 @@ case "$MASTER_ADDR" in
     ;;
 esac
 export RANK="$rank" LOCAL_RANK="$local_rank" WORLD_SIZE MASTER_ADDR MASTER_PORT
-# The wheel has neither cuBLAS nor cuDNN and is not imported without them, on CPUs either.
-export LD_LIBRARY_PATH="$LIBRARIES"
+# The wheel has neither cuBLAS nor cuDNN and is not imported without them, on CPUs either. The node's own folders may have the driver.
+export LD_LIBRARY_PATH="$LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"

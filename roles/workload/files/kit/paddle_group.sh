@@ -29,7 +29,8 @@ export PADDLE_TRAINER_ENDPOINTS="$endpoints" PADDLE_CURRENT_ENDPOINT
 if [ "$DEVICE" = gpu ]; then
   # CUDA_VISIBLE_DEVICES has the GPUs of this node; Paddle counts within them.
   export FLAGS_selected_gpus=$((rank % GPUS_PER_NODE)) PADDLE_DISTRI_BACKEND=nccl
-  export LD_LIBRARY_PATH="$LIBRARIES"
+  # The node's own folders may have the driver.
+  export LD_LIBRARY_PATH="$LIBRARIES${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 else
   export PADDLE_DISTRI_BACKEND=gloo
 fi
