@@ -104,11 +104,10 @@ def stack_choice(
     """See gpu_code.choose; `problem` is why no stack can be taken. `variables` are those of a host."""
     names = list(parameters.get("workload") or [])
     stacks = declared.stacks(str(ROOT / "playbooks/vars"))
-    own = [name for name in names if variables.get(f"{name}_python")]
     workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
     wanted = parameters.get("stack_name") or ""
     try:
-        choice = gpu_code.choose(answers, names, workloads, stacks, wanted, own)
+        choice = gpu_code.choose(answers, names, workloads, stacks, wanted, variables)
     except ValueError as error:
         return {"stack_name": wanted, "said": "", "problem": str(error)}
     return {"stack_name": choice["stack_name"], "said": choice["said"], "problem": ""}

@@ -46,8 +46,8 @@ def load_workloads(roles_paths: Iterable[str]) -> dict[str, dict[str, Any]]:
 
     As for Ansible, a role in an earlier path hides one of the same name in a later path. Each
     declaration gets `name`, `path` (directory of the role), `setting_types`, the type that the
-    role's argument_specs give to each variable that `resolve` needs, and `own_python`, whether the role
-    takes an interpreter of the user's own. Raises WorkloadError.
+    role's argument_specs give to each variable that `resolve` needs, and `own_environment`, the variable that
+    names an environment of the user's own, "" where the role takes none. Raises WorkloadError.
     """
     workloads: dict[str, dict[str, Any]] = {}
     for roles_path in roles_paths:
@@ -171,10 +171,14 @@ def _load(role: Path) -> dict[str, Any]:
     if not isinstance(declaration.get("latency", False), bool):
         raise WorkloadError(f"{file}: latency: {declaration['latency']!r} is not true or false")
     types: dict[str, str] = {}
+    own = ""
     specs = _read(role / "meta/argument_specs.yml").get("argument_specs") or {}
     for spec in specs.values():
         for name, option in (spec.get("options") or {}).items():
             types[name] = str(option.get("type", "str"))
+            # Without one the role makes its own; other roles have a variable for where that is.
+            if name in (f"{role.name}_python", f"{role.name}_venv") and option.get("default") == "":
+                own = name
     for name in variables(declaration):
         if not str(name).startswith(f"{role.name}_"):
             raise WorkloadError(f"{file}: {name}: a setting is a variable of the role {role.name}")
@@ -192,7 +196,7 @@ def _load(role: Path) -> dict[str, Any]:
         **declaration,
         "name": role.name,
         "path": str(role),
-        "own_python": f"{role.name}_python" in types,
+        "own_environment": own,
         "setting_types": {name: types[name] for name in variables(declaration)},
     }
 

@@ -12,7 +12,7 @@ A stack says it once for all its workloads (`default`), and for a workload whose
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.plan.declared import StackError
@@ -47,25 +47,31 @@ def choose(
     workloads: Mapping[str, Mapping[str, Any]],
     stacks: Stacks,
     wanted: str = "",
-    own: Iterable[str] = (),
+    variables: Mapping[str, Any] | None = None,
 ) -> Choice:
     """Return the stack to take for the workloads `names` on hosts with these GPUs.
 
     `wanted` is the user's stack_name; it is kept, or refused. Without it the stacks that the workloads
-    declare are kept where they have code for all GPUs, else one stack that has. Workloads in `own` run in
-    an environment of the user's own, of which a stack says nothing.
+    declare are kept where they have code for all GPUs, else one stack that has. A stack says nothing of a
+    workload that `variables` give an environment of the user's own, or install for CPUs.
     Raises StackError with the reason, and the stack to use where there is one.
     """
     hosts = capabilities(answers)
-    judged = [name for name in names if name not in set(own)]
-    declared = {name: wanted or str(workloads.get(name, {}).get("stack", "modern")) for name in judged}
-    reasons = [
-        reason
-        for name, stack in declared.items()
-        for reason in _lacks(stacks.get(stack, {}), stack, name, hosts)
+    given = variables or {}
+    judged = [
+        name
+        for name in names
+        if not given.get(_own(workloads, name)) and given.get(f"{name}_device") != "cpu"
     ]
+    declared = {name: wanted or str(workloads.get(name, {}).get("stack", "modern")) for name in judged}
+    reasons = {
+        name: said
+        for name, stack in declared.items()
+        if (said := _lacks(stacks.get(stack, {}), stack, name, hosts))
+    }
     if not reasons:
         return {"stack_name": wanted, "said": ""}
+    reason = next(iter(reasons.values()))[0]
     others = [
         stack
         for stack, versions in stacks.items()
@@ -73,12 +79,18 @@ def choose(
         and all(name in versions and not list(_lacks(versions, stack, name, hosts)) for name in judged)
     ]
     if wanted and others:
-        raise StackError(f"stack_name={wanted}: {reasons[0]}. Fix: -e stack_name={others[0]}")
+        raise StackError(f"stack_name={wanted}: {reason}. Fix: -e stack_name={others[0]}")
     if not others:
-        own = [f"{name}_python=…" for name in judged if workloads.get(name, {}).get("own_python")]
-        fix = f"an environment of your own, {' or '.join(own)}" if own else "device=cpu, or other GPUs"
-        raise StackError(f"{reasons[0]}, and no other stack has. Fix: {fix}")
-    return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reasons[0]}."}
+        own = [_own(workloads, name) for name in reasons]
+        names_own = f"an environment of your own, {' and '.join(f'{name}=…' for name in own)}, or device=cpu"
+        fix = names_own if all(own) else "device=cpu, or other GPUs"
+        raise StackError(f"{reason}, and no other stack has. Fix: {fix}")
+    return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reason}."}
+
+
+def _own(workloads: Mapping[str, Mapping[str, Any]], name: str) -> str:
+    """Return the variable with an environment of the user's own, "" where the workload takes none."""
+    return str(workloads.get(name, {}).get("own_environment", ""))
 
 
 def _lacks(

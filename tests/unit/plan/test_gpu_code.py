@@ -60,23 +60,54 @@ def test_torch_of_today_is_refused_on_a_v100():
         choose(V100, "torch_bert")
 
 
-def test_an_environment_of_the_users_own_is_not_judged():
-    assert choose(H200, "bing_bert", own=["bing_bert"])["stack_name"] == ""
+@pytest.mark.parametrize("variable", ["bing_bert_python", "horovod_tf1_bert_venv", "tf1_resnet50_venv"])
+def test_an_environment_of_the_users_own_is_not_judged(variable):
+    name = variable.rpartition("_")[0]
+    assert choose(H200, name, variables={variable: "/opt/own"})["stack_name"] == ""
+    with pytest.raises(StackError, match="no other stack has"):
+        choose(H200, name, variables={variable: ""})
 
 
-def test_a_workload_of_one_stack_only_is_refused_with_what_helps():
-    with pytest.raises(
-        StackError, match=r"no other stack has. Fix: an environment of your own, bing_bert_python="
-    ):
-        choose(H200, "bing_bert")
+def test_an_environment_that_a_role_fills_is_not_the_users_own():
+    """oneflow_resnet50_venv says where it is, not what is in it."""
+    with pytest.raises(StackError, match=r"Fix: device=cpu, or other GPUs$"):
+        choose(H200, "oneflow_resnet50", variables={"oneflow_resnet50_venv": "/opt/oneflow"})
+
+
+def test_a_workload_that_is_installed_for_cpus_is_not_judged():
+    assert choose(H200, "paddle_bert", variables={"paddle_bert_device": "cpu"})["stack_name"] == ""
+    with pytest.raises(StackError, match="6.1 to 8.9"):
+        choose(H200, "paddle_bert", variables={"paddle_bert_device": "gpu"})
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"),
+    [
+        ("bing_bert", "bing_bert_python"),
+        ("tf1_resnet50", "tf1_resnet50_venv"),
+        ("horovod_tf1_bert", "horovod_tf1_bert_venv"),
+    ],
+)
+def test_a_workload_of_one_stack_only_is_refused_with_what_helps(name, variable):
+    fix = f"no other stack has. Fix: an environment of your own, {variable}=…, or device=cpu$"
+    with pytest.raises(StackError, match=fix):
+        choose(H200, name)
+
+
+def test_an_environment_of_the_users_own_is_no_fix_where_another_workload_takes_none():
+    with pytest.raises(StackError, match=r"no other stack has. Fix: device=cpu, or other GPUs$"):
+        choose(H200, "bing_bert", "oneflow_bert")
 
 
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
         ("mxnet_resnet50", "3.5 to 7.5"),
-        ("tf1_resnet50", "3.5 to 7.5"),
         ("oneflow_resnet50", "6.0 to 8.9"),
+        ("oneflow_bert", "6.0 to 8.9"),
+        ("oneflow_wide_deep", "6.0 to 8.9"),
+        ("paddle_resnet50", "6.1 to 8.9"),
+        ("paddle_bert", "6.1 to 8.9"),
     ],
 )
 def test_a_workload_that_takes_no_environment_of_the_users_own_is_not_told_to(name, problem):
@@ -84,15 +115,11 @@ def test_a_workload_that_takes_no_environment_of_the_users_own_is_not_told_to(na
         choose(H200, name)
 
 
-@pytest.mark.parametrize("name", ["oneflow_resnet50", "oneflow_wide_deep", "oneflow_bert", "paddle_resnet50"])
+@pytest.mark.parametrize(
+    "name", ["oneflow_resnet50", "oneflow_wide_deep", "oneflow_bert", "paddle_resnet50", "paddle_bert"]
+)
 def test_a_workload_with_other_software_than_its_stack_is_judged_by_its_own(name):
     assert choose(A100, name) == {"stack_name": "", "said": ""}
-
-
-@pytest.mark.parametrize("name", ["paddle_resnet50", "paddle_bert"])
-def test_paddle_has_no_code_for_hopper(name):
-    with pytest.raises(StackError, match=r"PaddlePaddle 2.6.2 .* 6.1 to 8.9, a GPU of NODE1 has 9.0"):
-        choose(H200, name)
 
 
 def test_one_node_with_other_gpus_decides_for_all():
