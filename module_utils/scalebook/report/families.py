@@ -20,6 +20,8 @@ LINE_FIELDS = ("device", "dtype", "xla", "bsz")
 COLUMN_FIELDS = tuple(field for field in GROUP_FIELDS if field not in LINE_FIELDS)
 SIZE = "size"
 CELL = ("case", "median", "speedup", "efficiency", "status")
+TITLE_WORDS = ("on CPU", "not compiled", "compiled", "image size", "sequence length", "unknown")
+"""What the titles of lines say in words; one that contains another stands before it."""
 
 Member = Mapping[str, Any]
 """A group with the size of its samples as a field, not as a setting: it tells lines apart, not columns."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, 
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,
+    families,
     first_screen,
     links,
     method,
@@ -204,12 +206,17 @@ def _family(family: Family, printed: Sequence[Mapping[str, Any]], wording: Wordi
         "lines": [
             {
                 "label": clean(line["label"]),
-                "title": clean(line["title"]),
+                "title": clean(_line_title(line["title"], wording)),
                 "cells": [_family_cell(cell, wording) for cell in line["cells"]],
             }
             for line in family["lines"]
         ],
     }
+
+
+def _line_title(title: str, wording: Wording) -> str:
+    """Return the title of a line in the language of the report; precision, batch and numbers stay."""
+    return re.sub("|".join(families.TITLE_WORDS), lambda found: wording(found[0]), title)
 
 
 def _family_cell(cell: Mapping[str, Any] | None, wording: Wording) -> dict[str, str]:

@@ -6,7 +6,9 @@ import pytest
 from ansible.module_utils.scalebook.report import charts, families, page, terminal, weak_scaling
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Campaign
+from ansible.module_utils.scalebook.report.wording import Wording, load
 from report_records import case
+from role_files import ROLES
 from row_runs import run
 
 WORKLOADS = {
@@ -147,6 +149,28 @@ def test_the_terminal_shows_the_comparison_before_the_tables_of_the_workloads():
 def test_the_page_prints_every_cell():
     shown = page.page(made())["families"][0]
     assert shown["lines"][1]["cells"][1] == {"rate": "360.0", "speedup": "1.8", "efficiency": "90.0 %"}
+
+
+def chinese_titles(cases, workloads, unit="samples"):
+    runs = [run(of, repeat, unit=unit) for of in cases for repeat in (1, 2, 3)]
+    campaign = Campaign("night", cases={of["name"]: of for of in cases}, runs=runs)
+    chinese = Wording(load(str(ROLES.parent / "templates"), "zh"))
+    shown = page.page(documents.build(campaign, workloads), chinese)["families"][0]
+    return [line["title"] for line in shown["lines"]]
+
+
+def test_the_titles_of_lines_are_chinese_in_the_chinese_report():
+    cases = [case(workload=name, xla=xla) for name in ("tf2_bert", "torch_bert") for xla in (False, True)]
+    assert chinese_titles(cases, WORKLOADS) == ["fp32 未编译 b64", "fp32 编译 b64"]
+    on_cpus = [{**of, "device": "cpu"} for of in resnet_cases()]
+    titles = chinese_titles(on_cpus, RESNETS, "images")
+    assert titles == ["CPU 上 fp32 图像尺寸 64 b2", "CPU 上 fp32 图像尺寸 224 b2"]
+
+
+def test_a_line_of_unknown_sequence_length_says_so_in_chinese():
+    workloads = {name: {"family": "bert", "size": "length"} for name in ("hf_mlm", "torch_bert")}
+    cases = [case(workload="hf_mlm"), case(workload="torch_bert", settings={"length": 128})]
+    assert chinese_titles(cases, workloads) == ["fp32 序列长度 未知 b64", "fp32 序列长度 128 b64"]
 
 
 def test_workloads_with_different_units_are_not_on_one_chart():

@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.contracts import STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
     environment,
+    families,
     gpu_flags,
     microbench,
     page,
@@ -72,6 +73,7 @@ def words():
     declared = [yaml.safe_load(file.read_text()) for file in ROOT.glob("roles/*/meta/workload.yml")]
     return {
         *page.SHORT.values(),
+        *families.TITLE_WORDS,
         *STATUSES,
         *(name for name, _unit in utilisation.QUANTITIES.values()),
         *(f"{name} {{value}}" for name, _unit in bottleneck.NAMES.values()),
