@@ -71,3 +71,24 @@ def test_gradient_checkpointing_computes_layers_twice_and_the_same_losses(torch_
     (plain, once), (checkpointed, twice) = json.loads(done.stdout)
     assert checkpointed == plain
     assert (once, twice) == (6, 12)
+
+
+def test_hf_mlm_shows_the_precision_that_its_trainer_computes_in(hf_mlm, tmp_path):
+    """Accelerate computes in fp32 where a device lacks bf16, whatever Trainer was asked for."""
+    program = tmp_path / "show.py"
+    program.write_text(f"""
+import sys
+sys.path.insert(0, {str(hf_mlm / "hf_mlm/code")!r})
+import train
+trainer = train.trainer_of(train.arguments(), train.Watch())
+asked = train.precision(trainer)
+trainer.accelerator.native_amp = False
+print(asked, train.precision(trainer))
+""")
+    given = {"device": "cpu", "model": "tiny", "dtype": "bf16", "compile": "false", "tf32": "false"}
+    given.update({"batch": 2, "accumulation": 1, "steps": 4, "epochs": 1, "length": 16, "seed": 1})
+    given.update({"train-samples": 8, "eval-samples": 4, "learning-rate": 0.001, "output": tmp_path})
+    words = [hf_mlm / "hf_mlm/venv/bin/python", "-m", "torch.distributed.run", "--standalone", program]
+    words += [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert (done.stdout, done.returncode) == ("bf16 fp32\n", 0), done.stderr

@@ -28,6 +28,7 @@ import row  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
+import torch_run  # noqa: E402
 import transformers  # noqa: E402
 from samples import PAD, Masker, Samples, invented, own  # noqa: E402
 
@@ -109,11 +110,13 @@ class Watch(transformers.TrainerCallback):
             )
 
 
-def nodes() -> int:
-    """Return how many nodes take part: launchers counted over the ranks, not an argument."""
-    places: List[Any] = [None] * dist.get_world_size()
-    dist.all_gather_object(places, (os.environ["GROUP_RANK"], socket.gethostname()))
-    return len(set(places))
+def precision(trainer: Trainer) -> str:
+    """Return the dtype of a product as Trainer has it computed.
+
+    It is not always the one that was asked for: where a device lacks bf16, Accelerate computes in fp32.
+    """
+    context = trainer.accelerator.autocast()
+    return torch_run.product_dtype(trainer.args.device, context, trainer.model.dtype)
 
 
 def reached(args: argparse.Namespace, watch: Watch, steps: int, length: int) -> Dict[str, Any]:
@@ -180,7 +183,7 @@ def main() -> None:
     device, world = trainer.args.device, dist.get_world_size()
     first = os.environ["LOCAL_RANK"] == "0"
     place = {"node_rank": os.environ["GROUP_RANK"], "host": socket.gethostname()}
-    node_count = nodes()
+    node_count, dtype = torch_run.nodes(), precision(trainer)
     if first:
         say(world_size=world, backend=dist.get_backend(), nodes=node_count, **place)
         say(
@@ -190,7 +193,7 @@ def main() -> None:
             length=trainer.train_dataset.words.shape[1],
         )
         say(
-            dtype=args.dtype,
+            dtype=dtype,
             compile=args.compile,
             tf32=args.tf32,
             # What the model does, not what was asked of Trainer.

@@ -9,7 +9,7 @@ lines for the reader begin with ONEFLOW_BERT; the lines of steps are the trainer
 import importlib
 import os
 import sys
-from typing import Any, List
+from typing import Any, Callable, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -27,6 +27,18 @@ import oneflow_run  # noqa: E402
 say = trainer_kit.Say("ONEFLOW_BERT")
 
 
+def before_first_step(trainer: Any, begin: Callable[[Any], None]) -> None:
+    """Have the trainer call `begin` with its graph before it takes the first step."""
+    pretrain = trainer.pretrain
+
+    def first(graph: Any, *others: Any) -> Any:
+        trainer.pretrain = pretrain
+        begin(graph)
+        return pretrain(graph, *others)
+
+    trainer.pretrain = first
+
+
 def main() -> None:
     """Train, compare the weights of all ranks and print the results."""
     parser = oneflow_run.parser(bert_sizes.MODELS, ["fp32", "fp16"])
@@ -41,18 +53,24 @@ def main() -> None:
     model = bert_sizes.MODELS[args.model]
     sizes = {"seq": args.seq_length, "predictions": args.predictions, "vocabulary": model["vocabulary"]}
     bert_data.write(args.data, bert_flags.parts(world), args.samples, args.seed, **sizes)
-    first = oneflow_run.begin(say, args, model=args.model, data="synthetic-random")
-    if first:
-        say(batch=args.batch, global_batch=args.batch * world, seq_length=args.seq_length)
     sys.path.insert(0, args.trainer)
     sys.argv = ["run_pretraining.py", *bert_flags.flags(args, world, args.data)]
     trainer: Any = importlib.import_module("run_pretraining")
+    first: List[bool] = []
     trained: List[Any] = []
+
+    def begin(graph: Any) -> None:
+        dtype = oneflow_run.product_dtype(graph, args.device)
+        first.append(oneflow_run.begin(say, args, dtype, model=args.model, data="synthetic-random"))
+        if first[0]:
+            say(batch=args.batch, global_batch=args.batch * world, seq_length=args.seq_length)
+
+    before_first_step(trainer, begin)
     # After the last step the trainer evaluates and fails: it leaves out the positions of the masked words.
     trainer.validation = lambda *_: 0.0
     trainer.save_model = lambda model, *_: trained.append(model)
     trainer.main()
-    oneflow_run.end(say, first, trained[0], args.steps)
+    oneflow_run.end(say, first[0], trained[0], args.steps)
 
 
 if __name__ == "__main__":

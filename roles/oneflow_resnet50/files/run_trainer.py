@@ -27,7 +27,7 @@ say = trainer_kit.Say("ONEFLOW_RESNET50")
 def main() -> None:
     """Train, compare the weights of all ranks and print the results."""
     args = oneflow_run.parser(["resnet50"], ["fp32", "fp16"]).parse_args()
-    first = oneflow_run.begin(say, args, data="synthetic-random")
+    first = oneflow_run.begin(say, args, args.dtype, data="synthetic-random")
     sys.path.insert(0, args.trainer)
     sys.argv = ["train.py", *trainer_flags.flags(args, flow.env.get_world_size())]
     trainer = importlib.import_module("train").Trainer()

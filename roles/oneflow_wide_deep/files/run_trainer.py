@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--dropout", type=float, required=True)
     parser.add_argument("--print-every", type=int, required=True)
     args = parser.parse_args()
-    first = oneflow_run.begin(say, args, model=args.model, data="synthetic-random")
+    first = oneflow_run.begin(say, args, args.dtype, model=args.model, data="synthetic-random")
     sys.path.insert(0, args.trainer)
     sys.argv = ["train.py", *wide_deep_flags.flags(args, flow.env.get_world_size())]
     trainer = importlib.import_module("train").Trainer()

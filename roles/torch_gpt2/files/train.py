@@ -137,7 +137,7 @@ class Trainer:
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
     size = sizes.MODELS[args.model]
-    dtype = torch_run.product_dtype(device, args.dtype)
+    dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
     torch_run.announce(say, args, nodes, dtype, tensor_parallel=args.tensor_parallel)
     say(
         model=args.model,

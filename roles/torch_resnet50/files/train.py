@@ -131,7 +131,7 @@ class Trainer:
 
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
-    dtype = torch_run.product_dtype(device, args.dtype)
+    dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneflow_bert: what its logs mean, on genuine ones, and the copy of its trainer for OneFlow 0.9."""
 
+import struct
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook import flops
@@ -95,6 +97,75 @@ def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
 def test_a_node_that_did_not_take_part_is_refused(tmp_path, shown, other, name):
     read = campaign(tmp_path, 2, (shown, other))
     assert (read["status"], name in read["reason"]) == ("refused", True)
+
+
+# The precision that a log shows
+
+
+def test_a_run_that_computed_in_fp32_does_not_count_as_fp16(tmp_path):
+    made = case(warmup=10, window=20, dtype="fp16")
+    read = kept_run(tmp_path, LOGS, made, WORKLOAD, ("", ""))
+    assert (read["status"], "shows dtype fp32" in read["reason"]) == ("refused", True)
+
+
+class Numbers(float):
+    """One number as a tensor of OneFlow."""
+
+    to_local = numpy = max = lambda self: self
+
+
+class Graph:
+    """nn.Graph of OneFlow on a device that has fp16 or lacks it."""
+
+    has_fp16 = True
+
+    def __init__(self):
+        self.proto = SimpleNamespace(enable_auto_mixed_precision=False)
+        self.config = SimpleNamespace(proto=self.proto, enable_amp=self.enable_amp)
+
+    def enable_amp(self, mixed):
+        self.proto.enable_auto_mixed_precision = mixed
+
+    def __call__(self, *numbers):
+        if self.proto.enable_auto_mixed_precision and self.has_fp16:
+            numbers = [struct.unpack("e", struct.pack("e", number))[0] for number in numbers]
+        return Numbers(self.build(*numbers))
+
+
+@pytest.fixture
+def oneflow_run(monkeypatch):
+    flow = SimpleNamespace(nn=SimpleNamespace(Graph=Graph), matmul=lambda a, b: a * b, float32=None)
+    flow.placement = SimpleNamespace(all=lambda kind: kind)
+    flow.sbp = SimpleNamespace(broadcast=None)
+    flow.full = lambda _, value, **where: value
+    monkeypatch.setitem(sys.modules, "oneflow", flow)
+    return load("workload", "oneflow_run")
+
+
+@pytest.mark.parametrize(
+    ("mixed", "has_fp16", "shown"), [(False, True, "fp32"), (True, True, "fp16"), (True, False, "fp32")]
+)
+def test_the_precision_is_that_of_products_whatever_was_asked_for(
+    oneflow_run, monkeypatch, mixed, has_fp16, shown
+):
+    """OneFlow's automatic mixed precision does nothing on CPUs, and does not say so."""
+    monkeypatch.setattr(Graph, "has_fp16", has_fp16)
+    graph = Graph()
+    graph.enable_amp(mixed)
+    assert oneflow_run.product_dtype(graph, "gpu") == shown
+
+
+def test_the_trainers_own_graph_is_looked_at_once_before_its_first_step(monkeypatch):
+    for name in ("oneflow", "oneflow_run", "bert_data", "trainer_kit"):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run_trainer = load("oneflow_bert", "run_trainer")
+    seen = []
+    trainer = SimpleNamespace(pretrain=lambda graph, _: seen.append("step"))
+    run_trainer.before_first_step(trainer, seen.append)
+    for _ in range(2):
+        trainer.pretrain("graph", False)
+    assert seen == ["graph", "step", "step"]
 
 
 # The copy for OneFlow 0.9

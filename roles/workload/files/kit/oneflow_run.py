@@ -14,6 +14,8 @@ from typing import Any, Callable, Iterable, List
 import oneflow as flow
 import trainer_kit
 
+BELOW_FP16 = 2.0**-26  # a quarter of the smallest number of fp16, where it becomes 0
+
 
 def parser(models: Iterable[str], dtypes: Iterable[str]) -> argparse.ArgumentParser:
     """Return a parser of the arguments that all these workloads have."""
@@ -61,7 +63,31 @@ def kind_of_device(model: Any) -> str:
     return str(parameter.placement.type if parameter.is_global else parameter.device.type)
 
 
-def begin(say: trainer_kit.Say, args: argparse.Namespace, **about: Any) -> bool:
+class Product(flow.nn.Graph):
+    """A product of two matrices, with or without automatic mixed precision."""
+
+    def __init__(self, mixed: bool) -> None:
+        super().__init__()
+        self.config.enable_amp(mixed)
+
+    def build(self, a: Any, b: Any) -> Any:
+        """Return the product."""
+        return flow.matmul(a, b)
+
+
+def product_dtype(graph: Any, device: str) -> str:
+    """Return the dtype that products have in `graph`, by the name that a case has for it.
+
+    What leaves a graph is fp32 in any case, so a number tells it that fp16 does not have. On CPUs OneFlow
+    computes in fp32 whatever it is asked for.
+    """
+    where = {"placement": flow.placement.all("cuda" if device == "gpu" else "cpu"), "sbp": flow.sbp.broadcast}
+    numbers = [flow.full([8, 8], value, dtype=flow.float32, **where) for value in (BELOW_FP16, 1.0)]
+    product = Product(graph.config.proto.enable_auto_mixed_precision)(*numbers)
+    return "fp32" if product.to_local().numpy().max() > 0 else "fp16"
+
+
+def begin(say: trainer_kit.Say, args: argparse.Namespace, dtype: str, **about: Any) -> bool:
     """Print who takes part and `about` the run; return whether this is the first rank of its node."""
     rank = flow.env.get_rank()
     # Each rank counts for its node: a group that lacks a node's ranks has fewer.
@@ -71,7 +97,7 @@ def begin(say: trainer_kit.Say, args: argparse.Namespace, **about: Any) -> bool:
         nodes = len({row[0] for row in ranks})
         node_rank = rank // args.devices_per_node
         say(world_size=len(ranks), nodes=nodes, node_rank=node_rank, oneflow=flow.__version__)
-        say(dtype=args.dtype, mode=args.mode, device=args.device, **about)
+        say(dtype=dtype, mode=args.mode, device=args.device, **about)
     return first
 
 

@@ -40,13 +40,13 @@ def precision(device: torch.device, dtype: str) -> Any:
     return torch.autocast(device.type, DTYPES[dtype], enabled=dtype != "fp32")
 
 
-def product_dtype(device: torch.device, dtype: str) -> str:
-    """Return the dtype that a product has in this context, by the name that a case has for it.
+def product_dtype(device: torch.device, context: Any, weights: torch.dtype = torch.float32) -> str:
+    """Return the dtype that a product has in a context, by the name that a case has for it.
 
     Where a device lacks a dtype, autocast warns and computes in fp32.
     """
-    with precision(device, dtype):
-        ones = torch.ones(8, 8, device=device)
+    with context:
+        ones = torch.ones(8, 8, dtype=weights, device=device)
         product = ones @ ones
     return {each: name for name, each in DTYPES.items()}[product.dtype]
 
