@@ -85,7 +85,7 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
     """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
 
     Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.
-    Both can name settings, sizes of the model, `nodes`, `gpus`, `dtype` and `xla` (0 or 1).
+    Both can name settings, sizes of the model, `nodes`, `gpus`, `device`, `dtype` and `xla` (0 or 1).
     """
     names = _names(declaration, case)
     for rule in declaration.get("refuses", ()):
@@ -96,8 +96,8 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
 
 def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
-    own = {"nodes": case["nodes"], "gpus": case["gpus"], "dtype": case["dtype"], "xla": int(case["xla"])}
-    return {**sizes, **case["settings"], **own}
+    own = {name: case[name] for name in ("nodes", "gpus", "device", "dtype")}
+    return {**sizes, **case["settings"], **own, "xla": int(case["xla"])}
 
 
 def sample_size(declaration: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
@@ -228,7 +228,7 @@ def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> Non
             raise WorkloadError(f"{file}: refuses: give exactly the keys when and why")
         for model in declaration["model_names"]:
             case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1}
-            case |= {"dtype": "fp32", "xla": False}
+            case |= {"device": "cpu", "dtype": "fp32", "xla": False}
             names = _names(declaration, case)
             try:
                 flops.evaluate(rule["when"], names)
