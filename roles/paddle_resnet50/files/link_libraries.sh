@@ -11,7 +11,7 @@ for folder; do
       exit 1
     fi
     link=${library%%.so.*}.so
-    if [ "$(readlink "$link" || true)" != "$library" ]; then
+    if [ "$(readlink "$link")" != "$library" ]; then
       ln -sfn "$library" "$link"
       echo "$folder/$link"
     fi
