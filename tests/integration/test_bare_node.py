@@ -3,6 +3,7 @@
 """Workloads whose real trainers no test starts are installed on a bare host; again, that changes nothing."""
 
 import os
+import subprocess
 
 import bare_node
 import pytest
@@ -14,6 +15,27 @@ pytestmark = [
 ]
 
 
-def test_every_other_workload_passes_the_scenario_on_a_bare_host(request, tmp_path):
+@pytest.fixture(scope="module")
+def wrong(request, tmp_path_factory):
+    """Play the scenario; return what is wrong, or None. The environments outlive the host."""
     request.addfinalizer(bare_node.NODES.down)
-    bare_node.play(tmp_path)
+    try:
+        bare_node.play(tmp_path_factory.mktemp("sources"))
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+def test_every_other_workload_passes_the_scenario_on_a_bare_host(wrong):
+    assert wrong is None
+
+
+def test_each_node_makes_the_same_tfrecord_files(wrong, tmp_path):
+    """Nodes whose data differ are refused. The order of a map of protobuf is another in each process."""
+    home = bare_node.HOME / "tf1_resnet50"
+    made = []
+    for node in ("NODE1", "NODE2"):
+        program = [home / "horovod/venv/bin/python", home / "code/make_images.py"]
+        subprocess.run([*program, tmp_path / node, "2", "1"], check=True, capture_output=True)
+        made.append((tmp_path / node / "train-00000-of-00001").read_bytes())
+    assert made[0] == made[1]

@@ -328,6 +328,10 @@ RENAMED = {
     "provision_horovod": "leave it out; workload=horovod_bert and workload=horovod_tf1_bert build Horovod",
     "provisioned_anew": "use provision_force={}",
     "proof_may_differ": "use stack_check_may_differ={}",
+    **dict.fromkeys(
+        ("telemetry_home", "telemetry_device", "telemetry_index_url", "campaign_telemetry_python"),
+        "leave it out; telemetry needs no environment of its own",
+    ),
 }
 """Names of earlier versions; `{}` is the value that was given."""
 

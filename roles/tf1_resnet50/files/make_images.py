@@ -24,7 +24,7 @@ import tensorflow as tf  # noqa: E402
 WIDTH, HEIGHT = 500, 375  # the commonest size in ImageNet
 SPOT = 12  # pixels of a spot of the noise
 CLASSES = 1000
-VERSION = 1  # of the files that this program makes
+VERSION = 2  # of the files that this program makes
 
 
 def feature(value: Any) -> Any:
@@ -43,7 +43,8 @@ def example(jpeg: bytes, label: int) -> bytes:
     values.update({"image/class/label": label, "image/class/text": b"noise"})
     values.update({"image/object/bbox/%s" % side: [] for side in ("xmin", "ymin", "xmax", "ymax")})
     features = tf.train.Features(feature={name: feature(value) for name, value in values.items()})
-    encoded: bytes = tf.train.Example(features=features).SerializeToString()
+    # Otherwise the order of the features is another in each process, and the nodes' files differ.
+    encoded: bytes = tf.train.Example(features=features).SerializeToString(deterministic=True)
     return encoded
 
 

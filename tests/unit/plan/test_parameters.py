@@ -281,6 +281,7 @@ def test_the_parameters_of_bench_are_accepted_where_a_file_of_variables_is_share
         ({"deepspeed_bert_source": "upstream"}, "workload=bing_bert"),
         ({"horovod_bert_source": "upstream"}, "workload=horovod_tf1_bert"),
         ({"provisioned_anew": "true"}, "use provision_force=true"),
+        ({"telemetry_device": "gpu"}, "telemetry_device: leave it out"),
     ],
 )
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
