@@ -3,6 +3,8 @@
 """Five workloads with two stacks in one campaign on two hosts over ssh, and two on simulated nodes."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import frameworks
 import pytest
@@ -81,6 +83,16 @@ def test_images_and_sequences_are_measured_on_two_simulated_nodes(campaign_here,
 def test_each_workload_is_reported_in_its_unit(campaign_here):
     results = json.loads((campaign_here / "report/results.json").read_text())
     assert {row["workload"]: row["unit"] for row in results["rows"]} == UNITS
+
+
+def test_a_step_that_overflows_in_one_part_of_a_split_model_is_left_out_by_all(torch_gpt2):
+    place = torch_gpt2 / "torch_gpt2/code"
+    program = Path(__file__).with_name("train_overflowing.py")
+    words = [torch_gpt2 / "torch_bert/venv/bin/python", "-m", "torch.distributed.run", "--standalone"]
+    words += ["--nproc_per_node", "2", program, place, "--tensor-parallel", "2", "--dtype", "fp16"]
+    words += ["--device", "cpu", "--model", "tiny", "--batch", "4", "--seq-length", "64", "--steps", "4"]
+    done = subprocess.run([*words, "--warmup", "1"], capture_output=True, text=True, timeout=120)
+    assert "weights=agree" in done.stdout, done.stderr
 
 
 def test_the_report_has_the_row_of_the_table_that_hf_mlm_publishes(campaign):

@@ -187,10 +187,10 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     if not known:
         return "estimate: none, no run of these cases has been measured before"
     minutes = sum(known) / 60
-    length = f"{minutes:.0f} min" if minutes >= 1 else "less than a minute"
+    length = f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
     rest = len(pending) - len(known)
     unknown = f"; {_many(rest, 'more run')} without an earlier one" if rest else ""
-    return f"estimate: about {length} for {_many(len(known), 'run')}, as earlier runs took{unknown}"
+    return f"estimate: {length} for {_many(len(known), 'run')}, as earlier runs took{unknown}"
 
 
 def _row(case: Case | BatchSearch, label: str, several: bool) -> str:

@@ -96,6 +96,12 @@ def norm(model: nn.Module, group: Group) -> torch.Tensor:
     return whole.sqrt()
 
 
+def share_overflow(model: nn.Module, group: Any) -> None:
+    """Make a gradient that is not finite on one device of `group` known to all, which then skip that step."""
+    gradient = next(p.grad for p in model.parameters() if p.grad is not None)
+    gradient.add_(0 * norm(model, group))  # NaN where the norm is not finite
+
+
 def agree(model: nn.Module, device: torch.device, replicas: Any, group: Group) -> bool:
     """Return whether weights are equal: all over `replicas`, those that are not split over `group` too."""
     split_sum, whole_sum = (

@@ -124,6 +124,8 @@ class Trainer:
             with torch_run.precision(self.device, args.dtype):
                 loss = self.runner(words, following)
             self.scaler.scale(loss / args.accumulation).backward()
+        if self.group is not None and self.scaler.is_enabled():
+            tensor_parallel.share_overflow(self.model, self.group)
         if args.clip:
             self.scaler.unscale_(self.optimizer)
             norm = tensor_parallel.norm(self.model, self.group)
