@@ -19,7 +19,7 @@ import procfs
 
 TYPE_CHECKING = False  # module typing takes 2 MB
 if TYPE_CHECKING:
-    from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+    from typing import Any, Dict, List, Optional, Sequence, Set, Tuple, Union
 
     Column = Tuple[str, str, str]
     Value = Union[float, str, None]
@@ -42,9 +42,6 @@ Half a dozen sources of a host, and eleven questions to a GPU that may take half
 SELDOM = 10
 """What takes longest is still read in every tenth reading: on a node whose log has no steps, nothing marks
 where the window begins and ends."""
-
-RARELY = 1 / ALLOWED
-"""The job's processes are searched again after this many times what the search takes."""
 
 
 class Absent(Exception):  # noqa: N818 - it is not an error
@@ -344,28 +341,45 @@ class JobShare(Source):
             ("job::busiest_thread", "gauge", ""),
             ("job::next_thread", "gauge", ""),
         ]
+        starter = procfs.started(os.getppid())  # what starts the job has started this process
+        self.since = starter[0] if starter else 0
+        self.older: Set[Tuple[int, int]] = set()
+        self.own: Set[Tuple[int, int]] = set()
         self.pids: List[int] = []
-        self.due = 0.0
+        self.seek = Pace(ALLOWED / 4)  # its time is not for a value
         self.use, self.wait = Pace(), Pace()  # threads can be many more than processes
         self.wanted: Dict[int, int] = {}
         self.read_at = 0.0
 
     def search(self) -> None:
-        """Find the processes, and put off the next search by what this one took."""
-        began = time.process_time()
-        # The job has been started by what has started this process.
-        parents = procfs.younger(procfs.programs(), os.getppid())
-        environments = procfs.environments(parents)
-        named = {pid for pid, environment in environments if environment.issuperset(self.words)}
-        found = procfs.below(named, parents) - procfs.below({os.getpid()}, parents)
-        # What has just ended is not in its parent's time yet.
-        self.pids = sorted(found.union(procfs.ended(set(self.pids) - found)))
-        self.due = time.monotonic() + RARELY * (time.process_time() - began)
+        """Find the processes. Those that are older than the job are looked at once, the job's own only listed.
+
+        A process stays the job's whatever it does to its environment, and whoever becomes its parent; one that
+        ended does until its parent asks how, because its time is not in its parent's before. A process is its
+        pid and its inode, or a process that got the pid of another one would be taken for it.
+        """
+        there = procfs.listed()
+        self.older.intersection_update(there.items())
+        self.own.intersection_update(there.items())
+        parents = {}
+        for process in there.items() - self.older:
+            start = procfs.started(process[0])
+            if start and start[0] >= self.since:
+                parents[process[0]] = start[1]
+            elif start:
+                self.older.add(process)
+        own = {pid for pid, _ in self.own}
+        environments = procfs.environments(parents.keys() - own)
+        own.update(pid for pid, environment in environments if environment.issuperset(self.words))
+        found = procfs.below(own, parents) - procfs.below({os.getpid()}, parents)
+        self.own = {(pid, there[pid]) for pid in found}
+        self.pids = sorted(found)
 
     def read(self, full: bool = False) -> "List[Value]":
         """Time of processes that ended counts where their parent is one of the job's."""
-        if full or time.monotonic() >= self.due:
-            self.search()
+        if self.seek.turn(full):
+            with self.seek:
+                self.search()
         values: List[Value] = [PUT_OFF] * len(self.columns)
         if self.use.turn(full):
             with self.use:

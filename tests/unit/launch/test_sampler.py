@@ -254,34 +254,122 @@ def test_a_thread_counts_from_its_second_reading_on(monkeypatch):
     ]
 
 
-def test_the_search_for_a_job_leaves_out_what_is_older_and_threads_of_the_kernel():
-    programs = host_sources.procfs.programs()
-    assert os.getpid() in programs
-    assert not [pid for pid in programs if not Path(f"/proc/{pid}/cmdline").exists() or pid == 2]
-    children = [subprocess.Popen(["sleep", "60"]) for _ in range(2)]
-    first, second = (child.pid for child in children)
-    found = host_sources.procfs.younger([os.getpid(), first, second], first)
-    for child in children:
-        child.kill()
-        child.wait()
-    assert found == {first: os.getpid(), second: os.getpid()}
+@pytest.fixture
+def share(monkeypatch):
+    """The share of a job that this process starts: it is the starter, and not the sampler."""
+    monkeypatch.setattr(os, "getppid", os.getpid)
+    monkeypatch.setattr(os, "getpid", lambda: 0)
+    return host_sources.JobShare(b"JOB_DIR=searched")
 
 
-def test_a_process_that_has_just_ended_keeps_its_time(monkeypatch):
+@pytest.fixture
+def start():
+    """Start processes, of the job where they are given its environment; all of them are ended in the end."""
+    there = []
+
+    def started(*argv, env=None, **more):
+        words = {**os.environ, "JOB_DIR": "searched"} if env is None else env
+        there.append(subprocess.Popen(argv, env=words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more))
+        return there[-1]
+
+    yield started
+    for process in there:
+        process.kill()
+        process.communicate()
+
+
+OTHER = {"PATH": os.environ["PATH"]}
+"""An environment that does not tell of the job."""
+
+
+def looked_at(share, monkeypatch):
+    """Return the pids of which the search looks at a file."""
+    read, pids = host_sources.procfs.read, set()
+
+    def noted(path):
+        pids.add(int(path.split("/")[2]))
+        return read(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(host_sources.procfs, "read", noted)
+        share.search()
+    return pids
+
+
+def test_the_search_for_a_job_looks_once_at_what_is_older_and_at_threads_of_the_kernel(
+    share, start, monkeypatch
+):
+    own = start("sleep", "60").pid
+    assert len(looked_at(share, monkeypatch)) > 2
+    assert share.pids == [own]
+    younger = start("sleep", "60", env=OTHER).pid
+    born = host_sources.procfs.started(os.getppid())[0]
+    for pid in looked_at(share, monkeypatch):
+        there = host_sources.procfs.started(pid)
+        assert pid in (own, younger) or there is None or there[0] >= born
+
+
+def test_a_process_that_becomes_the_jobs_later_is_found(share, start):
+    """Between its fork and its exec it has the environment of what started it."""
+    late = start("sh", "-c", "read line; JOB_DIR=searched exec sleep 60", env=OTHER)
+    share.search()
+    assert share.pids == []
+    late.stdin.write(b"\n")
+    late.stdin.flush()
+    await_that(lambda: b"sleep" in Path(f"/proc/{late.pid}/cmdline").read_bytes(), "it does not exec")
+    share.search()
+    assert share.pids == [late.pid]
+
+
+def test_a_process_stays_the_jobs_when_it_loses_its_environment_and_its_parent(share, start):
+    first = start("sh", "-c", "env -i sleep 60 & echo $!; read line")
+    child = int(first.stdout.readline())
+    share.search()
+    assert share.pids == sorted([first.pid, child])
+    first.kill()
+    first.wait()
+    share.search()
+    assert share.pids == [child]
+    os.kill(child, signal.SIGKILL)
+    await_that(lambda: not Path(f"/proc/{child}").exists(), "nobody asks how it ended")
+    share.search()
+    assert share.pids == []
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_a_pid_that_is_given_again_is_another_process(share, start, older):
+    """Else the job's share would lack a process, or have one that is not the job's."""
+    last = Path("/proc/sys/kernel/ns_last_pid")
+    if not os.access(last, os.W_OK):
+        pytest.skip("root: the next pid cannot be chosen here")
+    share.since += 10**9 if older else 0
+    first = start("sleep", "60")
+    share.search()
+    assert share.pids == [] if older else [first.pid]
+    share.since -= 10**9 if older else 0
+    for _ in range(20):  # another program may take the pid meanwhile
+        first.kill()
+        first.communicate()
+        last.write_text(str(first.pid - 1))
+        second = start("sleep", "60", env=None if older else OTHER)
+        if second.pid == first.pid:
+            break
+        second.kill()
+        second.communicate()
+    assert second.pid == first.pid
+    share.search()
+    assert share.pids == ([second.pid] if older else [])
+
+
+def test_a_process_that_has_just_ended_keeps_its_time(share, start):
     """Its parent, which is not of the job, has not asked yet how it ended."""
-    monkeypatch.setattr(os, "getpid", lambda: 0)  # children of the sampler itself do not count
-    words = {**os.environ, "JOB_DIR": "ended"}
-    burning = subprocess.Popen(
-        [sys.executable, "-c", BURN.replace("1.5", "0.3") + "input()"],
-        env=words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+    burning = start(sys.executable, "-c", BURN.replace("1.5", "0.3") + "input()")
     burnt = float(burning.stdout.readline().split()[1])
-    share = host_sources.JobShare(b"JOB_DIR=ended")
     assert share.read(full=True)[0] >= burnt - 0.02
     burning.kill()
-    await_that(lambda: host_sources.procfs.ended([burning.pid]), "it did not end")
+    stat = Path(f"/proc/{burning.pid}/stat")
+    await_that(lambda: stat.read_text().rpartition(")")[2].split()[0] == "Z", "it did not end")
     assert share.read(full=True)[0] >= burnt - 0.02
-    burning.wait()
 
 
 def test_the_processors_that_the_job_may_use_are_noted_where_that_is_not_all(tmp_path, monkeypatch):
