@@ -21,9 +21,11 @@ DIGITS = 4
 
 COLUMNS = re.compile(
     r"cpu::busy|memory::used|network:.*|infiniband:.*|disk:.*:(read|written)"
-    r"|gpu:\d+:(utilization|sm_active|memory|power|energy)"
+    r"|gpu:\d+:(utilization|sm_active|memory|power)"
 )
-"""The columns that a timeline keeps; the raw readings have the others."""
+"""The columns that a timeline keeps; the raw readings have the others.
+
+Not the energy: the sampler reads it rarely between the ends of the window, and the power more often."""
 
 Sample = tuple[float, float, float]
 """When a sample began and ended, and its value: of a counter the rate."""

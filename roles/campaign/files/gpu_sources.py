@@ -86,6 +86,11 @@ def columns(gpus: "Sequence[str]") -> "List[Column]":
     return [("gpu:%s:%s" % (gpu, name), kind, unit) for gpu in gpus for name, kind, unit in QUANTITIES]
 
 
+BY_ENDS = ("energy", "nvlink")
+"""Of these counters the two ends of the window are enough: the power shows the course. Those of PCIe must be
+read more often than they start again, and GPM tells the course of the activities."""
+
+
 class Gpus(Source):
     """GPUs; `absent` says why a quantity has no value."""
 
@@ -147,7 +152,9 @@ class Nvml(Gpus):
         except nvml.NvmlError as error:
             raise Absent("NVML: %s" % error) from error
         self.asked = {gpu: self._questions(gpu) for gpu in gpus}
-        self.paces = {gpu: {name: Pace(ALLOWED / 2) for name in self.asked[gpu]} for gpu in gpus}
+        self.paces = {
+            gpu: {name: Pace(ALLOWED / 2, name in BY_ENDS) for name in self.asked[gpu]} for gpu in gpus
+        }
         self.activities: Dict[str, Activities] = {}
         self.rates: Dict[str, Dict[str, float]] = {gpu: {} for gpu in gpus}
         self.pcie = {gpu: Wrapping() for gpu in gpus}

@@ -44,6 +44,11 @@ SELDOM = 10
 where the window begins and ends."""
 
 
+BETWEEN = 30
+"""The same of counters that are needed at the two ends of the window alone, once the first end was marked:
+the last one will be, too."""
+
+
 class Absent(Exception):  # noqa: N818 - it is not an error
     """A source that is not on this node; the text says why."""
 
@@ -52,16 +57,20 @@ class Pace:
     """When something is read: each time, or only every n-th time where that takes more than is allowed.
 
     with pace: … measures one reading. The cheaper one of the last two counts, because the first one fills
-    caches, and any may be disturbed.
+    caches, and any may be disturbed. `by_ends`: of the window nothing but its two ends is needed.
     """
 
-    def __init__(self, allowed: float = ALLOWED) -> None:
+    def __init__(self, allowed: float = ALLOWED, by_ends: bool = False) -> None:
         self.allowed = allowed
+        self.by_ends = by_ends
+        self.most = SELDOM
         self.rest = 0
         self.took = self.began = 0.0
 
     def turn(self, full: bool) -> bool:
         """Return whether it is read this time; in a full reading everything is."""
+        if full and self.by_ends:
+            self.most = BETWEEN
         self.rest -= 1
         return full or self.rest < 0
 
@@ -70,7 +79,7 @@ class Pace:
 
     def __exit__(self, *error: object) -> None:
         took = time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) - self.began
-        self.rest = min(int(min(took, self.took) / self.allowed), SELDOM - 1)
+        self.rest = min(int(min(took, self.took) / self.allowed), self.most - 1)
         self.took = took
 
 
@@ -352,11 +361,11 @@ class JobShare(Source):
         self.read_at = 0.0
 
     def search(self) -> None:
-        """Find the processes. Those that are older than the job are looked at once, the job's own only listed.
+        """Find the processes. What is older than the job cannot be of it, and is looked at once.
 
-        A process stays the job's whatever it does to its environment, and whoever becomes its parent; one that
-        ended does until its parent asks how, because its time is not in its parent's before. A process is its
-        pid and its inode, or a process that got the pid of another one would be taken for it.
+        A process stays the job's whatever happens to its environment, and whoever becomes its parent; one
+        that ended does until its parent asks how, because its time is not in its parent's before. A process
+        is known by its pid and its inode: a pid is given again.
         """
         there = procfs.listed()
         self.older.intersection_update(there.items())

@@ -110,7 +110,7 @@ def listed() -> "Dict[int, int]":
 
 
 def started(pid: int) -> "Optional[Tuple[int, int]]":
-    """Return when a process started, in ticks since the machine did, and its parent; None where it is gone."""
+    """Return when a process started, in ticks of the machine's time, and its parent; None if it is gone."""
     fields = _stat(pid)
     return (int(fields[19]), int(fields[1])) if fields else None
 

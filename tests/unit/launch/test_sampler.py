@@ -575,6 +575,30 @@ def test_what_takes_long_is_read_only_as_often_as_it_may(monkeypatch):
     assert pace.turn(full=True)
 
 
+@pytest.mark.parametrize(("by_ends", "between"), [(False, 9), (True, 29)])
+def test_a_counter_that_is_needed_at_the_ends_is_read_less_often_once_the_first_end_is_marked(
+    monkeypatch, by_ends, between
+):
+    """Without a mark, on a node whose log has no steps, each tenth reading is needed."""
+    clock = iter(range(1000))
+    monkeypatch.setattr(host_sources.time, "clock_gettime", lambda _: next(clock))
+    pace = host_sources.Pace(by_ends=by_ends)
+    rests = []
+    for full in (False, False, True, True):
+        assert pace.turn(full)
+        with pace:
+            pass
+        rests.append(pace.rest)
+    assert rests == [0, 9, between, between]
+
+
+def test_the_ends_are_enough_of_the_energy_and_of_nvlink(monkeypatch):
+    """PCIe's counters start again too soon, and the other quantities have a course to be seen."""
+    monkeypatch.setattr(nvml, "LIBRARY", f"{fake_nvml.compiled().name}/libnvidia-ml.so.1")
+    source = gpu_sources.open_gpus(["0"])
+    assert {name for name, pace in source.paces["0"].items() if pace.by_ends} == {"energy", "nvlink"}
+
+
 def test_what_is_cheap_of_a_job_is_read_each_time_although_its_threads_are_not(tmp_path, monkeypatch):
     def slow(pids):
         end = time.thread_time() + 5e-3

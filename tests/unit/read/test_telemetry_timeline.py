@@ -27,6 +27,13 @@ def test_what_no_chart_shows_is_left_out():
     assert decimate({"core:0:busy": [(0.0, 1.0, 1.0)]}, 0.0, 1.0, 1.0) is None
 
 
+def test_the_course_of_the_power_is_what_each_reading_says_of_it():
+    """The energy counter, which is the mean over the window, may have been read at its ends alone."""
+    powers = [(0.0, 1.0, 100.0), (1.0, 2.0, 700.0)]
+    made = decimate({"gpu:0:power": powers, "gpu:0:energy": [(0.0, 2.0, 400.0)]}, 0.0, 2.0, 1.0)
+    assert made["columns"] == {"gpu:0:power": [100.0, 700.0]}
+
+
 @given(st.integers(1, 5000), st.integers(1, 100), st.integers(0, 1000))
 def test_a_long_run_has_no_more_points_than_a_short_one(seconds, window, begin):
     samples = [(float(second), second + 1.0, 1.0) for second in range(seconds)]
