@@ -30,6 +30,8 @@ def status():
 MEMORY = [("Python itself", status())]
 sys.path.insert(0, sys.argv.pop(1))
 TRIED = sys.argv.pop(1).split(",")
+"""Words of --try of tests/bench/telemetry."""
+
 import sampling  # noqa: E402
 
 MEMORY.append(("the sampler's modules", status()))
@@ -124,11 +126,29 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
     import gpu_sources
     import nvml
 
+    system = nvml.ctypes.CDLL(None)
     if "no-huge-pages" in TRIED:
-        nvml.ctypes.CDLL(None).prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
+        system.prctl(41, 1, 0, 0, 0)  # PR_SET_THP_DISABLE
     if "small-stack" in TRIED:
         gpu_sources._thread.stack_size(1 << 20)
+    if "arena" in TRIED:
+        system.mallopt(-8, 1)  # M_ARENA_MAX
+    if "mmap-threshold" in TRIED:
+        system.mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD
     MEMORY.append(("the modules for GPUs", status()))
+
+    def drop():
+        """Let go of pages of files that nothing was written to, code above all: what is used comes back."""
+        place = rights = path = ""
+        with open("/proc/self/smaps") as file:  # noqa: PTH123 - pathlib takes memory
+            for line in file:
+                words = line.split()
+                if not words[0].endswith(":"):
+                    place, rights, path = words[0], words[1], words[-1]
+                elif words[:2] == ["Anonymous:", "0"] and "w" not in rights and path.startswith("/"):
+                    first, end = (int(word, 16) for word in place.split("-"))
+                    # MADV_DONTNEED
+                    system.madvise(nvml.ctypes.c_void_p(first), nvml.ctypes.c_size_t(end - first), 4)
 
     class Library(nvml.Library):
         def call(self, name, *given):
@@ -139,11 +159,20 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
         def __init__(self):
             nvml.ctypes.CDLL(nvml.LIBRARY)
             MEMORY.append(("NVML loaded", status()))
+            if "trim-before" in TRIED:
+                system.malloc_trim(0)
+            if "drop" in TRIED:
+                drop()
+            if {"trim-before", "drop"}.intersection(TRIED):
+                MEMORY.append(("given back before nvmlInit", status()))
             super().__init__()
             MEMORY.append(("nvmlInit", status()))
             if "trim" in TRIED:
-                nvml.ctypes.CDLL(None).malloc_trim(0)
-                MEMORY.append(("malloc_trim", status()))
+                system.malloc_trim(0)
+            if "drop-after" in TRIED:
+                drop()
+            if {"trim", "drop-after"}.intersection(TRIED):
+                MEMORY.append(("given back after nvmlInit", status()))
 
     OTHER_FIELDS = ([83], [185], [186], [138, 139], [197, 198], [83, 186, 138, 139, 197, 198])
     """Energy, mean power and power in fields; NVLink and PCIe again; all but the mean power at once."""
@@ -184,6 +213,14 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
         return source
 
     gpu_sources.open_gpus = opened
+
+    def opened_before(gpus):
+        """Return the source of an open NVML; should the driver hang, so does this sampler."""
+        source = opened(gpus)
+        return gpu_sources.Patient(source.columns, lambda: source)
+
+    if "main-thread" in TRIED:
+        gpu_sources.without_waiting = opened_before
     timed(gpu_sources.Nvml, "read", "GPU thread")
     read = gpu_sources.Nvml.read
     gpu_sources.Nvml.read = ask_others

@@ -5,7 +5,7 @@
  *
  * FAKE_NVML in the environment says what goes wrong: `hang` at the third reading, `open` (nvmlInit hangs), `old`
  * (a GPU before Hopper: no GPM, no NVLink), `none` (no driver), `flood` (PCIe at 60 GiB/s), `slow` (the counters
- * of NVLink take 5 ms), `mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
+ * of NVLink take 5 ms), `large` (nvmlInit takes 12 MB and gives back half of it in pieces), `mig` (GPU 0 is divided), `undivided` (MIG is on, but there is no slice).
  * Compiled with HANGS_WITH, the name of a file, it hangs while that is there; compiled with OLD_DRIVER it is the library of a driver of 2022, which has fewer functions.
  * The slices are made after NVIDIA's manual, not recorded: NVML tells the memory of a slice and GPM's activities
  * in it, and is not to be asked for the rest.
@@ -77,11 +77,25 @@ const char *nvmlErrorString(int number) {
   return "Unknown Error";
 }
 
+enum { PIECES = 768, PIECE = 1 << 14 };
+
+static void take_memory(void) {
+  static char *pieces[PIECES];
+  for (int index = 0; index < PIECES; index++) pieces[index] = memset(malloc(PIECE), 1, PIECE);
+  for (int index = 0; index < PIECES; index += 2) free(pieces[index]);
+}
+
 int nvmlInit_v2(void) {
+  if (fault("large")) take_memory();
   for (int index = 0; index < GPUS; index++) gpus[index] = (device){index, -1};
   for (int index = 0; index < PLACES; index++) slices[index] = (device){0, index};
   if (fault("open")) sleep(3600);
   return fault("none") ? DRIVER_NOT_LOADED : SUCCESS;
+}
+
+int nvmlInitWithFlags(unsigned flags) {
+  (void)flags;
+  return nvmlInit_v2();
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, device **found) {

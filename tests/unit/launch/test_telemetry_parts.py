@@ -13,28 +13,27 @@ import pytest
 ROOT = Path(__file__).parents[3]
 
 
+def measure(fault, *options):
+    """Return what the benchmark prints; its exit status is whether limits are kept: not in short windows."""
+    argv = [sys.executable, ROOT / "tests/bench/telemetry", "--interval", "0.2", *options]
+    done = subprocess.run(argv, env=fake_nvml.environment(fault), capture_output=True, text=True)
+    return done.stdout or done.stderr
+
+
+def cells_of(shown):
+    """Return the cells of each row of the tables, by the first one."""
+    lines = [line.split("|")[1:-1] for line in shown.splitlines() if line.startswith("| ")]
+    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines}
+
+
 @pytest.fixture(scope="module")
 def shown():
-    argv = [
-        sys.executable,
-        ROOT / "tests/bench/telemetry",
-        "--pairs",
-        "0",
-        "--long",
-        "1",
-        "--interval",
-        "0.2",
-    ]
-    argv += ["--gpus", "0", "--threads", "50"]
-    # Its exit status says whether the limits are kept: not in windows as short as these.
-    return subprocess.run(argv, env=fake_nvml.environment("slow"), capture_output=True, text=True).stdout
+    return measure("slow", "--pairs", "0", "--long", "1", "--gpus", "0", "--threads", "50")
 
 
 @pytest.fixture(scope="module")
 def rows(shown):
-    """Return the cells of each row of the tables, by the first one."""
-    lines = [line.split("|")[1:-1] for line in shown.splitlines() if line.startswith("| ")]
-    return {cells[0].strip(): [cell.strip() for cell in cells[1:]] for cells in lines}
+    return cells_of(shown)
 
 
 def test_each_question_to_the_driver_has_its_processor_time(rows):
@@ -69,3 +68,27 @@ def test_the_whole_is_that_of_a_sampler_without_clocks(shown):
     assert re.search(
         r"^sampler: [\d.]+% of a core, [\d.]+ s to start and end, [\d.]+ MB$", shown, re.MULTILINE
     )
+
+
+def test_ways_to_save_memory_are_compared_in_a_line_each():
+    """The stand-in takes 12 MB when it is opened, and gives half of them back in pieces."""
+    rows = cells_of(
+        measure("large", "--gpus", "0", "--try", "none;trim;drop;arena,main-thread,mmap-threshold")
+    )
+    assert list(rows) == ["tried", "none", "trim", "drop", "arena,main-thread,mmap-threshold"]
+    sizes = {way: [float(cell) for cell in cells] for way, cells in rows.items() if way != "tried"}
+    (resident, most, *_), (trimmed, before, *_), (_, dropped, *_), _ = sizes.values()
+    assert trimmed < resident - 3 and before > most - 1
+    assert dropped < most - 0.2
+    assert all(most > proportional > private > 12 for _, most, proportional, private in [*sizes.values()][2:])
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--gpus", "0", "--try", "none;tirm"], "--try tirm: the words are arena, "),
+        (["--try", "trim"], "--try trim changes how GPUs are read: name some with --gpus"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused(options, complaint):
+    assert complaint in measure("", *options)
