@@ -355,7 +355,7 @@ class JobShare(Source):
         self.older: Set[Tuple[int, int]] = set()
         self.own: Set[Tuple[int, int]] = set()
         self.pids: List[int] = []
-        self.seek = Pace(ALLOWED / 4)  # its time is not for a value
+        self.seek = Pace(ALLOWED / 4, by_ends=True)  # a job has most of its processes from the first step on
         self.use, self.wait = Pace(), Pace()  # threads can be many more than processes
         self.wanted: Dict[int, int] = {}
         self.read_at = 0.0
