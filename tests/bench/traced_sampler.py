@@ -137,19 +137,6 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
         system.mallopt(-3, 1 << 16)  # M_MMAP_THRESHOLD
     MEMORY.append(("the modules for GPUs", status()))
 
-    def drop():
-        """Let go of pages of files that nothing was written to, code above all: what is used comes back."""
-        place = rights = path = ""
-        with open("/proc/self/smaps") as file:  # noqa: PTH123 - pathlib takes memory
-            for line in file:
-                words = line.split()
-                if not words[0].endswith(":"):
-                    place, rights, path = words[0], words[1], words[-1]
-                elif words[:2] == ["Anonymous:", "0"] and "w" not in rights and path.startswith("/"):
-                    first, end = (int(word, 16) for word in place.split("-"))
-                    # MADV_DONTNEED
-                    system.madvise(nvml.ctypes.c_void_p(first), nvml.ctypes.c_size_t(end - first), 4)
-
     class Library(nvml.Library):
         def call(self, name, *given):
             if name == "nvmlInit_v2" and "no-attach" in TRIED:
@@ -161,17 +148,11 @@ if "--gpus" in sys.argv and sampling.names_in(sys.argv[sys.argv.index("--gpus") 
             MEMORY.append(("NVML loaded", status()))
             if "trim-before" in TRIED:
                 system.malloc_trim(0)
-            if "drop" in TRIED:
-                drop()
-            if {"trim-before", "drop"}.intersection(TRIED):
                 MEMORY.append(("given back before nvmlInit", status()))
             super().__init__()
-            MEMORY.append(("nvmlInit", status()))
+            MEMORY.append(("nvmlInit, and pages let go", status()))
             if "trim" in TRIED:
                 system.malloc_trim(0)
-            if "drop-after" in TRIED:
-                drop()
-            if {"trim", "drop-after"}.intersection(TRIED):
                 MEMORY.append(("given back after nvmlInit", status()))
 
     OTHER_FIELDS = ([83], [185], [186], [138, 139], [197, 198], [83, 186, 138, 139, 197, 198])

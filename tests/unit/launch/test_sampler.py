@@ -126,6 +126,27 @@ def test_its_memory_is_its_own_and_not_that_of_the_process_that_started_it(tmp_p
     assert 5e6 < json.loads(shown.stdout.splitlines()[0])["memory_bytes"] < 30e6
 
 
+def test_pages_of_files_that_nothing_was_written_to_are_let_go_and_come_back():
+    """What a program has written to pages of a library, its tables of addresses above all, must stay."""
+    code = """
+import nvml
+def sizes():
+    lines = open("/proc/self/smaps_rollup").read().splitlines()
+    return [int(line.split()[1]) for line in lines if line.startswith(("Rss:", "Anonymous:"))]
+before = sizes()
+nvml.drop_pages()
+after = sizes()
+import json, decimal
+print(json.dumps([before, after, str(decimal.Decimal(2).sqrt())]))
+"""
+    argv = [sys.executable, *telemetry.WITHOUT, "-c", f"import sys; sys.path.append({str(FILES)!r}){code}"]
+    shown = subprocess.run(argv, capture_output=True, text=True, check=True)
+    (resident, private), (after, kept), root = json.loads(shown.stdout)
+    assert after < resident - 1000  # kB
+    assert kept >= private
+    assert root.startswith("1.41421356")
+
+
 def test_it_loads_no_module_that_takes_memory(tmp_path):
     """Each of these costs 1 to 3 MB of the 30 that it may have, with what it imports itself."""
     argv = [sys.executable, *telemetry.WITHOUT, "-X", "importtime", FILES / "sampler.py"]
