@@ -4,9 +4,8 @@
 
     python make_images.py DIRECTORY IMAGES FILES
 
-Prints ``made``, or ``unchanged`` where the same files exist already. The images are smoothed noise, which
-takes about as long to decode as photographs. The same arguments give the same files. Runs in an environment
-of TensorFlow 1.15.
+Prints ``made``, or ``unchanged`` where the same files exist already. The same arguments give the same files.
+Runs in an environment of TensorFlow 1.15.
 """
 
 import os
@@ -18,13 +17,11 @@ from typing import Any, Dict, List
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import data_stamp  # noqa: E402
-import numpy as np  # noqa: E402
+import noise_images  # noqa: E402
 import tensorflow as tf  # noqa: E402
 
-WIDTH, HEIGHT = 500, 375  # the commonest size in ImageNet
-SPOT = 12  # pixels of a spot of the noise
 CLASSES = 1000
-VERSION = 2  # of the files that this program makes
+VERSION = 3  # of the files that this program makes
 
 
 def feature(value: Any) -> Any:
@@ -39,7 +36,8 @@ def feature(value: Any) -> Any:
 def example(jpeg: bytes, label: int) -> bytes:
     """Return an example as the scripts that convert ImageNet write it: its box is the whole image."""
     values: Dict[str, Any] = {"image/encoded": jpeg, "image/format": b"JPEG", "image/colorspace": b"RGB"}
-    values.update({"image/height": HEIGHT, "image/width": WIDTH, "image/channels": 3})
+    size = {"image/height": noise_images.HEIGHT, "image/width": noise_images.WIDTH, "image/channels": 3}
+    values.update(size)
     values.update({"image/class/label": label, "image/class/text": b"noise"})
     values.update({"image/object/bbox/%s" % side: [] for side in ("xmin", "ymin", "xmax", "ymax")})
     features = tf.train.Features(feature={name: feature(value) for name, value in values.items()})
@@ -50,17 +48,11 @@ def example(jpeg: bytes, label: int) -> bytes:
 
 def write(folder: str, images: int, files: int) -> None:
     """Write the files: image `n` is in file `n` modulo `files`."""
-    noise = np.random.RandomState(2020)
     labels = random.Random(2020)
-    spots = tf.compat.v1.placeholder(tf.float32, [1, HEIGHT // SPOT, WIDTH // SPOT, 3])
-    scaled = tf.compat.v1.image.resize_images(spots, [HEIGHT, WIDTH])
-    encode = tf.io.encode_jpeg(tf.cast(scaled[0], tf.uint8), quality=90)
     names = ["train-%05d-of-%05d" % (number, files) for number in range(files)]
     writers = [tf.io.TFRecordWriter(os.path.join(folder, name)) for name in names]
-    with tf.compat.v1.Session() as session:
-        for number in range(images):
-            jpeg = session.run(encode, {spots: noise.uniform(0, 255, spots.shape.as_list())})
-            writers[number % files].write(example(jpeg, labels.randint(1, CLASSES)))
+    for number, jpeg in enumerate(noise_images.images(images)):
+        writers[number % files].write(example(jpeg, labels.randint(1, CLASSES)))
     for writer in writers:
         writer.close()
 
