@@ -1,25 +1,31 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Your own images: images.npy, uint8 [count, 3, size, size], and labels.npy, integers [count].
+"""Your own images: files in the layout of image_folder.py, or arrays.
 
-usage: image_files.py DIRECTORY SIZE CLASSES
+Arrays are images.npy, uint8 [count, 3, size, size], and labels.npy, integers [count].
 
-As a program it checks them and prints what they are as one JSON object, or a sentence and status 1.
+usage: image_files.py DIRECTORY SIZE CLASSES [MADE]
+
+As a program it checks them and prints what they are in one line, or a sentence and status 1. With MADE they
+must be that many images of make_image_folder.py.
 """
 
 import hashlib
-import json
 import os
 import sys
-from typing import Any, Dict, Tuple
+from typing import Any, Tuple
 
+import image_folder
 import numpy as np
+from image_folder import ImageError
 
+WORKLOAD = "torch_resnet50"
 ROWS = 1000  # rows of the images that the checksum reads
 
 
-class ImageError(ValueError):
-    """Arrays that cannot be used; the message names the file, what it has and what it needs."""
+def are_arrays(directory: str) -> bool:
+    """Return whether the images of a directory are arrays."""
+    return os.path.exists(os.path.join(directory, "images.npy"))
 
 
 def arrays(directory: str, size: int, classes: int) -> Tuple[Any, Any]:
@@ -51,18 +57,22 @@ def arrays(directory: str, size: int, classes: int) -> Tuple[Any, Any]:
     return images, labels
 
 
-def describe(directory: str, size: int, classes: int) -> Dict[str, Any]:
+def describe(directory: str, size: int, classes: int) -> str:
     """Return the number of images and a checksum of the labels and of some images."""
     images, labels = arrays(directory, size, classes)
     digest = hashlib.sha256(np.ascontiguousarray(labels).tobytes())
     digest.update(np.ascontiguousarray(images[:: max(1, len(images) // ROWS)]).tobytes())
-    return {"images": len(images), "identity": digest.hexdigest()}
+    return "%d images in arrays, sha256 %s" % (len(images), digest.hexdigest())
 
 
 def main() -> None:
     """Print the description."""
+    directory, (size, classes, *made) = sys.argv[1], map(int, sys.argv[2:])
     try:
-        print(json.dumps(describe(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+        if are_arrays(directory):
+            print(describe(directory, size, classes))
+        else:
+            print(image_folder.check(WORKLOAD, directory, classes, *made))
     except ImageError as error:
         sys.exit(str(error))
 

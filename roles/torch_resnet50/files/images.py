@@ -1,12 +1,15 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of images on the device: invented ones, or those of arrays."""
+"""Batches of images on the device: invented ones, those of files, or those of arrays."""
 
-from typing import Any, Tuple
+from typing import Any, List, Tuple
 
+import image_folder
 import numpy as np
 import torch
 import torch_batches
+import trainer_kit
+from torch.utils.data import DataLoader
 
 Batch = Tuple[torch.Tensor, torch.Tensor]
 
@@ -35,6 +38,58 @@ class Synthetic:
         return self.batches[self.turn % POOL]
 
 
+class Normalised:
+    """Bytes of images to numbers about 0, on the device: so the host copies a quarter of the memory."""
+
+    def __init__(self, device: torch.device, **form: Any) -> None:
+        self.form = form
+        self.mean = torch.tensor(MEAN, device=device).view(1, 3, 1, 1)
+        self.scale = 1 / torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1)
+
+    def __call__(self, images: torch.Tensor) -> torch.Tensor:
+        """Return the numbers."""
+        return ((images - self.mean) * self.scale).to(**self.form)
+
+
+def tensors(samples: List[Tuple[Any, int]]) -> Batch:
+    """Return samples as a batch of tensors, which a worker of a loader passes on in shared memory."""
+    images, labels = image_folder.stack(samples)
+    return torch.from_numpy(images), torch.from_numpy(labels)
+
+
+def begin_worker(number: int) -> None:
+    """Let a worker of a loader end with the trainer, however that ends."""
+    trainer_kit.die_with_parent()
+
+
+class Files:
+    """Endless batches of random parts of images; `workers` processes prepare them."""
+
+    def __init__(
+        self,
+        pictures: image_folder.Pictures,
+        turns: image_folder.Turns,
+        workers: int,
+        device: torch.device,
+        **form: Any,
+    ) -> None:
+        loader: Any = DataLoader(
+            pictures,
+            batch_sampler=turns,
+            num_workers=workers,
+            collate_fn=tensors,
+            pin_memory=device.type == "cuda",
+            worker_init_fn=begin_worker,
+        )
+        self.pairs = torch_batches.Ahead(iter(loader), device)
+        self.normalised = Normalised(device, **form)
+
+    def __next__(self) -> Batch:
+        images, labels = next(self.pairs)
+        # The colours of a pixel lie next to each other, which is what channels_last means.
+        return self.normalised(images.permute(0, 3, 1, 2)), labels
+
+
 class Arrays:
     """Endless batches of image_files.arrays; `place` is (rank, number of ranks)."""
 
@@ -48,14 +103,12 @@ class Arrays:
         **form: Any,
     ) -> None:
         self.images, self.labels = arrays
-        self.form = form
-        self.mean = torch.tensor(MEAN, device=device).view(1, 3, 1, 1)
-        self.scale = 1 / torch.tensor(DEVIATION, device=device).view(1, 3, 1, 1)
         self.pairs = torch_batches.Batches(self._pair, len(self.labels), batch, place, seed, device)
+        self.normalised = Normalised(device, **form)
 
     def _pair(self, rows: Any) -> Batch:
         return torch.from_numpy(self.images[rows]), torch.from_numpy(self.labels[rows].astype(np.int64))
 
     def __next__(self) -> Batch:
         images, labels = next(self.pairs)
-        return ((images - self.mean) * self.scale).to(**self.form), labels
+        return self.normalised(images), labels

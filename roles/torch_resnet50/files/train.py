@@ -11,7 +11,7 @@ import argparse
 import os
 import sys
 import warnings
-from typing import Any, List
+from typing import Any, List, Tuple
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -21,6 +21,7 @@ import trainer_kit  # noqa: E402
 trainer_kit.die_with_parent()
 
 import image_files  # noqa: E402
+import image_folder  # noqa: E402
 import images  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
@@ -43,7 +44,8 @@ def arguments() -> argparse.Namespace:
     parser = trainer_kit.parser(sizes.MODELS, torch_run.DTYPES)
     boolean = trainer_kit.boolean
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
-    parser.add_argument("--data", default="", help="directory of images.npy and labels.npy")
+    parser.add_argument("--data", default="", help="directory of images, see image_files.py")
+    parser.add_argument("--workers", type=int, default=0, help="that prepare images; 0: the cores there are")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--classes", type=int, default=1000)
     parser.add_argument("--compile", type=boolean, default=False)
@@ -55,6 +57,25 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--bucket-mb", type=int, default=25)
     parser.add_argument("--seed", type=int, default=2020)
     return parser.parse_args()
+
+
+def batches(args: argparse.Namespace, device: torch.device, place: Tuple[int, int], **form: Any) -> Any:
+    """Return the endless batches of a rank; `place` is (rank, number of ranks)."""
+    rank, world = place
+    if not args.data:
+        return images.Synthetic(args.batch, args.image_size, args.classes, args.seed + rank, device, **form)
+    if image_files.are_arrays(args.data):
+        arrays = image_files.arrays(args.data, args.image_size, args.classes)
+        return images.Arrays(arrays, args.batch, place, args.seed, device, **form)
+    folder = image_folder.Folder(image_files.WORKLOAD, args.data, args.classes)
+    folder.require(args.batch * args.accumulation * world)
+    beside = int(os.environ["LOCAL_WORLD_SIZE"])
+    workers = image_folder.processes(args.workers, beside)
+    if os.environ["LOCAL_RANK"] == "0":
+        say(images=len(folder), image_classes=len(folder.classes), loader_workers=workers * beside)
+    pictures = image_folder.Pictures(folder, args.image_size, args.seed)
+    turns = image_folder.Turns(len(folder), args.batch, place, args.seed)
+    return images.Files(pictures, turns, workers, device, **form)
 
 
 class Trainer:
@@ -96,16 +117,7 @@ class Trainer:
                 static_graph=args.accumulation == 1,
                 bucket_cap_mb=args.bucket_mb,
             )
-        form = {"dtype": self.dtype, "memory_format": layout}
-        if args.data:
-            arrays = image_files.arrays(args.data, args.image_size, args.classes)
-            self.images: Any = images.Arrays(
-                arrays, args.batch, (rank, self.world), args.seed, device, **form
-            )
-        else:
-            self.images = images.Synthetic(
-                args.batch, args.image_size, args.classes, args.seed + rank, device, **form
-            )
+        self.images = batches(args, device, (rank, self.world), dtype=self.dtype, memory_format=layout)
 
     def step(self, number: int) -> torch.Tensor:
         """Take one step of the optimizer; return the loss of its last micro-step, a tensor on the device."""
@@ -132,13 +144,14 @@ class Trainer:
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
     dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
+    data = "synthetic" if not args.data else "arrays" if image_files.are_arrays(args.data) else "files"
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
         parameters=sizes.parameters(args.model, args.classes),
         image_size=args.image_size,
         classes=args.classes,
-        data="own" if args.data else "synthetic",
+        data=data,
     )
     for line in torch_run.software(device):
         say(**line)
@@ -162,9 +175,9 @@ def main() -> None:
         print_setup(args, device, nodes)
     try:
         trainer = Trainer(args, device)
-    except image_files.ImageError as error:
+        stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
+    except image_folder.ImageError as error:
         sys.exit(str(error))
-    stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
     same = torch_end.agree(trainer.model, device)
     print_summary(args, device, stamps)
     torch_end.finish(say, same, len(stamps))

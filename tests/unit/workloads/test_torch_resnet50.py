@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_resnet50: what its genuine logs mean, what its models cost, which images it takes. Needs no torch."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,8 @@ from role_files import ROLES, declaration, load
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
 WORKLOAD = {**declaration("torch_resnet50"), "settings": {}}
 CHECK = ROLES / "torch_resnet50/files/image_files.py"
+# The modules of the kit are installed next to it.
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROLES / "workload/files/kit"), *sys.path[1:]])}
 
 sizes = load("torch_resnet50", "sizes")
 
@@ -90,9 +93,12 @@ def checked(folder, images, labels, size=32, classes=10):
     numpy = pytest.importorskip("numpy")
     numpy.save(folder / "images.npy", images(numpy))
     numpy.save(folder / "labels.npy", labels(numpy))
-    return subprocess.run(
-        [sys.executable, CHECK, folder, str(size), str(classes)], capture_output=True, text=True
-    )
+    return check(folder, size, classes)
+
+
+def check(*words):
+    argv = [sys.executable, CHECK, *map(str, words)]
+    return subprocess.run(argv, capture_output=True, text=True, env=ENV)
 
 
 def zeros(*shape, kind="uint8"):
@@ -102,7 +108,7 @@ def zeros(*shape, kind="uint8"):
 def test_images_of_the_declared_shape_are_taken(tmp_path):
     done = checked(tmp_path, zeros(6, 3, 32, 32), zeros(6, kind="int64"))
     assert done.returncode == 0
-    assert '"images": 6' in done.stdout
+    assert done.stdout.startswith("6 images in arrays, sha256 ")
 
 
 @pytest.mark.parametrize(
@@ -127,6 +133,11 @@ def test_images_of_another_shape_are_refused_with_what_is_needed(tmp_path, image
 
 
 def test_a_directory_without_images_is_named(tmp_path):
-    pytest.importorskip("numpy")
-    done = subprocess.run([sys.executable, CHECK, tmp_path, "32", "10"], capture_output=True, text=True)
-    assert f"{tmp_path}/images.npy" in done.stderr
+    done = check(tmp_path, 32, 10)
+    assert (done.returncode, f"torch_resnet50_data={tmp_path}: " in done.stderr) == (1, True)
+
+
+def test_images_in_files_are_taken(tmp_path):
+    made = [sys.executable, ROLES / "workload/files/kit/make_image_folder.py", tmp_path / "made", "4", "2"]
+    subprocess.run(made, check=True)
+    assert check(tmp_path / "made", 32, 2, 4).stdout.startswith("4 images in 2 classes, sha256 ")
