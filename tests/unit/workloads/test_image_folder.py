@@ -105,9 +105,10 @@ def test_fewer_images_than_a_step_takes_are_refused(images):
         folder(images).require(6)
 
 
-def test_what_is_declared_as_a_failure_is_what_is_raised():
+@pytest.mark.parametrize("workload", ["torch_resnet50", "paddle_resnet50"])
+def test_what_is_declared_as_a_failure_is_what_is_raised(workload):
     text = (KIT / "image_folder.py").read_text()
-    assert all(rule["literal"] in text for rule in declaration("torch_resnet50")["failures"])
+    assert all(rule["literal"] in text for rule in declaration(workload)["failures"])
 
 
 # What nodes are compared by

@@ -209,6 +209,8 @@ def environment(tmp_path):
             "libraries": "/cuda/lib",
         },
         "__paddle_resnet50_code": str(tmp_path),
+        "__paddle_resnet50_data": "",
+        "paddle_resnet50_workers": 0,
         "paddle_resnet50_threads": 1,
         "paddle_resnet50_image_size": 224,
         "paddle_resnet50_classes": 1000,
