@@ -33,6 +33,7 @@ VARIABLES = {
     "bing_bert_samples": 64,
     "bing_bert_launcher": "pdsh",
     "horovod_tf1_bert_samples": 64,
+    "paddle_resnet50_images": 8,
     "tf1_resnet50_images": 8,
     "tf1_resnet50_files": 8,
 }
@@ -44,6 +45,14 @@ def forget():
     for path in [*HOME.glob("*/*"), *HOME.glob("*.json")]:
         if kept.isdisjoint({path, path.parent}):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def bench(results, **variables):
+    """Run bench.yml on the host, one repeat of one case, and return its record."""
+    given = {"campaign": "test", "campaign_results": str(results), "repeats": 1, "device": "cpu"}
+    NODES.playbook("bench.yml", HOME, **given, **variables)
+    (path,) = results.glob("*/runs/*/1/result.json")
+    return json.loads(path.read_text())
 
 
 def play(sources):

@@ -1,7 +1,8 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads whose real trainers no test starts are installed on a bare host; again, that changes nothing."""
+"""Workloads that no other test installs are installed on a bare host; again, that changes nothing."""
 
+import json
 import os
 import subprocess
 
@@ -39,3 +40,14 @@ def test_each_node_makes_the_same_tfrecord_files(wrong, tmp_path):
         subprocess.run([*program, tmp_path / node, "2", "1"], check=True, capture_output=True)
         made.append((tmp_path / node / "train-00000-of-00001").read_bytes())
     assert made[0] == made[1]
+
+
+def test_paddle_trains_on_images_in_files(wrong, tmp_path):
+    """provision.yml has made them on the host."""
+    few = {"paddle_resnet50_image_size": 64, "bsz": 1, "warmup": 1, "window": 3}
+    record = bare_node.bench(tmp_path, workload="paddle_resnet50", **few)
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert record["nodes"][0]["shown"]["data"] == ["files"]
+    provenance = json.loads((tmp_path / "test/provenance.json").read_text())
+    images = provenance["workloads"]["paddle_resnet50"]["NODE1"]["data"]
+    assert images.startswith("8 images in 8 classes, sha256 ")

@@ -11,6 +11,7 @@ import pytest
 from local_nodes import changed
 
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
+PYTHON = "torch_bert/venv/bin/python"
 UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences"}
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -26,9 +27,13 @@ def campaign(two_hosts, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_be
 
 @pytest.fixture(scope="module")
 def campaign_here(torch_resnet50, torch_gpt2, tmp_path_factory):
-    """Return the directory of a campaign on two simulated nodes. Takes a minute."""
+    """Return the directory of a campaign on two simulated nodes, with images in files. Takes a minute."""
     results = tmp_path_factory.mktemp("here")
+    code = frameworks.HOME / "torch_resnet50/code"
+    make = [frameworks.HOME / PYTHON, code / "make_image_folder.py", results / "images", "24", "10"]
+    subprocess.run(make, check=True)
     few = {"torch_resnet50_image_size": 32, "torch_gpt2_seq_length": 64, "bsz": 4, "campaign_port": 24860}
+    few["torch_resnet50_data"] = str(results / "images")
     frameworks.bench(results, on_hosts=False, workload=",".join(UNITS), nodes=2, **few)
     return results / "test"
 
@@ -78,6 +83,23 @@ def test_images_and_sequences_are_measured_on_two_simulated_nodes(campaign_here,
     record = records_of(campaign_here)[workload]
     assert (record["status"], record["reason"]) == ("ok", None)
     assert record["nodes"][0]["steps"] == list(range(1, 121))
+
+
+def test_images_in_files_are_seen_in_the_record_and_the_provenance(campaign_here):
+    record = records_of(campaign_here)["torch_resnet50"]
+    assert [node["shown"]["data"] for node in record["nodes"]] == [["files"], ["files"]]
+    provenance = json.loads((campaign_here / "provenance.json").read_text())
+    nodes = provenance["workloads"]["torch_resnet50"]
+    assert nodes["NODE1"]["data"].startswith("24 images in 10 classes, sha256 ")
+
+
+def test_without_files_torch_resnet50_trains_on_invented_images(torch_resnet50):
+    words = "--device cpu --model tiny --dtype fp32 --batch 2 --steps 3 --image-size 32".split()
+    launcher = [frameworks.HOME / PYTHON, "-m", "torch.distributed.run", "--standalone"]
+    trainer = [*launcher, frameworks.HOME / "torch_resnet50/code/train.py", *words]
+    done = subprocess.run(trainer, capture_output=True, text=True, timeout=120)
+    assert " data=synthetic" in done.stdout
+    assert done.stdout.endswith("TORCH_RESNET50 weights=agree end=true\n")
 
 
 def test_each_workload_is_reported_in_its_unit(campaign_here):
