@@ -117,7 +117,9 @@ def opened(path: str) -> Any:
         raise ImageError("%s has no Pillow, which reads images: install it there" % sys.executable) from None
     try:
         with Image.open(path) as image:
-            return image.convert("RGB")
+            image.load()
+            # Converting copies the image, also where there is nothing to convert.
+            return image if image.mode == "RGB" else image.convert("RGB")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise ImageError(
             "%s cannot be read as an image (%s): copy it again, or remove it on every node" % (path, error)
