@@ -4,7 +4,7 @@
 
 To download the locked packages and to compile Horovod takes minutes: the host keeps them in a folder of this
 machine. Everything else of a role is done on a host that has never seen it. Sources that are on GitHub only
-have stand-ins, so no trainer is started.
+have stand-ins, so of those no trainer is started.
 """
 
 import json

@@ -202,6 +202,4 @@ def test_openmp_is_installed_before_anything_imports_mxnet():
     """Four nodes without a compiler could not import MXNet; where Horovod is built, g++ brings it."""
     tasks = yaml.safe_load((ROOT / "roles/mxnet_resnet50/tasks/main.yml").read_text())
     names = [task["name"] for task in tasks]
-    install = tasks[names.index("Install the OpenMP library")]
-    assert install["vars"] == {"node_needs": ["libgomp1"]}
     assert names.index("Install the OpenMP library") < names.index("Build Horovod for MXNet")
