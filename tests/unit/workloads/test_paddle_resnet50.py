@@ -30,11 +30,11 @@ def case(nodes=1, warmup=2, window=10, **other):
     return make_case(nodes=nodes, warmup=warmup, window=window, **values)
 
 
-def campaign(tmp_path, nodes, change=("", ""), made=None):
+def campaign(tmp_path, nodes, change=("", ""), made=None, kind=""):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        text = (LOGS / f"{nodes}n{kind}_{name}.log").read_text()
         (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
     return run_record(tmp_path, made or case(nodes), 1, WORKLOAD, names, JOB)
 
@@ -48,6 +48,13 @@ def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
     read = campaign(tmp_path, nodes)
     assert (read["status"], read["reason"]) == ("ok", None)
     assert measure(read)["rate"] == pytest.approx(10 * nodes / seconds)
+
+
+def test_a_run_on_files_counts_and_says_so(tmp_path):
+    read = campaign(tmp_path, 2, kind="_files")
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(20 / 2.644217)
+    assert [node["shown"]["data"] for node in read["nodes"]] == [["files"], ["files"]]
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,10 @@ def case(nodes=1, **other):
     return plan(given, WORKLOAD, cluster(4, slots=2), "torch_resnet50", "cpu")["cases"][0]
 
 
-def record(tmp_path, nodes, made=None, change=("", "")):
+def record(tmp_path, nodes, made=None, change=("", ""), kind=""):
     names = [f"NODE{i}" for i in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n1g-{name}.log").read_text()
+        text = (LOGS / f"{nodes}n1g{kind}-{name}.log").read_text()
         assert change[0] in text
         (tmp_path / f"{name}.log").write_text(text.replace(*change))
     return run_record(tmp_path, made or case(nodes), 1, WORKLOAD, names, {"rc": 0})
@@ -42,6 +42,22 @@ def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, rate):
     read = record(tmp_path, nodes)
     assert (read["status"], read["reason"], read["unit"]) == ("ok", None, "images")
     assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
+
+
+def test_a_run_on_files_counts_and_says_so(tmp_path):
+    read = record(tmp_path, 2, kind="_files")
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(244.27, abs=0.01)
+    assert [node["shown"]["data"] for node in read["nodes"]] == [["files"], ["files"]]
+
+
+def test_nodes_that_train_on_different_kinds_of_data_are_refused(tmp_path):
+    text = (LOGS / "2n1g-NODE2.log").read_text()
+    logs = {"NODE1": (LOGS / "2n1g_files-NODE1.log").read_text(), "NODE2": text}
+    for name, log in logs.items():
+        (tmp_path / f"{name}.log").write_text(log)
+    read = run_record(tmp_path, case(2), 1, WORKLOAD, list(logs), {"rc": 0})
+    assert (read["status"], "shows data synthetic" in read["reason"]) == ("refused", True)
 
 
 def test_the_rate_is_the_one_that_the_trainer_printed(tmp_path):
