@@ -36,6 +36,7 @@ VARIABLES = {
     "paddle_resnet50_images": 8,
     "tf1_resnet50_images": 8,
     "tf1_resnet50_files": 8,
+    "mxnet_resnet50_images": 8,
 }
 
 

@@ -51,3 +51,28 @@ def test_paddle_trains_on_images_in_files(wrong, tmp_path):
     provenance = json.loads((tmp_path / "test/provenance.json").read_text())
     images = provenance["workloads"]["paddle_resnet50"]["NODE1"]["data"]
     assert images.startswith("8 images in 8 classes, sha256 ")
+# Prints the labels of a file of records, and those that each of two processes gets, as the trainer reads it.
+READ_RECORDS = """
+import json, sys
+import mxnet as mx
+path = sys.argv[1]
+given = {"path_imgrec": path, "path_imgidx": path.replace(".rec", ".idx")}
+records = mx.recordio.MXIndexedRecordIO(given["path_imgidx"], path, "r")
+labels = [[mx.recordio.unpack(records.read_idx(key))[0].label for key in records.keys]]
+for rank in (0, 1):
+    batches = mx.io.ImageRecordIter(
+        num_parts=2, part_index=rank, seed=7 + rank, shuffle=True, batch_size=2, data_shape=(3, 64, 64),
+        random_resized_crop=1, min_random_area=0.05, preprocess_threads=1, **given
+    )
+    labels.append([label for batch in batches for label in batch.label[0].asnumpy().tolist()])
+print(json.dumps(labels))
+"""
+
+
+def test_mxnet_reads_the_records_that_a_node_makes_and_gives_each_process_its_own(wrong):
+    home = bare_node.HOME / "mxnet_resnet50"
+    program = [home / "venv/bin/python", "-c", READ_RECORDS, home / "images/train.rec"]
+    env = {**os.environ, "PYTHONNOUSERSITE": "1"}
+    done = subprocess.run(program, check=True, capture_output=True, text=True, env=env)
+    made, *of_processes = json.loads(done.stdout)
+    assert list(map(sorted, of_processes)) == [sorted(made[:4]), sorted(made[4:])]

@@ -15,7 +15,7 @@ import os
 import sys
 import traceback
 import types
-from typing import Any, List
+from typing import Any, Dict, List
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -27,8 +27,10 @@ trainer_kit.die_with_parent()
 import backend  # noqa: E402
 import horovod  # noqa: E402
 import horovod.mxnet as hvd  # noqa: E402
+import labelled_images  # noqa: E402
 import mxnet as mx  # noqa: E402
 import numpy as np  # noqa: E402
+import record_files  # noqa: E402
 import trainer_flags  # noqa: E402
 
 say = trainer_kit.Say("MXNET_RESNET50")
@@ -38,6 +40,7 @@ def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
     parser = trainer_kit.parser(["resnet50"], ["fp32", "fp16"])
     parser.add_argument("--trainer", required=True, help="directory of train.py")
+    parser.add_argument("--data", required=True, help="file of records, or nothing for synthetic data")
     parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--image-size", type=int, required=True, help="width and height of an image")
@@ -79,10 +82,23 @@ def adapt(device: str) -> None:
         mx.gpu = mx.cpu
 
 
+def data(args: argparse.Namespace) -> Dict[str, Any]:
+    """Return what the log says of the data; refuse the run where the trainer cannot use them."""
+    if not args.data:
+        return {"data": "synthetic-random"}
+    try:
+        found = record_files.describe(args.data)
+        trainer_flags.check(args, args.devices, found["images"])
+    except (labelled_images.ImageError, trainer_flags.FlagsError) as error:
+        trainer_kit.refuse(error)
+    return {"data": "records", **found}
+
+
 def train(args: argparse.Namespace) -> Any:
     """Do what the last lines of train.py do; return the model."""
     sys.path.insert(0, args.trainer)
-    sys.argv = ["train.py", *trainer_flags.flags(args, hvd.rank(), hvd.size(), hvd.local_size())]
+    cores = len(os.sched_getaffinity(0))
+    sys.argv = ["train.py", *trainer_flags.flags(args, hvd.rank(), hvd.size(), hvd.local_size(), cores)]
     trainer = importlib.import_module("train")
     given = trainer.parse_args()
     trainer.setup_logging(given)
@@ -95,6 +111,7 @@ def main() -> None:
     """Train, compare the weights of all ranks and print the results."""
     args = arguments()
     operation = backend.backend(args.device, backend.operations(hvd))
+    about = data(args)
     hvd.init()
     rank, world = hvd.rank(), hvd.size()
     if world != args.devices:
@@ -109,7 +126,7 @@ def main() -> None:
         node_rank = rank // args.devices_per_node
         say(world_size=world, nodes=nodes, node_rank=node_rank, backend=operation)
         say(horovod=horovod.__version__, built="+".join(backend.operations(hvd)), mxnet=mx.__version__)
-        say(dtype=args.dtype, device=args.device, data="synthetic-random")
+        say(dtype=args.dtype, device=args.device, **about)
     else:
         logging.disable(logging.INFO)
     adapt(args.device)

@@ -106,6 +106,25 @@ def test_a_trainer_ends_with_the_process_that_started_it(tmp_path):
     pytest.fail("the trainer outlives the process that started it")
 
 
+def test_the_last_line_of_a_refused_run_says_why():
+    program = """
+try:
+    import trainer_kit
+    print("some line")
+    trainer_kit.refuse(ValueError("/data has 4 images, needed are 8"))
+finally:
+    print("Horovod waits for the other ranks")
+"""
+    env = {**os.environ, "PYTHONPATH": str(KIT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=False
+    )
+    assert (done.stdout, done.returncode) == (
+        "some line\nscalebook: refused: /data has 4 images, needed are 8\n",
+        2,
+    )
+
+
 # Data
 
 
@@ -113,6 +132,29 @@ def test_data_are_complete_once_their_parameters_are_written(tmp_path):
     assert data_stamp.read(tmp_path) is None
     data_stamp.write(tmp_path, {"seed": 1, "length": 64})
     assert data_stamp.read(tmp_path) == {"length": 64, "seed": 1}
+
+
+def test_data_of_other_parameters_are_made_again(tmp_path):
+    folder, written = tmp_path / "images", []
+
+    def make(parameters):
+        def write():
+            written.append(sorted(path.name for path in folder.iterdir()))
+            (folder / "train.rec").touch()
+
+        return data_stamp.make(folder, parameters, write)
+
+    assert [make({"images": count}) for count in (2, 2, 3)] == ["made", "unchanged", "made"]
+    assert written == [[], []]
+
+
+def test_data_that_were_not_finished_are_made_again(tmp_path):
+    def stop():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        data_stamp.make(tmp_path, {"images": 2}, stop)
+    assert data_stamp.make(tmp_path, {"images": 2}, lambda: None) == "made"
 
 
 def test_a_half_written_stamp_is_none(tmp_path):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """mxnet_resnet50: what its logs mean, on genuine ones, and the command line of the trainer."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,13 +14,17 @@ from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
-from role_files import declaration, load
+from role_files import ROLES, declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/mxnet_resnet50"
 WORKLOAD = declaration("mxnet_resnet50")
 
-trainer_flags = load("mxnet_resnet50", "trainer_flags")
+sys.path[:0] = [str(ROLES / "mxnet_resnet50/files"), str(ROLES / "workload/files/kit")]
+try:
+    trainer_flags = load("mxnet_resnet50", "trainer_flags")
+finally:
+    del sys.path[:2]
 
 # What run_trainer.py prints beside the trainer's own lines.
 SHOWN = (
@@ -121,11 +126,11 @@ def test_a_silent_run_does_not_count(tmp_path):
     assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
 
 
-def campaign(tmp_path, nodes, change=("", ""), **of_case):
+def campaign(tmp_path, nodes, change=("", ""), data="", **of_case):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        text = (LOGS / f"{nodes}n_{data}{name}.log").read_text()
         (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
     return run_record(tmp_path, case(nodes, **of_case), 1, WORKLOAD, names, JOB)
 
@@ -155,6 +160,21 @@ def test_a_node_whose_weights_are_not_the_others_is_refused(tmp_path):
     assert (read["status"], "does not show weights" in read["reason"]) == ("refused", True)
 
 
+def test_a_run_with_a_file_of_records_counts(tmp_path):
+    """Batches 2 and 7 of NODE1, 13:23:36,401 and 13:23:39,043; five steps of two images on each node."""
+    read = campaign(tmp_path, 2, data="records_", warmup=2, window=5)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(20 / 2.642)
+
+
+@pytest.mark.parametrize(
+    "change", [("identity=23c486", "identity=23c487"), ("images=64 ", "images=65 "), ("records images", "x")]
+)
+def test_nodes_with_different_files_of_records_are_refused(tmp_path, change):
+    read = campaign(tmp_path, 2, change, data="records_", warmup=2, window=5)
+    assert (read["status"], "data" in read["reason"]) == ("refused", True)
+
+
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
     names = WORKLOAD["dlperf"]
@@ -165,9 +185,13 @@ def test_dlperfs_table_has_rows_of_this_model():
 # The command line of the trainer
 
 
-def words(world=2, processes=1, rank=0, **other):
-    values = {"batch": 4, "steps": 120, "dtype": "fp32", "image_size": 224, "learning_rate": 0.01}
-    return " ".join(trainer_flags.flags(SimpleNamespace(**{**values, **other}), rank, world, processes))
+def given(**other):
+    values = {"batch": 4, "steps": 120, "dtype": "fp32", "image_size": 224, "learning_rate": 0.01, "data": ""}
+    return SimpleNamespace(**{**values, **other})
+
+
+def words(world=2, processes=1, rank=0, cores=8, **other):
+    return " ".join(trainer_flags.flags(given(**other), rank, world, processes, cores))
 
 
 def test_the_batch_is_that_of_all_ranks():
@@ -193,6 +217,43 @@ def test_the_dtype_has_the_trainers_name():
 def test_each_rank_has_images_of_its_own():
     """With one seed for all the weights agree though the gradients are not summed."""
     assert ("--seed 7 " in words(), "--seed 8 " in words(rank=1)) == (True, True)
+
+
+def test_data_are_synthetic_unless_a_file_is_named():
+    assert "--data-backend synthetic " in words()
+    assert "--data-train" not in words()
+
+
+def test_a_file_of_records_is_read_with_its_index():
+    assert (
+        "--data-backend mxnet --data-train /data/train.rec --data-train-idx /data/train.idx "
+        in words(data="/data/train.rec")
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("processes", "threads"), [(1, 8), (4, 2), (16, 1)])
+def test_the_processes_of_a_machine_share_its_cores_for_decoding(processes, threads):
+    """The trainer's default are 40 threads for each."""
+    given_words = words(data="/data/train.rec", processes=processes, world=16)
+    assert f"--data-mxnet-threads {threads} " in given_words
+
+
+@pytest.mark.parametrize(("world", "batch", "images"), [(1, 4, 4), (2, 4, 8), (4, 2, 8), (4, 2, 11)])
+def test_as_many_images_as_a_step_takes_are_enough(world, batch, images):
+    trainer_flags.check(given(data="/data/train.rec", batch=batch), world, images)
+
+
+@pytest.mark.parametrize(
+    ("world", "batch", "images", "share", "enough"),
+    [(1, 4, 3, 3, 4), (2, 4, 7, 4, 8), (4, 2, 9, 3, 12), (4, 2, 2, 1, 8)],
+)
+def test_fewer_images_than_a_batch_for_the_last_process_are_refused(world, batch, images, share, enough):
+    """MXNet 1.6.0 gives four processes 3, 3, 3 and 0 of nine records: the last one ends at once."""
+    message = (
+        f"/data/train.rec has {images} images: .* have {share} .* batch of {batch}. Fix: {enough} images"
+    )
+    with pytest.raises(trainer_flags.FlagsError, match=message):
+        trainer_flags.check(given(data="/data/train.rec", batch=batch), world, images)
 
 
 # Installation

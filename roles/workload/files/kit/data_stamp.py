@@ -7,7 +7,8 @@ Runs on the nodes, Python 3.6 or newer, standard library only.
 
 import json
 import os
-from typing import Any
+import shutil
+from typing import Any, Callable
 
 NAME = "made.json"
 
@@ -25,3 +26,18 @@ def write(directory: str, parameters: Any) -> None:
     """Note that the files of a directory are complete, and the parameters they were made with."""
     with open(os.path.join(directory, NAME), "w", encoding="utf-8", newline="\n") as file:
         file.write(json.dumps(parameters, sort_keys=True) + "\n")
+
+
+def make(directory: str, parameters: Any, write_files: Callable[[], None]) -> str:
+    """Have the files of a directory made, unless those of the same parameters are there.
+
+    Return `made` or `unchanged`. Files of other parameters are removed.
+    """
+    if read(directory) == parameters:
+        return "unchanged"
+    if os.path.isdir(directory):
+        shutil.rmtree(directory)
+    os.makedirs(directory)
+    write_files()
+    write(directory, parameters)
+    return "made"

@@ -14,8 +14,9 @@ Runs on the nodes, Python 3.6 or newer, standard library only. Import it before 
 import argparse
 import ctypes
 import math
+import os
 import signal
-from typing import Any, Iterable
+from typing import Any, Iterable, NoReturn
 
 PR_SET_PDEATHSIG = 1
 
@@ -35,6 +36,12 @@ class Say:
         """Print one line."""
         words = ["%s=%s" % pair for pair in values.items()]
         print(" ".join([self.prefix] + words), flush=True)
+
+
+def refuse(reason: Any) -> NoReturn:
+    """End this process at once, with the line that the report of the run repeats as its reason."""
+    print("scalebook: refused: %s" % reason, flush=True)
+    os._exit(2)
 
 
 def boolean(text: str) -> bool:

@@ -1,0 +1,31 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Make a file of records like that of ImageNet, with random images.
+
+    python make_images.py DIRECTORY IMAGES
+
+Prints ``made``, or ``unchanged`` where the same files exist already. The same arguments give the same files
+on every machine. Runs on the nodes, Python 3.6 or newer, standard library only.
+"""
+
+import os
+import sys
+from typing import List
+
+import data_stamp
+import labelled_images
+import record_files
+
+VERSION = 1  # of the files that this program makes
+
+
+def main(argv: List[str]) -> None:
+    """Make the files unless they are there."""
+    folder, count = argv[1], int(argv[2])
+    path = os.path.join(folder, "train.rec")
+    values = {"version": [VERSION, labelled_images.VERSION], "images": count}
+    print(data_stamp.make(folder, values, lambda: record_files.write(path, labelled_images.made(count))))
+
+
+if __name__ == "__main__":
+    main(sys.argv)
