@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workloads that no other test installs are installed on a bare host; again, that changes nothing."""
 
+import importlib
 import json
 import os
 import subprocess
 
 import bare_node
 import pytest
+from container_nodes import ROOT
 
 pytestmark = [
     pytest.mark.cluster,
@@ -52,10 +54,11 @@ def test_paddle_trains_on_images_in_files(wrong, tmp_path):
     images = provenance["workloads"]["paddle_resnet50"]["NODE1"]["data"]
     assert images.startswith("8 images in 8 classes, sha256 ")
 # Prints the labels of a file of records, and those that each of two processes gets, as the trainer reads it.
+# They print the labels of images as trainers read them, for MXNet also those of each of two processes.
 READ_RECORDS = """
 import json, sys
 import mxnet as mx
-path = sys.argv[1]
+path = sys.argv[1] + "/train.rec"
 given = {"path_imgrec": path, "path_imgidx": path.replace(".rec", ".idx")}
 records = mx.recordio.MXIndexedRecordIO(given["path_imgidx"], path, "r")
 labels = [[mx.recordio.unpack(records.read_idx(key))[0].label for key in records.keys]]
@@ -67,12 +70,40 @@ for rank in (0, 1):
     labels.append([label for batch in batches for label in batch.label[0].asnumpy().tolist()])
 print(json.dumps(labels))
 """
+READ_OFRECORDS = """
+import json, sys
+import oneflow as flow
+given = {"batch_size": 8, "data_part_num": 2, "part_name_suffix_length": 5}
+record = flow.nn.OfrecordReader(sys.argv[1] + "/train", **given)()
+images = flow.nn.OFRecordImageDecoderRandomCrop("encoded", color_space="RGB")(record)
+shape = flow.nn.image.Resize(target_size=[224, 224])(images)[0].shape
+labels = flow.nn.OfrecordRawDecoder("class/label", shape=tuple(), dtype=flow.int32)(record)
+print(json.dumps([labels.numpy().tolist(), list(shape)]))
+"""
 
 
-def test_mxnet_reads_the_records_that_a_node_makes_and_gives_each_process_its_own(wrong):
-    home = bare_node.HOME / "mxnet_resnet50"
-    program = [home / "venv/bin/python", "-c", READ_RECORDS, home / "images/train.rec"]
-    env = {**os.environ, "PYTHONNOUSERSITE": "1"}
-    done = subprocess.run(program, check=True, capture_output=True, text=True, env=env)
-    made, *of_processes = json.loads(done.stdout)
+@pytest.fixture
+def labels(monkeypatch):
+    """Return the labels of the eight images that a node makes."""
+    monkeypatch.syspath_prepend(ROOT / "roles/workload/files/kit")
+    return [label for _, label in importlib.import_module("labelled_images").made(8)]
+
+
+def read(workload, program):
+    """Return what a program prints about the images that the host has made for a workload."""
+    home = bare_node.HOME / workload
+    record = json.loads((home / "install.json").read_text())
+    env = {**os.environ, "PYTHONNOUSERSITE": "1", "LD_LIBRARY_PATH": record.get("libraries", "")}
+    words = [record["python"], "-c", program, home / "images"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, env=env)
+    return json.loads(done.stdout)
+
+
+def test_mxnet_reads_the_images_that_a_node_makes_and_gives_each_process_its_own(wrong, labels):
+    made, *of_processes = read("mxnet_resnet50", READ_RECORDS)
+    assert made == labels
     assert list(map(sorted, of_processes)) == [sorted(made[:4]), sorted(made[4:])]
+
+
+def test_oneflow_reads_the_images_that_a_node_makes(wrong, labels):
+    assert read("oneflow_resnet50", READ_OFRECORDS) == [labels[::2] + labels[1::2], [8, 224, 224, 3]]

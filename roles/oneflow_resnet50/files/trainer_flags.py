@@ -9,13 +9,17 @@ import argparse
 from typing import List
 
 
-def flags(args: argparse.Namespace, world: int) -> List[str]:
-    """Return the command line of train.py for a case.
+def flags(args: argparse.Namespace, world: int, files: int) -> List[str]:
+    """Return the command line of train.py for a case, whose data are in a number of files.
 
     With its defaults the learning rate is 0 in the first epochs and the loss does not move.
     """
     samples = args.batch * args.steps * world
-    words = ["--synthetic-data", "--skip-eval", "--print-interval", "1", "--num-epochs", "1"]
+    words = ["--skip-eval", "--print-interval", "1", "--num-epochs", "1"]
+    if args.data:
+        words += ["--ofrecord-path", args.data, "--ofrecord-part-num", str(files)]
+    else:
+        words += ["--synthetic-data"]
     words += ["--train-batch-size", str(args.batch), "--val-batch-size", str(args.batch)]
     # It refuses --num-nodes above 1, and takes the ranks of all nodes from the process group.
     words += ["--num-devices-per-node", str(args.devices_per_node)]

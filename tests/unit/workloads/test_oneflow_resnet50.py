@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """oneflow_resnet50: what its logs mean, on genuine ones, and the command line of its trainer."""
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record, run_record
@@ -64,19 +66,22 @@ def test_the_trainers_log_alone_is_refused(tmp_path):
     assert (read["status"], "does not show devices" in read["reason"]) == ("refused", True)
 
 
-def campaign(tmp_path, nodes, change=("", "")):
+def campaign(tmp_path, nodes, change=("", ""), kind="", **of_case):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n_{name}.log").read_text()
+        text = (LOGS / f"{nodes}n_{kind}{name}.log").read_text()
         (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
-    return run_record(tmp_path, case(nodes, window=3), 1, WORKLOAD, names, JOB)
+    return run_record(tmp_path, case(nodes, window=3, **of_case), 1, WORKLOAD, names, JOB)
 
 
-@pytest.mark.parametrize(("nodes", "seconds"), [(1, 20.143), (2, 18.854)])
-def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
+@pytest.mark.parametrize(
+    ("nodes", "kind", "seconds"),
+    [(1, "", 20.143), (2, "", 18.854), (2, "records_", 3.773), (1, "graph_", 1.557)],
+)
+def test_a_run_of_a_campaign_counts(tmp_path, nodes, kind, seconds):
     """Three steps of one image on each node."""
-    read = campaign(tmp_path, nodes)
+    read = campaign(tmp_path, nodes, kind=kind)
     assert (read["status"], read["reason"]) == ("ok", None)
     assert measure(read)["rate"] == pytest.approx(3 * nodes / seconds)
 
@@ -90,6 +95,26 @@ def test_a_log_of_another_precision_is_refused(tmp_path):
         "refused",
         True,
     )
+
+
+def test_a_graph_that_computed_in_fp32_does_not_count_as_fp16(tmp_path):
+    read = campaign(tmp_path, 1, kind="graph_", dtype="fp16")
+    assert (read["status"], "shows dtype fp32, the case has dtype fp16" in read["reason"]) == (
+        "refused",
+        True,
+    )
+
+
+def test_a_graph_whose_learning_rate_is_0_is_refused(tmp_path):
+    """The trainer does not print it in its lines of steps then."""
+    read = campaign(tmp_path, 1, ("lr=0.001000", "lr=0.000000"), kind="graph_")
+    assert (read["status"], "does not show learning_rate" in read["reason"]) == ("refused", True)
+
+
+@pytest.mark.parametrize("change", [("identity=88f97e", "identity=88f97f"), ("files=4 ", "files=5 ")])
+def test_nodes_with_different_files_of_records_are_refused(tmp_path, change):
+    read = campaign(tmp_path, 2, change, kind="records_")
+    assert (read["status"], "shows data records files=" in read["reason"]) == ("refused", True)
 
 
 def test_a_rank_whose_weights_are_not_the_others_is_refused(tmp_path):
@@ -121,9 +146,16 @@ def test_dlperfs_table_has_rows_of_this_model():
 # The command line of its trainer
 
 
-def words(world=2, **other):
-    values = {"batch": 4, "steps": 120, "devices_per_node": 1, "mode": "eager", "dtype": "fp32"}
-    return trainer_flags.flags(SimpleNamespace(learning_rate=0.001, **{**values, **other}), world)
+def words(world=2, files=0, **other):
+    values = {"batch": 4, "steps": 120, "devices_per_node": 1, "mode": "eager", "dtype": "fp32", "data": ""}
+    return trainer_flags.flags(SimpleNamespace(learning_rate=0.001, **{**values, **other}), world, files)
+
+
+def test_data_are_synthetic_unless_a_directory_is_named():
+    assert "--synthetic-data" in words()
+    given = words(data="/data", files=256)
+    assert "--ofrecord-path /data --ofrecord-part-num 256" in " ".join(given)
+    assert "--synthetic-data" not in given
 
 
 def test_several_ranks_train_with_ddp():
@@ -150,3 +182,36 @@ def test_an_epoch_is_the_run():
     given = " ".join(words())
     assert "--batches-per-epoch 120 --samples-per-epoch 960 " in given
     assert "--print-interval 1 --num-epochs 1 " in given
+
+
+# The precision that a log shows
+
+
+@pytest.fixture
+def run_trainer(monkeypatch):
+    """Return run_trainer.py without OneFlow."""
+    for name in (
+        "oneflow",
+        "oneflow_run",
+        "trainer_kit",
+        "trainer_flags",
+        "labelled_images",
+        "ofrecord_files",
+    ):
+        monkeypatch.setitem(sys.modules, name, MagicMock())
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    return load("oneflow_resnet50", "run_trainer")
+
+
+def test_with_a_graph_the_log_shows_what_products_have_in_it(run_trainer):
+    shown = run_trainer.oneflow_run.product_dtype
+    trainer = SimpleNamespace(graph=True, train_graph="graph")
+    assert run_trainer.precision(trainer, "gpu") == shown.return_value
+    shown.assert_called_once_with("graph", "gpu")
+
+
+@pytest.mark.parametrize(("dtype", "name"), [("float32", "fp32"), ("float16", "fp16")])
+def test_without_a_graph_the_log_shows_the_dtype_of_the_weights(run_trainer, dtype, name):
+    weight = SimpleNamespace(dtype=getattr(run_trainer.flow, dtype))
+    trainer = SimpleNamespace(graph=False, model=SimpleNamespace(parameters=lambda: [weight]))
+    assert run_trainer.precision(trainer, "cpu") == name
