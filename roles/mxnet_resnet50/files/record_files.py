@@ -4,13 +4,12 @@
 
     python record_files.py NAME.rec MADE
 
-As a program it checks both and prints what they are as one JSON object, or a sentence and status 1. MADE is
+As a program it checks both and prints what a log says of them, or a sentence and status 1. MADE is
 the number of images that make_images.py should have made, 0 for files of the user's own.
 Runs on the nodes, Python 3.6 or newer, standard library only.
 """
 
 import hashlib
-import json
 import os
 import struct
 import sys
@@ -153,7 +152,7 @@ def main(argv: List[str]) -> None:
     try:
         if made:
             check_made(path, made)
-        print(json.dumps(describe(path)))
+        print("records", *("%s=%s" % pair for pair in describe(path).items()))
     except ImageError as error:
         sys.exit(str(error))
 

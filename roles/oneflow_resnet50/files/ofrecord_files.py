@@ -4,7 +4,7 @@
 
     python ofrecord_files.py DIRECTORY IMAGES FILES
 
-As a program it checks them and prints what they are as one JSON object, or a sentence and status 1. IMAGES
+As a program it checks them and prints what a log says of them, or a sentence and status 1. IMAGES
 and FILES are what make_images.py should have made, 0 for files of the user's own.
 Runs on the nodes, Python 3.6 or newer, standard library only.
 """
@@ -13,7 +13,6 @@ import contextlib
 import glob
 import hashlib
 import itertools
-import json
 import os
 import struct
 import sys
@@ -216,7 +215,7 @@ def main(argv: List[str]) -> None:
     try:
         if images:
             check_made(directory, images, files)
-        print(json.dumps(describe(directory)))
+        print("records", *("%s=%s" % pair for pair in describe(directory).items()))
     except ImageError as error:
         sys.exit(str(error))
 

@@ -5,8 +5,8 @@
 test_bare_node.py has MXNet itself read them.
 """
 
-import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -85,8 +85,8 @@ def test_images_are_made_once_and_are_the_same_everywhere(tmp_path):
     for name in ("train.rec", "train.idx"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
     assert run("make_images.py", folders[0], 3).stdout == "unchanged\n"
-    found = json.loads(run("record_files.py", folders[0] / "train.rec", 3).stdout)
-    assert (found["images"], len(found["identity"])) == (3, 64)
+    printed = run("record_files.py", folders[0] / "train.rec", 3).stdout
+    assert re.fullmatch(r"records images=3 identity=[0-9a-f]{64}\n", printed)
 
 
 def test_another_number_of_images_is_made_again(tmp_path):

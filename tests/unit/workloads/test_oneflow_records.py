@@ -5,8 +5,8 @@
 test_bare_node.py has OneFlow itself read them.
 """
 
-import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,8 +82,8 @@ def test_images_are_made_once_and_are_the_same_everywhere(tmp_path):
     assert [run("make_images.py", each, 3, 2).stdout for each in folders] == ["made\n"] * 2
     assert len({part(each, 1).read_bytes() for each in folders}) == 1
     assert run("make_images.py", folders[0], 3, 2).stdout == "unchanged\n"
-    found = json.loads(run("ofrecord_files.py", folders[0], 3, 2).stdout)
-    assert (found["files"], len(found["identity"])) == (2, 64)
+    printed = run("ofrecord_files.py", folders[0], 3, 2).stdout
+    assert re.fullmatch(r"records files=2 identity=[0-9a-f]{64}\n", printed)
 
 
 @pytest.mark.parametrize(("images", "files"), [(4, 2), (3, 1)])
