@@ -150,7 +150,7 @@ def main() -> None:
         operation = backend.backend(args.device, backend.operations(hvd))
         trainer_flags.check(args, hvd.size(), files, made.get("images"))
     except (backend.MissingOperationError, trainer_flags.FlagsError) as error:
-        sys.exit(str(error))
+        trainer_kit.refuse(error)
     # A process that is stopped removes its checkpoints too. TensorFlow removes its temporary files before.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scratch = tempfile.mkdtemp(prefix="output-", dir=args.scratch)

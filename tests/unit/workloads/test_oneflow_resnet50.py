@@ -184,7 +184,7 @@ def test_an_epoch_is_the_run():
     assert "--print-interval 1 --num-epochs 1 " in given
 
 
-# The precision that a log shows
+# What surrounds the trainer
 
 
 @pytest.fixture
@@ -201,6 +201,24 @@ def run_trainer(monkeypatch):
         monkeypatch.setitem(sys.modules, name, MagicMock())
     monkeypatch.setattr(sys, "path", list(sys.path))
     return load("oneflow_resnet50", "run_trainer")
+
+
+@pytest.mark.parametrize("check", ["describe", "check_enough"])
+def test_the_report_gets_the_reason_of_a_refusal(run_trainer, check):
+    error = ValueError("/data has 5 images, and a step of all processes takes 6")
+    run_trainer.labelled_images.ImageError = ValueError
+    run_trainer.trainer_kit.refuse.side_effect = SystemExit
+    getattr(run_trainer.ofrecord_files, check).side_effect = error
+    with pytest.raises(SystemExit):
+        run_trainer.data(SimpleNamespace(data="/data", batch=3), 2)
+    run_trainer.trainer_kit.refuse.assert_called_once_with(error)
+
+
+def test_the_log_shows_what_the_images_are(run_trainer):
+    run_trainer.ofrecord_files.describe.return_value = {"files": 2, "identity": "0" * 64}
+    shown = run_trainer.data(SimpleNamespace(data="/data", batch=3), 2)
+    assert shown == {"data": "records", "files": 2, "identity": "0" * 64}
+    run_trainer.ofrecord_files.check_enough.assert_called_once_with("/data", 2, 3)
 
 
 def test_with_a_graph_the_log_shows_what_products_have_in_it(run_trainer):

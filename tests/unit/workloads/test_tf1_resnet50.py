@@ -4,8 +4,10 @@
 
 import datetime
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook import flops
@@ -197,6 +199,25 @@ def test_a_case_that_the_trainer_does_not_end_well_with_is_refused(world, files,
 
 def test_files_of_the_users_own_are_not_counted_image_by_image():
     trainer_flags.check(given(), 2, 2, None)
+
+
+def test_the_report_gets_the_reason_of_a_refusal(monkeypatch, tmp_path):
+    kit = MagicMock()
+    kit.refuse.side_effect = SystemExit
+    absent = ("horovod", "horovod.tensorflow", "tensorflow", "data_stamp", "backend", "stand_ins")
+    for name, module in {**dict.fromkeys(absent, MagicMock()), "trainer_kit": kit}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setitem(sys.modules, "trainer_flags", trainer_flags)
+    sys.modules["tensorflow"].estimator.SessionRunHook = object
+    sys.modules["backend"].MissingOperationError = RuntimeError
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    run_trainer = load("tf1_resnet50", "run_trainer")
+    monkeypatch.setattr(run_trainer, "arguments", lambda: given(data=str(tmp_path), devices=2))
+    run_trainer.hvd.size.return_value = 2
+    with pytest.raises(SystemExit):
+        run_trainer.main()
+    (error,) = kit.refuse.call_args.args
+    assert "has 0 files train-*, and 2 processes" in str(error)
 
 
 # Stand-ins
