@@ -53,7 +53,8 @@ def test_paddle_trains_on_images_in_files(wrong, tmp_path):
     provenance = json.loads((tmp_path / "test/provenance.json").read_text())
     images = provenance["workloads"]["paddle_resnet50"]["NODE1"]["data"]
     assert images.startswith("8 images in 8 classes, sha256 ")
-# Prints the labels of a file of records, and those that each of two processes gets, as the trainer reads it.
+
+
 # They print the labels of images as trainers read them, for MXNet also those of each of two processes.
 READ_RECORDS = """
 import json, sys
