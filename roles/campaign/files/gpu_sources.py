@@ -19,7 +19,7 @@ import time
 from abc import abstractmethod
 
 import nvml
-from host_sources import ALLOWED, PUT_OFF, Absent, Pace, Source
+from host_sources import PUT_OFF, Absent, Pace, Source
 
 TYPE_CHECKING = False  # module typing takes 2 MB
 if TYPE_CHECKING:
@@ -152,9 +152,7 @@ class Nvml(Gpus):
         except nvml.NvmlError as error:
             raise Absent("NVML: %s" % error) from error
         self.asked = {gpu: self._questions(gpu) for gpu in gpus}
-        self.paces = {
-            gpu: {name: Pace(ALLOWED / 2, name in BY_ENDS) for name in self.asked[gpu]} for gpu in gpus
-        }
+        self.paces = {gpu: {name: Pace(by_ends=name in BY_ENDS) for name in self.asked[gpu]} for gpu in gpus}
         self.activities: Dict[str, Activities] = {}
         self.rates: Dict[str, Dict[str, float]] = {gpu: {} for gpu in gpus}
         self.pcie = {gpu: Wrapping() for gpu in gpus}

@@ -33,16 +33,15 @@ SECTOR = 512
 WORD = 4
 """Bytes of a unit in InfiniBand's counters of data."""
 
-ALLOWED = 2e-4
-"""Seconds of processor time that a source may take for a reading, on average.
+ALLOWED = 1e-4
+"""Seconds of processor time that a source, or a question to a GPU, may take for a reading, on average.
 
-Half a dozen sources of a host, and eleven questions to a GPU that may take half as much each, then stay near
-0.2 % of a core together; most need a tenth of what they may take."""
+Half a dozen sources and eleven questions then stay below 0.2 % of a core together, with a reading a second
+and the two ends of a window of 40 s: a few take what they may, most a tenth of it."""
 
 SELDOM = 10
 """What takes longest is still read in every tenth reading: on a node whose log has no steps, nothing marks
 where the window begins and ends."""
-
 
 BETWEEN = 30
 """The same of counters that are needed at the two ends of the window alone, once the first end was marked:
@@ -355,7 +354,7 @@ class JobShare(Source):
         self.older: Set[Tuple[int, int]] = set()
         self.own: Set[Tuple[int, int]] = set()
         self.pids: List[int] = []
-        self.seek = Pace(ALLOWED / 4, by_ends=True)  # a job has most of its processes from the first step on
+        self.seek = Pace(ALLOWED / 2, by_ends=True)  # a job has most of its processes from the first step on
         self.use, self.wait = Pace(), Pace()  # threads can be many more than processes
         self.wanted: Dict[int, int] = {}
         self.read_at = 0.0
