@@ -20,9 +20,9 @@ import labelled_images
 from labelled_images import ImageError
 
 MAGIC = struct.pack("<I", 0xCED7230A)
-HEADER = struct.Struct(
-    "<IfQQ"
-)  # number of labels in an array, the label without one, two numbers of the image
+HEADER = struct.Struct("<IfQQ")
+"""Number of labels in an array, the label where there is no array, two numbers of the image."""
+
 WHOLE, FIRST, MIDDLE, LAST = range(4)  # the part of a record that a magic number begins
 LENGTH_BITS = 29
 LOOKED_AT = 100  # records whose content is checked and counts for the identity

@@ -61,16 +61,7 @@ def main(argv: List[str]) -> None:
     """Make the files unless they are there; those of other arguments are removed."""
     folder, images, files = argv[1], int(argv[2]), int(argv[3])
     values = {"version": VERSION, "images": images, "files": files}
-    if data_stamp.read(folder) == values:
-        print("unchanged")
-        return
-    if not os.path.isdir(folder):
-        os.makedirs(folder)
-    for name in os.listdir(folder):
-        os.remove(os.path.join(folder, name))
-    write(folder, images, files)
-    data_stamp.write(folder, values)
-    print("made")
+    print(data_stamp.make(folder, values, lambda: write(folder, images, files)))
 
 
 if __name__ == "__main__":

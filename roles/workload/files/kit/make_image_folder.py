@@ -11,7 +11,6 @@ Runs on the nodes, Python 3.6 or newer, standard library only.
 """
 
 import os
-import shutil
 import sys
 from typing import List
 
@@ -33,14 +32,8 @@ def main(argv: List[str]) -> None:
     """Make the files unless they are there; those of other arguments are removed."""
     directory, count, classes = argv[1], int(argv[2]), int(argv[3])
     values = {"version": noise_images.VERSION, "images": count, "classes": classes}
-    if data_stamp.read(directory) == values:
-        print("unchanged")
-        return
-    if os.path.isdir(directory):
-        shutil.rmtree(directory)
-    write(os.path.join(directory, "train"), count, classes)
-    data_stamp.write(directory, values)
-    print("made")
+    train = os.path.join(directory, "train")
+    print(data_stamp.make(directory, values, lambda: write(train, count, classes)))
 
 
 if __name__ == "__main__":
