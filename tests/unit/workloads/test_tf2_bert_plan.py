@@ -1,0 +1,16 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of tf2_bert that are planned on CPUs."""
+
+import pytest
+from cases import cluster, plan
+from role_files import declaration
+
+
+@pytest.mark.parametrize(("version", "planned"), [("2.20", []), ("2.3.0", ["fp16"])])
+def test_forced_fp16_with_xla_on_a_cpu_is_planned_where_xla_computes_it(version, planned):
+    """XLA of TensorFlow 2.20 computes fp16 in fp32 there."""
+    workload = {**declaration("tf2_bert"), "settings": {"version": version}}
+    given = {"dtype": "fp16", "gpus": 1, "xla": True, "force": True}
+    made = plan(given, workload, cluster(1), "tf2_bert", "cpu")
+    assert [case["dtype"] for case in made["cases"]] == planned
