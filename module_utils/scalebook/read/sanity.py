@@ -16,6 +16,7 @@ def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
     """Return `workload` with only those sanity rules that a node of this case has to meet.
 
     A case of before a setting existed does not have it, and neither has an import: its log need not show it.
+    A setting `auto` leaves the choice to the workload.
     """
     rules = tuple(
         rule
@@ -85,7 +86,8 @@ def _expected(rule: Sanity, case: Case, task_index: int) -> Any:
     if rule.expect == "steps":
         return case["warmup"] + case["window"]
     if rule.expect.startswith(SETTINGS):
-        return (case.get("settings") or {}).get(rule.expect.removeprefix(SETTINGS))
+        wanted = (case.get("settings") or {}).get(rule.expect.removeprefix(SETTINGS))
+        return None if wanted == "auto" else wanted
     return case.get(rule.expect)
 
 

@@ -97,8 +97,11 @@ def test_a_setting_that_the_log_contradicts_is_a_contradiction():
     ]
 
 
-@pytest.mark.parametrize(("settings", "rules"), [({"checkpointing": False}, 1), ({}, 0), (None, 0)])
-def test_a_setting_is_looked_for_only_in_the_log_of_a_case_that_has_it(settings, rules):
+@pytest.mark.parametrize(
+    ("settings", "rules"),
+    [({"checkpointing": False}, 1), ({"checkpointing": "auto"}, 0), ({}, 0), (None, 0)],
+)
+def test_a_setting_is_looked_for_only_in_the_log_of_a_case_that_has_it_and_decides(settings, rules):
     sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": "settings.checkpointing"}]
     workload = compile_workload({**WORKLOAD, "sanity": sanity})
     assert len(rules_for(workload, {**CASE, "settings": settings}, 0).sanity) == rules
