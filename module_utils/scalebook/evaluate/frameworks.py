@@ -37,16 +37,21 @@ def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dic
                     "compiler": str(declared.get("compiler") or NONE),
                     "name": str(declared.get("framework") or workload),
                     "source": str(declared.get("source") or NOT_RECORDED),
-                    "features": features(declared),
+                    "features": features(declared, about),
                     **{key: str(about.get(key) or NOT_RECORDED) for key in KEYS},
                 }
             )
     return lines
 
 
-def features(declared: Mapping[str, Any]) -> str:
-    """Return the features of a workload as DLPerf's tables have them: `Horovod+XLA+AMP`."""
+def features(declared: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+    """Return the features of a workload as DLPerf's tables have them: `Horovod+XLA+AMP`.
+
+    Those of the declaration, and those that a node had: `about` is its entry in the provenance.
+    """
     found = list(declared.get("features") or ())
+    if about.get("features"):
+        found.append(str(about["features"]))
     if True in (declared.get("xla") or ()):
         found.append(str(declared.get("compiler")))
     if set(MIXED) & set((declared.get("dtypes") or {}).get("gpu") or ()):

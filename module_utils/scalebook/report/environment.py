@@ -30,6 +30,7 @@ SOFTWARE = {
     "horovod": "Horovod",
     "python": "Python",
     "stack": "software stack",
+    "features": "features",
     "commit": "commit of the workload's sources",
     "lock": "checksum of the lock file",
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 import evaluation
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, options, ranking
+from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -169,6 +169,12 @@ def test_a_second_evaluation_changes_nothing(tmp_path):
 def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
     assert refusal in evaluate(tmp_path, **changes)["msg"]
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_node_used_beside_its_framework_is_a_feature():
+    declared = WORKLOADS["torch_resnet50"]
+    assert frameworks.features(declared, {"features": ""}) == "DDP+torch.compile+AMP"
+    assert frameworks.features(declared, {"features": "DALI 2.4.0"}) == "DDP+DALI 2.4.0+torch.compile+AMP"
 
 
 # -- criteria and ranking ---------------------------------------------------------------------------------

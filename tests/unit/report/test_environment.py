@@ -57,6 +57,13 @@ def test_simulated_nodes_are_called_that():
     assert "simulated nodes" in values(document)["machines"]
 
 
+def test_what_a_workload_used_beside_its_framework_is_a_line():
+    nodes = {name: {"framework": "torch 2.13.0", "features": "DALI 2.4.0"} for name in ("NODE1", "NODE2")}
+    document = {"hardware": [], "provenance": {"workloads": {"w": nodes}}, "plan": {}, "campaign": "x"}
+    found = values({**document, "started": None, "simulated": None, "kind": "campaign"})
+    assert found["features of w"] == "DALI 2.4.0"
+
+
 def test_nodes_without_a_gpu_have_none():
     document = {"hardware": [{"nodes": ["NODE1"], "gpus": []}], "provenance": None, "plan": {}}
     found = values({**document, "campaign": "x", "started": None, "simulated": None, "kind": "campaign"})
