@@ -87,10 +87,11 @@ def test_images_and_sequences_are_measured_on_two_simulated_nodes(campaign_here,
 
 def test_images_in_files_are_seen_in_the_record_and_the_provenance(campaign_here):
     record = records_of(campaign_here)["torch_resnet50"]
-    assert [node["shown"]["data"] for node in record["nodes"]] == [["files"], ["files"]]
+    assert [node["shown"]["data"] for node in record["nodes"]] == [["files loader=pillow"]] * 2
     provenance = json.loads((campaign_here / "provenance.json").read_text())
     nodes = provenance["workloads"]["torch_resnet50"]
     assert nodes["NODE1"]["data"].startswith("24 images in 10 classes, sha256 ")
+    assert (nodes["NODE1"]["loader"].split()[0], nodes["NODE1"]["features"]) == ("pillow", "")
 
 
 def test_without_files_torch_resnet50_trains_on_invented_images(torch_resnet50):

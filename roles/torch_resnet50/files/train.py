@@ -22,6 +22,7 @@ trainer_kit.die_with_parent()
 
 import image_files  # noqa: E402
 import image_folder  # noqa: E402
+import image_loader  # noqa: E402
 import images  # noqa: E402
 import sizes  # noqa: E402
 import torch  # noqa: E402
@@ -45,6 +46,7 @@ def arguments() -> argparse.Namespace:
     boolean = trainer_kit.boolean
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
     parser.add_argument("--data", default="", help="directory of images, see image_files.py")
+    parser.add_argument("--loader", choices=["none", *image_loader.MODULES], default="pillow")
     parser.add_argument("--workers", type=int, default=0, help="that prepare images; 0: the cores there are")
     parser.add_argument("--image-size", type=int, default=224)
     parser.add_argument("--classes", type=int, default=1000)
@@ -72,9 +74,19 @@ def batches(args: argparse.Namespace, device: torch.device, place: Tuple[int, in
     beside = int(os.environ["LOCAL_WORLD_SIZE"])
     workers = image_folder.processes(args.workers, beside)
     if os.environ["LOCAL_RANK"] == "0":
-        say(images=len(folder), image_classes=len(folder.classes), loader_workers=workers * beside)
-    pictures = image_folder.Pictures(folder, args.image_size, args.seed)
+        say(
+            images=len(folder),
+            image_classes=len(folder.classes),
+            loader_workers=workers * beside,
+            loader_version=image_loader.version(args.loader),
+        )
     turns = image_folder.Turns(len(folder), args.batch, place, args.seed)
+    if args.loader == "dali":
+        # Imported here: most environments do not have it.
+        import dali_images
+
+        return dali_images.Files(folder, turns, args.image_size, args.seed + rank, workers, device, **form)
+    pictures = image_folder.Pictures(folder, args.image_size, args.seed)
     return images.Files(pictures, turns, workers, device, **form)
 
 
@@ -144,14 +156,16 @@ class Trainer:
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
     dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
-    data = "synthetic" if not args.data else "arrays" if image_files.are_arrays(args.data) else "files"
+    data = {"data": "files", "loader": args.loader}
+    if not args.data or image_files.are_arrays(args.data):
+        data = {"data": "arrays" if args.data else "synthetic"}
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
         parameters=sizes.parameters(args.model, args.classes),
         image_size=args.image_size,
         classes=args.classes,
-        data=data,
+        **data,
     )
     for line in torch_run.software(device):
         say(**line)

@@ -17,6 +17,7 @@ from role_files import ROLES, declaration, load
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
 WORKLOAD = {**declaration("torch_resnet50"), "settings": {}}
 CHECK = ROLES / "torch_resnet50/files/image_files.py"
+LOADER = ROLES / "torch_resnet50/files/image_loader.py"
 # The modules of the kit are installed next to it.
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROLES / "workload/files/kit"), *sys.path[1:]])}
 
@@ -51,13 +52,46 @@ def test_a_run_on_files_counts_and_says_so(tmp_path):
     assert [node["shown"]["data"] for node in read["nodes"]] == [["files"], ["files"]]
 
 
-def test_nodes_that_train_on_different_kinds_of_data_are_refused(tmp_path):
-    text = (LOGS / "2n1g-NODE2.log").read_text()
-    logs = {"NODE1": (LOGS / "2n1g_files-NODE1.log").read_text(), "NODE2": text}
+def with_loader(loader):
+    """Return a case of two nodes that asks for a loader."""
+    return {**case(2), "settings": {"loader": loader}}
+
+
+@pytest.mark.parametrize("loader", ["auto", "dali"])
+def test_a_run_with_dali_counts_and_says_so(tmp_path, loader):
+    read = record(tmp_path, 2, with_loader(loader), kind="_dali")
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(346.54, abs=0.01)
+    assert [node["shown"]["data"] for node in read["nodes"]] == [["files loader=dali"]] * 2
+
+
+def test_a_run_with_another_loader_than_the_case_asks_for_is_refused(tmp_path):
+    read = record(tmp_path, 2, with_loader("pillow"), kind="_dali")
+    assert (read["status"], "shows loader dali, the case has" in read["reason"]) == ("refused", True)
+
+
+def test_a_log_that_does_not_name_its_loader_is_refused_where_the_case_asks_for_one(tmp_path):
+    read = record(tmp_path, 2, with_loader("pillow"), kind="_files")
+    assert (read["status"], "does not show loader" in read["reason"]) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("two", "change", "shown"),
+    [
+        ("", ("", ""), "synthetic"),
+        ("_files", ("", ""), "files"),
+        ("_dali", ("loader=dali", "loader=pillow"), "files loader=pillow"),
+    ],
+)
+def test_nodes_that_train_on_different_data_or_with_different_loaders_are_refused(
+    tmp_path, two, change, shown
+):
+    logs = {"NODE1": (LOGS / "2n1g_dali-NODE1.log").read_text()}
+    logs["NODE2"] = (LOGS / f"2n1g{two}-NODE2.log").read_text().replace(*change)
     for name, log in logs.items():
         (tmp_path / f"{name}.log").write_text(log)
     read = run_record(tmp_path, case(2), 1, WORKLOAD, list(logs), {"rc": 0})
-    assert (read["status"], "shows data synthetic" in read["reason"]) == ("refused", True)
+    assert (read["status"], f"shows data {shown}, NODE1.log" in read["reason"]) == ("refused", True)
 
 
 def test_the_rate_is_the_one_that_the_trainer_printed(tmp_path):
@@ -157,3 +191,60 @@ def test_images_in_files_are_taken(tmp_path):
     made = [sys.executable, ROLES / "workload/files/kit/make_image_folder.py", tmp_path / "made", "4", "2"]
     subprocess.run(made, check=True)
     assert check(tmp_path / "made", 32, 2, 4).stdout.startswith("4 images in 2 classes, sha256 ")
+
+
+# The loader of images in files
+
+
+def chosen(loader, device, directory, dali=None):
+    """Return what image_loader.py does where the version `dali` of DALI is installed, or none."""
+    place = directory / "modules"
+    (place / "nvidia/dali").mkdir(parents=True)
+    (place / "PIL").mkdir()
+    (place / "PIL/__init__.py").write_text("__version__ = '12.3.0'")
+    if dali:
+        (place / "nvidia/dali/__init__.py").write_text(dali)
+    else:
+        (place / "nvidia/dali").rmdir()
+    env = {**ENV, "PYTHONPATH": os.pathsep.join([str(place), ENV["PYTHONPATH"]])}
+    argv = [sys.executable, LOADER, loader, device, directory]
+    return subprocess.run(argv, capture_output=True, text=True, env=env)
+
+
+DALI = "__version__ = '2.4.0'"
+
+
+@pytest.mark.parametrize(
+    ("loader", "device", "dali", "found"),
+    [
+        ("auto", "gpu", DALI, "dali 2.4.0"),
+        ("auto", "gpu", None, "pillow 12.3.0"),
+        ("auto", "cpu", DALI, "pillow 12.3.0"),
+        ("dali", "cpu", DALI, "dali 2.4.0"),
+        ("pillow", "gpu", DALI, "pillow 12.3.0"),
+    ],
+)
+def test_auto_is_dali_on_gpus_where_it_is_installed(tmp_path, loader, device, dali, found):
+    assert chosen(loader, device, tmp_path, dali).stdout == found + "\n"
+
+
+def test_dali_that_is_not_installed_is_refused_with_a_fix(tmp_path):
+    done = chosen("dali", "gpu", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"torch_resnet50_loader=dali: {sys.executable} has no module nvidia.dali" in done.stderr
+    assert "install it there" in done.stderr
+
+
+def test_dali_that_is_broken_is_not_taken_for_missing(tmp_path):
+    done = chosen("auto", "gpu", tmp_path, "raise ImportError('libdali.so')")
+    assert (done.returncode, "ImportError: libdali.so" in done.stderr) == (1, True)
+
+
+@pytest.mark.parametrize(("loader", "shown"), [("auto", "none\n"), ("dali", "")])
+def test_arrays_have_no_loader(tmp_path, loader, shown):
+    (tmp_path / "images.npy").touch()
+    done = chosen(loader, "gpu", tmp_path, DALI)
+    assert (done.stdout, "has arrays, which need no loader; set it to auto" in done.stderr) == (
+        shown,
+        not shown,
+    )
