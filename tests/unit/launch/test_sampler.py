@@ -291,6 +291,9 @@ def start():
     def started(*argv, env=None, **more):
         words = {**os.environ, "JOB_DIR": "searched"} if env is None else env
         there.append(subprocess.Popen(argv, env=words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, **more))
+        # Popen returns in the middle of exec, when the environment is not there yet.
+        environment = Path(f"/proc/{there[-1].pid}/environ")
+        await_that(environment.read_bytes, "it has no environment")
         return there[-1]
 
     yield started
