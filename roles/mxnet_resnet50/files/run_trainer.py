@@ -1,10 +1,11 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Run NVIDIA's train.py for MXNet, and print what it does not: world size, and whether the weights agree.
+"""Run a trainer for MXNet, and print what it does not: world size, and whether the weights agree.
 
 One process per device, started by mpirun. The lines for the reader begin with MXNET_RESNET50; the lines of
-steps are the trainer's own, which every rank prints with the rate of all: those of the first rank of a node
-are kept. The files of the trainer stay as they are. Runs on Python 3.6 and 3.7.
+steps are those of NVIDIA's train.py itself, which every rank prints with the rate of all: those of the first
+rank of a node are kept. gluoncv_trainer.py prints such lines for gluon-cv's. The files of the trainers stay as
+they are. Runs on Python 3.7.
 """
 
 import argparse
@@ -25,6 +26,7 @@ import trainer_kit  # noqa: E402
 trainer_kit.die_with_parent()
 
 import backend  # noqa: E402
+import gluoncv_trainer  # noqa: E402
 import horovod  # noqa: E402
 import horovod.mxnet as hvd  # noqa: E402
 import labelled_images  # noqa: E402
@@ -39,8 +41,9 @@ say = trainer_kit.Say("MXNET_RESNET50")
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
     parser = trainer_kit.parser(["resnet50"], ["fp32", "fp16"])
-    parser.add_argument("--trainer", required=True, help="directory of train.py")
-    parser.add_argument("--data", required=True, help="file of records, or nothing for synthetic data")
+    parser.add_argument("--trainer", choices=["nvidia", "gluoncv"], required=True)
+    parser.add_argument("--source", required=True, help="directory of the trainer")
+    parser.add_argument("--data", required=True, help="file of records, or nothing for NVIDIA's synthetic data")
     parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--image-size", type=int, required=True, help="width and height of an image")
@@ -94,17 +97,25 @@ def data(args: argparse.Namespace) -> Dict[str, Any]:
     return {"data": "records", **found}
 
 
-def train(args: argparse.Namespace) -> Any:
+def train_nvidia(args: argparse.Namespace, flags: List[str]) -> Any:
     """Do what the last lines of train.py do; return the model."""
-    sys.path.insert(0, args.trainer)
-    cores = len(os.sched_getaffinity(0))
-    sys.argv = ["train.py", *trainer_flags.flags(args, hvd.rank(), hvd.size(), hvd.local_size(), cores)]
+    adapt(args.device)
+    sys.argv = ["train.py", *flags]
     trainer = importlib.import_module("train")
     given = trainer.parse_args()
     trainer.setup_logging(given)
     model = trainer.models.get_model(**vars(given))
     trainer.fit.fit(given, model, trainer.data.get_data_loader(given))
     return model
+
+
+def train(args: argparse.Namespace, images: int) -> Any:
+    """Train with a file of so many images, or synthetic ones; return the model."""
+    sys.path.insert(0, args.source)
+    machine = (hvd.local_size(), len(os.sched_getaffinity(0)))
+    if args.trainer == "nvidia":
+        return train_nvidia(args, trainer_flags.nvidia(args, hvd.rank(), hvd.size(), *machine))
+    return gluoncv_trainer.train(args, trainer_flags.gluoncv(args, images, hvd.size(), *machine), say)
 
 
 def main() -> None:
@@ -125,12 +136,12 @@ def main() -> None:
     if first:
         node_rank = rank // args.devices_per_node
         say(world_size=world, nodes=nodes, node_rank=node_rank, backend=operation)
-        say(horovod=horovod.__version__, built="+".join(backend.operations(hvd)), mxnet=mx.__version__)
+        built = "+".join(backend.operations(hvd))
+        say(trainer=args.trainer, horovod=horovod.__version__, built=built, mxnet=mx.__version__)
         say(dtype=args.dtype, device=args.device, **about)
     else:
         logging.disable(logging.INFO)
-    adapt(args.device)
-    model = train(args)
+    model = train(args, about.get("images", 0))
     found = gathered(sums(model), "scalebook_weights")
     if not all(math.isfinite(value) for value in found[0]):
         sys.exit("the weights are not finite: %s" % found[0])
