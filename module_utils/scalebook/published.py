@@ -113,13 +113,16 @@ def compare(
 
     `names` is key `dlperf` of the workload: `{"frameworks": ["TensorFlow 2.3.0"], "models": {"base":
     "bert-base"}}`, its counterparts, and our model to theirs; `differs`, where it is given, says why no
-    figure of theirs stands against ours.  An entry is `comparable` when model, dtype, xla, batch and
-    device kind agree; its rows then pair equal nodes and gpus.  Otherwise it is the shape of the
-    curve alone: rows pair equal numbers of devices, speedups stand side by side and `why` says so.
+    figure of theirs stands against ours; `settings` has what is different where a setting decides, as
+    `{"trainer": {"gluoncv": {"frameworks": ["MXNet 1.6.0"]}}}`.  An entry is `comparable` when model,
+    dtype, xla, batch and device kind agree; its rows then pair equal nodes and gpus.  Otherwise it is the
+    shape of the curve alone: rows pair equal numbers of devices, speedups stand side by side and `why`
+    says so.
     A counterpart without any fitting table is one entry with no rows that says why.
     """
     entry: Comparison = {"group": group["id"], "title": group["title"]}
-    if not names or not names.get("frameworks") or not names.get("models"):
+    names = _of_settings(names or {}, group.get("settings") or {})
+    if not names.get("frameworks") or not names.get("models"):
         return [
             {
                 **entry,
@@ -133,6 +136,12 @@ def compare(
         for framework in names["frameworks"]
         for made in _counterpart(entry, group, rows, table, names, framework)
     ]
+
+
+def _of_settings(names: Mapping[str, Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    for setting, values in names.get("settings", {}).items():
+        names = {**names, **values.get(settings.get(setting), {})}
+    return names
 
 
 def _counterpart(

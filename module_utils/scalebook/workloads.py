@@ -31,10 +31,11 @@ OPTIONAL = frozenset(
 )
 
 
-DLPERF = {"frameworks": list, "models": dict, "others": list, "differs": str}
+DLPERF = {"frameworks": list, "models": dict, "others": list, "differs": str, "settings": dict}
 """The fields of `dlperf`: the published frameworks that are counterparts of this workload; its models by name
-to theirs; further published models of its family, which reports show without comparing; and why no published
-figure stands against one of this workload, where that is so."""
+to theirs; further published models of its family, which reports show without comparing; why no published
+figure stands against one of this workload, where that is so; and `{setting: {value: {field: ...}}}`, the
+fields of cases with another value of a setting."""
 
 
 class WorkloadError(ValueError):
@@ -206,10 +207,18 @@ def _check_dlperf(file: Path, declaration: Mapping[str, Any]) -> None:
     names = declaration.get("dlperf", {"frameworks": [], "models": {}})
     needed = {"frameworks", "models"}
     if not isinstance(names, Mapping) or not needed <= set(names) <= set(DLPERF):
-        raise WorkloadError(f"{file}: dlperf: give frameworks and models, and others and differs if needed")
+        raise WorkloadError(
+            f"{file}: dlperf: give frameworks and models, and others, differs and settings if needed"
+        )
     for name, value in names.items():
         if not isinstance(value, DLPERF[name]):
             raise WorkloadError(f"{file}: dlperf: {name} must be a {DLPERF[name].__name__}")
+    for setting, values in names.get("settings", {}).items():
+        if f"{file.parents[1].name}_{setting}" not in declaration["settings"]:
+            raise WorkloadError(f"{file}: dlperf: settings: {setting} is not a setting")
+        unknown = sorted({field for fields in values.values() for field in fields} - set(DLPERF))
+        if unknown:
+            raise WorkloadError(f"{file}: dlperf: settings: {setting}: unknown field {unknown[0]!r}")
 
 
 def _check_size(file: Path, declaration: Mapping[str, Any], role: str) -> None:

@@ -76,6 +76,18 @@ def test_a_matching_group_stands_beside_the_published_figures():
 
 
 @pytest.mark.parametrize(
+    ("settings", "rate"),
+    [({"trainer": "gluoncv"}, 9579.74), ({"trainer": "nvidia"}, 11331.93), (None, 11331.93)],
+)
+def test_a_setting_decides_what_a_case_stands_beside(settings, rate):
+    """Two trainers of one workload: DLPerf published both."""
+    names = workloads.load_workloads([str(ROLES)])["mxnet_resnet50"]["dlperf"]
+    ours = group(workload="mxnet_resnet50", model="resnet50", bsz=128, settings=settings)
+    (entry,) = published.compare(ours, [row(4, 8)], TABLE, names)
+    assert (entry["comparable"], entry["rows"][0]["published_rate"]) == (True, rate)
+
+
+@pytest.mark.parametrize(
     ("model", "bsz", "samples"), [("bert-base", 64, True), ("resnet50-v1.5", 128, False)]
 )
 def test_only_models_of_text_were_published_for_a_length_of_sequences(model, bsz, samples):

@@ -72,6 +72,14 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
         ({"colour": "blue"}, "unknown key 'colour'; allowed are "),
         ({"dlperf": {"framework": "PyTorch"}}, "dlperf: give frameworks and models"),
         ({"dlperf": {"frameworks": "PyTorch", "models": {}}}, "dlperf: frameworks must be a list"),
+        (
+            {"dlperf": {"frameworks": [], "models": {}, "settings": {"colour": {}}}},
+            "dlperf: settings: colour is not a setting",
+        ),
+        (
+            {"dlperf": {"frameworks": [], "models": {}, "settings": {"length": {128: {"model": {}}}}}},
+            "dlperf: settings: length: unknown field 'model'",
+        ),
         ({"epoch": None}, "give either warmup and window, or epoch"),
         ({"warmup": 20, "window": 100}, "give either warmup and window, or epoch"),
         ({"epoch": {"epochs": "hf_mlm_epochs"}}, "epoch: give epochs and samples"),

@@ -16,7 +16,6 @@ import types
 from typing import Any, List
 
 import horovod.mxnet as hvd
-import mxnet as mx
 import numpy as np
 import trainer_kit
 
@@ -35,8 +34,8 @@ def stand_in_autogluon() -> None:
 def watch_steps(steps: int, say: trainer_kit.Say) -> None:
     """Let every step of Horovod's trainer print a line, the first one also what it does, the last one end.
 
-    The trainer waits for the outputs of a batch before it takes the next one, so that a line is as late as the one
-    before it. The rate counts the images of all ranks.
+    The trainer waits for the outputs of a batch before it takes the next one, so that each line is as late as
+    the one before it. The rate counts the images of all ranks.
     """
     step = hvd.DistributedTrainer.step
     times: List[float] = [time.time()]
@@ -58,8 +57,10 @@ def watch_steps(steps: int, say: trainer_kit.Say) -> None:
 
 def train(args: argparse.Namespace, flags: List[str], say: trainer_kit.Say) -> Any:
     """Run the trainer with these flags; return the model."""
-    # As NVIDIA's trainer logs. Where mpi4py is missing, the trainer's own choice comes too late, and it logs nothing.
-    logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(asctime)s:%(levelname)s: %(message)s")
+    # As NVIDIA's trainer logs. Without mpi4py the trainer's own choice comes too late, and it logs nothing.
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stdout, format="%(asctime)s:%(levelname)s: %(message)s"
+    )
     stand_in_autogluon()
     # The processes that decode images.
     os.register_at_fork(after_in_child=trainer_kit.die_with_parent)

@@ -4,8 +4,8 @@
 
 One process per device, started by mpirun. The lines for the reader begin with MXNET_RESNET50; the lines of
 steps are those of NVIDIA's train.py itself, which every rank prints with the rate of all: those of the first
-rank of a node are kept. gluoncv_trainer.py prints such lines for gluon-cv's. The files of the trainers stay as
-they are. Runs on Python 3.7.
+rank of a node are kept. gluoncv_trainer.py prints such lines for gluon-cv's. The files of the trainers stay
+as they are. Runs on Python 3.7.
 """
 
 import argparse
@@ -43,7 +43,9 @@ def arguments() -> argparse.Namespace:
     parser = trainer_kit.parser(["resnet50"], ["fp32", "fp16"])
     parser.add_argument("--trainer", choices=["nvidia", "gluoncv"], required=True)
     parser.add_argument("--source", required=True, help="directory of the trainer")
-    parser.add_argument("--data", required=True, help="file of records, or nothing for NVIDIA's synthetic data")
+    parser.add_argument(
+        "--data", required=True, help="file of records, or nothing for NVIDIA's synthetic data"
+    )
     parser.add_argument("--devices", type=int, required=True, help="number of processes of the run")
     parser.add_argument("--devices-per-node", type=int, required=True)
     parser.add_argument("--image-size", type=int, required=True, help="width and height of an image")

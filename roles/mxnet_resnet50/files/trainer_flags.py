@@ -29,8 +29,8 @@ def check(args: argparse.Namespace, world: int, images: int) -> None:
         each = "%d of them each, and the last one what is left" % share
     if last < args.batch:
         raise FlagsError(
-            "%s has %d images: %d processes have %s, fewer than the batch of %d. Fix: %d images, or a smaller batch"
-            % (args.data, images, world, each, args.batch, max(share, args.batch) * world)
+            "%s has %d images: %d processes have %s, fewer than the batch of %d. Fix: %d images, or a smaller"
+            " batch" % (args.data, images, world, each, args.batch, max(share, args.batch) * world)
         )
 
 
@@ -67,7 +67,7 @@ def gluoncv(args: argparse.Namespace, images: int, world: int, processes: int, c
     """Return the command line of train_horovod.py for a case, with a file of so many images.
 
     The batch is that of a process, and the trainer multiplies the learning rate by their number. It takes as
-    many passes over the images as the steps need. No images are evaluated, but a file must be named.
+    many epochs as the steps need. No images are evaluated, but a file must be named.
     """
     batches = images // world // args.batch
     words = ["--use-rec", "--rec-train", args.data, "--rec-val", args.data]
