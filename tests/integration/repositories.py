@@ -55,6 +55,16 @@ def bing_bert(folder):
     return variables
 
 
+def gluoncv(folder):
+    """Return the variables that make role mxnet_resnet50 check out a stand-in of gluon-cv, which trains."""
+    trainer = (ROOT / "tests/stand_ins/gluoncv/train_horovod.py").read_text()
+    url, commit = repository(
+        folder / "gluon-cv", {"scripts/classification/imagenet/train_horovod.py": trainer}
+    )
+    variables = {"trainer": "gluoncv", "repo": url, "commit": commit}
+    return {f"mxnet_resnet50_{name}": value for name, value in variables.items()}
+
+
 def trainers(folder):
     """Return the variables that make all roles check out a stand-in; its trainers must not be run."""
     variables = bing_bert(folder)

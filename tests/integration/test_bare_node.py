@@ -9,6 +9,7 @@ import subprocess
 
 import bare_node
 import pytest
+import repositories
 from container_nodes import ROOT
 
 pytestmark = [
@@ -19,11 +20,16 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def wrong(request, tmp_path_factory):
+def sources(tmp_path_factory):
+    return tmp_path_factory.mktemp("sources")
+
+
+@pytest.fixture(scope="module")
+def wrong(request, sources):
     """Play the scenario; return what is wrong, or None. The environments outlive the host."""
     request.addfinalizer(bare_node.NODES.down)
     try:
-        bare_node.play(tmp_path_factory.mktemp("sources"))
+        bare_node.play(sources)
     except AssertionError as error:
         return str(error)
     return None
@@ -42,6 +48,15 @@ def test_each_node_makes_the_same_tfrecord_files(wrong, tmp_path):
         subprocess.run([*program, tmp_path / node, "2", "1"], check=True, capture_output=True)
         made.append((tmp_path / node / "train-00000-of-00001").read_bytes())
     assert made[0] == made[1]
+
+
+def test_gluoncvs_trainer_is_installed_in_place_of_nvidias_and_trains(wrong, sources, tmp_path):
+    """A stand-in of it, with real MXNet and Horovod."""
+    asked = {"workload": "mxnet_resnet50", "mxnet_resnet50_image_size": 64, **repositories.gluoncv(sources)}
+    bare_node.NODES.playbook("provision.yml", bare_node.HOME, **asked)
+    record = bare_node.bench(tmp_path, **asked, bsz=1, warmup=1, window=8)
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert record["nodes"][0]["shown"]["trainer"] == ["gluoncv"]
 
 
 def test_paddle_trains_on_images_in_files(wrong, tmp_path):
