@@ -200,7 +200,7 @@ def main() -> None:
         dist.barrier()
         if dist.get_rank() == 0:
             say(weights="agree", end="true")
-        dist.destroy_process_group()
+        torch_end.leave()
     except BaseException as error:
         message = "rank %s exits with return code = 1 (%s)"
         print(message % (os.environ.get("RANK"), type(error).__name__), flush=True)

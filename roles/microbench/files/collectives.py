@@ -168,6 +168,9 @@ def main(argv: List[str]) -> None:
         )
     dist.barrier()
     dist.destroy_process_group()
+    # The interpreter's shutdown aborts where a thread of gloo still holds a tensor (pytorch/pytorch#190489).
+    sys.stdout.flush()
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -213,3 +213,14 @@ def test_nccl_reports_its_ranks_and_network_where_there_are_several_gpus(nodes, 
     assert head(NNODES=nodes, GPUS_PER_NODE=gpus)[2]["NCCL_DEBUG"] == "INFO"
     assert "NCCL_DEBUG" not in head(NNODES="1", GPUS_PER_NODE="1")[2]
     assert head(NCCL_DEBUG="WARN")[2]["NCCL_DEBUG"] == "WARN"
+
+
+# The end
+
+
+def test_no_program_with_a_process_group_ends_by_the_shutdown_of_the_interpreter():
+    """It aborts some runs that have done everything: see torch_end.leave."""
+    texts = {str(file): file.read_text() for file in ROLES.glob("*/files/**/*.py")}
+    ending = {name for name, text in texts.items() if "destroy_process_group" in text}
+    assert str(KIT / "torch_end.py") in ending
+    assert [name for name in ending if "os._exit(0)" not in texts[name]] == []
