@@ -3,22 +3,42 @@
 """The programs and modules that roles bring to the nodes, as Python modules."""
 
 import importlib.util
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
+KIT = ROLES / "workload/files/kit"
 
 
 def load(role, name):
-    """Return a program or module of a role as a new Python module; of role workload, one of its kit."""
+    """Return a program or module of a role as a new Python module; of role workload, one of its kit.
+
+    It finds the modules that are beside it on a node: those of the role, and of the kit.
+    """
     folders = ("files/kit",) if role == "workload" else ("files", "library")
     paths = [ROLES / role / folder / f"{name}.py" for folder in folders]
     [path] = [path for path in paths if path.exists()]
     spec = importlib.util.spec_from_file_location(f"{role}_{name}", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    beside = [str(path.parent), str(KIT)]
+    sys.path[:0] = beside
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.path[: len(beside)]
     return module
+
+
+def run(role, name, *words):
+    """Run a program of a role (of role workload, one of its kit) beside the kit; return how it ended."""
+    path = KIT / name if role == "workload" else ROLES / role / "files" / name
+    argv = [sys.executable, str(path), *map(str, words)]
+    environment = {**os.environ, "PYTHONPATH": str(KIT)}
+    return subprocess.run(argv, capture_output=True, text=True, env=environment, check=False)
 
 
 def declaration(role):

@@ -136,22 +136,13 @@ def describe(path: str) -> Dict[str, Any]:
     return {"images": len(found), "identity": digest.hexdigest()}
 
 
-def check_made(path: str, images: int) -> None:
-    """Raise ImageError where another number of images was made."""
-    found = (data_stamp.read(os.path.dirname(path)) or {}).get("images", 0)
-    if found != images:
-        raise ImageError(
-            "%d images are in %s, required are mxnet_resnet50_images=%d: run ansible-playbook provision.yml"
-            " with the same value first" % (found, path, images)
-        )
-
-
 def main(argv: List[str]) -> None:
     """Print the description."""
     path, made = argv[1], int(argv[2])
     try:
-        if made:
-            check_made(path, made)
+        other = made and data_stamp.problem("mxnet_resnet50", os.path.dirname(path), {"images": made})
+        if other:
+            raise ImageError(other)
         print("records", *("%s=%s" % pair for pair in describe(path).items()))
     except ImageError as error:
         sys.exit(str(error))

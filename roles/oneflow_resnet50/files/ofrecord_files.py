@@ -198,23 +198,14 @@ def check_enough(directory: str, processes: int, batch: int) -> None:
         )
 
 
-def check_made(directory: str, images: int, files: int) -> None:
-    """Raise ImageError where other files were made."""
-    found = data_stamp.read(directory) or {}
-    if (found.get("images"), found.get("files")) != (images, files):
-        raise ImageError(
-            "%s has %s images in %s files, required are oneflow_resnet50_images=%d and"
-            " oneflow_resnet50_files=%d: run ansible-playbook provision.yml with the same values first"
-            % (directory, found.get("images", 0), found.get("files", 0), images, files)
-        )
-
-
 def main(argv: List[str]) -> None:
     """Print the description."""
     directory, images, files = argv[1], int(argv[2]), int(argv[3])
     try:
-        if images:
-            check_made(directory, images, files)
+        wanted = {"images": images, "files": files}
+        other = images and data_stamp.problem("oneflow_resnet50", directory, wanted)
+        if other:
+            raise ImageError(other)
         print("records", *("%s=%s" % pair for pair in describe(directory).items()))
     except ImageError as error:
         sys.exit(str(error))

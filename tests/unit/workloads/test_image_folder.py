@@ -5,15 +5,11 @@
 import itertools
 import os
 import random
-import subprocess
-import sys
 
 import pytest
+import role_files
 from PIL import Image
-from role_files import ROLES, declaration, load
-
-KIT = ROLES / "workload/files/kit"
-sys.path.append(str(KIT))
+from role_files import declaration, load, run
 
 image_folder = load("workload", "image_folder")
 make_image_folder = load("workload", "make_image_folder")
@@ -107,7 +103,7 @@ def test_fewer_images_than_a_step_takes_are_refused(images):
 
 @pytest.mark.parametrize("workload", ["torch_resnet50", "paddle_resnet50"])
 def test_what_is_declared_as_a_failure_is_what_is_raised(workload):
-    text = (KIT / "image_folder.py").read_text()
+    text = (role_files.KIT / "image_folder.py").read_text()
     assert all(rule["literal"] in text for rule in declaration(workload)["failures"])
 
 
@@ -133,8 +129,7 @@ def test_other_images_have_another_description(images, change):
 
 
 def checked(directory, *made):
-    words = [sys.executable, KIT / "image_folder.py", "torch_resnet50", directory, "2", *made]
-    return subprocess.run(words, capture_output=True, text=True)
+    return run("workload", "image_folder.py", "torch_resnet50", directory, "2", *made)
 
 
 def test_images_that_were_made_are_as_many_as_asked_for(images):
@@ -143,9 +138,9 @@ def test_images_that_were_made_are_as_many_as_asked_for(images):
 
 def test_other_images_than_those_asked_for_are_refused(images):
     done = checked(images, "6")
-    required = "torch_resnet50_images=6 and torch_resnet50_classes=2: run ansible-playbook provision.yml"
+    required = "torch_resnet50_images=6, torch_resnet50_classes=2: run ansible-playbook provision.yml"
     assert done.returncode == 1
-    assert done.stderr.startswith(f"{images} has 5 images made for 2 classes, required are {required}")
+    assert done.stderr.startswith(f"{images} was made with images=5, classes=2, required are {required}")
 
 
 # What training reads

@@ -5,32 +5,20 @@
 test_bare_node.py has MXNet itself read them.
 """
 
-import os
+import functools
 import re
 import struct
-import subprocess
-import sys
 
 import pytest
-from role_files import ROLES, load
+import role_files
+from role_files import load
 
-FILES = ROLES / "mxnet_resnet50/files"
-KIT = ROLES / "workload/files/kit"
 JPEG = b"\xff\xd8\xff\xe0 an image"
 
-sys.path[:0] = [str(FILES), str(KIT)]
-try:
-    record_files = load("mxnet_resnet50", "record_files")
-finally:
-    del sys.path[:2]
+record_files = load("mxnet_resnet50", "record_files")
+run = functools.partial(role_files.run, "mxnet_resnet50")
 
 MAGIC = record_files.MAGIC
-
-
-def run(program, *words):
-    argv = [sys.executable, str(FILES / program), *map(str, words)]
-    env = {**os.environ, "PYTHONPATH": str(KIT)}
-    return subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
 
 
 def refusal(path, made=0):
@@ -98,8 +86,8 @@ def test_another_number_of_images_is_made_again(tmp_path):
 def test_a_campaign_with_another_number_of_images_is_refused(tmp_path):
     run("make_images.py", tmp_path, 3)
     assert refusal(tmp_path / "train.rec", 4) == (
-        f"3 images are in {tmp_path}/train.rec, required are mxnet_resnet50_images=4: run ansible-playbook"
-        " provision.yml with the same value first"
+        f"{tmp_path} was made with images=3, required are mxnet_resnet50_images=4: run ansible-playbook"
+        " provision.yml with the same values first"
     )
 
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """mxnet_resnet50: what its logs mean, on genuine ones, and the command line of the trainer."""
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -14,17 +13,13 @@ from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
-from role_files import ROLES, declaration, load
+from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/mxnet_resnet50"
 WORKLOAD = declaration("mxnet_resnet50")
 
-sys.path[:0] = [str(ROLES / "mxnet_resnet50/files"), str(ROLES / "workload/files/kit")]
-try:
-    trainer_flags = load("mxnet_resnet50", "trainer_flags")
-finally:
-    del sys.path[:2]
+trainer_flags = load("mxnet_resnet50", "trainer_flags")
 
 # What run_trainer.py prints beside the trainer's own lines.
 SHOWN = (

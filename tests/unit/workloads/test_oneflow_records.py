@@ -5,32 +5,20 @@
 test_bare_node.py has OneFlow itself read them.
 """
 
-import os
+import functools
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
-from role_files import ROLES, load
+import role_files
+from role_files import load
 
-FILES = ROLES / "oneflow_resnet50/files"
-KIT = ROLES / "workload/files/kit"
 JPEG = b"\xff\xd8\xff\xe0 an image"
 
-sys.path[:0] = [str(FILES), str(KIT)]
-try:
-    ofrecord_files = load("oneflow_resnet50", "ofrecord_files")
-finally:
-    del sys.path[:2]
+ofrecord_files = load("oneflow_resnet50", "ofrecord_files")
+run = functools.partial(role_files.run, "oneflow_resnet50")
 
 ImageError = ofrecord_files.ImageError
-
-
-def run(program, *words):
-    argv = [sys.executable, str(FILES / program), *map(str, words)]
-    env = {**os.environ, "PYTHONPATH": str(KIT)}
-    return subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
 
 
 def refusal(folder, images=0, files=0):
@@ -90,7 +78,7 @@ def test_images_are_made_once_and_are_the_same_everywhere(tmp_path):
 def test_a_campaign_with_other_files_is_refused(tmp_path, images, files):
     run("make_images.py", tmp_path, 3, 2)
     assert refusal(tmp_path, images, files) == (
-        f"{tmp_path} has 3 images in 2 files, required are oneflow_resnet50_images={images} and"
+        f"{tmp_path} was made with images=3, files=2, required are oneflow_resnet50_images={images},"
         f" oneflow_resnet50_files={files}: run ansible-playbook provision.yml with the same values first"
     )
 

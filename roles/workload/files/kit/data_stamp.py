@@ -8,7 +8,7 @@ Runs on the nodes, Python 3.6 or newer, standard library only.
 import json
 import os
 import shutil
-from typing import Any, Callable
+from typing import Any, Callable, Dict
 
 NAME = "made.json"
 
@@ -41,3 +41,14 @@ def make(directory: str, parameters: Any, write_files: Callable[[], None]) -> st
     write_files()
     write(directory, parameters)
     return "made"
+
+
+def problem(workload: str, directory: str, wanted: Dict[str, int]) -> str:
+    """Return why what was made in a directory is not what variables of a workload ask for, "" where it is."""
+    found = read(directory) or {}
+    if all(found.get(name) == value for name, value in wanted.items()):
+        return ""
+    made = ", ".join("%s=%s" % (name, found.get(name, 0)) for name in wanted)
+    required = ", ".join("%s_%s=%d" % (workload, name, value) for name, value in wanted.items())
+    fix = "run ansible-playbook provision.yml with the same values first"
+    return "%s was made with %s, required are %s: %s" % (directory, made, required, fix)

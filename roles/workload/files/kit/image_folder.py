@@ -208,22 +208,9 @@ def processes(wanted: int, beside: int) -> int:
 
 def check(workload: str, directory: str, classes: int, made: int = 0) -> str:
     """Return what the images are; raise ImageError where they cannot be used."""
-    if made:
-        found, wanted = data_stamp.read(directory) or {}, {"images": made, "classes": classes}
-        if any(found.get(name) != value for name, value in wanted.items()):
-            raise ImageError(
-                "%s has %s images made for %s classes, required are %s_images=%d and %s_classes=%d: run"
-                " ansible-playbook provision.yml with the same values first"
-                % (
-                    directory,
-                    found.get("images", 0),
-                    found.get("classes", 0),
-                    workload,
-                    made,
-                    workload,
-                    classes,
-                )
-            )
+    other = made and data_stamp.problem(workload, directory, {"images": made, "classes": classes})
+    if other:
+        raise ImageError(other)
     return Folder(workload, directory, classes).describe()
 
 
