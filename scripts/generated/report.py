@@ -116,6 +116,9 @@ FLAGS = {
     "power-limited": "The power limit held the clocks of a GPU down for "
     f"{THRESHOLDS['held-down'].value:g} % of the window or more. Normal for large batches on large GPUs.",
     "throttled": "The temperature, or the hardware, held the clocks of a GPU down. Check its cooling.",
+    "stolen": "The hypervisor ran other virtual machines on the processors of a node for "
+    f"{THRESHOLDS['stolen'].value:g} % of the time that the node needed them, or more (`steal` in "
+    "/proc/stat). Repeats differ for it. Use a host or processors of your own.",
     "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
     "other times: it waits for input, for the processor or for the network.",
 }

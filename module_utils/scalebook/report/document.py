@@ -22,6 +22,7 @@ from ansible.module_utils.scalebook.report import (
     largest_batch,
     manifest,
     mfu,
+    node_flags,
     self_reported,
     strong_scaling,
     timeline,
@@ -56,8 +57,9 @@ def build(
     groups, rows = tables["groups"], tables["rows"]
     _flag_changed_files(rows, check)
     _flag_slower_than_one(rows, workloads)
-    for row, flag in gpu_flags.flags(rows, campaign.runs):
-        row["flags"].append(flag)
+    for module in (gpu_flags, node_flags):
+        for row, flag in module.flags(rows, campaign.runs):
+            row["flags"].append(flag)
     compared = _compare_published(groups, rows, published_rows, workloads)
     return {
         "schema": RESULTS_SCHEMA,

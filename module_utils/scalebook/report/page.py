@@ -30,6 +30,7 @@ SHORT = {
     "no-baseline": "no 1n1g",
     "warm-up-not-over": "warm-up not over",
     "runs": "runs excluded",
+    "stolen": "CPU time stolen",
 }
 """Flags whose few letters in a cell are not their code with spaces."""
 

@@ -89,6 +89,8 @@ def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     busy = [mean for name, mean in means.items() if name.startswith("disk:") and name.endswith(":busy")]
     if busy:
         yield "disk_busy", 100 * max(busy)
+    if means.get("cpu::steal"):
+        yield "stolen", 100 * means["cpu::steal"] / (means["cpu::busy"] + means["cpu::steal"])
     for name, column in (("job_queued", "job::queued"), ("storage_waits", "cpu::iowait")):
         if column in means:
             yield name, means[column]

@@ -1,0 +1,55 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Flags of nodes: processor time that a hypervisor took."""
+
+import pytest
+from ansible.module_utils.scalebook.report import document
+from ansible.module_utils.scalebook.report.load import load_campaign
+from report_records import campaign, case, record
+
+
+def node(name, busy, steal):
+    """Return telemetry of a node with its processors' time: seconds per second."""
+    quantities = {"cpu::busy": {"mean": busy}, "cpu::steal": {"mean": steal}}
+    return {"node": name, "quantities": quantities, "about": {"cores": 32}}
+
+
+def flags(tmp_path, *records):
+    made = document.build(load_campaign(campaign(tmp_path, records)))
+    return [flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "stolen"]
+
+
+def test_the_repeats_that_a_hypervisor_slowed_are_named_with_the_worst_share(tmp_path):
+    """The four runs of tf2_bert in fp16 on two H100, whose rates were 869, 848, 750 and 771 samples/s."""
+    of = case()
+    readings = [(1.723, 0.086), (1.773, 0.184), (1.689, 0.447), (1.655, 0.382)]
+    records = [record(of, n, 100.0, telemetry=[node("A", *each)]) for n, each in enumerate(readings, 1)]
+    assert flags(tmp_path, *records) == [
+        "the hypervisor took up to 20.9 % of a node's processor time (repeat 2, 3, 4)"
+    ]
+
+
+def test_the_node_that_lost_most_decides(tmp_path):
+    nodes = [node("A", 1.0, 0.0), node("B", 9.0, 1.0)]
+    assert flags(tmp_path, record(case(2, 1), 1, telemetry=nodes)) == [
+        "the hypervisor took up to 10 % of a node's processor time (repeat 1)"
+    ]
+
+
+@pytest.mark.parametrize("reading", [(1.0, 0.0), (0.0, 0.0), (1.0, 0.05)])
+def test_a_node_that_lost_little_is_not_flagged(tmp_path, reading):
+    assert flags(tmp_path, record(case(), 1, telemetry=[node("A", *reading)])) == []
+
+
+def test_a_node_that_does_not_know_is_not_flagged(tmp_path):
+    unknown = {"node": "A", "quantities": {"cpu::busy": {"mean": 1.0}}, "about": {"cores": 32}}
+    assert flags(tmp_path, record(case(), 1, telemetry=[unknown])) == []
+
+
+def test_a_run_that_does_not_count_is_not_named(tmp_path):
+    of = case()
+    records = [
+        record(of, 1, 100.0, telemetry=[node("A", 1.0, 0.0)]),
+        record(of, 2, None, telemetry=[node("A", 1.0, 1.0)]),
+    ]
+    assert flags(tmp_path, *records) == []
