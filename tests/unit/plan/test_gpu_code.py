@@ -122,6 +122,22 @@ def test_a_workload_with_other_software_than_its_stack_is_judged_by_its_own(name
     assert choose(A100, name) == {"stack_name": "", "said": ""}
 
 
+P100 = "6.0\n"
+
+
+def test_paddle_trains_with_paddlecv_where_only_paddle_1_8_has_code():
+    choice = choose(P100, "paddle_resnet50")
+    assert (choice["stack_name"], "PaddlePaddle 2.6.2" in choice["said"]) == ("dlperf2020", True)
+
+
+def test_paddlecv_is_for_a_v100_and_refused_on_newer_gpus():
+    assert choose(V100, "paddle_resnet50", wanted="dlperf2020")["stack_name"] == "dlperf2020"
+    with pytest.raises(StackError, match=r"3.5 to 7.5, a GPU of NODE1 has 8.0. Fix: -e stack_name=modern$"):
+        choose(A100, "paddle_resnet50", wanted="dlperf2020")
+    with pytest.raises(StackError, match=r"3.5 to 7.5, a GPU of NODE1 has 9.0, and no other stack has"):
+        choose(H100, "paddle_resnet50", wanted="dlperf2020")
+
+
 def test_one_node_with_other_gpus_decides_for_all():
     stacks = declared.stacks(str(ROLES.parent / "playbooks/vars"))
     answers = {"NODE1": V100, "NODE2": A100}

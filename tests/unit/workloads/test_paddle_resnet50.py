@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
+from ansible.module_utils.scalebook.workloads import refusal
 from cases import case as make_case
 from node_logs import JOB, node_log
 from role_files import ROLES, declaration, load
@@ -85,6 +86,131 @@ def test_the_log_of_paddlecv_which_does_not_synchronise_on_cpus_is_refused():
     name = "paddle18_2p_not_synchronised.log"
     read = log_record(LOGS / name, case(2), 1, compile_workload(WORKLOAD), name)
     assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
+
+
+# PaddleCV's trainer
+
+
+def paddlecv(tmp_path, nodes=1, change=("", ""), **other):
+    """Return the record of its run with two images on each node."""
+    asked = {"bsz": 2, "settings": {"version": "1.8.5"}, **other}
+    return campaign(tmp_path, nodes, change, case(nodes, **asked), "_paddlecv")
+
+
+def test_a_run_of_paddlecv_counts(tmp_path):
+    """Steps 2 and 12, by the times that are printed beside the trainer's own lines."""
+    read = paddlecv(tmp_path)
+    assert (read["status"], read["reason"], read["notes"]) == ("ok", None, [])
+    assert measure(read)["rate"] == pytest.approx(20 / 2.599314)
+
+
+def test_processes_of_paddlecv_on_cpus_that_train_apart_are_refused(tmp_path):
+    """Both end with status 0."""
+    read = paddlecv(tmp_path, 2)
+    assert (read["status"], "NODE1.log shows devices 1, the case has devices 2" in read["reason"]) == (
+        "refused",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("paddle=1.8.5", "paddle=2.6.2"), "shows version 2.6.2"),
+        (("global_batch=2", "global_batch=4"), "shows global_batch 4"),
+        (("dtype=fp32", "dtype=fp16"), "shows dtype fp16"),
+        (("steps_done=12", "steps_done=11"), "shows steps 11"),
+        (("weights_sum_of_squares=8.006502550e+04", "weights_sum_of_squares=0.0e+00"), "show weights_sum"),
+        (("weights=of_each_rank end=true", ""), "does not show weights"),
+    ],
+)
+def test_what_a_log_of_paddlecv_must_show(tmp_path, change, reason):
+    read = paddlecv(tmp_path, 1, change)
+    assert (read["status"], reason in read["reason"]) == ("refused", True)
+
+
+JOINED = "INFO:utils.dist_utils:PADDLE_TRAINERS_NUM 2\n"
+
+
+@pytest.fixture
+def on_gpus(tmp_path):
+    """Return a function that reads logs of two nodes that did not join, as if they had on GPUs.
+
+    On GPUs nothing was recorded. The line is that of the trainer's dist_utils.py.
+    """
+
+    def read(joined=JOINED, weights="8.006035337e+04"):
+        for name in ("NODE1", "NODE2"):
+            text = (LOGS / f"2n_paddlecv_{name}.log").read_text()
+            text = text.replace("world_size=1 backend=none nodes=1", "world_size=2 backend=nccl nodes=2")
+            text = text.replace("global_batch=2", "global_batch=4").replace("8.006531688e+04", weights)
+            at = text.index("PADDLE_RESNET50 images=")
+            (tmp_path / f"{name}.log").write_text(text[:at] + joined + stamp(text) + text[at:])
+        made = case(2, bsz=2, device="gpu", settings={"version": "1.8.5"})
+        return run_record(tmp_path, made, 1, WORKLOAD, ["NODE1", "NODE2"], JOB)
+
+    def stamp(text):
+        return " ".join(text.splitlines()[1].split()[:2]) + " "
+
+    return read
+
+
+def test_processes_of_paddlecv_that_joined_and_have_the_same_weights_count(on_gpus):
+    read = on_gpus()
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(40 / 4.109204)
+
+
+def test_paddlecv_must_say_on_gpus_that_it_joins_its_processes(on_gpus):
+    read = on_gpus(joined="")
+    assert (read["status"], "does not show trainers" in read["reason"]) == ("refused", True)
+
+
+def test_paddlecv_must_join_all_processes(on_gpus):
+    read = on_gpus(joined=JOINED.replace("2\n", "1\n"))
+    assert (read["status"], "shows trainers 1" in read["reason"]) == ("refused", True)
+
+
+def test_ranks_of_paddlecv_with_different_weights_are_refused(on_gpus):
+    read = on_gpus(weights="8.006531688e+04")
+    assert (read["status"], "shows weights_sum 8.006531688e+04" in read["reason"]) == ("refused", True)
+
+
+@pytest.mark.parametrize(
+    ("version", "device", "nodes", "gpus", "refused"),
+    [
+        ("1.8.5", "cpu", 1, 1, False),
+        ("1.8.5", "cpu", 2, 1, True),
+        ("1.8.5", "cpu", 1, 2, True),
+        ("1.8.5", "gpu", 2, 8, False),
+        ("2.6.2", "cpu", 2, 1, False),
+    ],
+)
+def test_several_processes_of_paddlecv_on_cpus_are_refused_beforehand(version, device, nodes, gpus, refused):
+    made = case(nodes, gpus=gpus, device=device, settings={"version": version})
+    reason = refusal(WORKLOAD, made) or ""
+    assert (
+        f"on CPUs {nodes} x {gpus} of them would train apart. Fix: stack_name=modern" in reason
+    ) is refused
+    assert bool(reason) is refused
+
+
+def test_the_stacks_have_the_version_of_each_trainer():
+    stacks = {
+        name: yaml.safe_load((ROOT / f"playbooks/vars/stack_{name}.yml").read_text())["stack"]
+        for name in ("modern", "dlperf2020")
+    }
+    found = {name: stack["paddle_resnet50"]["version"] for name, stack in stacks.items()}
+    assert found == {"modern": "2.6.2", "dlperf2020": "1.8.5"}
+    assert WORKLOAD["stack"] == "modern"
+
+
+def test_a_case_of_this_projects_trainer_keeps_its_name():
+    """That of the recorded campaign: one that is continued must find its runs."""
+    values = ("2.6.2", 64, 1000, "", 24, 0)
+    names = (name.removeprefix("paddle_resnet50_") for name in WORKLOAD["settings"])
+    made = case(2, settings=dict(zip(names, values, strict=True)))
+    assert f"/{made['name']}/1" in (LOGS / "2n_files_NODE1.log").read_text()
 
 
 def test_a_run_on_a_gpu_that_paddle_has_no_code_for_is_refused(tmp_path):
@@ -209,7 +335,7 @@ def environment(tmp_path):
     """Return a function that runs the node script and returns the environment of its trainer."""
     for name in ("run_head.sh", "paddle_group.sh"):
         (tmp_path / name).write_text((ROLES / "workload/files/kit" / name).read_text())
-    (tmp_path / "python").write_text("#!/bin/sh\nenv\n")
+    (tmp_path / "python").write_text('#!/bin/sh\nenv\necho "WORDS=$*"\n')
     (tmp_path / "python").chmod(0o755)
     values = {
         "paddle_resnet50_install": {
@@ -229,9 +355,9 @@ def environment(tmp_path):
     engine = jinja2.Environment(keep_trailing_newline=True, trim_blocks=True)
     engine.filters["quote"] = lambda value: shlex.quote(str(value))
     text = (ROLES / "paddle_resnet50/templates/run.sh.j2").read_text()
-    (tmp_path / "run.sh").write_text(engine.from_string(text).render(values))
 
-    def run(rank, **given):
+    def run(rank, variables=(), **given):
+        (tmp_path / "run.sh").write_text(engine.from_string(text).render({**values, **dict(variables)}))
         env = {"DEVICE": "gpu", "NNODES": 2, "GPUS_PER_NODE": 2, "WORLD_SIZE": 4, "NODE": "NODE1"}
         env.update(OMPI_COMM_WORLD_RANK=rank, MASTER_ADDR="10.0.0.1", MASTER_PORT=5000)
         env.update(HOSTS="10.0.0.1,10.0.0.2", MODEL="resnet50", DTYPE="fp32", BSZ=1, STEPS=12)
@@ -246,6 +372,17 @@ def environment(tmp_path):
         return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
     return run
+
+
+def test_the_stack_decides_which_trainer_is_started(environment):
+    paddlecv = {"__paddle_resnet50_paddlecv": True, "__paddle_resnet50_source": "/home of/models"}
+    given = "--device cpu --devices-per-node 2 --model resnet50"
+    words = environment(0, DEVICE="cpu", JOB_DIR="/job")["WORDS"]
+    assert words.partition("/train.py ")[2].startswith(given)
+    words = environment(0, paddlecv, DEVICE="cpu", JOB_DIR="/job")["WORDS"]
+    assert words.partition("/paddlecv_trainer.py ")[2].startswith(
+        f"--scratch /job --source /home of/models {given}"
+    )
 
 
 def test_each_rank_has_an_endpoint_of_its_own(environment):

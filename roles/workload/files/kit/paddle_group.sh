@@ -11,7 +11,8 @@ for name in $(env | sed -n 's/^\(\(PADDLE\|FLAGS\)_[A-Za-z0-9_]*\)=.*/\1/p'); do
 done
 rank=$OMPI_COMM_WORLD_RANK
 export PADDLE_TRAINER_ID="$rank" PADDLE_TRAINERS_NUM="$WORLD_SIZE"
-# The first rank listens at PADDLE_MASTER. The endpoints are names only: each rank needs one of its own.
+# The first rank listens at PADDLE_MASTER. The endpoints are names only, but in Paddle 1.8, whose ranks listen at them: each rank needs
+# one of its own.
 export PADDLE_MASTER="$MASTER_ADDR:$MASTER_PORT"
 endpoints=
 index=0
