@@ -65,6 +65,16 @@ def gluoncv(folder):
     return {f"mxnet_resnet50_{name}": value for name, value in variables.items()}
 
 
+def paddlecv(folder):
+    """Return the variables that make role paddle_resnet50 check out a stand-in of PaddleCV, which trains."""
+    files = {
+        f"PaddleCV/image_classification/{path.name}": path.read_text()
+        for path in (ROOT / "tests/stand_ins/paddlecv").glob("*.py")
+    }
+    url, commit = repository(folder / "paddlecv", files)
+    return {"paddle_resnet50_repo": url, "paddle_resnet50_commit": commit}
+
+
 def trainers(folder):
     """Return the variables that make all roles check out a stand-in; its trainers must not be run."""
     variables = bing_bert(folder)
