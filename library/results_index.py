@@ -21,6 +21,10 @@ options:
     description: Directory that holds C(index.html.j2).
     type: path
     required: true
+  workloads:
+    description: The declarations of the workloads by name, C(lookup('scalebook_workloads')).
+    type: dict
+    default: {}
   max_regression:
     description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
     type: str
@@ -72,6 +76,7 @@ def argument_spec() -> dict[str, Any]:
     return {
         "path": {"type": "path", "required": True},
         "templates": {"type": "path", "required": True},
+        "workloads": {"type": "dict", "default": {}},
         "max_regression": {"type": "str", "default": "3%"},
         "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
     }
@@ -80,7 +85,7 @@ def argument_spec() -> dict[str, Any]:
 def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
     """Write the index and return what the module returns; raise ValueError where there is no report."""
     top = Path(params["path"])
-    made = index.build(top, baseline.read_limit(params["max_regression"]))
+    made = index.build(top, baseline.read_limit(params["max_regression"]), params["workloads"])
     if not made["campaigns"]:
         raise ValueError(f"path={top}: no campaign there has a report; run ansible-playbook report.yml first")
     texts = index.files(made, params["templates"], params["report_language"])

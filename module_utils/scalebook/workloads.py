@@ -28,6 +28,7 @@ REQUIRED = frozenset(
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
     + ("failures", "slower", "dlperf", "figures", "flops", "latency", "refuses", "size", "source", "features")
+    + ("settings_before",)
 )
 
 
@@ -99,6 +100,14 @@ def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
     own = {name: case[name] for name in ("nodes", "gpus", "device", "dtype")}
     return {**sizes, **case["settings"], **own, "xla": int(case["xla"])}
+
+
+def settings_of(declaration: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the settings of a case, also those that did not exist when it was measured.
+
+    The key `settings_before` of a declaration has the value that each such setting would have had then.
+    """
+    return {**declaration.get("settings_before", {}), **(settings or {})}
 
 
 def sample_size(declaration: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
@@ -192,6 +201,9 @@ def _load(role: Path) -> dict[str, Any]:
         except flops.FlopsError as error:
             raise WorkloadError(f"{file}: flops: {error}") from None
     _check_size(file, declaration, role.name)
+    for setting in declaration.get("settings_before", {}):
+        if f"{role.name}_{setting}" not in declaration["settings"]:
+            raise WorkloadError(f"{file}: settings_before: {setting} is not a setting")
     _check_refuses(file, declaration, role.name)
     return {
         **declaration,

@@ -90,6 +90,7 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
             {"refuses": [{"when": "gpus > 2", "why": "x"}]},
             "refuses: gpus > 2, model .*: .* does not compare",
         ),
+        ({"settings_before": {"colour": "blue"}}, "settings_before: colour is not a setting"),
         ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),
         ({"size": 0}, "size: 0 is neither a setting nor a whole number above 0"),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, cast
 
-from ansible.module_utils.scalebook import stats
+from ansible.module_utils.scalebook import stats, workloads
 from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
@@ -28,6 +28,9 @@ from ansible.module_utils.scalebook.contracts import (
     Row,
     upgrade_row,
 )
+
+Declarations = Mapping[str, Mapping[str, Any]]
+"""The declarations of workloads by name."""
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
 EFFECT = 0.03
@@ -64,21 +67,24 @@ def check(document: Any) -> list[Row]:
     return cast("list[Row]", rows)
 
 
-def compare(rows: Sequence[Row], before: Sequence[Row], limit: float = LIMIT) -> dict[str, Any]:
+def compare(
+    rows: Sequence[Row], before: Sequence[Row], limit: float = LIMIT, declared: Declarations | None = None
+) -> dict[str, Any]:
     """Return `{"rows", "only_here", "only_there", "regressions", "limit"}` of `rows` against `before`.
 
-    Both are rows of results.json.  An entry of `rows` has `case`, `label`, `now` and `before` (medians),
-    `ratio`, its `range` and `interval` (the least and largest quotient of two runs, and the 95 % interval
-    of Welch, None below stats.INTERVAL_RUNS runs), `margin` (the least difference that would count, as a
-    fraction) and `verdict`: `faster`, `slower`, `same`, or `n/a` with `why`.  `regression` says that it
-    is slower by more than `limit`.
+    Both are rows of results.json; `declared` says what settings were before they existed.  An entry of
+    `rows` has `case`, `label`, `now` and `before` (medians), `ratio`, its `range` and `interval` (the
+    least and largest quotient of two runs, and the 95 % interval of Welch, None below
+    stats.INTERVAL_RUNS runs), `margin` (the least difference that would count, as a fraction) and
+    `verdict`: `faster`, `slower`, `same`, or `n/a` with `why`.  `regression` says that it is slower by
+    more than `limit`.
     Raises BaselineError when they have no case in common.
     """
-    there = {key_of(row): row for row in before}
-    here = {key_of(row): row for row in rows}
+    there = {key_of(row, declared): row for row in before}
+    here = {key_of(row, declared): row for row in rows}
     common = [key for key in here if key in there]
     if not common:
-        raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before)}")
+        raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before, declared)}")
     pairs = [(here[key], _rates(here[key]), _rates(there[key])) for key in common]
     family = sum(min(len(now), len(old)) >= ENOUGH_RUNS for _, now, old in pairs)
     entries = [_entry(row, now, old, family, limit) for row, now, old in pairs]
@@ -103,12 +109,15 @@ def read_limit(text: Any) -> float:
     return value
 
 
-def _differing(rows: Sequence[Row], before: Sequence[Row]) -> str:
+def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Declarations | None) -> str:
     """Return the fields in which no row agrees with one of `before`, else all that differ."""
     if not rows or not before:
         return "no cases here" if not rows else "no cases there"
     values = {
-        field: tuple(list(dict.fromkeys(_value(row, field) for row in side)) for side in (rows, before))
+        field: tuple(
+            list(dict.fromkeys(_text(_value(row, field, declared)) for row in side))
+            for side in (rows, before)
+        )
         for field in IDENTITY
     }
     apart = {field: each for field, each in values.items() if not set(each[0]) & set(each[1])}
@@ -119,14 +128,19 @@ def _differing(rows: Sequence[Row], before: Sequence[Row]) -> str:
     )
 
 
-def _value(row: Row, field: str) -> str:
-    value = row.get(field)
+def _value(row: Row, field: str, declared: Declarations | None) -> Any:
+    if field == "settings":
+        return workloads.settings_of((declared or {}).get(row["workload"], {}), row.get("settings"))
+    return row.get(field)
+
+
+def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def key_of(row: Row) -> str:
+def key_of(row: Row, declared: Declarations | None = None) -> str:
     """Return what two rows of the same case have in common, whatever campaign they are from."""
-    return json.dumps([row.get(field) for field in IDENTITY], sort_keys=True, default=str)
+    return _text([_value(row, field, declared) for field in IDENTITY])
 
 
 def _rates(row: Row) -> list[float]:

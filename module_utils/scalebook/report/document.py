@@ -161,7 +161,7 @@ def _compare(
     if earlier is None:
         return None
     try:
-        compared = baseline.compare(rows, earlier.rows, earlier.limit)
+        compared = baseline.compare(rows, earlier.rows, earlier.limit, workloads)
     except baseline.BaselineError as exc:
         raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
     for entry in [*compared["only_here"], *compared["only_there"]]:

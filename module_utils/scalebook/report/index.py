@@ -72,8 +72,11 @@ class Index(TypedDict):
     unread: list[str]
 
 
-def build(top: Path, limit: float = baseline.LIMIT) -> Index:
-    """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts."""
+def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarations | None = None) -> Index:
+    """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts.
+
+    `declared` are the declarations of the workloads by name.
+    """
     read: list[tuple[Entry, list[Row], dict[str, str]]] = []
     unread: list[str] = []
     for path in sorted(top.glob("*/report/results.json")):
@@ -87,9 +90,9 @@ def build(top: Path, limit: float = baseline.LIMIT) -> Index:
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
     for entry, rows, titles in sorted(read, key=lambda each: (each[0]["started"], each[0]["campaign"])):
-        keys = [(entry["hardware"], baseline.key_of(row)) for row in rows]
+        keys = [(entry["hardware"], baseline.key_of(row, declared)) for row in rows]
         earlier = [before[key] for key in keys if key in before]
-        compared = baseline.compare(rows, earlier, limit)["rows"] if earlier else []
+        compared = baseline.compare(rows, earlier, limit, declared)["rows"] if earlier else []
         found = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row in zip(keys, rows, strict=True):

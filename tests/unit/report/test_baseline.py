@@ -126,6 +126,28 @@ def test_what_did_other_work_is_not_compared(other):
         baseline.compare([row([100.0] * 3)], [row([100.0] * 3, **other)])
 
 
+DECLARED = {"tf2_bert": {"settings_before": {"loader": "auto"}}}
+
+
+def test_a_case_of_before_there_was_a_setting_had_the_value_that_is_declared():
+    now = [row([90.0] * 3, settings={"seq": 128, "loader": "auto"})]
+    before = [row([100.0] * 3, settings={"seq": 128})]
+    made = baseline.compare(now, before, declared=DECLARED)
+    assert ([each["ratio"] for each in made["rows"]], made["only_here"], made["only_there"]) == (
+        [0.9],
+        [],
+        [],
+    )
+
+
+def test_another_value_than_that_of_before_is_another_case():
+    now, before = [row([90.0] * 3, settings={"loader": "dali"})], [row([100.0] * 3)]
+    with pytest.raises(
+        baseline.BaselineError, match='settings is {"loader": "dali"} here and {"loader": "auto"} there'
+    ):
+        baseline.compare(now, before, declared=DECLARED)
+
+
 @pytest.mark.parametrize(
     ("document", "said"),
     [

@@ -10,10 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook import workloads
+from ansible.module_utils.scalebook.contracts import upgrade_row
 from ansible.module_utils.scalebook.report import manifest
 from ansible.module_utils.scalebook.report.source import ARCHIVE, open_source
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
+WORKLOADS = workloads.load_workloads([str(RESULTS.parents[1] / "roles")])
 CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
 
 
@@ -47,6 +50,17 @@ def test_a_report_stands_next_to_every_archive(source):
     derived = {name for name in missing if re.fullmatch(r"[\w.-]+_result\.json|\w+\d\.svg", name)}
     assert missing - derived <= MADE_AGAIN
     assert here <= set(listed)
+
+
+def test_its_cases_can_be_compared_with_those_of_today(source):
+    """A setting that is younger than a campaign has its value of then in `settings_before`."""
+    lacking = set()
+    for row in json.loads((source.top / "report/results.json").read_text())["rows"]:
+        row = upgrade_row(row)
+        name, declaration = row["workload"], WORKLOADS[row["workload"]]
+        today = {setting.removeprefix(f"{name}_") for setting in declaration["settings"]}
+        lacking |= today - set(workloads.settings_of(declaration, row["settings"]))
+    assert lacking == set()
 
 
 def test_there_are_campaigns():

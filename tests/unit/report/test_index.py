@@ -70,6 +70,14 @@ def test_other_hardware_is_another_line(tmp_path):
     assert sum(each["regressions"] for each in found["campaigns"]) == 0
 
 
+def test_a_case_stays_on_its_line_when_its_workload_gets_a_setting(tmp_path):
+    report(tmp_path, "before", 100.0)
+    report(tmp_path, "after", 90.0, 2, settings={"loader": "auto"})
+    declared = {"tf2_bert": {"settings_before": {"loader": "auto"}}}
+    [series] = index.build(tmp_path, declared=declared)["series"]
+    assert [point["verdict"] for point in series["points"]] == ["n/a", "slower"]
+
+
 def test_a_report_that_cannot_be_read_is_named_and_costs_the_others_nothing(tmp_path):
     report(tmp_path, "good", 100.0)
     (tmp_path / "bad" / "report").mkdir(parents=True)
