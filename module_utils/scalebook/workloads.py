@@ -87,7 +87,8 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
     """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
 
     Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.
-    Both can name settings, sizes of the model, `nodes`, `gpus`, `device`, `dtype` and `xla` (0 or 1).
+    Both can name settings, sizes of the model, and `model`, `nodes`, `gpus`, `device`, `dtype` and `xla` (0
+    or 1).
     """
     names = _names(declaration, case)
     for rule in declaration.get("refuses", ()):
@@ -98,7 +99,7 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
 
 def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
-    own = {name: case[name] for name in ("nodes", "gpus", "device", "dtype")}
+    own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype")}
     return {**sizes, **case["settings"], **own, "xla": int(case["xla"])}
 
 

@@ -75,6 +75,14 @@ def paddlecv(folder):
     return {"paddle_resnet50_repo": url, "paddle_resnet50_commit": commit}
 
 
+def pytorch_examples(folder):
+    """Return the variables that make role torch_resnet50 check out a stand-in of main.py, which trains."""
+    trainer = (ROOT / "tests/stand_ins/pytorch_examples/main.py").read_text()
+    url, commit = repository(folder / "examples", {"imagenet/main.py": trainer})
+    variables = {"trainer": "examples", "repo": url, "commit": commit}
+    return {f"torch_resnet50_{name}": value for name, value in variables.items()}
+
+
 def trainers(folder):
     """Return the variables that make all roles check out a stand-in; its trainers must not be run."""
     variables = bing_bert(folder)

@@ -7,7 +7,9 @@ import subprocess
 from pathlib import Path
 
 import frameworks
+import local_nodes
 import pytest
+import repositories
 from local_nodes import changed
 
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
@@ -101,6 +103,23 @@ def test_without_files_torch_resnet50_trains_on_invented_images(torch_resnet50):
     done = subprocess.run(trainer, capture_output=True, text=True, timeout=120)
     assert " data=synthetic" in done.stdout
     assert done.stdout.endswith("TORCH_RESNET50 weights=agree end=true\n")
+
+
+def test_main_py_of_pytorch_examples_trains_one_model_on_two_nodes(torch_resnet50, tmp_path):
+    """A stand-in of it, with real torch and torchvision, for more steps than an epoch has."""
+    given = {
+        "workload": "torch_resnet50",
+        "torch_resnet50_images": 8,
+        **repositories.pytorch_examples(tmp_path),
+    }
+    given["torch_resnet50_home"] = str(frameworks.HOME / "torch_resnet50_examples")
+    with local_nodes.turn(frameworks.HOME):
+        local_nodes.play("provision.yml", **frameworks.VARIABLES, **given)
+    few = {"model": "resnet50", "bsz": 1, "warmup": 2, "window": 4, "nodes": 2, "campaign_port": 24880}
+    frameworks.bench(tmp_path, on_hosts=False, **given, **few)
+    record, _ = frameworks.record_of(tmp_path)
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert [node["shown"]["trainer"] for node in record["nodes"]] == [["examples"]] * 2
 
 
 def test_each_workload_is_reported_in_its_unit(campaign_here):

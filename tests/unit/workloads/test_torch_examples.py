@@ -1,0 +1,205 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""torch_resnet50 with main.py of pytorch/examples: genuine logs, which cases it runs, how it is started."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+import yaml
+from ansible.module_utils.scalebook.read.record import run_record
+from ansible.module_utils.scalebook.throughput import measure
+from cases import cluster, plan
+from dlperf_logs import exit_record, stamped
+from role_files import ROLES, declaration, load
+
+ROOT = ROLES.parent
+LOGS = ROOT / "tests/data/torch_resnet50"
+WORKLOAD = {**declaration("torch_resnet50"), "settings": {"trainer": "examples"}}
+
+examples_flags = load("torch_resnet50", "examples_flags")
+
+
+def planned(device="cpu", **other):
+    given = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "fp32", "model": "resnet50", "warmup": 2, "window": 6}
+    return plan({**given, **other}, WORKLOAD, cluster(4, slots=2), "torch_resnet50", device)
+
+
+def record(tmp_path, nodes, kind, change=("", ""), **other):
+    """Return the record of a run, with a text of the last node's log changed."""
+    names = [f"NODE{index}" for index in range(1, nodes + 1)]
+    for name in names:
+        text = (LOGS / f"{nodes}n1g_{kind}-{name}.log").read_text()
+        assert change[0] in text
+        (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
+    (case,) = planned(nodes=nodes, **other)["cases"]
+    return run_record(tmp_path, case, 1, WORKLOAD, names, {"rc": 0})
+
+
+# Logs
+
+
+RUNS = [
+    (2, "examples", 24 / 3.631057),
+    (1, "examples2020", 12 / 3.120407),
+    (2, "examples2020", 24 / 3.929832),
+]
+
+
+@pytest.mark.parametrize(("nodes", "kind", "rate"), RUNS)
+def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, kind, rate):
+    """Steps 2 and 8 of rank 0: six steps of two images on each node."""
+    read = record(tmp_path, nodes, kind)
+    assert (read["status"], read["reason"]) == ("ok", None)
+    assert measure(read)["rate"] == pytest.approx(rate, abs=0.005)
+
+
+@pytest.mark.parametrize(("nodes", "kind", "rate"), RUNS)
+def test_the_rate_is_that_of_the_times_that_main_py_prints(tmp_path, nodes, kind, rate):
+    """They are seconds of a step without its line, and have three decimals."""
+    log = (LOGS / f"{nodes}n1g_{kind}-NODE1.log").read_text()
+    times = [float(time) for time in re.findall(r"Epoch: \[0\]\[.*?\]\tTime *([\d.]+) ", log)]
+    assert len(times) == 8
+    assert 6 * 2 * nodes / sum(times[2:]) == pytest.approx(rate, rel=2e-3)
+
+
+def test_the_trainer_counts_from_0_in_2020_and_from_1_today_and_its_line_is_not_the_step(tmp_path):
+    for kind, first in (("examples", "[0][ 1/16]"), ("examples2020", "[0][ 0/16]")):
+        assert f"Epoch: {first}" in (LOGS / f"2n1g_{kind}-NODE1.log").read_text()
+        assert record(tmp_path, 2, kind)["nodes"][0]["steps"] == list(range(1, 9))
+
+
+def test_main_py_as_published_does_not_count(tmp_path):
+    """On CPUs it trains a model in each process, and ends with status 0."""
+    names = ["NODE1", "NODE2"]
+    for name in names:
+        text = (LOGS / f"2n1g_examples_unpatched-{name}.log").read_text()
+        (tmp_path / f"{name}.log").write_text(stamped(text, every=0.5, exit_record=exit_record()))
+    read = run_record(tmp_path, planned(nodes=2)["cases"][0], 1, WORKLOAD, names, {"rc": 0})
+    assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
+
+
+def test_processes_that_each_train_a_model_fail(tmp_path):
+    """main.py as published, started by examples_trainer.py."""
+    read = record(tmp_path, 2, "examples_alone")
+    assert read["status"] == "failed"
+    assert read["reason"].endswith(
+        'its log says "the ranks hold different weights": each process trained a model of its own'
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("world_size=2", "world_size=1"), "shows devices 1"),
+        (("nodes=2", "nodes=1"), "shows nodes 1"),
+        (("trainer=examples", "trainer=scalebook"), "shows trainer scalebook"),
+        (("trainer=examples ", ""), "does not show trainer"),
+        (("global_batch=4", "global_batch=2"), "shows global_batch 2"),
+        (("data=files", "data=dummy"), "shows data dummy"),
+        (("weights=agree", "weights="), "does not show weights"),
+        (("steps_done=8", "steps_done=7"), "shows steps 7"),
+    ],
+)
+def test_what_a_log_must_show(tmp_path, change, reason):
+    read = record(tmp_path, 2, "examples", change)
+    assert (read["status"], reason in read["reason"]) == ("refused", True)
+
+
+# Cases
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        ({"model": "tiny"}, "has no model tiny: set model=resnet50"),
+        ({"dtype": "bf16"}, "trains in fp32 alone"),
+        ({"dtype": "fp16", "device": "gpu"}, "trains in fp32 alone"),
+        ({"xla": "true"}, "compiles nothing"),
+    ],
+)
+def test_what_main_py_cannot_do_is_skipped_with_the_reason(asked, reason):
+    made = planned(**asked)
+    assert made["cases"] == []
+    assert [skip["reason"] for skip in made["skipped"]] == [f"main.py of pytorch/examples {reason}"]
+
+
+def test_a_case_of_this_projects_trainer_has_none_of_these_limits():
+    own = {**WORKLOAD, "settings": {"trainer": "scalebook"}}
+    asked = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "bf16", "model": "tiny", "xla": "true"}
+    assert plan(asked, own, cluster(4, slots=2), "torch_resnet50", "cpu")["skipped"] == []
+
+
+# The command line
+
+
+def given(**other):
+    values = {
+        "batch": 4,
+        "steps": 120,
+        "model": "resnet50",
+        "learning_rate": 0.1,
+        "data": "/data",
+        "device": "cpu",
+    }
+    return SimpleNamespace(**{**values, **other})
+
+
+def words(rank=1, world=2, workers=3, **other):
+    return " ".join(examples_flags.flags(given(**other), rank, world, workers))
+
+
+def test_main_py_is_told_its_rank_and_the_ranks_of_the_run():
+    assert (
+        "--workers 3 --print-freq 1 --world-size 2 --rank 1 --dist-url env:// --dist-backend gloo" in words()
+    )
+
+
+def test_the_batch_is_that_of_a_process_and_the_learning_rate_that_of_all():
+    assert "--batch-size 4 " in words()
+    assert "--lr 0.4 " in words(batch=128, world=8)
+
+
+def test_gpus_communicate_through_nccl():
+    assert words(device="gpu").endswith("--dist-backend nccl")
+
+
+@pytest.mark.parametrize(("data", "first"), [("/data", "/data"), ("", "--dummy")])
+def test_without_images_main_py_makes_its_own(data, first):
+    assert words(data=data).split()[0] == first
+
+
+def test_main_py_gets_no_seed_which_would_slow_it_down():
+    assert "--seed" not in words()
+
+
+@pytest.mark.parametrize(("images", "world"), [(960, 2), (961, 2), (8, 2), (7, 2), (488, 1)])
+def test_images_for_whole_batches_are_taken(images, world):
+    """Of 961 images a process has 481, of which the run takes 480; of seven it has four."""
+    examples_flags.check(given(), images, world)
+
+
+@pytest.mark.parametrize(("images", "world", "share"), [(957, 2, 479), (6, 2, 3), (10, 1, 10)])
+def test_images_whose_last_batch_of_an_epoch_is_smaller_are_refused(images, world, share):
+    with pytest.raises(
+        examples_flags.FlagsError, match=f"{images} images, {share} for .* a multiple of {4 * world} "
+    ):
+        examples_flags.check(given(), images, world)
+
+
+def test_the_report_knows_this_refusal():
+    with pytest.raises(examples_flags.FlagsError) as refused:
+        examples_flags.check(given(), 10, 1)
+    assert any(failure["literal"] in str(refused.value) for failure in WORKLOAD["failures"])
+
+
+# Installation
+
+
+@pytest.mark.parametrize("stack", ["modern", "dlperf2020"])
+def test_every_stack_has_a_commit_and_a_lock_of_its_torch(stack):
+    versions = yaml.safe_load((ROOT / f"playbooks/vars/stack_{stack}.yml").read_text())["stack"]
+    own = versions["torch_resnet50"]
+    assert re.fullmatch("[0-9a-f]{40}", own["commit"])
+    assert (ROLES / f"torch_resnet50/files/torch_resnet50-{own['torch']}.txt").exists()
+    assert own["torch"] == versions.get("torch_bert", {}).get("version", "1.6.0")
