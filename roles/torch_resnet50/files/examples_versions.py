@@ -26,7 +26,7 @@ def torchvision() -> Any:
         library = torch.library.Library("torchvision", "FRAGMENT")
         for name in UNLOADED:
             library.define("%s(Tensor dets, Tensor scores, float iou_threshold) -> Tensor" % name)
-        module = importlib.import_module("torchvision")
+        module: Any = importlib.import_module("torchvision")
         module.scalebook_library = library  # the operators live as long as it does
         return module
 
