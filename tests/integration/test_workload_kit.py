@@ -105,6 +105,11 @@ def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role,
             "A has another installation of my than is required: commit is , required is new; lock is old,",
         ),
         (
+            {"A": {key: value for key, value in record().items() if key != "commit"}},
+            {},
+            "another installation of my than is required: commit is none, required is new. Fix",
+        ),
+        (
             {"A": record(), "B": record(torch="2.12.0")},
             {},
             "The nodes differ in torch: A has 2.13.0, B has 2.12.0.",
