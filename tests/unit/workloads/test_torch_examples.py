@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
@@ -128,6 +129,25 @@ def test_a_case_of_this_projects_trainer_has_none_of_these_limits():
     own = {**WORKLOAD, "settings": {"trainer": "scalebook"}}
     asked = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "bf16", "model": "tiny", "xla": "true"}
     assert plan(asked, own, cluster(4, slots=2), "torch_resnet50", "cpu")["skipped"] == []
+
+
+def test_a_case_stands_beside_what_dlperf_published_of_main_py():
+    """Four tables at 4n8g, by what reads the images; of NVIDIA's container there is none."""
+    table = published.read((ROOT / "data/dlperf-published-results.csv").read_text().splitlines())
+    group = {"id": "g1", "title": "ours", "workload": "torch_resnet50", "model": "resnet50", "device": "gpu"}
+    group |= {"dtype": "fp32", "xla": False, "bsz": 128, "accumulation": 1, "settings": WORKLOAD["settings"]}
+    row = {
+        "label": "4n8g",
+        "nodes": 4,
+        "gpus": 8,
+        "devices": 32,
+        "median": 1.0,
+        "speedup": 1.0,
+        "efficiency": 1.0,
+    }
+    entries = published.compare(group, [row], table, WORKLOAD["dlperf"])
+    assert {entry["framework"] for entry in entries} == {"PyTorch 1.6.0"}
+    assert [entry["rows"][0]["published_rate"] for entry in entries] == [4119.84, 10021.29, 8816.7, 10032.72]
 
 
 # The command line
