@@ -5,6 +5,7 @@
 import re
 from types import SimpleNamespace
 
+import jinja2
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
@@ -211,6 +212,21 @@ def test_the_report_knows_this_refusal():
     with pytest.raises(examples_flags.FlagsError) as refused:
         examples_flags.check(given(), 10, 1)
     assert any(failure["literal"] in str(refused.value) for failure in WORKLOAD["failures"])
+
+
+def test_every_torch_is_started_by_the_launcher_that_it_has():
+    """torch.distributed.run is there from 1.9 on; the one before it must be told to set RANK and so on."""
+    text = (ROLES / "torch_resnet50/templates/run.sh.j2").read_text()
+    engine = jinja2.Environment(trim_blocks=True)
+    engine.filters["quote"] = str
+    engine.tests["version"] = lambda found, wanted, _: [*map(int, found.split(".")[:2])] < [1, 10]
+    command = engine.from_string(text[text.index("{% set __launcher") : text.index(" \\\n  --nnodes")])
+
+    def started(torch):
+        return command.render(torch_resnet50_install={"python": "python", "torch": torch})
+
+    assert started("2.13.0+cpu") == "exec python -m torch.distributed.run"
+    assert started("1.6.0") == "exec python -m torch.distributed.launch --use_env"
 
 
 # Installation
