@@ -215,7 +215,7 @@ def test_the_report_knows_this_refusal():
 
 
 def test_every_torch_is_started_by_the_launcher_that_it_has():
-    """torch.distributed.run is there from 1.9 on; the one before it must be told to set RANK and so on."""
+    """torch.distributed.run is there from 1.9 on; the one before it sets RANK and so on with an option."""
     text = (ROLES / "torch_resnet50/templates/run.sh.j2").read_text()
     engine = jinja2.Environment(trim_blocks=True)
     engine.filters["quote"] = str
