@@ -59,8 +59,8 @@ THRESHOLDS = {
     ),
     "stolen": Threshold(
         5,
-        "processor time that a hypervisor took, % of what the node used and was denied: from there on "
-        "tf2_bert on H100 hosts lost 3 % of its throughput and more",
+        "processor time that a hypervisor took, % of the time that the node needed (used and stolen): from "
+        "there on tf2_bert on H100 hosts lost 3 % of its throughput and more",
     ),
     "idle": Threshold(
         5, "share of the window, %, from which a GPU that swings is flagged: a gap of one sample"

@@ -53,7 +53,7 @@ def test_a_report_stands_next_to_every_archive(source):
 
 
 def test_its_cases_can_be_compared_with_those_of_today(source):
-    """A setting that is younger than a campaign has its value of then in `settings_before`."""
+    """`settings_before` has the value of each setting that is younger than a campaign."""
     lacking = set()
     for row in json.loads((source.top / "report/results.json").read_text())["rows"]:
         row = upgrade_row(row)
