@@ -6,6 +6,7 @@ A line in a .pth file of the environment calls `watch`. The training is not chan
 torch's own hook after each step of an optimizer.
 """
 
+import functools
 import importlib.abc
 import importlib.util
 import json
@@ -84,7 +85,11 @@ class Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+@functools.cache
 def watch(folder, after, steps):
-    """Profile `steps` steps after the first `after` of this process, if it trains."""
+    """Profile `steps` steps after the first `after` of this process, if it trains.
+
+    Once: Python reads the .pth files of an environment that sees the system's packages twice.
+    """
     hook = Steps(folder, after, steps).taken
     sys.meta_path.insert(0, Finder(lambda module: module.register_optimizer_step_post_hook(hook)))
