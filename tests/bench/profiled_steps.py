@@ -18,6 +18,14 @@ from pathlib import Path
 WARMUP = 2  # steps with a first profiler, which is thrown away: its start takes long
 
 
+def wait_for_gpu():
+    """Wait until the GPU has done what was started: the steps of a profile are whole, on the GPU too."""
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
 class Steps:
     """The steps of the first optimizer that takes one."""
 
@@ -36,8 +44,10 @@ class Steps:
             self.profile = self.started()
         elif number == WARMUP:
             self.profile.stop()
+            wait_for_gpu()
             self.profile, self.begun = self.started(), time.time_ns()
         elif number == WARMUP + self.steps:
+            wait_for_gpu()
             ended = time.time_ns()
             self.profile.stop()
             self.write(ended)

@@ -118,10 +118,8 @@ def _thread_busy(evidence: Evidence) -> bool:
 
 def _thread_delays_gpu(evidence: Evidence) -> bool:
     """Return whether the GPU waits for one thread; kernels too small to fill it are another cause."""
-    if _below(evidence, "gpu", "gpu-often") and _one_thread(evidence):
-        return True
-    waits = _below(evidence, "gpu", "gpu-waits") and _thread_busy(evidence)
-    return waits and not _host_works(evidence) and not _launches(evidence)
+    thread = _one_thread(evidence) or (_thread_busy(evidence) and not _host_works(evidence))
+    return _below(evidence, "gpu", "gpu-waits") and thread and not _launches(evidence)
 
 
 def _thread_delays_others(evidence: Evidence) -> bool:

@@ -45,7 +45,7 @@ def _weights(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _forward(  # type: ignore[no-untyped-def]
+def _attention_forward(  # type: ignore[no-untyped-def]
     qkv, lengths, seed, out, heads, scale, inverse,
     threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
@@ -69,7 +69,7 @@ def _forward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _backward(  # type: ignore[no-untyped-def]
+def _attention_backward(  # type: ignore[no-untyped-def]
     qkv, lengths, seed, grad, out, heads, scale, inverse,
     threshold: tl.constexpr, padded: tl.constexpr, seq: tl.constexpr, head: tl.constexpr,
 ):  # fmt: skip
@@ -118,7 +118,7 @@ def _launch(
     kernel[(batch * heads,)](
         qkv, lengths if masked else keys, keys, *tensors, heads, head**-0.5, 1 / (1 - probability),
         threshold=int(probability * (1 << 31)), padded=masked, seq=seq, head=head,
-        num_warps=WARPS["forward" if kernel is _forward else "backward"], num_stages=1,
+        num_warps=WARPS["forward" if kernel is _attention_forward else "backward"], num_stages=1,
     )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def forward(
 ) -> torch.Tensor:
     """See attention.py; qkv must be contiguous."""
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
-    _launch(_forward, qkv, lengths, keys, heads, probability, out)
+    _launch(_attention_forward, qkv, lengths, keys, heads, probability, out)
     return out
 
 
@@ -141,7 +141,7 @@ def backward(
 ) -> torch.Tensor:
     """Return the gradient of qkv; grad must be contiguous."""
     out = torch.empty_like(qkv)
-    _launch(_backward, qkv, lengths, keys, heads, probability, grad, out)
+    _launch(_attention_backward, qkv, lengths, keys, heads, probability, grad, out)
     return out
 
 

@@ -3,12 +3,14 @@
 """tests/bench/torch_profile: what it makes of a trace of torch's profiler."""
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
-PROGRAM = runpy.run_path(str(Path(__file__).parents[2] / "bench/torch_profile"))
-ABOUT = {"steps": 2, "begun_ns": 5_001_000_000, "ended_ns": 5_003_000_000}
+BENCH = Path(__file__).parents[2] / "bench"
+PROGRAM = runpy.run_path(str(BENCH / "torch_profile"))
+ABOUT = {"steps": 2, "begun_ns": 1_000_000, "ended_ns": 3_000_000}
 
 
 def event(begin, end, name, cat="kernel"):
@@ -16,18 +18,13 @@ def event(begin, end, name, cat="kernel"):
 
 
 def summary(*events):
-    """Two steps of a millisecond each, from 1,000 to 3,000 µs after the trace's time zero."""
-    return PROGRAM["summarize"]({"baseTimeNanoseconds": 5_000_000_000, "traceEvents": events}, ABOUT)
+    """Two steps of a millisecond each."""
+    return PROGRAM["summarize"]({"traceEvents": events}, ABOUT)
 
 
 def test_kernels_at_the_same_time_keep_the_gpu_busy_once():
     found = summary(event(1000, 1600, "sm90_gemm"), event(1500, 2000, "ncclDevKernel"))
     assert (found["step"], found["busy"], found["kernels"]) == (1.0, 0.5, 1.0)
-
-
-def test_what_is_before_or_after_the_steps_does_not_count():
-    found = summary(event(900, 1100, "gemm"), event(2900, 3100, "gemm"), event(3100, 3200, "gemm"))
-    assert (found["busy"], found["kernels"]) == (pytest.approx(0.1), 1.0)
 
 
 def test_what_the_processor_does_is_not_the_gpus():
@@ -44,6 +41,16 @@ def test_copies_keep_the_gpu_busy_and_are_no_kernels():
     [
         ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "sums between devices"),
         ("sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32", "convolutions"),
+        ("void cutlass__5x_cudnn::Kernel<cutlass_tensorop_bf16_s16816fprop_optimized_bf16", "convolutions"),
+        ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", "attention"),
+        ("void cudnn::fusion::compute_dot_do_o_specialized<true, 64>", "attention"),
+        ("_attention_backward", "attention"),
+        ("void cutlass::Kernel2<cutlass_80_tensorop_f16_s16816gemm_f16_128x256", "matrix products"),
+        (
+            "triton_poi_fused__native_batch_norm_legit_functional_convolution_backward_54",
+            "batch norm, layer norm, softmax",
+        ),
+        ("void at::native::GammaBetaBackwardCUDAKernelTemplate<float>", "batch norm, layer norm, softmax"),
         ("nvjet_tst_128x256_64x4_2x1_v_bz_TNT", "matrix products"),
         ("pytorch_flash::flash_fwd_kernel", "attention"),
         ("triton_poi_fused_add_gelu_3", "element-wise operations"),
@@ -54,3 +61,12 @@ def test_copies_keep_the_gpu_busy_and_are_no_kernels():
 )
 def test_kernels_are_grouped_by_their_names(kernel, group):
     assert PROGRAM["group_of"](kernel) == group
+
+
+def test_a_process_whose_pth_file_is_read_twice_is_profiled_once(monkeypatch, tmp_path):
+    # Python does so in a virtual environment that sees the system's packages.
+    monkeypatch.setattr(sys, "meta_path", [])
+    watch = runpy.run_path(str(BENCH / "profiled_steps.py"))["watch"]
+    watch(str(tmp_path), 40, 10)
+    watch(str(tmp_path), 40, 10)
+    assert len(sys.meta_path) == 1
