@@ -15,14 +15,21 @@ import sys
 import time
 from pathlib import Path
 
-WARMUP = 2  # steps with a first profiler, which is thrown away: its start takes long
+WARMUP = 2  # steps after the start of the profiler, which takes long, before it records
+
+
+def on_gpu():
+    """Return whether the training uses a GPU, as far as there is one."""
+    import torch
+
+    return torch.cuda.is_available()
 
 
 def wait_for_gpu():
     """Wait until the GPU has done what was started: the steps of a profile are whole, on the GPU too."""
     import torch
 
-    if torch.cuda.is_available():
+    if on_gpu():
         torch.cuda.synchronize()
 
 
@@ -43,9 +50,9 @@ class Steps:
         if number == 0:
             self.profile = self.started()
         elif number == WARMUP:
-            self.profile.stop()
             wait_for_gpu()
-            self.profile, self.begun = self.started(), time.time_ns()
+            self.profile.step()
+            self.begun = time.time_ns()
         elif number == WARMUP + self.steps:
             wait_for_gpu()
             ended = time.time_ns()
@@ -53,15 +60,15 @@ class Steps:
             self.write(ended)
 
     def started(self):
-        """Return a profiler that has been started."""
-        import torch
+        """Return a profiler that has been started, and records from its next step on."""
+        from torch.profiler import ProfilerActivity, profile, schedule
 
         # Watching what the processor does would slow it down, which often decides.
-        kinds = torch.profiler.ProfilerActivity
-        watched = kinds.CUDA if torch.cuda.is_available() else kinds.CPU
-        profile = torch.profiler.profile(activities=[watched])
-        profile.start()
-        return profile
+        watched = ProfilerActivity.CUDA if on_gpu() else ProfilerActivity.CPU
+        # It is stopped within the second step.
+        made = profile(activities=[watched], schedule=schedule(wait=0, warmup=1, active=2, repeat=1))
+        made.start()
+        return made
 
     def write(self, ended):
         """Write the trace, when its steps were, and how long those before the profile took."""
@@ -69,7 +76,7 @@ class Steps:
         self.profile.export_chrome_trace(str(path.with_suffix(".trace.json")))
         before = self.stamps[max(0, self.after - 2 * self.steps - 1) : self.after]
         seconds = (before[-1] - before[0]) / (len(before) - 1)
-        about = {"argv": sys.argv, "steps": self.steps, "seconds_before": seconds}
+        about = {"argv": sys.argv, "gpu": on_gpu(), "steps": self.steps, "seconds_before": seconds}
         path.write_text(json.dumps({**about, "begun_ns": self.begun, "ended_ns": ended}))
 
 

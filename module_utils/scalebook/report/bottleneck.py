@@ -59,6 +59,8 @@ SAME = tuple(
 )
 """Fields in which cases agree that need equal memory for a batch."""
 ON_CPUS = ("cpu", "job_share", "job_processors", "memory", "disk_busy")
+PER_DEVICE = ("job_processors", "job_queued")
+"""What is measured of a node, and shared out over its devices."""
 OF_ONE = ("sm_active", "job_processors", "job_queued")
 """What is compared with the run of 1n1g."""
 
@@ -354,14 +356,13 @@ def tabulate(
 
 
 def _measured(row: Row, runs: Iterable[Run]) -> dict[str, float]:
-    """Return the means over the valid runs of a case, of each over its nodes or devices."""
+    """Return the means over the valid runs of a case, of each over the nodes or devices that have it."""
     values: dict[str, list[float]] = {}
     for run in runs:
         for name, each in (run.get("utilisation") or {}).items():
-            if name == "job_processors":
-                values.setdefault(name, []).append(sum(each) / row["devices"])
-            elif name in NAMES and each:
-                values.setdefault(name, []).append(statistics.fmean(each))
+            if name in NAMES and each:
+                share = row["nodes"] / row["devices"] if name in PER_DEVICE else 1
+                values.setdefault(name, []).append(statistics.fmean(each) * share)
     return {name: statistics.fmean(each) for name, each in values.items()}
 
 
@@ -445,7 +446,10 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         ],
         "launch-bound": [*larger, *fused],
         "host-bound": ["a profile of that thread", *larger, *fused],
-        "thread-bound": ["more loader processes", "a profile of that thread"],
+        "thread-bound": [
+            "a profile of that thread",
+            "more threads per process where it computes, more loader processes where it prepares input",
+        ],
         "waiting": ["a look at the input data, storage in the network, locks and other nodes", *larger],
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],

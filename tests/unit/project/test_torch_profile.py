@@ -10,21 +10,21 @@ import pytest
 
 BENCH = Path(__file__).parents[2] / "bench"
 PROGRAM = runpy.run_path(str(BENCH / "torch_profile"))
-ABOUT = {"steps": 2, "begun_ns": 1_000_000, "ended_ns": 3_000_000}
+ABOUT = {"gpu": True, "steps": 2, "begun_ns": 1_000_000, "ended_ns": 3_000_000}
 
 
 def event(begin, end, name, cat="kernel"):
     return {"ph": "X", "cat": cat, "name": name, "ts": begin, "dur": end - begin}
 
 
-def summary(*events):
+def summary(*events, gpu=True):
     """Two steps of a millisecond each."""
-    return PROGRAM["summarize"]({"traceEvents": events}, ABOUT)
+    return PROGRAM["summarize"]({"traceEvents": events}, {**ABOUT, "gpu": gpu})
 
 
 def test_kernels_at_the_same_time_keep_the_gpu_busy_once():
     found = summary(event(1000, 1600, "sm90_gemm"), event(1500, 2000, "ncclDevKernel"))
-    assert (found["step"], found["busy"], found["kernels"]) == (1.0, 0.5, 1.0)
+    assert (found["step"], found["busy"], found["count"]) == (1.0, 0.5, 1.0)
 
 
 def test_what_the_processor_does_is_not_the_gpus():
@@ -33,7 +33,21 @@ def test_what_the_processor_does_is_not_the_gpus():
 
 def test_copies_keep_the_gpu_busy_and_are_no_kernels():
     found = summary(event(1000, 1200, "Memcpy DtoD", cat="gpu_memcpy"))
-    assert (found["busy"], found["kernels"]) == (0.1, 0)
+    assert (found["busy"], found["count"]) == (0.1, 0)
+
+
+def test_without_a_gpu_an_operator_takes_what_the_operators_that_it_calls_do_not():
+    calls = event(1000, 1600, "aten::linear", cat="cpu_op")
+    called = event(1100, 1500, "aten::copy_", cat="cpu_op")
+    other = event(1500, 1700, "aten::relu", cat="cpu_op") | {"tid": 2}
+    found = summary(calls, called, other, event(1000, 3000, "step", cat="user_annotation"), gpu=False)
+    groups = {name: ms for name, (ms, _count) in found["groups"]}
+    assert groups == {
+        "matrix products": pytest.approx(0.1),
+        "copies and zeroing": pytest.approx(0.2),
+        "element-wise operations": pytest.approx(0.1),
+    }
+    assert (found["busy"], found["count"]) == (pytest.approx(0.35), 1.5)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +70,7 @@ def test_copies_keep_the_gpu_busy_and_are_no_kernels():
         ("triton_poi_fused_add_gelu_3", "element-wise operations"),
         ("triton_red_fused_native_layer_norm_5", "batch norm, layer norm, softmax"),
         ("void at::native::reduce_kernel<512, 1>", "reductions"),
+        ("aten::addmm", "matrix products"),
         ("something_else", "others"),
     ],
 )

@@ -344,11 +344,20 @@ def test_a_run_without_telemetry_has_no_judgement(tmp_path):
     assert judged(tmp_path, record(case(), 1)) == []
 
 
+def test_a_node_without_telemetry_is_taken_to_be_as_busy_as_the_others(tmp_path):
+    values = {"gpus": 0, "cpu": 1.8, "job": 0.88}
+    measured, unmeasured = node(**values), {"node": "B", "quantities": {}}
+    [made] = judged(tmp_path, record(case(2, 1, device="cpu"), 1, telemetry=[measured, unmeasured]))
+    assert made["evidence"]["job_processors"] == pytest.approx(0.88)
+
+
 def test_the_processors_of_a_job_are_shared_out_over_its_devices(tmp_path):
     """Four trainers that each wait for nothing are four processors, one per GPU."""
-    nodes = [node(job=4.0, cpu=4.1, gpus=4, gpu=60, sm_active=30)]
+    nodes = [node(job=4.0, cpu=4.1, gpus=4, gpu=60, sm_active=30, waits=threads(1.0, 1.0, queued=0.4))]
     [made] = judged(tmp_path, record(case(1, 4), 1, telemetry=nodes))
     assert made["causes"] == ["launch-bound"]
+    assert made["evidence"]["job_processors"] == pytest.approx(1.0)
+    assert made["evidence"]["job_queued"] == pytest.approx(0.1)
 
 
 def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
