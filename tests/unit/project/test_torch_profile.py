@@ -71,6 +71,9 @@ def test_without_a_gpu_an_operator_takes_what_the_operators_that_it_calls_do_not
         ("triton_red_fused_native_layer_norm_5", "batch norm, layer norm, softmax"),
         ("void at::native::reduce_kernel<512, 1>", "reductions"),
         ("aten::addmm", "matrix products"),
+        ("triton_tem_fused_mm_3", "matrix products"),
+        ("triton_per_fused_addmm_native_layer_norm_4", "batch norm, layer norm, softmax"),
+        ("multi_tensor_apply_kernel<TensorListMetadata<1>, LpNormFunctor<float>>", "optimizer and clipping"),
         ("something_else", "others"),
     ],
 )
