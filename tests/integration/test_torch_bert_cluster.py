@@ -3,11 +3,13 @@
 """torch_bert for real: installed from its lock, then two hosts under torchrun with split weights."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
 import frameworks
 import pytest
+from local_nodes import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -59,6 +61,32 @@ torch_end.leave()
     words = [torch_bert / "torch_bert/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done at the end\n")
+
+
+def test_steps_are_profiled_in_an_environment_of_ones_own(torch_bert, tmp_path):
+    """One that sees the system's packages, whose .pth files Python reads twice."""
+    installed, own = torch_bert / "torch_bert/venv", tmp_path / "venv"
+    words = [installed / "bin/python", "-m", "venv", "--system-site-packages", "--without-pip", own]
+    subprocess.run(words, check=True)
+    [framework], [packages] = ([*place.glob("lib/python3*/site-packages")] for place in (installed, own))
+    (packages / "framework.pth").write_text(f"{framework}\n")
+    trainer = tmp_path / "train.py"
+    trainer.write_text("""
+import torch
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.AdamW(model.parameters())
+for _ in range(20):
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+print("trained")
+""")
+    python, out = own / "bin/python", tmp_path / "out"
+    words = [ROOT / "tests/bench/torch_profile", "--python", python, "--out", out, "--after", "5"]
+    done = subprocess.run([*words, python, trainer], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "trained\n" in done.stdout
+    assert re.search(r"^\| matrix products \| [\d.]+ \| [1-9]", done.stdout, re.MULTILINE)
+    assert [path.name for path in packages.glob("*.pth")] == ["framework.pth"]
 
 
 @pytest.mark.parametrize("workload", ["torch_bert", "hf_mlm"])
