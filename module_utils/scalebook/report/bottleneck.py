@@ -119,7 +119,7 @@ def _thread_busy(evidence: Evidence) -> bool:
 
 
 def _thread_delays_gpu(evidence: Evidence) -> bool:
-    """Return whether the GPU waits for one thread; kernels too small to fill it are another cause."""
+    """Return whether the GPU waits for a thread at a time; kernels too small to fill it are another cause."""
     thread = _one_thread(evidence) or (_thread_busy(evidence) and not _host_works(evidence))
     return _below(evidence, "gpu", "gpu-waits") and thread and not _launches(evidence)
 
@@ -244,7 +244,7 @@ GPU_RULES = (
     Rule(
         "host-bound",
         _thread_delays_gpu,
-        "Host-bound: the GPUs wait for one thread of the host, which prepares input or starts kernels",
+        "Host-bound: the GPUs wait for the host, where one thread at a time prepares input or starts kernels",
         ("gpu", "job_processors", "busiest_thread", "next_thread"),
     ),
     Rule(

@@ -27,6 +27,11 @@ def test_kernels_at_the_same_time_keep_the_gpu_busy_once():
     assert (found["step"], found["busy"], found["count"]) == (1.0, 0.5, 1.0)
 
 
+def test_kernels_of_a_stream_that_overlap_count_whole():
+    found = summary(event(1000, 1600, "sm90_gemm"), event(1500, 2000, "sm80_gemm"))
+    assert found["groups"] == [("matrix products", [pytest.approx(0.55), 1.0])]
+
+
 def test_what_the_processor_does_is_not_the_gpus():
     assert summary(event(1000, 3000, "aten::mm", cat="cpu_op"))["busy"] == 0
 
