@@ -167,7 +167,9 @@ def train(args: argparse.Namespace, device: torch.device) -> Tuple[Trainer, Load
             layer=trainer.layer,
             padded=str(not loader.full).lower(),
         )
-    stamps = torch_run.take_steps(say, args.steps, device, lambda number: trainer.step(number, loader))
+    stamps = torch_run.take_steps(
+        say, args.steps, args.warmup, device, lambda number: trainer.step(number, loader)
+    )
     return trainer, loader, stamps
 
 

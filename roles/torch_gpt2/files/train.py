@@ -177,7 +177,7 @@ def main() -> None:
         trainer = Trainer(args, device)
     except tokens.TokenError as error:
         sys.exit(str(error))
-    stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
+    stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     same = tensor_parallel.agree(trainer.model, device, trainer.replicas, trainer.group)
     print_summary(args, device, stamps)
     torch_end.finish(say, same, len(stamps))

@@ -190,7 +190,7 @@ def main() -> None:
         print_setup(args, device, nodes)
     try:
         trainer = Trainer(args, device)
-        stamps = torch_run.take_steps(say, args.steps, device, trainer.step)
+        stamps = torch_run.take_steps(say, args.steps, args.warmup, device, trainer.step)
     except image_folder.ImageError as error:
         sys.exit(str(error))
     same = torch_end.agree(trainer.model, device)

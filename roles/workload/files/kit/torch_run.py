@@ -147,13 +147,29 @@ class Clock:
         return float(value), stamp
 
 
+def end_compile_workers() -> None:
+    """End the processes in which torch.compile builds kernels for GPUs, where it has started them.
+
+    torch 2.11 starts them before it knows that its cache on disk has all kernels. They then load torch for
+    seconds, which would be measured as work of the job. A later step that needs them starts them again.
+    """
+    compiler = sys.modules.get("torch._inductor.async_compile")
+    if compiler is not None:
+        compiler.shutdown_compile_workers()
+
+
 def take_steps(
-    say: Callable[..., None], steps: int, device: torch.device, step: Callable[[int], torch.Tensor]
+    say: Callable[..., None],
+    steps: int,
+    warmup: int,
+    device: torch.device,
+    step: Callable[[int], torch.Tensor],
 ) -> List[float]:
     """Call `step` with 1 to `steps` and return the times at which the device finished each.
 
     `step` queues a step and returns its loss; the next one is queued by the time a loss is read, so nothing
-    waits.  Rank 0 prints a line for each.  Exits where a loss is not a number.
+    waits, but for the compile workers in the middle of the `warmup` steps.  Rank 0 prints a line for each.
+    Exits where a loss is not a number.
     """
     rank, clock = dist.get_rank(), Clock(device)
     stamps: List[float] = []
@@ -174,6 +190,8 @@ def take_steps(
         clock.done(step(number))
         if len(clock.pending) > 1:
             report()
+        if number == warmup // 2:
+            end_compile_workers()
     report()
     return stamps
 
