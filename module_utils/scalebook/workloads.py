@@ -28,7 +28,7 @@ REQUIRED = frozenset(
 OPTIONAL = frozenset(
     ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
     + ("failures", "slower", "dlperf", "figures", "flops", "latency", "refuses", "size", "source", "features")
-    + ("settings_before",)
+    + ("settings_before", "drives_all_devices")
 )
 
 
@@ -179,8 +179,9 @@ def _load(role: Path) -> dict[str, Any]:
     if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:
         raise WorkloadError(f"{file}: epoch: give epochs and samples, names of variables of the role")
     _check_dlperf(file, declaration)
-    if not isinstance(declaration.get("latency", False), bool):
-        raise WorkloadError(f"{file}: latency: {declaration['latency']!r} is not true or false")
+    for key in ("latency", "drives_all_devices"):
+        if not isinstance(declaration.get(key, False), bool):
+            raise WorkloadError(f"{file}: {key}: {declaration[key]!r} is not true or false")
     types: dict[str, str] = {}
     own = ""
     specs = _read(role / "meta/argument_specs.yml").get("argument_specs") or {}

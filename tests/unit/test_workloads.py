@@ -92,6 +92,7 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
         ),
         ({"settings_before": {"colour": "blue"}}, "settings_before: colour is not a setting"),
         ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),
+        ({"drives_all_devices": "yes"}, "drives_all_devices: 'yes' is not true or false"),
         ({"size": 0}, "size: 0 is neither a setting nor a whole number above 0"),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
     ],

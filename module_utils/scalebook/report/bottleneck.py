@@ -28,6 +28,7 @@ NAMES = {
     "power_capped": ("time at the power limit", "%"),
     "power_used": ("GPU power relative to its limit", "%"),
     "job_processors": ("processors that the job kept busy per device", ""),
+    "process_processors": ("per process", ""),
     "cpu": ("CPU", "%"),
     "job_cpu": ("processors that the job may use", "%"),
     "job_queued": ("processors that the job waited for per device", ""),
@@ -100,8 +101,13 @@ def _others_work(evidence: Evidence, threshold: str = "host-busy") -> bool:
     return taken and (queued is None or queued >= max(THRESHOLDS["queued"].value, 1 - busy - queued))
 
 
+def _of_process(evidence: Evidence) -> str:
+    """Return the name of the evidence that is about 1 where one thread of each process never waits."""
+    return "process_processors" if "process_processors" in evidence else "job_processors"
+
+
 def _one_thread(evidence: Evidence) -> bool:
-    return _above(evidence, "job_processors", "one-thread") and not _host_works(evidence)
+    return _above(evidence, _of_process(evidence), "one-thread") and not _host_works(evidence)
 
 
 def _launches(evidence: Evidence) -> bool:
@@ -239,26 +245,26 @@ GPU_RULES = (
         "launch-bound",
         _launches,
         "Launch-bound, likely: small kernels follow each other, and the thread that starts them never waits",
-        ("gpu", "sm_active", "job_processors"),
+        ("gpu", "sm_active", "job_processors", "process_processors"),
     ),
     Rule(
         "host-bound",
         _thread_delays_gpu,
         "Host-bound: the GPUs wait for the host, where one thread at a time prepares input or starts kernels",
-        ("gpu", "job_processors", "busiest_thread", "next_thread"),
+        ("gpu", "job_processors", "process_processors", "busiest_thread", "next_thread"),
     ),
     Rule(
         "waiting",
         lambda it: (
             _below(it, "gpu", "gpu-waits")
-            and _below(it, "job_processors", "one-thread")
+            and _below(it, _of_process(it), "one-thread")
             and not _thread_busy(it)
             and not _host_works(it)
             and not _others_work(it)
         ),
         "Waiting: the GPUs are idle part of the time while processors and disks are not busy; what they "
         "wait for was not measured",
-        ("gpu", "job_processors", "cpu", "disk_busy"),
+        ("gpu", "job_processors", "process_processors", "cpu", "disk_busy"),
     ),
 )
 CPU_RULES = (
@@ -348,10 +354,13 @@ def tabulate(
             evidence["efficiency"] = row["efficiency"]
         of_one = alone.get(row["group"], {}) if row["devices"] > 1 else {}
         evidence.update({f"{name}_of_one": of_one[name] for name in OF_ONE if name in of_one})
+        workload = workloads.get(row["workload"], {})
+        if workload.get("drives_all_devices") and row["gpus"] > 1 and "job_processors" in evidence:
+            evidence["process_processors"] = row["gpus"] * evidence["job_processors"]
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
-        made.append(_judge(row, evidence, workloads.get(row["workload"], {})))
+        made.append(_judge(row, evidence, workload))
     return made
 
 

@@ -24,7 +24,9 @@ THRESHOLDS = {
     "gpu-often": Threshold(50, "GPU utilisation, %: some kernel ran for half of the time or more"),
     "gpu-waits": Threshold(80, "GPU utilisation, %: below it the GPU is idle for a fifth of the time"),
     "one-thread": Threshold(
-        0.9, "processors per device: a thread that never waits takes 1.0, less the ticks"
+        0.9,
+        "processors per device, or per process that drives all devices of its node: a thread that never "
+        "waits takes 1.0, less the ticks",
     ),
     "thread-busy": Threshold(
         90, "busiest thread, %: computing, or without a processor that it could compute on"

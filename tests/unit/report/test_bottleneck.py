@@ -54,7 +54,8 @@ def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), wait
 
 
 def judged(tmp_path, *records):
-    workloads = {"tf2_bert": TORCH, "torch_bert": TORCH}
+    one_process = {**TORCH, "drives_all_devices": True}
+    workloads = {"tf2_bert": TORCH, "torch_bert": TORCH, "tf2_resnet50": one_process}
     return document.build(load_campaign(campaign(tmp_path, records)), workloads)["bottlenecks"]
 
 
@@ -358,6 +359,22 @@ def test_the_processors_of_a_job_are_shared_out_over_its_devices(tmp_path):
     assert made["causes"] == ["launch-bound"]
     assert made["evidence"]["job_processors"] == pytest.approx(1.0)
     assert made["evidence"]["job_queued"] == pytest.approx(0.1)
+
+
+def test_one_thread_of_a_process_that_drives_all_devices_can_delay_each_of_them(tmp_path):
+    """It never waits, and is half a processor per device."""
+    nodes = [node(job=1.0, cpu=1.1, gpus=2, gpu=40, sm_active=20)]
+    several = record(case(1, 2), 1, telemetry=nodes)
+    assert judged(tmp_path / "a", several)[0]["causes"] == ["waiting"]
+    [made] = judged(tmp_path / "b", record(case(1, 2, workload="tf2_resnet50"), 1, telemetry=nodes))
+    assert made["causes"] == ["host-bound"]
+    assert "per device 0.5, per process 1" in made["sentence"]
+
+
+def test_a_process_that_drives_all_devices_and_waits_is_not_host_bound(tmp_path):
+    nodes = [node(job=0.8, cpu=0.9, gpus=2, gpu=40, sm_active=20)]
+    [made] = judged(tmp_path, record(case(1, 2, workload="tf2_resnet50"), 1, telemetry=nodes))
+    assert made["causes"] == ["waiting"]
 
 
 def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
