@@ -466,8 +466,9 @@ class Run(TypedDict, total=False):
 
     `time_source` says where the rate comes from (`times`, `received` or `rates`), `second` is the
     rate by another one and `differs` how far it is off.  `steps` are the seconds of each step of the
-    window; `hosts` maps nodes to the host names that their node scripts reported, `utilisation` quantities
-    to the mean of each node or device that has them.
+    window; `hosts` maps nodes to the host names that their node scripts reported, `boots` to a word for
+    the start of their machine (Linux's boot_id), `utilisation` quantities to the mean of each node or
+    device that has them.
     """
 
     case: str
@@ -490,6 +491,7 @@ class Run(TypedDict, total=False):
     self_reported: dict[str, str]
     steps: list[float]
     hosts: dict[str, str]
+    boots: dict[str, str]
     utilisation: dict[str, list[float]]
     gpus: list[GpuState]
     timeline: CaseTimeline | None

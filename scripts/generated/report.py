@@ -119,6 +119,11 @@ FLAGS = {
     "stolen": "The hypervisor ran other virtual machines on the processors of a node for "
     f"{THRESHOLDS['stolen'].value:g} % of the time that the node needed them, or more (`steal` in "
     "/proc/stat). Repeats differ for it. Use a host or processors of your own.",
+    "machine-changed": (
+        "Runs were made on different machines under the same names, such as virtual machines that were made "
+        "again, or a machine was started again between them (boot_id of Linux). The flag names the repeats, "
+        "or says that 1n1g ran on another machine. Repeat the campaign on one set of machines."
+    ),
     "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
     "other times: it waits for input, for the processor or for the network.",
 }

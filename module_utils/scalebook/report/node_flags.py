@@ -1,12 +1,12 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes went through within the window: processor time that a hypervisor took."""
+"""What nodes went through: processor time that a hypervisor took, and another machine than before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from ansible.module_utils.scalebook.contracts import Flag, Row, Run
+from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Row, Run
 from ansible.module_utils.scalebook.report import weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.report.utilisation import valid_by_case
@@ -14,8 +14,13 @@ from ansible.module_utils.scalebook.report.utilisation import valid_by_case
 
 def flags(rows: Iterable[Row], runs: Sequence[Run]) -> list[tuple[Row, Flag]]:
     """Return each row with a flag that its nodes give it, for the runs that count."""
-    made = []
+    rows = list(rows)
     by_case = valid_by_case(runs)
+    return [*_stolen(rows, by_case), *_machine_changed(rows, by_case)]
+
+
+def _stolen(rows: Iterable[Row], by_case: Mapping[str, Sequence[Run]]) -> list[tuple[Row, Flag]]:
+    made = []
     for row in rows:
         shares = {
             run["repeat"]: max((run.get("utilisation") or {}).get("stolen", [0.0]))
@@ -26,4 +31,39 @@ def flags(rows: Iterable[Row], runs: Sequence[Run]) -> list[tuple[Row, Flag]]:
             worst, names = max(large.values()), ", ".join(map(str, sorted(large)))
             text = f"the hypervisor took up to {worst:.3g} % of a node's processor time (repeat {names})"
             made.append((row, weak_scaling.flag("stolen", text)))
+    return made
+
+
+def _machine_changed(rows: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> list[tuple[Row, Flag]]:
+    """Return flags of rows whose runs, or whose 1n1g, ran on other machines under the same names.
+
+    A virtual machine that is made again looks like one that was started again.
+    """
+    made = []
+    boots = {
+        row["case"]: {
+            run["repeat"]: set(known.values())
+            for run in by_case.get(row["case"], ())
+            if len(known := run.get("boots") or {}) == row["nodes"]
+        }
+        for row in rows
+    }
+    alone = {row["group"]: boots[row["case"]] for row in rows if row["label"] == BASELINE}
+    for row in rows:
+        own = boots[row["case"]]
+        first = own[min(own)] if own else set()
+        others = ", ".join(str(repeat) for repeat in sorted(own) if own[repeat] != first)
+        if others:
+            text = (
+                "not all repeats ran on the same machines, or one was started again in between "
+                f"(repeat {others})"
+            )
+            made.append((row, weak_scaling.flag("machine-changed", text)))
+        base = set().union(*alone.get(row["group"], {}).values())
+        if base and own and not base & set().union(*own.values()):
+            text = (
+                "1n1g ran on another machine, or before this one was started again: the speedup compares "
+                "two machines"
+            )
+            made.append((row, weak_scaling.flag("machine-changed", text)))
     return made

@@ -85,7 +85,8 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         "self_reported": {
             str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
         },
-        "hosts": _hosts(record),
+        "hosts": {node: host for node, host in _said(record, "host").items() if host != "localhost"},
+        "boots": _said(record, "boot"),
         "utilisation": {},
         "gpus": [],
         "timeline": None,
@@ -129,16 +130,16 @@ def repeated(run: Run, place: str) -> Run:
     return {**run, **UNMEASURED, "status": "refused", "reason": reason}
 
 
-def _hosts(record: Record) -> dict[str, str]:
-    """Return node -> the host name that its node script reported, for nodes whose log has it."""
-    hosts = {}
+def _said(record: Record, key: str) -> dict[str, str]:
+    """Return node -> what its node script reported as `key`, for nodes whose log has it."""
+    said = {}
     nodes = record.get("nodes")
     for node in nodes if isinstance(nodes, list) else []:
         end = node.get("exit") if isinstance(node, Mapping) else None
-        host = end.get("host") if isinstance(end, Mapping) else None
-        if isinstance(host, str) and host and host != "localhost":
-            hosts[str(node.get("node"))] = host
-    return hosts
+        value = end.get(key) if isinstance(end, Mapping) else None
+        if isinstance(value, str) and value:
+            said[str(node.get("node"))] = value
+    return said
 
 
 def step_seconds(record: Record, time_source: Any) -> list[float]:

@@ -49,6 +49,14 @@ def _stat(pid: int) -> "List[str]":
     return _read("/proc/%d/stat" % pid).rpartition(")")[2].split()
 
 
+def boot() -> str:
+    """Return what tells this start of the machine from all others, an empty text where Linux does not say.
+
+    It is the same in every container of a machine, and another one after a restart.
+    """
+    return _read("/proc/sys/kernel/random/boot_id").strip()
+
+
 def oom_kills() -> "Optional[int]":
     """Return how many processes the kernel has killed for want of memory, as near to us as it counts.
 

@@ -410,6 +410,7 @@ def main() -> None:
         "task_index": int(env["TASK_INDEX"]),
         "rank": rank,
         "host": socket.gethostname(),
+        "boot": procfs.boot(),
     }
     try:
         limits = read_limits(directory)

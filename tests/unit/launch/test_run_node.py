@@ -88,6 +88,12 @@ def test_the_log_begins_and_ends_with_a_line_of_our_own(tmp_path):
     assert last == ended(tmp_path)
 
 
+def test_the_end_tells_which_start_of_which_machine_it_was(tmp_path):
+    finish(job(tmp_path, "echo hello"))
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert ended(tmp_path)["boot"] == boot
+
+
 def test_the_workload_has_the_environment_of_its_job(tmp_path):
     finish(job(tmp_path, 'echo "index $TASK_INDEX of $NODE"', NODE="NODE1"))
     assert "index 0 of NODE1" in (tmp_path / "NODE1.log").read_text()

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Flags of nodes: processor time that a hypervisor took."""
+"""Flags of nodes: processor time that a hypervisor took, and another machine than before."""
 
 import pytest
 from ansible.module_utils.scalebook.report import document
@@ -14,9 +14,23 @@ def node(name, busy, steal):
     return {"node": name, "quantities": quantities, "about": {"cores": 32}}
 
 
-def flags(tmp_path, *records):
+def flags(tmp_path, *records, code="stolen"):
     made = document.build(load_campaign(campaign(tmp_path, records)))
-    return [flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "stolen"]
+    return [flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == code]
+
+
+def run_on(of, repeat, *boots):
+    """Return a record whose nodes were started as `boots` say, None for one that does not know."""
+    made = record(of, repeat)
+    [first] = made["nodes"]
+    ends = [{"host": "vm", "boot": boot} if boot else {"host": "vm"} for boot in boots]
+    names = [f"NODE{number}" for number in range(1, len(boots) + 1)]
+    nodes = [{**first, "node": name, "exit": end} for name, end in zip(names, ends, strict=True)]
+    return {**made, "nodes": nodes}
+
+
+def changed(tmp_path, *records):
+    return flags(tmp_path, *records, code="machine-changed")
 
 
 def test_the_repeats_that_a_hypervisor_slowed_are_named_with_the_worst_share(tmp_path):
@@ -53,3 +67,29 @@ def test_a_run_that_does_not_count_is_not_named(tmp_path):
         record(of, 2, None, telemetry=[node("A", 1.0, 1.0)]),
     ]
     assert flags(tmp_path, *records) == []
+
+
+def test_repeats_on_another_machine_than_the_first_are_named(tmp_path):
+    """A virtual machine that is made again has the same name, and the processors of another host."""
+    of = case()
+    records = [run_on(of, 1, "a"), run_on(of, 2, "a"), run_on(of, 3, "b"), run_on(of, 4, "c")]
+    assert changed(tmp_path, *records) == [
+        "not all repeats ran on the same machines, or one was started again in between (repeat 3, 4)"
+    ]
+
+
+def test_a_speedup_over_a_run_on_another_machine_is_flagged(tmp_path):
+    records = [run_on(case(), 1, "a"), run_on(case(1, 2), 1, "b")]
+    assert changed(tmp_path, *records) == [
+        "1n1g ran on another machine, or before this one was started again: the speedup compares two machines"
+    ]
+
+
+def test_a_speedup_over_a_run_on_one_of_the_machines_is_not_flagged(tmp_path):
+    assert changed(tmp_path, run_on(case(), 1, "a"), run_on(case(2, 1), 1, "a", "b")) == []
+
+
+def test_machines_that_are_not_known_are_not_flagged(tmp_path):
+    of = case()
+    records = [run_on(of, 1, None), run_on(of, 2, "a"), run_on(case(2, 1), 1, "b", None)]
+    assert changed(tmp_path, *records) == []
