@@ -31,7 +31,9 @@ from ansible.module_utils.scalebook.throughput import DIFFER, global_batch
 PRECISIONS = ("fp32", "fp16", "bf16")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")  # named in a heading only where groups differ
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
-UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
+SCATTERED = (
+    0.05  # spread above which a row is flagged; repeats on GPUs that compute all the time stay below it
+)
 
 Workloads = Mapping[str, Mapping[str, Any]]
 """The declarations of workloads by name."""
@@ -292,7 +294,7 @@ def _superlinear(row: Row, base: Row) -> str:
     causes = []
     if base["good"] < ENOUGH_RUNS:
         causes.append(f"baseline too slow (1n1g has only {_repeats(base['good'])})")
-    elif base["spread"] is not None and base["spread"] > UNSTEADY_BASELINE:
+    elif base["spread"] is not None and base["spread"] > SCATTERED:
         causes.append(f"baseline too slow (the repeats of 1n1g differ by {100 * base['spread']:.1f} %)")
     elif any(run["steady"] for run in base["runs"]):
         causes.append("baseline too slow (1n1g was not steady)")
@@ -318,6 +320,8 @@ def _run_flags(row: Row) -> list[Flag]:
     if row["outliers"]:
         names = ", ".join(map(str, row["outliers"]))
         flags.append(flag("outlier", f"outlier: repeat {names} (kept; the median is robust to it)"))
+    elif row["spread"] is not None and row["spread"] > SCATTERED:
+        flags.append(flag("scattered", f"the repeats differ by {100 * row['spread']:.1f} %"))
     differences = {run["repeat"]: abs(run["differs"] or 0.0) for run in row["runs"]}
     large = {repeat: share for repeat, share in differences.items() if share > DIFFER}
     if large:

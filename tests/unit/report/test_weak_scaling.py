@@ -197,6 +197,16 @@ def test_an_outlier_is_marked_and_kept():
     assert row["median"] == 100.0
 
 
+@pytest.mark.parametrize(("slowest", "marked"), [(95.0, False), (94.9, True)])
+def test_repeats_that_differ_by_more_than_5_percent_are_marked(slowest, marked):
+    row = only(table((case(), [slowest, 100.0, 100.0])))
+    assert ({"code": "scattered", "text": "the repeats differ by 5.1 %"} in row["flags"]) is marked
+
+
+def test_repeats_that_differ_by_an_outlier_alone_are_not_scattered():
+    assert codes(only(table((case(), [100.0, 100.1, 70.0, 99.9, 100.05])))) == ["outlier"]
+
+
 def test_two_readings_of_one_run_more_than_2_percent_apart_are_marked():
     of = case()
     made = [run(of, 1), run(of, 2, differs=0.031), run(of, 3, differs=-0.019)]
