@@ -100,7 +100,7 @@ FLAGS = {
     f"{100 * stats.OUTLIER_SHARE:g} % from the median, from {stats.OUTLIER_RUNS} runs on. It is kept.",
     "scattered": f"The slowest and the fastest run differ by more than {100 * weak_scaling.SCATTERED:g} % of "
     "the median, and no run is an outlier. Compare ranges, not medians. Look for other programs and virtual "
-    "machines on the node, and for clocks held down; where the processor decides, a larger batch helps.",
+    "machines on the node, and for clocks held down. Raise `window` if it lasts a few seconds.",
     "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
     f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
     "its output.",
