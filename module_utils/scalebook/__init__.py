@@ -1,1 +1,1 @@
-"""What scalebook thinks with: pure functions over plain data, standard library only."""
+"""The logic of scalebook: pure functions over plain data.  Standard library only."""

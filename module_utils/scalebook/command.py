@@ -21,8 +21,8 @@ LEFT_OUT = (
 def command(plan: Plan, playbook: str = "bench.yml") -> str:
     """Return the command, '' for an import.
 
-    The variables of workloads are those that were given with -e; of a plan of before they were kept, all
-    in which the cases of a workload agree.
+    The variables of workloads are those that were given with -e.  The plan of an earlier version does not
+    have them: the settings that all cases of a workload share are used.
     """
     given = plan.get("parameters")
     if not isinstance(given, Mapping) or not given:

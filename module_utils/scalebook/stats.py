@@ -3,7 +3,7 @@
 """Statistics of repeats and of step times.  Pure functions over lists of floats.
 
 Rates are in samples per second (or the workload's unit), steps in seconds; shares are fractions.  What a
-rule promises is measured in tests/unit/report/test_coverage.py and tests/bench/statistics.
+rule promises is measured in tests/unit/test_coverage.py and tests/bench/statistics.
 
 Every function refuses an empty list and anything that is not a finite number with StatsError:
 a mean of nothing must never become a figure in a table.

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Logs of one run -> its result record (schema 1), with a status and the reason for it.
+"""Logs of one run -> its result record, with a status and the reason for it.
 
 The record is what is kept: steps and times as seen.  Statistics are derived when reporting.
 """

@@ -94,7 +94,7 @@ def _storage_works(evidence: Evidence) -> bool:
 
 
 def _others_work(evidence: Evidence, threshold: str = "host-busy") -> bool:
-    """Return whether the processors are busy, and mostly with others; the job is not known to want none."""
+    """Return whether other programs keep the processors busy while the job waits, if that is known."""
     taken = _cpu_above(evidence, threshold) and _below(evidence, "job_share", "own-share")
     queued, busy = evidence.get("job_queued"), evidence.get("job_processors", 0.0)
     # What is left of a processor per device is spent asleep.

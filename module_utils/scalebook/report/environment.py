@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a campaign ran on and with, one line each, for environment.csv and results.xlsx.
 
-The fields are those of MLPerf's system description. A field that the records do not have is there all the
-same, as NOT_RECORDED: records from before it was read cannot say it.
+The fields are those of MLPerf's system description. A field that the records lack is
+NOT_RECORDED: earlier versions did not read it.
 """
 
 from __future__ import annotations

@@ -68,8 +68,6 @@ USAGE = {
         "gpu_energy_joules_per_sample", "joules_per_sample", "Energy of all GPUs for one sample."
     ),
 }
-DERIVED = ("gpu_samples_per_joule", "gpu_energy_per_million")
-"""Quantities that a query makes from the joules per sample: 1 / x, and x / 3.6 for kWh per million."""
 
 LABELS = tuple(field for field in GROUP_FIELDS if field != "settings")
 

@@ -89,7 +89,7 @@ def find_job(rank: int, processes: int, jobs: Sequence[str]) -> Tuple[str, str, 
 
 
 def check_port(port: int) -> None:
-    """Refuse a port that something else listens on: the framework's own message would be a riddle."""
+    """Refuse a port that is in use: the framework's own message does not explain it."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

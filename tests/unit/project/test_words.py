@@ -170,7 +170,6 @@ def test_a_word_of_the_list_is_found_and_named(rule, line):
         "the node is no longer reachable",
         'record["gang"]["seconds"]',
         "secure, recommend, foretold, waterproof",
-        "scalebook_controller",
         "a GPU that is slow",
     ],
 )

@@ -331,7 +331,7 @@ def test_rates_on_lines_of_their_own_may_name_their_step(tmp_path):
 @pytest.mark.parametrize(
     ("text", "value"), [(b"7.5", 7.5), (b"7,5", 7.5), (b"1234,567", 1234.567), (b"1e3", 1000.0)]
 )
-def test_numbers(text, value):
+def test_a_decimal_comma_is_a_point(text, value):
     assert number(text) == value
 
 

@@ -32,7 +32,7 @@ STEPS = [1, 2, 3, 4, 5]
         ("unpatched_single", 1, 1600 / 9.73742),
     ],
 )
-def test_genuine_logs(name, nodes, rate):
+def test_a_genuine_log_gives_its_exact_rate(name, nodes, rate):
     workload = compile_workload(WORKLOAD)
     measured = measure(log_record(DATA / f"{name}.log", case(nodes), 1, workload, name))
     assert measured["rate"] == rate

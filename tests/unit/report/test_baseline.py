@@ -165,7 +165,7 @@ def test_what_is_no_result_is_refused(document, said):
 
 
 @pytest.mark.parametrize(("text", "limit"), [("3%", 0.03), ("3 %", 0.03), (0.05, 0.05), ("0.5%", 0.005)])
-def test_limits(text, limit):
+def test_a_limit_is_per_cent_or_a_fraction(text, limit):
     assert baseline.read_limit(text) == pytest.approx(limit)
 
 

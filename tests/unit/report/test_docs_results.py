@@ -63,10 +63,6 @@ def test_its_cases_can_be_compared_with_those_of_today(source):
     assert lacking == set()
 
 
-def test_there_are_campaigns():
-    assert len(CAMPAIGNS) >= 27
-
-
 def test_the_results_are_at_most_250_files():
     listed = subprocess.run(
         ["git", "-C", RESULTS, "ls-files", "-z", "."], capture_output=True, text=True

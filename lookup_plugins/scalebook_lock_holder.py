@@ -18,7 +18,7 @@ ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent 
 from ansible.module_utils.scalebook.launch import lock_holder  # noqa: E402
 
 DOCUMENTATION = r"""
-name: scalebook_controller
+name: scalebook_lock_holder
 short_description: Return the identity of the running ansible-playbook
 description:
   - The identity is what a node's lock file says of its holder. Its C(id) tells this process from every
@@ -30,7 +30,7 @@ EXAMPLES = r"""
 - name: Lock the node
   campaign_lock:
     path: /opt/scalebook/work/lock.json
-    holder: "{{ lookup('scalebook_controller') }}"
+    holder: "{{ lookup('scalebook_lock_holder') }}"
 """
 
 RETURN = r"""
@@ -42,7 +42,7 @@ _raw:
 
 
 class LookupModule(LookupBase):
-    """The lookup `scalebook_controller`."""
+    """The lookup `scalebook_lock_holder`."""
 
     def run(
         self, terms: Sequence[Any], variables: Mapping[str, Any] | None = None, **kwargs: Any
@@ -50,5 +50,5 @@ class LookupModule(LookupBase):
         """Return the identity; the lookup takes no arguments."""
         del variables
         if terms or kwargs:
-            raise AnsibleError("scalebook_controller takes no arguments")
+            raise AnsibleError("scalebook_lock_holder takes no arguments")
         return [lock_holder.identity()]
