@@ -109,8 +109,10 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
-        run["utilisation"] = utilisation.of_record(record)
-        run["gpus"] = gpu_flags.of_record(record)
+        usable, notes = utilisation.usable(record)
+        run["notes"] += notes
+        run["utilisation"] = utilisation.of_record(usable)
+        run["gpus"] = gpu_flags.of_record(usable)
         run["timeline"] = timeline.of_record(record)
     except utilisation.TelemetryError as exc:  # its rate stands without
         run["notes"].append(str(exc))

@@ -40,12 +40,47 @@ JUDGED = ("gpu", "cpu", "memory", "disk_busy", "network_link")
 CRITERION = 80.0
 """Per cent of mean utilisation that a resource is judged by, unless the user says another share."""
 
+COVERED = 0.9
+"""The part of the window that telemetry has to cover, unless all that lacks are a few readings."""
+
+FEW_READINGS = 3
+"""Readings that may lack at the ends of a window: one at each end, and one on a busy node."""
+
 MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
 
 
 class TelemetryError(ValueError):
     """A record whose telemetry is not what a reader of logs wrote."""
+
+
+def usable(record: Record) -> tuple[Record, list[str]]:
+    """Return the record without telemetry of a part of the window only, and notes about what is missing.
+
+    A mean over the part before a sampler ended is not the mean over the window.  Raises TelemetryError.
+    """
+    kept, notes = [], []
+    try:
+        for node in record.get("telemetry") or []:
+            whole = _covers(node)
+            kept.append(node if whole else {key: node[key] for key in ("node",)})
+            if node.get("reason"):
+                notes.append(f"telemetry of {node['node']}: {node['reason']}")
+            if not whole:
+                share = f"{100 * node['covered']:.0f}"
+                notes.append(f"telemetry of {node['node']}: not used, as it covers {share} % of the window")
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
+        raise TelemetryError(f"its telemetry cannot be used: {exc}") from exc
+    return cast(Record, {**record, "telemetry": kept}), notes
+
+
+def _covers(node: NodeTelemetry) -> bool:
+    """Return whether the readings of a node cover its window, as far as the record says how much they do."""
+    covered = node.get("covered")
+    if covered is None:
+        return True
+    lacking = node["seconds"] / covered - node["seconds"]
+    return covered >= COVERED or lacking <= FEW_READINGS * node["interval"]
 
 
 def of_record(record: Record) -> dict[str, list[float]]:

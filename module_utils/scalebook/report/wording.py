@@ -31,8 +31,11 @@ _JOINTS = (
 
 LISTS = ("reasons", "why", "hint", "verdict", "text", "note")
 """Names of a text that may stand for several sentences; others stand for less than one."""
-WITHIN = dict.fromkeys(("causes", "advice", "what", "evidence"), r"(?:(?!\. ).)")
-"""A character of what a name stands for that ends with its sentence."""
+WITHIN = {
+    **dict.fromkeys(("causes", "advice", "what", "evidence"), r"(?:(?!\. ).)"),
+    **dict.fromkeys(("cause", "run"), "[^()]"),
+}
+"""A character of what a name stands for that ends with its sentence, or before its brackets."""
 LONGEST = 2000  # characters of a sentence; a longer one is a line of a log
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
 LANGUAGES = ("en", "zh")

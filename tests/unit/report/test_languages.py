@@ -41,7 +41,8 @@ ENGLISH = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?!
 """Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
 PROPER = re.compile(
     r"(?:Grubbs|Welch|horovodrun --check-build|NVIDIA H\d+|TensorFlow|Hugging Face Trainer|DeepSpeed|"
-    r"Intel\(R\) Xeon\(R\) Processor|tensor operations|torch_bert base)"
+    r"Intel\(R\) Xeon\(R\) Processor|tensor operations|torch_bert base|"
+    r"ValueError: cannot convert float NaN to integer)"
 )
 
 

@@ -71,6 +71,22 @@ def test_what_is_not_recorded_is_neither_zero_nor_in_the_table(tmp_path):
     assert {line["cpu_mean"] for line in csv_sheet.sheet(made)} == {None}
 
 
+def test_why_telemetry_is_missing_is_a_note(tmp_path):
+    made = report(tmp_path, record(case(), 1, telemetry=[{"node": "A", "reason": "killed"}]))
+    assert "telemetry of A: killed (1n1g repeat 1)" in made["notes"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "covered", "used"), [(3.0, 0.708, True), (18.0, 0.9, True), (3.0, 0.15, False)]
+)
+def test_telemetry_of_a_part_of_the_window_is_not_used(tmp_path, seconds, covered, used):
+    part = {**node("A", 1.0), "interval": 1.0, "seconds": seconds, "covered": covered}
+    made = report(tmp_path, record(case(), 1, telemetry=[part]))
+    assert bool(made["utilisation"]) is used
+    said = "telemetry of A: not used, as it covers 15 % of the window (1n1g repeat 1)"
+    assert (said in made["notes"]) is not used
+
+
 def test_a_run_that_does_not_count_has_no_utilisation(tmp_path):
     made = report(tmp_path, record(case(), 1, None, telemetry=[node("A", 1.0)]))
     assert made["utilisation"] == []
