@@ -85,7 +85,7 @@ LOGGED_FIELDS = frozenset(field.name for field in CASE if field.type in (str, in
 class Case(TypedDict, total=False):
     """One point of the matrix, e.g. `4n8g b64 fp16`.
 
-    `bsz` is per device; `global_batch` is what one step of all devices takes, without accumulation.
+    `bsz` is per device; `global_batch` is the samples of one update: bsz x devices x accumulation.
     `warmup` steps are dropped, the next `window` steps count.  `settings` are the workload's own
     variables that make it another case.
     """
@@ -748,14 +748,14 @@ def case_name(values: Mapping[str, Any]) -> str:
 def make_case(values: Mapping[str, Any]) -> Case:
     """Return one case from its own values, with the fields that follow from them."""
     devices = values["nodes"] * values["gpus"]
-    case = {
-        "accumulation": 1,
-        **values,
-        "devices": devices,
-        "global_batch": values["bsz"] * devices,
-        "label": f"{values['nodes']}n{values['gpus']}g",
-    }
-    return typing.cast(Case, {**case, "name": case_name(case)})
+    label = f"{values['nodes']}n{values['gpus']}g"
+    case = typing.cast(Case, {"accumulation": 1, **values, "devices": devices, "label": label})
+    return typing.cast(Case, {**case, "global_batch": global_batch(case), "name": case_name(case)})
+
+
+def global_batch(case: Case | Row) -> int:
+    """Return how many samples all devices take in one update of the weights."""
+    return int(case["devices"] * case["bsz"] * case.get("accumulation", 1))
 
 
 def vary_case(case: Case, **changes: Any) -> Case:

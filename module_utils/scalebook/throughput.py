@@ -9,7 +9,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record, Row
+from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record, global_batch
 
 DIFFER = 0.02
 """If two time sources of the same window differ by more than this, a note reports it."""
@@ -67,11 +67,6 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
         "second": second,
         "differs": abs(readings[1]["rate"] - first["rate"]) / first["rate"] if second else None,
     }
-
-
-def global_batch(case: Case | Row) -> int:
-    """Return how many samples all devices take in a step."""
-    return int(case["devices"] * case["bsz"] * case.get("accumulation", 1))
 
 
 def window_samples(case: Case) -> int:

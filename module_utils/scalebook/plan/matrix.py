@@ -328,7 +328,9 @@ def _workload_lacks(case: Case, workload: Mapping[str, Any], parameters: Mapping
     steps = [step for step in ("warmup", "window") if parameters[step]]
     if steps and "epoch_samples" in workload:
         return f"the window of {name} is an epoch, so {' and '.join(steps)} cannot be set"
-    step = case["global_batch"] * case["accumulation"]
+    if case["accumulation"] != 1 and "accumulation" not in workload:
+        return f"{name} has no gradient accumulation: leave out accumulation"
+    step = case["global_batch"]
     if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
         return f"an epoch of {case['epoch_samples']} samples is not a whole number of steps of {step}"
     return refusal(workload, case)

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case
+from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case, global_batch
 from ansible.module_utils.scalebook.read.timestamps import FORMATS
 from ansible.module_utils.scalebook.workloads import WorkloadError
 
@@ -97,7 +96,7 @@ class Workload:
 
     def of_case(self, case: Case) -> Workload:
         """Return the workload with the window and the batch that `case` was made with."""
-        batch = throughput.global_batch(case)
+        batch = global_batch(case)
         return replace(self, warmup=case["warmup"], window=case["window"], global_batch=batch)
 
 

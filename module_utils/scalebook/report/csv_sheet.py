@@ -7,9 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
 from ansible.module_utils.scalebook.report import environment, utilisation, weak_scaling
-from ansible.module_utils.scalebook.throughput import global_batch
 
 SHEET = {
     "unit": "unit",

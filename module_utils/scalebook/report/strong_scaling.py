@@ -12,9 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row, global_batch
 from ansible.module_utils.scalebook.report import weak_scaling
-from ansible.module_utils.scalebook.throughput import global_batch
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))

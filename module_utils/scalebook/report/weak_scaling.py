@@ -24,9 +24,10 @@ from ansible.module_utils.scalebook.contracts import (
     PlannedRun,
     Row,
     Run,
+    global_batch,
 )
 from ansible.module_utils.scalebook.report import dlperf_format
-from ansible.module_utils.scalebook.throughput import DIFFER, global_batch
+from ansible.module_utils.scalebook.throughput import DIFFER
 
 PRECISIONS = ("fp32", "fp16", "bf16")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")  # named in a heading only where groups differ

@@ -189,7 +189,7 @@ def main() -> None:
         say(
             batch=args.batch,
             accumulation=args.accumulation,
-            global_batch=args.batch * world,
+            global_batch=args.batch * args.accumulation * world,
             length=trainer.train_dataset.words.shape[1],
         )
         say(

@@ -143,7 +143,7 @@ def print_setup(trainer: Trainer, operation: str) -> None:
     say(
         batch=args.batch,
         accumulation=args.accumulation,
-        global_batch=args.batch * size,
+        global_batch=args.batch * args.accumulation * size,
         length=args.length,
     )
     say(dtype=args.dtype, compression=trainer.compression, tf32=args.tf32)

@@ -41,6 +41,18 @@ def test_the_global_batch_is_that_of_all_devices():
     assert (case["devices"], case["global_batch"]) == (32, 2048)
 
 
+def test_the_global_batch_is_that_of_an_update():
+    given = {"bsz": 8, "nodes": 1, "gpus": 2, "accumulation": 3}
+    [case] = plan(given, {**WORKLOAD, "accumulation": 1}, cluster(1), "torch_bert", "gpu")["cases"]
+    assert case["global_batch"] == 48
+
+
+def test_accumulation_of_a_workload_without_it_is_skipped_with_the_reason():
+    planned = plan({"nodes": 1, "gpus": 1, "accumulation": 4}, WORKLOAD, cluster(1), "tf2_bert", "gpu")
+    assert planned["cases"] == []
+    assert "tf2_bert has no gradient accumulation: leave out accumulation" in why_nothing_runs(planned)
+
+
 def test_repeats_are_interleaved_over_the_cases():
     runs = plan({"nodes": "1,2", "gpus": 1, "repeats": 2}, WORKLOAD, cluster(2), "f", "gpu")["runs"]
     assert [run["repeat"] for run in runs] == [1, 1, 2, 2]
