@@ -96,8 +96,8 @@ def _points(options: Options, value: str) -> list[dict[str, Any]]:
 
 
 def _setting(option: Mapping[str, Any]) -> str:
-    words = [option["model"], f"b{option['bsz']}", option["dtype"]]
-    return " ".join(words + [option["compiler"]] * bool(option["xla"]))
+    words = [option["model"], f"b{option['bsz']}", option["dtype"], option["compiler"], option["variant"]]
+    return " ".join(filter(None, words))
 
 
 def _name(option: Mapping[str, Any]) -> str:

@@ -21,11 +21,15 @@ STRETCH = 8
 """The largest multiple of the measured machines that is extrapolated to."""
 
 
-FEW, FAR, SCATTERED = "few", "far", "scattered"
+HIGHEST = 1.0
+"""The efficiency that nothing exceeds: no machine makes the others faster."""
+ROUNDING = 1e-9
+
+FEW, FAR, SCATTERED, ABOVE = "few", "far", "scattered", "above"
 
 
 class RefusedError(ValueError):
-    """Measurements that nothing can be extrapolated from: `args` are FEW, FAR or SCATTERED, and numbers."""
+    """Measurements that nothing can be extrapolated from: `args` are one of the words above, and numbers."""
 
 
 class Fit(TypedDict):
@@ -33,6 +37,7 @@ class Fit(TypedDict):
 
     `growth` is what a machine adds to 1 / efficiency, `alone` 1 / efficiency of one machine.  `measured` are
     the (machines, efficiency) it rests on.  The interval is that of the fit: it holds if the model holds.
+    All three efficiencies are cut at HIGHEST: the true one is not above, so the interval covers it as often.
     """
 
     machines: int
@@ -47,7 +52,8 @@ class Fit(TypedDict):
 def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     """Return the efficiency to expect on `machines` machines, from (machines, efficiency) of others.
 
-    Weighted least squares, as the scatter of a rate is a share of it.  Raises RefusedError.
+    Weighted least squares, as the scatter of a rate is a share of it.  Raises RefusedError, also where
+    the whole interval is above HIGHEST: then what the efficiency is relative to was measured too low.
     """
     points = sorted(measured)
     counts = sorted({count for count, _ in points})
@@ -68,18 +74,20 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     margin = stats.t_quantile((1 + stats.LEVEL) / 2, free) * error
     if expected - margin <= 0:
         raise RefusedError(SCATTERED, machines)
+    if 1 / (expected + margin) > HIGHEST + ROUNDING:
+        raise RefusedError(ABOVE, machines)
     return {
         "machines": machines,
-        "efficiency": 1 / expected,
-        "least": 1 / (expected + margin),
-        "most": 1 / (expected - margin),
+        "efficiency": min(HIGHEST, 1 / expected),
+        "least": min(HIGHEST, 1 / (expected + margin)),
+        "most": min(HIGHEST, 1 / (expected - margin)),
         "growth": growth,
         "alone": y_mean + growth * (1 - x_mean),
         "measured": points,
     }
 
 
-SERIES = ("source", "workload", "model", "gpu", "gpus", "bsz", "dtype", "xla")
+SERIES = ("source", "group", "workload", "model", "size", "variant", "gpu", "gpus", "bsz", "dtype", "xla")
 """What the options of one curve share; the number of nodes differs."""
 
 

@@ -107,7 +107,7 @@ def _option(
         "size": size_of(row.get("settings") or {}, declaration),
         "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
         "compiler": compiler,
-        "variant": f"accumulation {row['accumulation']}" if row.get("accumulation", 1) != 1 else "",
+        "variant": variant_of(row),
         "rate": row["median"],
         "slowest": row["min"],
         "fastest": row["max"],
@@ -136,7 +136,18 @@ def gpu_model(hardware: Sequence[Hardware]) -> str | None:
 def name_of(row: Row, compiler: str) -> str:
     """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA`."""
     words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
-    return " ".join(filter(None, words))
+    return " ".join(filter(None, [*words, variant_of(row)]))
+
+
+def variant_of(row: Row) -> str:
+    """Return the gradient accumulation of a row, such as `accumulation 8`; '' without it."""
+    steps = row.get("accumulation", 1)
+    return f"accumulation {steps}" if steps != 1 else ""
+
+
+def accumulation(option: Mapping[str, Any]) -> str:
+    """Return the variant of an option if it is its gradient accumulation, else ''."""
+    return str(option["variant"]) if "accumulation" in option["variant"] else ""
 
 
 def devices(option: Mapping[str, Any]) -> int:
@@ -147,11 +158,12 @@ def devices(option: Mapping[str, Any]) -> int:
 def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what options must have the same to stand side by side: the model, the batch and the hardware.
 
-    Hardware that is not recorded is known to be the same within a campaign alone.
+    Gradient accumulation is of the batch: with more of it the devices communicate less.  Hardware that is not
+    recorded is known to be the same within a campaign alone.
     """
     names = ("model", "task", "size", "unit", "dtype", "bsz", "gpu")
     place = option["source"] if option["gpu"] == NOT_RECORDED else ""
-    return (*(option[name] for name in names), place)
+    return (*(option[name] for name in names), accumulation(option), place)
 
 
 def setting_name(option: Mapping[str, Any]) -> str:
@@ -159,7 +171,7 @@ def setting_name(option: Mapping[str, Any]) -> str:
     gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
     size = f"{size_name(option['unit'])} = {option['size']}"
     words = [option["model"], *[size] * (option["size"] != NOT_RECORDED), option["dtype"]]
-    return ", ".join([*words, f"batch size = {option['bsz']}", gpu])
+    return ", ".join(filter(None, [*words, f"batch size = {option['bsz']}", accumulation(option), gpu]))
 
 
 def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:

@@ -220,6 +220,31 @@ def test_hardware_that_no_record_names_is_the_same_within_a_campaign_alone():
     assert ranking.of_family([ours, {**other, "source": "another"}]) == []
 
 
+def test_other_gradient_accumulation_is_not_ranked():
+    ours, other = option("a", 100), {**option("b", 90), "variant": "accumulation 8"}
+    assert ranking.of_family([ours, other]) == []
+    assert len(ranking.of_family([{**ours, "variant": "accumulation 8"}, other])) == 1
+
+
+def test_what_a_framework_reads_with_does_not_keep_it_from_the_ranking():
+    assert len(ranking.of_family([option("a", 100), {**option("b", 90), "variant": "DALI; worker=8"}])) == 1
+
+
+@pytest.mark.parametrize(
+    ("accumulation", "name"), [(1, "w 1n8g b64 fp16"), (8, "w 1n8g b64 fp16 accumulation 8")]
+)
+def test_gradient_accumulation_is_in_the_name_of_an_option(accumulation, name):
+    row = {"workload": "w", "nodes": 1, "gpus": 8, "bsz": 64, "dtype": "fp16", "accumulation": accumulation}
+    assert options.name_of(row, "") == name
+
+
+def test_gradient_accumulation_is_in_the_name_of_a_setting():
+    plain = "base, sequence length = 128, fp16, batch size = 64, NVIDIA H200"
+    assert options.setting_name(option()) == plain
+    accumulated = plain.replace("64,", "64, accumulation 8,")
+    assert options.setting_name({**option(), "variant": "accumulation 8"}) == accumulated
+
+
 def test_workloads_that_train_different_models_are_not_ranked():
     assert ranking.of_family([option("a", 100), {**option("b", 90), "model": "large"}]) == []
 

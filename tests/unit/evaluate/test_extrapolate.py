@@ -15,6 +15,7 @@ def amdahl(machines, alone=1.05, growth=0.004):
 def option(nodes, efficiency, **other):
     values = {"name": f"w {nodes}n8g", "source": "c", "workload": "w", "model": "m", "gpu": "V100"}
     values.update(gpus=8, bsz=64, dtype="fp16", xla=False, nodes=nodes, efficiency=efficiency)
+    values.update(variant="", size="128", group="g")
     return {**values, **other}
 
 
@@ -70,6 +71,41 @@ def test_only_curves_that_end_below_the_criterion_are_extrapolated():
     (made,) = extrapolate.of_options([*short, *long, *alone], 20)
     assert (made["name"], made["refused"]) == ("w 4n8g", None)
     assert made["fit"]["measured"] == [(n, pytest.approx(amdahl(n))) for n in (1, 2, 4)]
+
+
+@pytest.mark.parametrize("field", ["variant", "size", "group"])
+def test_options_that_differ_are_curves_of_their_own(field):
+    steep = [option(n, amdahl(n, growth=0.2)) for n in (1, 2, 4)]
+    flat = [option(n, amdahl(n), **{field: "another"}) for n in (1, 2, 4)]
+    made = extrapolate.of_options([*steep, *flat], 20)
+    assert [each["fit"]["growth"] for each in made] == [pytest.approx(0.2), pytest.approx(0.004)]
+
+
+@pytest.mark.parametrize(("efficiency", "shown"), [(0.97, 0.97), (1.01, 1.0)])
+def test_what_is_extrapolated_ends_at_100_percent(efficiency, shown):
+    scatter = (1.02, 0.98, 1.01, 0.99)
+    made = extrapolate.fit([(n, efficiency * by) for n, by in zip((1, 2, 4, 8), scatter, strict=True)], 20)
+    assert made["least"] < made["efficiency"] <= made["most"] == 1
+    assert made["efficiency"] == pytest.approx(shown, abs=0.05)
+
+
+def test_an_interval_that_ends_at_100_percent_covers_as_often():
+    true, noise, covered = amdahl(20, alone=1.0, growth=0.0005), random.Random(20), []
+    for _ in range(2000):
+        measured = [(n, amdahl(n, 1.0, 0.0005) * noise.gauss(1, 0.005)) for n in (1, 2, 4, 8)]
+        try:
+            fit = extrapolate.fit(measured, 20)
+        except extrapolate.RefusedError:
+            continue
+        covered.append(fit["least"] <= true <= fit["most"])
+    assert len(covered) > 0.95 * 2000
+    assert sum(covered) / len(covered) > 0.94
+
+
+def test_a_curve_that_is_above_100_percent_is_refused():
+    with pytest.raises(extrapolate.RefusedError) as error:
+        extrapolate.fit([(n, 1.1 + 0.01 * n) for n in (1, 2, 4)], 20)
+    assert error.value.args == (extrapolate.ABOVE, 20)
 
 
 def test_an_extrapolation_judges_nothing():
