@@ -16,9 +16,10 @@ FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
 class Lead(TypedDict):
     """The lead of the fastest option of a case over another one.
 
-    `least` to `most` has the quotients of the rates: a 95 % interval (`interval`) where both have six runs,
-    else those of their slowest and fastest runs.  `verdict` is FASTER, TIE where they enclose 1, or UNKNOWN
-    where one has a single run, or is a published figure.  `place` is 1 for the second fastest.
+    `times` is the quotient of the rates, which are medians, between `least` and `most`: a 95 % interval
+    (`interval`) where both have six runs, else the quotients of their slowest and fastest runs.  `verdict`
+    is FASTER where `least` is above 1, else TIE, or UNKNOWN where one has a single run, or is a published
+    figure.  `place` is 1 for the second fastest.
     """
 
     case: str
@@ -58,9 +59,10 @@ def of_family(options: Sequence[Option]) -> list[Lead]:
 
 
 def _lead(first: Option, other: Option, place: int) -> Lead:
-    interval = ratio_interval(first["rates"], other["rates"]) if first["rates"] and other["rates"] else None
+    times = first["rate"] / other["rate"]
+    interval = _interval(first["rates"], other["rates"], times)
     least, most = interval or (first["slowest"] / other["fastest"], first["fastest"] / other["slowest"])
-    verdict = TIE if least <= 1 <= most else FASTER
+    verdict = FASTER if least > 1 else TIE
     if min(first["runs"], other["runs"]) < 2:
         verdict = UNKNOWN
     return {
@@ -70,12 +72,22 @@ def _lead(first: Option, other: Option, place: int) -> Lead:
         "place": place,
         "first": first["name"],
         "other": other["name"],
-        "times": first["rate"] / other["rate"],
+        "times": times,
         "least": least,
         "most": most,
         "interval": interval is not None,
         "verdict": verdict,
     }
+
+
+def _interval(above: Sequence[float], below: Sequence[float], times: float) -> tuple[float, float] | None:
+    """Return the 95 % interval of a quotient of rates, None for too few runs.
+
+    It is that of the means.  Where it leaves out `times`, the quotient of the medians, the runs are too
+    skewed for it, and there is none either.
+    """
+    found = ratio_interval(above, below) if above and below else None
+    return found if found and found[0] <= times <= found[1] else None
 
 
 def foremost(leads: Sequence[Lead]) -> list[Lead]:

@@ -4,6 +4,7 @@
 
 import json
 import re
+import statistics
 from pathlib import Path
 
 import evaluation
@@ -211,6 +212,32 @@ def test_the_ranking_has_the_range_of_the_lead():
     assert line["times"] == pytest.approx(100 / 90)
     assert line["least"] == pytest.approx(99 / 90.9)
     assert line["most"] == pytest.approx(101 / 89.1)
+
+
+def of_rates(workload, rates):
+    made = {**option(workload, statistics.median(rates), runs=len(rates)), "rates": rates}
+    return {**made, "slowest": min(rates), "fastest": max(rates)}
+
+
+# The median of the first is above that of the second, its mean is below.
+SKEWED = [101, 101.2, 100.9, 101.1, 101, 101.3, 70, 69, 71, 70.5, 70.2]
+STEADY = [100, 100.1, 99.9, 100.2, 100.05, 99.95, 100, 100.1, 99.9, 100, 100]
+
+
+def test_a_lead_whose_runs_point_the_other_way_is_a_tie():
+    (line,) = ranking.of_family([of_rates("a", SKEWED), of_rates("b", STEADY)])
+    assert (line["first"], line["verdict"]) == ("a 1n8g", ranking.TIE)
+
+
+@pytest.mark.parametrize("runs", [SKEWED, [99.9, *STEADY[1:]], [110 + each / 10 for each in range(6)]])
+def test_a_lead_is_between_its_bounds(runs):
+    (line,) = ranking.of_family([of_rates("a", runs), of_rates("b", STEADY)])
+    assert line["least"] <= line["times"] <= line["most"]
+
+
+def test_six_runs_of_each_have_an_interval():
+    (line,) = ranking.of_family([option("a", 100, runs=6), option("b", 90, runs=6)])
+    assert (line["interval"], line["verdict"]) == (True, ranking.FASTER)
 
 
 def test_hardware_that_no_record_names_is_the_same_within_a_campaign_alone():
