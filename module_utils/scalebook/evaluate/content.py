@@ -49,7 +49,7 @@ def _criteria(writer: Writer) -> None:
     e, t = writer.e, writer.t
     writer.heading(t["criteria"])
     rows: list[list[Cell]] = [
-        [criterion(each, t), t["verdicts"][each["verdict"]], evidence(each)] for each in e["criteria"]
+        [criterion(each, t), t["verdicts"][each["verdict"]], evidence(each, t)] for each in e["criteria"]
     ]
     writer.table(t["criteria"], ("criterion", "verdict", "evidence"), rows)
     if not e["extrapolations"]:

@@ -9,41 +9,61 @@ The defaults are those of the evaluation plan of Tianshu (Oneflow-Inc/DLPerf, «
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, NamedTuple, TypedDict
 
-from ansible.module_utils.scalebook.evaluate.options import Option, setting
+from ansible.module_utils.scalebook.evaluate.options import FEWEST_RUNS, Option, setting
 
 MET, NOT_MET, NOT_MEASURED = "met", "not met", "not measured"
 DEFAULTS: dict[str, Any] = {"efficiency": 80.0, "machines": 20, "utilisation": 80.0, "ahead": ""}
 
 
+class Evidence(NamedTuple):
+    """What was judged, and its value in the unit of the criterion, None where it was not measured."""
+
+    what: str
+    value: float | None
+    verdict: str
+
+
 class Verdict(TypedDict):
-    """One criterion, and its evidence: (what, value in `unit`, met or not met) of everything judged."""
+    """One criterion, and its evidence: everything that it is judged by."""
 
     criterion: str
     limit: dict[str, Any]
     verdict: str
     unit: str
-    evidence: list[tuple[str, float, str]]
+    evidence: list[Evidence]
 
 
-def judged(evidence: Sequence[tuple[str, float, str]]) -> str:
-    """Return the verdict that follows from its evidence: met where all of it is, not measured without any."""
-    if not evidence:
-        return NOT_MEASURED
-    return MET if all(verdict == MET for _, _, verdict in evidence) else NOT_MET
+def judged(evidence: Sequence[Evidence]) -> str:
+    """Return the verdict that follows from its evidence."""
+    return worst([each.verdict for each in evidence])
+
+
+def worst(verdicts: Sequence[str]) -> str:
+    """Return the verdict of several: NOT_MET if one is, MET if all are, else NOT_MEASURED."""
+    if NOT_MET in verdicts:
+        return NOT_MET
+    return NOT_MEASURED if NOT_MEASURED in verdicts or not verdicts else MET
+
+
+def at_least(name: str, value: float | None, limit: float) -> Evidence:
+    """Return the evidence of a value that has to reach `limit`."""
+    if value is None:
+        return Evidence(name, None, NOT_MEASURED)
+    return Evidence(name, value, MET if value >= limit else NOT_MET)
 
 
 def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict:
     """Judge the parallel efficiency of every option on at least `machines` nodes."""
     evidence = [
-        (
+        at_least(
             option["name"],
-            100 * option["efficiency"],
-            MET if 100 * option["efficiency"] >= percent else NOT_MET,
+            None if option["efficiency"] is None else 100 * option["efficiency"],
+            percent,
         )
         for option in options
-        if option["nodes"] >= machines and option["efficiency"] is not None
+        if option["nodes"] >= machines
     ]
     limit = {"percent": percent, "machines": machines}
     return {
@@ -60,9 +80,7 @@ def utilisation(options: Sequence[Option], percent: float) -> Verdict:
     evidence = []
     for option in options:
         quantity = "cpu" if option["gpu"] is None else "gpu"
-        if quantity in option["usage"]:
-            mean = option["usage"][quantity]
-            evidence.append((f"{option['name']}, {quantity}", mean, MET if mean >= percent else NOT_MET))
+        evidence.append(at_least(f"{option['name']}, {quantity}", option["usage"].get(quantity), percent))
     return {
         "criterion": "utilisation",
         "limit": {"percent": percent},
@@ -76,16 +94,14 @@ def ahead(options: Sequence[Option], workload: str) -> Verdict:
     """Judge whether `workload` is faster than every other one of its family, wherever both were measured.
 
     Compared are options of the same hardware, topology, batch and precision; overlapping ranges are not
-    ahead.  The value is the rate divided by that of the fastest other one.
+    ahead, and single runs and published figures show nothing.  The value is the rate divided by that of the
+    other one that decides, the fastest of them.
     """
     evidence = []
     for option in options:
         others = [other for other in options if _comparable(option, other)]
-        if option["workload"] != workload or not others:
-            continue
-        fastest = max(others, key=lambda other: other["rate"])
-        met = MET if option["slowest"] > max(other["fastest"] for other in others) else NOT_MET
-        evidence.append((f"{option['name']} / {fastest['name']}", option["rate"] / fastest["rate"], met))
+        if option["workload"] == workload and others:
+            evidence.append(_ahead_of(option, others))
     return {
         "criterion": "ahead",
         "limit": {"workload": workload},
@@ -93,6 +109,22 @@ def ahead(options: Sequence[Option], workload: str) -> Verdict:
         "unit": "x",
         "evidence": evidence,
     }
+
+
+def _ahead_of(option: Option, others: Sequence[Option]) -> Evidence:
+    """Return the evidence of one option and those beside it."""
+    verdicts = [_faster(option, other) for other in others]
+    verdict = worst(verdicts)
+    deciding = [other for other, each in zip(others, verdicts, strict=True) if each == verdict]
+    fastest = max(deciding, key=lambda other: other["rate"])
+    times = None if verdict == NOT_MEASURED else option["rate"] / fastest["rate"]
+    return Evidence(f"{option['name']} / {fastest['name']}", times, verdict)
+
+
+def _faster(one: Option, other: Option) -> str:
+    if min(one["runs"], other["runs"]) < FEWEST_RUNS:
+        return NOT_MEASURED
+    return MET if one["slowest"] > other["fastest"] else NOT_MET
 
 
 def _comparable(one: Option, other: Option) -> bool:

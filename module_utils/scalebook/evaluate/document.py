@@ -116,7 +116,7 @@ def _campaign(results: Results) -> dict[str, Any]:
 def _criteria(
     given: Mapping[str, Any], measured: Sequence[Option], published: Sequence[Option]
 ) -> list[criteria.Verdict]:
-    """Return the verdicts. What others published is judged by none, but one can be ahead of it."""
+    """Return the verdicts. What others published is judged by none; nobody is shown to be ahead of it."""
     limits = {**criteria.DEFAULTS, **{name: each for name, each in given.items() if each is not None}}
     return [
         criteria.scaling(measured, limits["efficiency"], limits["machines"]),

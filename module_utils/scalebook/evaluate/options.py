@@ -11,6 +11,8 @@ from ansible.module_utils.scalebook.contracts import Group, Hardware, Results, R
 from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
 NOT_RECORDED = "not recorded"
+FEWEST_RUNS = 2
+"""Runs below which nothing is known of how much they differ."""
 
 
 class Option(TypedDict):

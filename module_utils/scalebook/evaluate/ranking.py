@@ -7,7 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.evaluate.options import Option, devices, setting, setting_name
+from ansible.module_utils.scalebook.evaluate.options import (
+    FEWEST_RUNS,
+    Option,
+    devices,
+    setting,
+    setting_name,
+)
 from ansible.module_utils.scalebook.stats import ratio_interval
 
 FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
@@ -63,7 +69,7 @@ def _lead(first: Option, other: Option, place: int) -> Lead:
     interval = _interval(first["rates"], other["rates"], times)
     least, most = interval or (first["slowest"] / other["fastest"], first["fastest"] / other["slowest"])
     verdict = FASTER if least > 1 else TIE
-    if min(first["runs"], other["runs"]) < 2:
+    if min(first["runs"], other["runs"]) < FEWEST_RUNS:
         verdict = UNKNOWN
     return {
         "case": f"{first['nodes']}n{first['gpus']}g",

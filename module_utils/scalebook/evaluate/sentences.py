@@ -80,10 +80,16 @@ def criterion(verdict: Mapping[str, Any], texts: Texts) -> str:
     return str(texts[name]).format(**limits)
 
 
-def evidence(verdict: Mapping[str, Any]) -> str:
+def evidence(verdict: Mapping[str, Any], texts: Texts) -> str:
     """Return what a criterion was judged by, up to five of it, what did not meet it first."""
-    ordered = sorted(verdict["evidence"], key=lambda each: each[2] == criteria.MET)
-    shown = [f"{name}: {readable(value)} {verdict['unit']}" for name, value, _ in ordered[:5]]
+    order = (criteria.NOT_MET, criteria.NOT_MEASURED, criteria.MET)
+    ordered = sorted(verdict["evidence"], key=lambda each: order.index(each[2]))
+
+    def shown_of(value: float | None) -> str:
+        missing = str(texts["verdicts"][criteria.NOT_MEASURED])
+        return missing if value is None else f"{readable(value)} {verdict['unit']}"
+
+    shown = [f"{what}: {shown_of(value)}" for what, value, _ in ordered[:5]]
     more = len(ordered) - len(shown)
     return "; ".join(shown + [f"… (+{more})"] * bool(more)) or "–"
 

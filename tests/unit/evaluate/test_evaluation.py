@@ -10,7 +10,7 @@ from pathlib import Path
 import evaluation
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking
+from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking, sentences
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -204,6 +204,42 @@ def test_ahead_is_met_only_beyond_the_ranges():
     ours, close, far = option("a", 100), option("b", 99), option("b", 90)
     assert criteria.ahead([ours, close], "a")["verdict"] == "not met"
     assert criteria.ahead([ours, far], "a")["verdict"] == "met"
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(1, 5), (5, 1), (1, 1)])
+def test_ahead_of_or_by_a_single_run_is_not_measured(ours, theirs):
+    verdict = criteria.ahead([option("a", 100, runs=ours), option("b", 90, runs=theirs)], "a")
+    assert verdict["verdict"] == "not measured"
+    assert verdict["evidence"] == [("a 1n8g / b 1n8g", None, "not measured")]
+
+
+def test_behind_one_workload_is_not_ahead_whatever_a_single_run_of_another_shows():
+    others = [option("b", 105), option("c", 110, runs=1)]
+    verdict = criteria.ahead([option("a", 100), *others], "a")
+    assert verdict["verdict"] == "not met"
+    assert verdict["evidence"] == [("a 1n8g / b 1n8g", pytest.approx(100 / 105), "not met")]
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.85, "not measured"), (0.75, "not met")])
+def test_a_large_case_without_efficiency_is_not_measured(share, verdict):
+    found = criteria.scaling([option("a", nodes=20, efficiency=share), option("b", nodes=20)], 80, 20)
+    assert found["verdict"] == verdict
+    assert ("b 20n8g", None, "not measured") in found["evidence"]
+
+
+@pytest.mark.parametrize(("mean", "verdict"), [(95.0, "not measured"), (75.0, "not met")])
+def test_a_case_without_utilisation_is_not_measured(mean, verdict):
+    found = criteria.utilisation([{**option("a"), "usage": {"gpu": mean}}, option("b")], 80)
+    assert found["verdict"] == verdict
+    assert ("b 1n8g, gpu", None, "not measured") in found["evidence"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_evidence_begins_with_what_fails_and_names_what_is_not_measured(language):
+    found = [{**option(name), "usage": {"gpu": mean}} for name, mean in (("a", 95.0), ("c", 75.0))]
+    said = sentences.evidence(criteria.utilisation([option("b"), *found], 80), texts(language))
+    missing = texts(language)["verdicts"]["not measured"]
+    assert said == f"c 1n8g, gpu: 75.00 %; b 1n8g, gpu: {missing}; a 1n8g, gpu: 95.00 %"
 
 
 def test_the_ranking_has_the_range_of_the_lead():
