@@ -76,7 +76,10 @@ def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict
 
 
 def utilisation(options: Sequence[Option], percent: float) -> Verdict:
-    """Judge the mean utilisation of the GPUs, of the processors where an option used no GPU."""
+    """Judge the mean utilisation of the GPUs, of the processors where an option used no GPU.
+
+    Where no record says what it used, only GPUs count.
+    """
     evidence = []
     for option in options:
         quantity = "cpu" if option["gpu"] is None else "gpu"

@@ -107,7 +107,7 @@ def _option(
         "family": str(group.get("family", "")),
         "task": str(declaration.get("task", "")),
         "size": size_of(row.get("settings") or {}, declaration),
-        "gpu": (gpu or NOT_RECORDED) if row["device"] == "gpu" else None,
+        "gpu": hardware_of(row, gpu),
         "compiler": compiler,
         "variant": variant_of(row),
         "rate": row["median"],
@@ -127,6 +127,13 @@ def _option(
 def size_of(settings: Mapping[str, Any], declaration: Mapping[str, Any]) -> str:
     """Return how large a sample is, as text."""
     return str(sample_size(declaration, settings) or NOT_RECORDED)
+
+
+def hardware_of(row: Row, gpu: str | None) -> str | None:
+    """Return field `gpu` of an option; logs that were imported do not say which device they are of."""
+    if row["device"] == "cpu":
+        return None
+    return (gpu or NOT_RECORDED) if row["device"] == "gpu" else NOT_RECORDED
 
 
 def gpu_model(hardware: Sequence[Hardware]) -> str | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import evaluation
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking, sentences
+from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking, sentences, value
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -317,3 +317,34 @@ def test_a_gpu_that_no_record_names_is_no_cpu():
     assert {each["gpu"] for each in options.of_campaign(json.loads(archive.read_text()))} == {
         options.NOT_RECORDED
     }
+
+
+# -- imported logs: no record says what they were measured on ---------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def imported():
+    """Results of a campaign on CPUs, as they are read from logs alone: without device and hardware."""
+    results = json.loads((ROOT / "docs/results/containers-2026-11-25/hf_mlm/report/results.json").read_text())
+    rows = [{**row, "device": None} for row in results["rows"]]
+    return {**results, "campaign": "logs", "rows": rows, "hardware": [], "utilisation": []}
+
+
+def test_a_device_that_no_record_names_is_no_cpu(imported):
+    assert {each["gpu"] for each in options.of_campaign(imported)} == {options.NOT_RECORDED}
+
+
+def test_imported_logs_are_not_ranked_beside_runs_on_cpus(imported):
+    (first, *_) = options.of_campaign(imported)
+    assert ranking.of_family([first, {**first, "workload": "b", "source": "measured", "gpu": None}]) == []
+
+
+def test_imported_logs_with_the_processors_alone_are_judged_by_no_utilisation(imported):
+    usage = [{"case": row["case"], "quantity": "cpu", "mean": 95.0} for row in imported["rows"]]
+    found = criteria.utilisation(options.of_campaign({**imported, "utilisation": usage}), 80)
+    assert {each.verdict for each in found["evidence"]} == {criteria.NOT_MEASURED}
+
+
+def test_imported_logs_have_no_price(imported):
+    price = {"gpu": "H200", "per": "gpu hour", "amount": 1.0, "currency": "USD"}
+    assert value.offers(options.of_campaign(imported), [price], 1e6) == []
