@@ -75,14 +75,17 @@ def _cost(writer: Writer) -> None:
     writer.table(t["task"], ("task", "samples", "epochs", "total"), [row])
     for number, cost in enumerate(e["costs"]):
         writer.heading(cost["name"], 3)
-        if cost["offers"]:
+        if cost["prices"]:
             _prices(writer, cost)
+        else:
+            writer.say(t["no_cost"])
+        if cost["energy_unknown"]:
+            writer.say(t["energy_unknown"].format(t["comma"].join(cost["energy_unknown"])))
+        if cost["offers"]:
             writer.say(t["front_text"])
             _offers(writer, t["front"], cost["front"], cost["currency"])
             writer.charts(drawing.of_cost(cost, f"cost{number}", t))
             writer.table(t["wanted"], ("question", "option"), within(e, cost, t))
-        else:
-            writer.say(t["no_cost"])
         _times(writer, cost)
     slower = e["slower_than_one"]
     if slower:
@@ -127,7 +130,7 @@ def _per(writer: Writer, per: str) -> str:
 def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
     """Write time, cost and energy of every option, for a million samples, an epoch and the whole task."""
     names, colon = writer.t["columns"], writer.t["colon"]
-    priced, powered = bool(cost["offers"]), any(row["kwh"] is not None for row in cost["rows"])
+    priced, powered = bool(cost["prices"]), any(row["kwh"] is not None for row in cost["rows"])
     paid = any(row["energy_cost"] is not None for row in cost["rows"]) and bool(writer.e["electricity"])
     heads = ["option", "hardware"]
     if priced:

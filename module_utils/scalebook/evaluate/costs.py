@@ -44,7 +44,9 @@ def _cost(
 ) -> dict[str, Any]:
     wanted = task(given["task"])
     found = value.offers(options, price_list, wanted["total"], float(given["electricity"] or 0))
-    rows = [_row(offer["option"], wanted, offer) for offer in sorted(found, key=lambda each: each["cost"])]
+    found.sort(key=lambda offer: (not offer["known"], offer["cost"]))
+    rows = [_row(offer["option"], wanted, offer) for offer in found]
+    known = [offer for offer in found if offer["known"]]
     # Two options may have one name.
     bare = [option for option in options if not any(offer["option"] is option for offer in found)]
     bare.sort(key=lambda option: -option["rate"])
@@ -53,21 +55,22 @@ def _cost(
         "currency": found[0]["price"]["currency"] if found else None,
         "prices": [price for price in price_list if any(offer["price"] == price for offer in found)],
         "rows": rows + [_row(option, wanted, None) for option in bare],
-        "offers": [_offer(offer) for offer in sorted(found, key=lambda offer: offer["cost"])],
-        "front": [_offer(offer) for offer in value.front(found)],
-        "cheapest": [_offer(offer) for offer in value.best(found, value.COST)],
+        "offers": [_offer(offer) for offer in known],
+        "energy_unknown": list(dict.fromkeys(each["option"]["name"] for each in found if not each["known"])),
+        "front": [_offer(offer) for offer in value.front(known)],
+        "cheapest": [_offer(offer) for offer in value.best(known, value.COST)],
         "fastest": [_offer(offer) for offer in value.best(found, value.HOURS)],
         "within_deadline": [
-            _offer(each) for each in value.cheapest_within(found, given["deadline_hours"] or 0)
+            _offer(each) for each in value.cheapest_within(known, given["deadline_hours"] or 0)
         ],
-        "within_budget": [_offer(each) for each in value.fastest_within(found, given["budget"] or 0)],
+        "within_budget": [_offer(each) for each in value.fastest_within(known, given["budget"] or 0)],
     }
 
 
 def _row(option: Option, wanted: Mapping[str, Any], offer: value.Offer | None) -> dict[str, Any]:
-    """Return time, cost and energy of an option; cost is None without a price, energy where not measured."""
+    """Return time, cost and energy of an option; cost is None where not known, energy where not measured."""
     hours = wanted["total"] / option["rate"] / 3600
-    cost = offer["cost"] if offer else None
+    cost = offer["cost"] if offer and offer["known"] else None
     joules = option["joules"]
 
     def share(samples: float) -> dict[str, float | None]:
@@ -89,10 +92,20 @@ def _row(option: Option, wanted: Mapping[str, Any], offer: value.Offer | None) -
 
 
 def _offer(offer: value.Offer) -> dict[str, Any]:
+    """Return an offer as evaluation.json has it: its costs are None where they are not known."""
+
+    def cost(amount: float) -> float | None:
+        return amount if offer["known"] else None
+
     return {
         "name": offer["option"]["name"],
         "source": offer["option"]["source"],
         "gpu": offer["option"]["gpu"],
         "per": offer["price"]["per"],
-        **{name: offer[name] for name in ("hourly", "hours", "cost", "energy_cost", "least", "most")},
+        "hourly": offer["hourly"],
+        "hours": offer["hours"],
+        "cost": cost(offer["cost"]),
+        "energy_cost": cost(offer["energy_cost"]),
+        "least": (offer["least"][value.HOURS], cost(offer["least"][value.COST])),
+        "most": (offer["most"][value.HOURS], cost(offer["most"][value.COST])),
     }

@@ -102,12 +102,13 @@ def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
     for verdict in evaluation["criteria"]:
         lines.append(criterion(verdict, texts) + texts["colon"] + texts["verdicts"][verdict["verdict"]])
     for cost in evaluation["costs"]:
-        if cost["offers"]:
-            task = (evaluation["task"]["name"], cost["name"])
-            cheapest, fastest = cost["cheapest"], cost["fastest"]
+        task = (evaluation["task"]["name"], cost["name"])
+        cheapest, fastest = cost["cheapest"], cost["fastest"]
+        if cheapest:
             price = f"{readable(cheapest[0]['cost'])} {cost['currency']}"
-            hours = readable(fastest[0]["hours"])
             lines.append(texts["cheapest_of"].format(*task, price, named(cheapest, texts)))
+        if fastest:
+            hours = readable(fastest[0]["hours"])
             lines.append(texts["quickest_of"].format(*task, hours, named(fastest, texts)))
     return lines
 

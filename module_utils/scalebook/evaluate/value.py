@@ -21,7 +21,8 @@ class Offer(TypedDict):
     """An option at a price: what `samples` cost on it.
 
     `hours` and `cost` are of the median rate; `least` and `most` are (hours, cost) of the fastest and of the
-    slowest run.  `cost` includes `energy_cost`, which is 0 where electricity has no price.
+    slowest run.  `cost` includes `energy_cost`, which is 0 where electricity has no price.  Where it has one
+    and the energy was not measured, the costs lack it: they are not `known`, and nothing is compared by them.
     """
 
     option: Option
@@ -30,6 +31,7 @@ class Offer(TypedDict):
     hours: float
     cost: float
     energy_cost: float
+    known: bool
     least: tuple[float, float]
     most: tuple[float, float]
 
@@ -75,6 +77,7 @@ def _offer(option: Option, price: Price, samples: float, electricity: float) -> 
         "hours": hours,
         "cost": cost,
         "energy_cost": energy,
+        "known": not electricity or option["joules"] is not None,
         "least": at(option["fastest"]),
         "most": at(option["slowest"]),
     }

@@ -3,8 +3,8 @@
 """Time, cost and energy of every option: for a million samples, for an epoch and for the whole training."""
 
 import pytest
-from ansible.module_utils.scalebook.evaluate import costs
-from test_evaluation import option
+from ansible.module_utils.scalebook.evaluate import content, costs, document, sentences
+from test_evaluation import EXAMPLE, WORKLOADS, option, texts
 
 PRICE = {
     "gpu": "H200", "per": "gpu hour", "amount": 3.6, "currency": "CNY", "source": "made", "date": "-",
@@ -16,13 +16,21 @@ GIVEN = {
 }  # fmt: skip
 
 
-def rows(options, **changes):
+def cost_of(options, **changes):
     (found,) = costs.of_options({**GIVEN, **changes}, options, [PRICE])
-    return found["rows"]
+    return found
+
+
+def rows(options, **changes):
+    return cost_of(options, **changes)["rows"]
+
+
+def named(found):
+    return [each["name"] for each in found]
 
 
 def test_an_epoch_is_the_data_set_and_the_training_all_its_epochs():
-    (row,) = rows([option(rate=100)])
+    (row,) = rows([option(rate=100)], electricity=None)
     assert row["million"]["hours"] == pytest.approx(1e6 / 100 / 3600)
     assert row["epoch"]["hours"] == pytest.approx(1994187 / 100 / 3600)
     assert row["total"]["hours"] == pytest.approx(2 * row["epoch"]["hours"])
@@ -42,7 +50,54 @@ def test_energy_that_was_not_measured_is_not_zero():
     assert (row["kwh"], row["energy_cost"]) == (None, None)
 
 
+UNMEASURED = {**option(rate=200), "name": "unmeasured"}
+MEASURED = {**option(rate=100), "name": "measured", "joules": 3.6}
+
+
+def test_a_cost_without_its_energy_is_not_known():
+    first, second = rows([UNMEASURED, MEASURED])
+    assert (first["name"], first["total"]["cost"] is not None) == ("measured", True)
+    assert (second["name"], second["hourly"], second["total"]["cost"]) == ("unmeasured", 8 * 3.6, None)
+
+
+@pytest.mark.parametrize("what", ["offers", "cheapest", "front", "within_deadline", "within_budget"])
+def test_an_option_whose_cost_is_not_known_is_compared_by_no_cost(what):
+    found = cost_of([UNMEASURED, MEASURED], deadline_hours=1e6, budget=1e6)
+    assert named(found[what]) == ["measured"]
+
+
+def test_an_option_whose_cost_is_not_known_can_be_the_fastest():
+    (fastest,) = cost_of([UNMEASURED, MEASURED])["fastest"]
+    assert (fastest["name"], fastest["cost"], fastest["energy_cost"]) == ("unmeasured", None, None)
+    assert (fastest["least"][1], fastest["most"][1]) == (None, None)
+
+
+def test_without_a_price_of_electricity_energy_counts_nowhere():
+    found = cost_of([UNMEASURED, MEASURED], electricity=None)
+    assert named(found["cheapest"]) == ["unmeasured"]
+    assert found["energy_unknown"] == []
+
+
+@pytest.mark.parametrize("options", [[UNMEASURED, MEASURED], [UNMEASURED]])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_document_says_whose_cost_is_not_known_and_why(language, options):
+    said = texts(language)
+    given = {**EXAMPLE, **GIVEN, "platform": "", "texts": {}, "criteria": {}}
+    blocks = content.blocks(document.document(given, [], options, [PRICE], WORKLOADS, {}), said)
+    paragraphs = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
+    assert said["energy_unknown"].format("unmeasured") in paragraphs
+    assert said["no_cost"] not in paragraphs
+
+
+@pytest.mark.parametrize(("options", "said"), [([UNMEASURED, MEASURED], 1), ([UNMEASURED], 0)])
+def test_the_lowest_cost_is_said_where_a_cost_is_known(options, said):
+    given = {**EXAMPLE, **GIVEN, "platform": "", "texts": {}, "criteria": {}}
+    lines = sentences.conclusion(document.document(given, [], options, [PRICE], WORKLOADS, {}), texts("en"))
+    assert sum(line.startswith("The lowest cost") for line in lines) == said
+    assert sum(line.startswith("The shortest time") for line in lines) == 1
+
+
 def test_an_option_without_a_price_has_its_time_all_the_same():
-    first, second = rows([{**option(rate=200), "gpu": "NVIDIA B200"}, option(rate=100)])
+    first, second = rows([{**option(rate=200), "gpu": "NVIDIA B200"}, option(rate=100)], electricity=None)
     assert (first["hourly"], second["hourly"]) == (8 * 3.6, None)
     assert (second["total"]["cost"], second["total"]["hours"]) == (None, 2 * 1994187 / 200 / 3600)

@@ -117,9 +117,12 @@ def test_energy_is_paid_by_the_kilowatt_hour():
     assert offer["cost"] == pytest.approx(MILLION / 100 / 3600 * 3.6 + 0.5)
 
 
-def test_energy_that_was_not_measured_costs_nothing():
-    (offer,) = value.offers([option()], [HOURLY], MILLION, electricity=0.5)
-    assert offer["energy_cost"] == 0
+@pytest.mark.parametrize(
+    ("joules", "electricity", "known"), [(None, 0.5, False), (3.6, 0.5, True), (None, 0.0, True)]
+)
+def test_a_cost_is_known_with_measured_energy_or_without_a_price_of_it(joules, electricity, known):
+    found = value.offers([option(joules=joules)], [HOURLY], MILLION, electricity)
+    assert [offer["known"] for offer in found] == [known]
 
 
 def test_an_option_without_a_price_has_no_offer():
