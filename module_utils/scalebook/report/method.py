@@ -41,8 +41,8 @@ def sentences(wording: Wording = ENGLISH) -> list[str]:
     return [
         _("Times are those of the first node. Steps before the window are warm-up and dropped."),
         _(
-            "The result of a case is the median over its valid runs, each rounded to 2 decimals first, as "
-            "DLPerf does. A run is valid if it reached the end of its window and passed every check."
+            "The result of a case is the median over its valid runs. A run is valid if it reached the end of "
+            "its window and passed every check."
         ),
         _("speedup: median over the median of 1n1g in the same table; n/a without one."),
         _("efficiency: speedup / devices."),

@@ -104,15 +104,13 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
 def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
     """Return the printed cells of one row."""
     _ = wording
-    entry = row["dlperf"]
     steps = row["steps"]
-    rate = row["median"] if wording.for_people else (entry or {}).get("median_speed")
     return {
         "case": row["case"],
         "label": clean(row["label"]),
         "node_num": str(row["nodes"]),
         "gpu_num": str(row["devices"]),
-        "rate": wording.number(rate, "INCOMPLETE"),
+        "rate": wording.number(row["median"], "INCOMPLETE"),
         "latency": _("–") if row["latency_ms"] is None else wording.milliseconds(row["latency_ms"] / 1000),
         "each_rate": _("–") if row["median"] is None else wording.number(row["median"] / row["devices"]),
         "speedup": _speedup(row, wording),
@@ -146,10 +144,9 @@ def _run(run: Run, row: Row, wording: Wording, linked: links.Links) -> dict[str,
 
 
 def _speedup(row: Row, wording: Wording) -> str:
-    entry = row["dlperf"]
-    if entry is None or entry["speedup"] is None:
+    if row["speedup"] is None:
         return wording("n/a")
-    return "1" if row["label"] == BASELINE else wording.speedup(entry["speedup"])
+    return "1" if row["label"] == BASELINE else wording.speedup(row["speedup"])
 
 
 def _limits(row: Row, wording: Wording) -> dict[str, str]:

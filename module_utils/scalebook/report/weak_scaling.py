@@ -32,9 +32,8 @@ from ansible.module_utils.scalebook.throughput import DIFFER
 PRECISIONS = ("fp32", "fp16", "bf16")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")  # named in a heading only where groups differ
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
-SCATTERED = (
-    0.05  # spread above which a row is flagged; repeats on GPUs that compute all the time stay below it
-)
+UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
+SCATTERED = 0.1  # spread above which a row is flagged
 
 Workloads = Mapping[str, Mapping[str, Any]]
 """The declarations of workloads by name."""
@@ -295,7 +294,7 @@ def _superlinear(row: Row, base: Row) -> str:
     causes = []
     if base["good"] < ENOUGH_RUNS:
         causes.append(f"baseline too slow (1n1g has only {_repeats(base['good'])})")
-    elif base["spread"] is not None and base["spread"] > SCATTERED:
+    elif base["spread"] is not None and base["spread"] > UNSTEADY_BASELINE:
         causes.append(f"baseline too slow (the repeats of 1n1g differ by {100 * base['spread']:.1f} %)")
     elif any(run["steady"] for run in base["runs"]):
         causes.append("baseline too slow (1n1g was not steady)")

@@ -101,10 +101,13 @@ class Wording:
         return text
 
     def number(self, value: float | None, missing: str = "n/a") -> str:
-        """Return a rate: as DLPerf prints it, or with thousands separators and four digits for people."""
+        """Return a rate: as DLPerf prints it, or with thousands separators and four digits for people.
+
+        A rate below 1 has four digits everywhere: two decimals would round 0.0049 to 0.
+        """
         if value is None:
             return self(missing)
-        return readable(value) if self.for_people else dlperf_format.number(value)
+        return readable(value) if self.for_people or abs(value) < 1 else dlperf_format.number(value)
 
     def speedup(self, value: float | None, missing: str = "n/a") -> str:
         """Return a speedup, `1` for the baseline itself."""
@@ -135,7 +138,10 @@ class Wording:
         """Return a range or an interval, of `rates` or of quotients."""
         if pair is None:
             return self(missing)
-        texts = [readable(value) if rates and self.for_people else f"{value:.2f}" for value in pair]
+        texts = [
+            self.number(value) if rates and (self.for_people or value < 1) else f"{value:.2f}"
+            for value in pair
+        ]
         return " – ".join(texts)
 
 

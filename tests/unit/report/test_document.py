@@ -32,6 +32,11 @@ def document():
     return build(dlperf_records())
 
 
+def test_the_speedup_of_a_slow_case_is_that_of_its_rates():
+    made = page.page(build([record(case(1, 1), 1, 0.0143), record(case(1, 2), 1, 0.0260)]))
+    assert [row["speedup"] for row in made["groups"][0]["rows"]] == ["1", "1.82"]
+
+
 def test_the_text_table_is_dlperfs(document):
     lines = [
         [cell.strip() for cell in line.split("|")]

@@ -82,7 +82,7 @@ def test_the_flags_are_counted_by_their_kind():
     assert page(made)["flagged"] == [
         {"code": "runs", "id": "g1", "text": "2 × runs excluded"},
         {"code": "provisional", "id": "g1", "text": "2 × provisional"},
-        {"code": "scattered", "id": "g1", "text": "2 × scattered"},
+        {"code": "scattered", "id": "g2", "text": "1 × scattered"},
     ]
 
 

@@ -40,6 +40,13 @@ def test_other_readers_get_the_digits_of_dlperf():
     assert (Wording().number(23097.539), Wording(for_people=True).number(23097.539)) == ("23097.54", "23,098")
 
 
+def test_a_rate_below_1_has_four_digits_for_all_readers():
+    assert (Wording().number(0.0049), Wording().between((0.0049, 1.5), rates=True)) == (
+        "0.0049",
+        "0.0049 – 1.50",
+    )
+
+
 def test_a_spread_below_a_tenth_of_a_per_cent_has_two_decimals():
     assert Wording(for_people=True).percent(0.0004) == "0.04 %"
     assert Wording(for_people=True).percent(0.942) == "94.2 %"
