@@ -10,7 +10,6 @@ variables of the role is declared by their names, and `resolve` puts in their va
 from __future__ import annotations
 
 import copy
-import functools
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import Case
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 FILE = "meta/workload.yml"
 
@@ -261,27 +261,11 @@ def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> Non
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return the YAML of a file, a new copy with each call."""
+    """Return the dict that a YAML file holds."""
     try:
-        status = file.stat()
-        return copy.deepcopy(_parse(file, status.st_mtime_ns, status.st_size))
-    except OSError as error:
-        raise WorkloadError(f"{file}: cannot be read: {error.strerror}") from None
-
-
-@functools.lru_cache(maxsize=256)
-def _parse(file: Path, changed: int, size: int) -> dict[str, Any]:
-    """Return the YAML of a file; `changed` and `size` make an edited file another entry of the cache."""
-    del changed, size
-    # Here, because other modules that nodes run may import this one, and only ansible-core brings PyYAML.
-    import yaml
-
-    try:
-        # As yaml.safe_load, in C where that is built in: each task of a campaign asks for a declaration.
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        content = loader(file.read_text(encoding="utf-8")).get_single_data()
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise WorkloadError(f"{file}: is not YAML: {error}") from None
+        content = read_yaml(file)
+    except ValueError as error:
+        raise WorkloadError(str(error)) from None
     if not isinstance(content, dict):
         raise WorkloadError(f"{file}: must hold a dict")
     return content

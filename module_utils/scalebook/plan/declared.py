@@ -8,11 +8,11 @@ node: each workload is installed with the versions of its own stack, in an envir
 
 from __future__ import annotations
 
-import copy
-import functools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
 class StackError(ValueError):
@@ -86,19 +86,6 @@ def _files(roles_paths: Iterable[str], pattern: str) -> list[Path]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """Return the YAML of a file, a new copy with each call."""
-    status = file.stat()
-    return copy.deepcopy(_parse(file, status.st_mtime_ns, status.st_size))
-
-
-@functools.lru_cache(maxsize=256)
-def _parse(file: Path, changed: int, size: int) -> dict[str, Any]:
-    """Return the YAML of a file; `changed` and `size` make an edited file another entry of the cache."""
-    del changed, size
-    # Here, because only ansible-core brings PyYAML, and nodes run other modules of this package.
-    import yaml
-
-    # As yaml.safe_load, in C where that is built in.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content = loader(file.read_text(encoding="utf-8")).get_single_data()
+    """Return the dict that a YAML file holds, an empty one where it holds something else."""
+    content = read_yaml(file)
     return content if isinstance(content, dict) else {}

@@ -16,7 +16,7 @@ NAME = "ansible.module_utils.scalebook"
 # Facts and text, and what every document is drawn and written with. A new one is a decision.
 GROUND = {
     "command", "contracts", "files", "flops", "hardware", "published", "stats", "text", "throughput",
-    "workloads", "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
+    "workloads", "yaml_file", "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
 }  # fmt: skip
 
 
