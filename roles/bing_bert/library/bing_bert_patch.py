@@ -46,6 +46,7 @@ from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import replace_texts
+from ansible.module_utils.scalebook.patch_lines import positions, replaced
 
 TRAINER = "DeepSpeedExamples/bing_bert/deepspeed_train.py"
 TOKENIZATION = "DeepSpeedExamples/bing_bert/pytorch_pretrained_bert/tokenization.py"
@@ -115,13 +116,6 @@ def edits(vocabulary: str) -> List[Tuple[str, str, List[str], List[str]]]:
     ]
 
 
-def positions(lines: List[str], block: List[str]) -> List[int]:
-    """Return the indices at which the lines of `block` occur, without regard to indentation."""
-    block = [line.strip() for line in block]
-    lines = [line.strip() for line in lines]
-    return [i for i in range(len(lines) - len(block) + 1) if lines[i : i + len(block)] == block]
-
-
 def patch(text: str, published: List[str], patched: List[str]) -> str:
     """Return the patched text; the same text where it is patched already.
 
@@ -135,12 +129,7 @@ def patch(text: str, published: List[str], patched: List[str]) -> str:
         raise UnknownFileError(
             "occur %d times, and as patched %d times: %s" % (len(before), len(after), " / ".join(published))
         )
-    start = before[0]
-    first = lines[start]
-    indent = first[: len(first) - len(first.lstrip())]
-    ending = "\r\n" if first.endswith("\r\n") else "\n"
-    new = [indent + line + ending for line in patched]
-    return "".join(lines[:start] + new + lines[start + len(published) :])
+    return replaced(lines, before[0], len(published), patched)
 
 
 def plan(root: str, vocabulary: str) -> Dict[str, Tuple[str, str]]:

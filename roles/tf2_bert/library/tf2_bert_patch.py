@@ -49,6 +49,7 @@ from typing import Any, Dict, List, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.patch_lines import positions, replaced
 
 # The lines are compared without their indentation. The patched lines get that of the first original line;
 # inner indentation is relative to it.
@@ -111,13 +112,6 @@ def argument_spec() -> Dict[str, Any]:
     return {"path": {"type": "path", "required": True}, "state_path": {"type": "path", "required": True}}
 
 
-def positions(lines: List[str], block: List[str]) -> List[int]:
-    """Return the indices at which the lines of `block` follow each other, whatever their indentation."""
-    block = [line.strip() for line in block]
-    lines = [line.strip() for line in lines]
-    return [i for i in range(len(lines) - len(block) + 1) if lines[i : i + len(block)] == block]
-
-
 def counts(lines: List[str]) -> List[int]:
     """Return how often each of CALLS occurs in the lines."""
     return [sum(line.count(call) for line in lines) for call in CALLS]
@@ -146,12 +140,7 @@ def patch(text: str) -> Tuple[str, str]:
                 )
             if kind == "patched":
                 return text, variant["name"]
-            start = found[0]
-            first = lines[start]
-            indent = first[: len(first) - len(first.lstrip())]
-            ending = "\r\n" if first.endswith("\r\n") else "\n"
-            new = [indent + line + ending for line in variant["patched"]]
-            return "".join(lines[:start] + new + lines[start + len(block) :]), variant["name"]
+            return replaced(lines, found[0], len(block), variant["patched"]), variant["name"]
     expected = "; or ".join(
         "of tf-models-official %s: %s" % (v["name"], " / ".join(line.strip() for line in v["original"]))
         for v in VARIANTS
