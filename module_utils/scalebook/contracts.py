@@ -3,8 +3,8 @@
 """The data that passes between the parts of scalebook, each defined once.
 
 A case is described by the table CASE; every list of its fields is derived from it.  The TypedDicts are
-the contents of plan.json, result.json and results.json and of what is made on the way; `json_schema`
-turns one into the schema that docs/reference publishes.  `upgrade_*` read what earlier versions wrote.
+the contents of plan.json, result.json and results.json and of what is made on the way; docs/reference
+publishes their JSON schemas (scripts/generated/schemas.py).  `upgrade_*` read what earlier versions wrote.
 
 Times are in seconds, rates in samples (or the workload's unit) per second over all devices.
 """
@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import types
 import typing
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypedDict, Union
+from typing import Any, NamedTuple, TypedDict
 
 PLAN_SCHEMA = 2
 RECORD_SCHEMA = 2
@@ -832,52 +831,3 @@ def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _upgraded(case: Any) -> Any:
     return upgrade_case(case) if isinstance(case, Mapping) else case
-
-
-# Published schemas
-
-
-def json_schema(contract: Any, title: str = "") -> dict[str, Any]:
-    """Return the JSON schema (draft 2020-12) of a TypedDict; keys of other TypedDicts are written out.
-
-    Keys are optional, since a skipped run has no nodes and an import no inventory; unknown ones are
-    refused.
-    """
-    schema = _schema_of(contract)
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": title or contract.__name__,
-        **schema,
-    }
-
-
-_SIMPLE: dict[Any, dict[str, Any]] = {
-    str: {"type": "string"},
-    int: {"type": "integer"},
-    float: {"type": "number"},
-    bool: {"type": "boolean"},
-    type(None): {"type": "null"},
-    Any: {},
-}
-
-
-def _schema_of(kind: Any) -> dict[str, Any]:
-    if kind in _SIMPLE:
-        return _SIMPLE[kind]
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is list:
-        return {"type": "array", "items": _schema_of(arguments[0])}
-    if origin is dict:
-        return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
-    if origin is Union or origin is getattr(types, "UnionType", None):
-        return {"anyOf": [_schema_of(argument) for argument in arguments]}
-    schema: dict[str, Any] = {
-        "type": "object",
-        "properties": {name: _schema_of(each) for name, each in typing.get_type_hints(kind).items()},
-        "additionalProperties": False,
-    }
-    if kind.__doc__:
-        schema["description"] = " ".join(kind.__doc__.split())
-    if kind.__required_keys__:
-        schema["required"] = sorted(kind.__required_keys__)
-    return schema

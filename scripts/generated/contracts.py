@@ -10,15 +10,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook import contracts
 
+from generated.schemas import PUBLISHED
 from generated.text import table
-
-PUBLISHED = {
-    "plan.json": (contracts.Plan, "plan.schema.json"),
-    "result.json": (contracts.Record, "result.schema.json"),
-    "results.json": (contracts.Results, "results.schema.json"),
-    "microbench.json": (contracts.Microbench, "microbench.schema.json"),
-}
-"""The published files, as tests/helpers/schemas.py has them."""
 
 WORDS = {str: "text", int: "integer", float: "number", bool: "boolean", type(None): "null", Any: "anything"}
 

@@ -4,9 +4,15 @@
 
 from __future__ import annotations
 
-from generated import architecture, contracts, report, roles
+from generated import architecture, contracts, report, roles, schemas
 
 
 def files() -> dict[str, str]:
     """Return {path relative to the repository: text} of every generated file."""
-    return {**roles.files(), **report.files(), **contracts.files(), **architecture.files()}
+    return {
+        **roles.files(),
+        **report.files(),
+        **contracts.files(),
+        **schemas.files(),
+        **architecture.files(),
+    }

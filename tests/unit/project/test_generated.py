@@ -8,14 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.contracts import STATUSES, Plan
 from ansible.module_utils.scalebook.report import gpu_flags
 from ansible.module_utils.scalebook.report.csv_sheet import sheet
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from generated import architecture, everything, report, text  # noqa: E402
+from generated import architecture, everything, report, schemas, text  # noqa: E402
 
 FILES = everything.files()
 
@@ -47,6 +47,12 @@ def test_the_markup_of_ansible_becomes_markdown(ansible, markdown):
 
 def test_a_bar_does_not_end_a_cell():
     assert text.table(("a",), [("x | y",)]) == "| a |\n|---|\n| x \\| y |\n"
+
+
+def test_a_schema_of_a_contract_is_json_and_names_its_keys():
+    schema = json.loads(json.dumps(schemas.json_schema(Plan, "plan.json")))
+    assert set(schema["properties"]) == set(Plan.__annotations__)
+    assert schema["properties"]["cases"]["items"]["properties"]["bsz"] == {"type": "integer"}
 
 
 def test_every_column_of_the_sheet_is_described_in_its_order():
