@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the GPT-2 models, their parameters and the operations of a sequence. Standard library only."""
+"""Sizes of the GPT-2 models and their parameters. Standard library only."""
 
 from typing import Dict
 
@@ -28,14 +28,3 @@ def parameters(model: Dict[str, int], seq: int) -> int:
     h = model["hidden"]
     layer = 12 * h * h + 13 * h
     return (model["vocabulary"] + seq) * h + model["layers"] * layer + 2 * h
-
-
-def flops_per_sequence(model: Dict[str, int], seq: int) -> int:
-    """Return the operations of a sequence, forward and backward: per token 6N + 12 * layers * hidden * seq.
-
-    PaLM (Chowdhery et al. 2022, arXiv:2204.02311), appendix B. N are the weights of matrix products: 12h^2 a
-    layer and the projection to the vocabulary. The causal mask halves nothing.
-    """
-    h, layers = model["hidden"], model["layers"]
-    weights = 12 * layers * h * h + model["vocabulary"] * h
-    return seq * (6 * weights + 12 * layers * h * seq)

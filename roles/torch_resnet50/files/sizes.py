@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Sizes of the models, their parameters and the multiply-adds of an image. Standard library only."""
+"""Sizes of the models and their parameters. Standard library only."""
 
 from typing import Dict, Iterator, List, Tuple
 
@@ -41,13 +41,3 @@ def parameters(name: str, classes: int) -> int:
     """Return the number of parameters: 25,557,032 for resnet50 with 1000 classes, as torchvision's."""
     body = sum(given * out * kernel**2 + 2 * out for given, out, kernel, _ in convolutions(name))
     return body + features(name) * classes + classes
-
-
-def multiply_adds(name: str, image: int, classes: int) -> int:
-    """Return the multiply-adds of the convolutions and the last layer for an image, forward.
-
-    4,089,184,256 for resnet50 at 224 x 224 with 1000 classes: the 4.09 G that torchvision publishes.
-    `image` is a multiple of 32.
-    """
-    body = sum(given * out * kernel**2 * (image // by) ** 2 for given, out, kernel, by in convolutions(name))
-    return body + features(name) * classes

@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from model_operations import flops_of_gpt2
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
@@ -73,9 +74,9 @@ def test_the_models_have_the_parameters_of_gpt2(model, count):
 
 @pytest.mark.parametrize("model", sorted(sizes.MODELS))
 @pytest.mark.parametrize("seq", [64, 1024])
-def test_the_declared_operations_are_those_of_the_trainer(model, seq):
+def test_the_declared_operations_are_those_of_the_model(model, seq):
     declared = flops.of_case(WORKLOAD["flops"], {"model": model, "settings": {"seq_length": seq}})
-    assert declared == sizes.flops_per_sequence(sizes.MODELS[model], seq)
+    assert declared == flops_of_gpt2(model, seq)
 
 
 def checked(folder, content, seq=4, vocabulary=100):

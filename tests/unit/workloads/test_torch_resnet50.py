@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from model_operations import multiply_adds_of_resnet
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
@@ -129,7 +130,7 @@ def test_a_log_without_equal_weights_is_refused(tmp_path):
 
 def test_resnet50_has_the_parameters_and_multiply_adds_of_the_published_model():
     assert sizes.parameters("resnet50", 1000) == 25_557_032
-    assert sizes.multiply_adds("resnet50", 224, 1000) == 4_089_184_256
+    assert multiply_adds_of_resnet("resnet50", 224, 1000) == 4_089_184_256
 
 
 @pytest.mark.parametrize("model", sorted(sizes.MODELS))
@@ -137,7 +138,7 @@ def test_resnet50_has_the_parameters_and_multiply_adds_of_the_published_model():
 def test_the_declared_operations_are_six_times_the_multiply_adds(model, image_size, classes):
     settings = {"image_size": image_size, "classes": classes}
     declared = flops.of_case(WORKLOAD["flops"], {"model": model, "settings": settings})
-    assert declared == pytest.approx(6 * sizes.multiply_adds(model, image_size, classes), rel=1e-12)
+    assert declared == pytest.approx(6 * multiply_adds_of_resnet(model, image_size, classes), rel=1e-12)
 
 
 def checked(folder, images, labels, size=32, classes=10):

@@ -1,0 +1,31 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The operations of models, counted by their sizes: what the formulas of declarations must agree with."""
+
+from role_files import load
+
+GPT2 = load("torch_gpt2", "sizes")
+RESNET = load("torch_resnet50", "sizes")
+
+
+def flops_of_gpt2(name, seq):
+    """Return the operations of a sequence, forward and backward: per token 6N + 12 * layers * hidden * seq.
+
+    PaLM (Chowdhery et al. 2022, arXiv:2204.02311), appendix B. N are the weights of matrix products: 12h^2 a
+    layer and the projection to the vocabulary. The causal mask halves nothing.
+    """
+    model = GPT2.MODELS[name]
+    h, layers = model["hidden"], model["layers"]
+    weights = 12 * layers * h * h + model["vocabulary"] * h
+    return seq * (6 * weights + 12 * layers * h * seq)
+
+
+def multiply_adds_of_resnet(name, image, classes):
+    """Return the multiply-adds of the convolutions and the last layer for an image, forward.
+
+    4,089,184,256 for resnet50 at 224 x 224 with 1000 classes: the 4.09 G that torchvision publishes.
+    `image` is a multiple of 32.
+    """
+    convolutions = RESNET.convolutions(name)
+    body = sum(given * out * kernel**2 * (image // by) ** 2 for given, out, kernel, by in convolutions)
+    return body + RESNET.features(name) * classes
