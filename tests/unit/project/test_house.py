@@ -6,32 +6,14 @@ import ast
 import functools
 import importlib.util
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
+from project_files import ROOT, project_files
 
-ROOT = Path(__file__).resolve().parents[3]
 # The patterns below would match themselves; recordings and locks are not our text.
 LOCKS = ["requirements", "requirements-dev", "requirements-legacy"]
 NOT_OURS = ("tests/data/", "LICENSE", *(f"{lock}.txt" for lock in LOCKS), Path(__file__).name)
-
-
-def project_files():
-    """Return the files git knows or would take, as paths relative to the root."""
-    listed = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-    )
-    if listed.returncode == 0:
-        names = [name for name in listed.stdout.split("\0") if name]
-    else:  # an unpacked archive
-        hidden = {".venv", ".scalebook", "results", "artifacts"}
-        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
-        names = [str(path) for path in paths if path.parts[0] not in hidden]
-    return sorted(name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink())
-
 
 FILES = project_files()
 

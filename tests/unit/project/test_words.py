@@ -2,18 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of docs/glossary.md, and no others for the same things.
 
-`python tests/unit/project/test_words.py [PATH]...` prints every finding.
+`PYTHONPATH=tests/helpers python tests/unit/project/test_words.py [PATH]...` prints every finding.
 """
 
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from project_files import ROOT, project_files
 
-ROOT = Path(__file__).resolve().parents[3]
 # Recordings, results, the licence and history are not rewritten; this file would find itself.
 NOT_OURS = (
     "tests/data/",
@@ -97,27 +96,14 @@ SEARCHES = [(re.compile(rule.pattern, re.IGNORECASE), rule) for rule in RULES]
 
 
 def our_texts():
-    """Return the texts that git tracks, as paths relative to the root."""
-    listed = subprocess.run(
-        ["git", "-C", ROOT, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        capture_output=True,
-        text=True,
-    )
-    if listed.returncode == 0:
-        names = [name for name in listed.stdout.split("\0") if name]
-    else:  # an unpacked archive
-        hidden = {".venv", ".scalebook", "results", "artifacts", "env"}
-        paths = (path.relative_to(ROOT) for path in ROOT.rglob("*"))
-        names = [str(path) for path in paths if path.parts[0] not in hidden]
-    return sorted(
+    """Return the texts that are ours, as paths relative to the root."""
+    return [
         name
-        for name in names
+        for name in project_files()
         if not name.startswith(NOT_OURS)
         and Path(name).suffix in TEXTS
         and not re.search(r"requirements.*\.txt$", name)
-        and (ROOT / name).is_file()
-        and not (ROOT / name).is_symlink()
-    )
+    ]
 
 
 def findings(name, text):
