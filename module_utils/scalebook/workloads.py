@@ -21,22 +21,74 @@ from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 FILE = "meta/workload.yml"
 
-REQUIRED = frozenset(
-    ("title", "family", "framework", "task", "unit", "stack", "processes_per_node", "models", "model_names")
-    + ("dtypes", "xla", "settings", "provenance", "log", "sanity", "oom")
-)
-OPTIONAL = frozenset(
-    ("compiler", "dtype_hints", "bsz", "accumulation", "warmup", "window", "epoch", "downloads")
-    + ("failures", "slower", "dlperf", "figures", "flops", "latency", "refuses", "size", "source", "features")
-    + ("settings_before", "drives_all_devices")
-)
+REQUIRED = {
+    "title": "What the workload trains, in words. Reports have it as the name of the workload.",
+    "family": "The model family, such as `bert`. Reports show the workloads of a family together.",
+    "framework": "The name of the framework in the evaluation and in the list of roles.",
+    "task": "What is trained for, such as `pretraining`. The evaluation says where workloads differ in it.",
+    "unit": "What a step counts, in the plural: `samples`, `images` or `sequences`.",
+    "stack": "The stack that the workload is installed with where `stack_name` is not given: `<name>` of "
+    "`playbooks/vars/stack_<name>.yml`.",
+    "processes_per_node": "How many processes of the node script start on a node: a number, or `gpus`, one "
+    "for each device. `{setting: {value: number}}` where a setting, such as the launcher, decides "
+    "(`roles/horovod_tf1_bert`).",
+    "models": "The model that a case has where `model` is not given, for each device: "
+    "`{cpu: tiny, gpu: base}`.",
+    "model_names": "All models: the allowed values of `model`.",
+    "dtypes": "The values of `dtype` that run on each device: `{cpu: [fp32], gpu: [fp32, fp16]}`. With "
+    "`force=true` a case may also have one of the other device.",
+    "xla": "The allowed values of `xla`: `[false]`, `[false, true]`, or `[true]` where the model is always "
+    "compiled.",
+    "settings": "The settings: names of variables of the role. Two runs that differ in one of them are "
+    "different cases. Their types are those of `meta/argument_specs.yml`. Elsewhere in the declaration and "
+    "in results, a setting has the name of the variable without the role's prefix.",
+    "provenance": "The name of the variable that says where the software and the data are, for role "
+    "`stack_check`: a dictionary with options of module `stack_check_info`, and with `notes`, further "
+    "entries of the provenance.",
+    "log": "How the lines of steps are read: see [log](#log).",
+    "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity).",
+    "oom": "Texts that the log of a run has that ran out of memory.",
+}
+"""The keys that every declaration has, and what each is: docs/reference/workload.md is made from it."""
 
+OPTIONAL = {
+    "source": "Where the model or the trainer is from, for the evaluation.",
+    "features": "The list of what the trainer adds to the framework, such as `Horovod`, for the evaluation. "
+    "A note `features` of the provenance adds what a node had.",
+    "compiler": "The name of what `xla=true` switches on, such as `torch.compile`.",
+    "dtype_hints": "Why a dtype does not run on a device, `{cpu: {fp16: reason}}`: the reason of skipped "
+    "cases.",
+    "bsz": "The batch per device where `bsz` is not given, for each device: `{cpu: 16, gpu: 64}`. "
+    "Default is 32.",
+    "accumulation": "The value of `accumulation` where it is not given. Left out where the trainer "
+    "accumulates no gradients: only 1 is allowed then.",
+    "warmup": "The steps before the window where `warmup` is not given. Required with `window`, unless "
+    "there is `epoch`.",
+    "window": "The steps of the window where `window` is not given.",
+    "epoch": "In place of `warmup` and `window` where the window is the last epoch: `epochs` and `samples`, "
+    "the names of the variables with the number of epochs and the samples of one (`roles/hf_mlm`).",
+    "settings_before": "`{setting: value}`: what a setting that was added later would have been before, so "
+    "that earlier campaigns can be baselines.",
+    "size": "How large a sample is, the tokens of a sequence or the width and height of an image: a "
+    "number, or the name of the setting that has it. Reports compare samples of one size.",
+    "downloads": "`false` where the role downloads nothing, and so has no `tasks/mirror.yml`. Default is "
+    "`true`.",
+    "drives_all_devices": "`true` where one process of a node trains on all its devices "
+    "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
+    "failures": "The list of what a log tells of why its run failed: see [failures](#failures).",
+    "refuses": "The list of cases that cannot run, which are skipped: see [refuses](#refuses).",
+    "slower": "What to look at where several GPUs are slower than one: a hint of the report.",
+    "figures": "`{literal: text}`: the last line with this text has `name=value` words, the trainer's own "
+    "results, which the report shows as a table.",
+    "latency": "`true`: the report shows the milliseconds of a step beside the rate.",
+    "flops": "The operations of a sample, from which the report computes TFLOP/s and MFU: see "
+    "[flops](#flops).",
+    "dlperf": "What DLPerf published of the same model, for comparison: see [dlperf](#dlperf).",
+}
+"""The keys that a declaration may have; see REQUIRED."""
 
 DLPERF = {"frameworks": list, "models": dict, "others": list, "differs": str, "settings": dict}
-"""The fields of `dlperf`: the published frameworks that are counterparts of this workload; its models by name
-to theirs; further published models of its family, which reports show without comparing; why no published
-figure stands against one of this workload, where that is so; and `{setting: {value: {field: ...}}}`, the
-fields of cases with another value of a setting."""
+"""The fields of `dlperf` and their types; docs/reference/workload.md describes them."""
 
 
 class WorkloadError(ValueError):
@@ -167,13 +219,13 @@ def _value(declaration: Mapping[str, Any], name: str, values: Mapping[str, Any])
 def _load(role: Path) -> dict[str, Any]:
     file = role / FILE
     declaration = _read(file)
-    missing = sorted(REQUIRED - set(declaration))
-    unknown = sorted(set(declaration) - REQUIRED - OPTIONAL)
+    known = {**REQUIRED, **OPTIONAL}
+    missing = sorted(set(REQUIRED) - set(declaration))
+    unknown = sorted(set(declaration) - set(known))
     if missing:
         raise WorkloadError(f"{file}: the key {missing[0]} is missing")
     if unknown:
-        allowed = ", ".join(sorted(REQUIRED | OPTIONAL))
-        raise WorkloadError(f"{file}: unknown key {unknown[0]!r}; allowed are {allowed}")
+        raise WorkloadError(f"{file}: unknown key {unknown[0]!r}; allowed are {', '.join(sorted(known))}")
     if ("epoch" in declaration) == ("window" in declaration and "warmup" in declaration):
         raise WorkloadError(f"{file}: give either warmup and window, or epoch")
     if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:

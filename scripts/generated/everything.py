@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from generated import architecture, contracts, report, roles, schemas
+from generated import architecture, contracts, report, roles, schemas, workload
 
 
 def files() -> dict[str, str]:
@@ -14,5 +14,6 @@ def files() -> dict[str, str]:
         **report.files(),
         **contracts.files(),
         **schemas.files(),
+        **workload.files(),
         **architecture.files(),
     }

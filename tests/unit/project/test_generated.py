@@ -8,14 +8,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import STATUSES, Plan
+from ansible.module_utils.scalebook.read import workload as reading
 from ansible.module_utils.scalebook.report import gpu_flags
 from ansible.module_utils.scalebook.report.csv_sheet import sheet
+from ansible.module_utils.scalebook.workloads import DLPERF
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from generated import architecture, everything, report, schemas, text  # noqa: E402
+from generated import architecture, everything, report, schemas, text, workload  # noqa: E402
 
 FILES = everything.files()
 
@@ -94,6 +97,18 @@ def test_every_flag_is_described():
 
 def test_every_status_is_described():
     assert set(report.RUN_STATUSES) == set(STATUSES)
+
+
+def test_every_key_of_a_declaration_is_described():
+    assert {part: set(keys) for part, keys in workload.PARTS.items()} == {
+        "log": reading._LOG_KEYS,
+        "log.rate": reading._RATE_KEYS,
+        "sanity": reading._SANITY_KEYS,
+        "failures": reading._FAILURE_KEYS,
+        "refuses": {"when", "why"},
+        "flops": flops.KEYS,
+        "dlperf": set(DLPERF),
+    }
 
 
 def test_every_heading_of_the_table_is_described():

@@ -1,0 +1,111 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""docs/reference/workload.md: the keys of a workload's declaration, from module_utils/scalebook/workloads.py.
+
+The keys of their parts are described here.
+"""
+
+from __future__ import annotations
+
+from ansible.module_utils.scalebook.workloads import OPTIONAL, REQUIRED
+
+from generated.text import table
+
+PARTS = {
+    "log": {
+        "literal": "A text that every line of a step has.",
+        "step": "The pattern of such a line, a regular expression with the group `step`, the number of the "
+        "step. These groups are read too, where the pattern has them: `time`, `last` (the number of the "
+        "last step), `loss`, `rate` (samples per second) and `latency` (milliseconds of a step).",
+        "time": "The format of the group `time`, required with it: `absl` (`MMDD HH:MM:SS.f`), `datetime` "
+        "(`YYYY-MM-DD HH:MM:SS.f`), `clock` (`HH:MM:SS.f`) or `unix` (seconds). Without that group, the time "
+        "of a step is when the node script printed the line.",
+        "rate": "The rates that the trainer prints: see [log.rate](#lograte). Not needed where the group "
+        "`rate` is the rate of all devices.",
+        "nodes": "`first` where only the first node prints steps, else `all`, the default.",
+    },
+    "log.rate": {
+        "literal": "A text of the lines with rates, where those are not the lines of steps.",
+        "pattern": "The pattern of such a line, with the group `rate`. With a group `step` it is the rate of "
+        "that step, else of the last step before.",
+        "scope": "`global`, the default, for the rate of all devices together, `rank` for that of one.",
+    },
+    "sanity": {
+        "name": "The name of the check in messages; no two checks have the same.",
+        "literal": "A text of the line that is looked for.",
+        "pattern": "The pattern of that line. What its group `value` reads is compared with `expect`.",
+        "expect": "What the value must be: a field of the case (`devices`, `dtype` …), `task_index`, `steps` "
+        "(the last step of the window), `settings.NAME` for a setting, or `other_nodes`, the value in the "
+        "logs of the other nodes, such as the loss that they summed (`roles/tf2_resnet50`). Without it the "
+        "line only has to be there.",
+        "means": "Words of the log in terms of the case, `{float32: fp32}` (`roles/mxnet_resnet50`).",
+        "where": "`end` where the line must be in the last 64 KiB of the log, else `any`, the default.",
+        "nodes": "`first` where only the first node prints the line, `all` where each does. Default is that "
+        "of `log`.",
+        "device": "`cpu` or `gpu`: only cases on this device are checked.",
+        "min_nodes": "Only cases with this many nodes or more are checked.",
+        "min_devices": "Only cases with this many devices or more are checked.",
+        "unless": "A text. A log that has it need not have the line.",
+    },
+    "failures": {
+        "literal": "The text in the log.",
+        "why": "What it means and what to do, for the reason of the run.",
+        "silence": "Seconds. A run counts as hung, and is ended, where a node prints nothing for longer "
+        "after this text and before its first step (`roles/tf2_bert`). Without it, the text explains a run "
+        "that failed.",
+    },
+    "refuses": {
+        "when": "A formula as in [flops](#flops): a case for which it is not zero is refused. Its names are "
+        "settings, the sizes of the model in `flops`, and `model`, `nodes`, `gpus`, `device`, `dtype` and "
+        "`xla` (0 or 1).",
+        "why": "The reason. The same names in braces become their values (`roles/torch_gpt2`).",
+    },
+    "flops": {
+        "sample": "The formula of the floating point operations of a sample, forward and backward: numbers, "
+        "names, `+ - * / // % **`, parentheses, and `(name == 'text')`, which is 1 or 0. Its names are "
+        "settings and the sizes of the model.",
+        "source": "Where the formula is from.",
+        "models": "The sizes of each model, `{resnet50: {blocks: 4087136256}}`.",
+        "tf32": "Whether products of fp32 may use the tensor cores of a GPU: `true`, `false`, or the name of "
+        "a setting.",
+    },
+    "dlperf": {
+        "frameworks": "The published frameworks that are counterparts of this workload.",
+        "models": "The name that each of our models has there, `{base: bert-base}`.",
+        "others": "More published models of the family, which reports show without comparing.",
+        "differs": "Why no published figure compares with one of this workload, where that is so.",
+        "settings": "`{setting: {value: {field: …}}}`: other fields for cases with this value of a setting "
+        "(`roles/mxnet_resnet50`).",
+    },
+}
+"""The keys of parts of a declaration, by the part."""
+
+NEEDED = {
+    "log": ("literal", "step"),
+    "sanity": ("name", "literal", "pattern"),
+    "failures": ("literal", "why"),
+    "refuses": ("when", "why"),
+    "flops": ("sample", "source", "models", "tf32"),
+    "dlperf": ("frameworks", "models"),
+}
+"""The keys that a part must have."""
+
+
+def files() -> dict[str, str]:
+    """Return the page."""
+    parts = [
+        "# Keys of a workload\n",
+        "Made by `scripts/pages` from `module_utils/scalebook/workloads.py`.\n",
+        "A role that has the file `meta/workload.yml` is a workload, and the file is its declaration: static "
+        "data. [Add a workload](../how-to/add-a-workload.md) says how to begin.\n",
+    ]
+    for name, keys in {"Required": REQUIRED, "Optional": OPTIONAL}.items():
+        parts += [
+            f"## {name}\n",
+            table(("key", "meaning"), [(f"`{key}`", text) for key, text in keys.items()]),
+        ]
+    for name, keys in PARTS.items():
+        needed = NEEDED.get(name, ())
+        rows = [(f"`{key}`", "yes" if key in needed else "no", text) for key, text in keys.items()]
+        parts += [f"## {name}\n", table(("key", "required", "meaning"), rows)]
+    return {"docs/reference/workload.md": "\n".join(parts)}
