@@ -48,6 +48,8 @@ def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], p
             "MASTER_PORT": ports[0],
             "STEPS": case["warmup"] + case["window"],
             "JOB_DIR": directory,
+            # Trainers print local time: a change to or from summer time would count as time of training.
+            "TZ": "UTC",
         }
         jobs.append(
             {

@@ -58,6 +58,10 @@ def test_a_cpu_run_sees_no_gpu():
     assert jobs_of(case(1, 1, "cpu"), machine(1, 1))[0]["env"]["CUDA_VISIBLE_DEVICES"] == ""
 
 
+def test_trainers_print_the_time_in_utc():
+    assert jobs_of(case(1, 1, "cpu"), machine(1, 1))[0]["env"]["TZ"] == "UTC"
+
+
 def test_jobs_of_different_repeats_have_directories_of_their_own():
     nodes = members(case(1, 8), cluster(1))
     directories = {make_jobs(case(1, 8), n, "c", nodes, 1)[0]["dir"] for n in (1, 2)}
