@@ -11,8 +11,8 @@ from typing import Any, TypedDict
 from ansible.module_utils.scalebook.contracts import Group, Row
 
 HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2"
-SAMPLES = {"bert-base": "sequences of 128"}
-"""What a sample of a published model is, where that differs between measurements."""
+SIZES = {"bert-base": 128, "resnet50-v1.5": 224, "resnet50-v1b": 224}
+"""How large a sample of a published model is: tokens of a sequence, pixels of a side (data/README.md)."""
 
 
 class PublishedRow(TypedDict):
@@ -108,16 +108,18 @@ def compare(
     rows: Sequence[Row],
     table: Sequence[PublishedRow],
     names: Mapping[str, Any] | None,
+    size: int | None = None,
 ) -> list[Comparison]:
     """Return our `rows` beside every published table that fits, one entry per table.
 
     `names` is key `dlperf` of the workload: `{"frameworks": ["TensorFlow 2.3.0"], "models": {"base":
     "bert-base"}}`, its counterparts, and our model to theirs; `differs`, where it is given, says why no
     figure of theirs stands against ours; `settings` has what is different where a setting decides, as
-    `{"trainer": {"gluoncv": {"frameworks": ["MXNet 1.6.0"]}}}`.  An entry is `comparable` when model,
-    dtype, xla, batch and device kind agree; its rows then pair equal nodes and gpus.  Otherwise it is the
-    shape of the curve alone: rows pair equal numbers of devices, speedups stand side by side and `why`
-    says so.
+    `{"trainer": {"gluoncv": {"frameworks": ["MXNet 1.6.0"]}}}`.  `size` is that of a sample of ours, None
+    if it is not known.
+    An entry is `comparable` when model, dtype, xla, batch, size and device kind agree; its rows then pair
+    equal nodes and gpus.  Otherwise it is the shape of the curve alone: rows pair equal numbers of devices,
+    speedups stand side by side and `why` says so.
     A counterpart without any fitting table is one entry with no rows that says why.
     """
     entry: Comparison = {"group": group["id"], "title": group["title"]}
@@ -134,7 +136,7 @@ def compare(
     return [
         made
         for framework in names["frameworks"]
-        for made in _counterpart(entry, group, rows, table, names, framework)
+        for made in _counterpart(entry, group, rows, table, names, framework, size)
     ]
 
 
@@ -151,10 +153,11 @@ def _counterpart(
     table: Sequence[PublishedRow],
     names: Mapping[str, Any],
     framework: str,
+    size: int | None,
 ) -> list[Comparison]:
     """Return our `rows` beside every table of one published framework that fits."""
     model = names["models"].get(group["model"])
-    reasons = _differences(group, model)
+    reasons = _differences(group, model, size)
     reasons += [names["differs"]] if names.get("differs") else []
     wanted = {model} if model else set(names["models"].values())
     family = [
@@ -215,13 +218,15 @@ def models_of(names: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*names.get("models", {}).values(), *names.get("others", ())]))
 
 
-def _differences(group: Group, model: str | None) -> list[str]:
+def _differences(group: Group, model: str | None, size: int | None) -> list[str]:
     """Return why the figures of `group` cannot stand against published ones."""
     reasons = []
     if not model:
         reasons.append(f"model {group['model']} is not one DLPerf measured")
     if group.get("device") == "cpu":
         reasons.append("measured on CPUs, published on GPUs")
+    if model in SIZES and size not in (None, SIZES[model]):
+        reasons.append(f"samples of size {size} here, of {SIZES[model]} published")
     if group["accumulation"] != 1:
         reasons.append(f"{group['accumulation']} accumulation steps here")
     return reasons
@@ -261,7 +266,7 @@ def _beside(
             }
         )
     if comparable:
-        samples = [SAMPLES[model]] if (model := first["model"]) in SAMPLES else []
+        samples = [f"sequences of {SIZES[model]}"] if (model := first["model"]) == "bert-base" else []
         why = "same model, precision and batch; published on " + ", ".join([HARDWARE, *samples])
     else:
         why = "not comparable, only the shape of the curve is: " + "; ".join(reasons)

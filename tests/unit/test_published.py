@@ -42,6 +42,13 @@ def row(nodes, gpus, median=100.0, speedup=1.0):
     }
 
 
+@pytest.mark.parametrize(("size", "comparable"), [(128, True), (None, True), (512, False)])
+def test_samples_of_another_size_are_not_comparable(size, comparable):
+    (entry,) = published.compare(group(), [row(4, 8)], TABLE, NAMES, size)
+    assert entry["comparable"] is comparable
+    assert ("samples of size 512 here, of 128 published" in entry["why"]) is not comparable
+
+
 def test_every_published_speedup_follows_from_its_samples_but_three():
     baseline = {published.table_key(r): r["rate"] for r in TABLE if r["devices"] == 1}
     odd = [

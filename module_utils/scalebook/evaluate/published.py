@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
-from ansible.module_utils.scalebook.published import read
+from ansible.module_utils.scalebook.published import SIZES, read
 
 TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
 SOURCES = {
@@ -19,8 +19,6 @@ SOURCES = {
 }
 """What can be offered, and what the document calls it. No workload trains InsightFace."""
 DLPERF_GPU = "Tesla V100-SXM2-16GB"
-DLPERF_SIZES = {"pretraining": "128", "classification": "224"}
-"""Tokens of a sequence and pixels of a side in DLPerf's measurements (data/README.md), by task."""
 TAKEN = ("nodes", "gpus", "bsz", "dtype", "xla", "variant", "speedup", "efficiency")
 """What an option has as the row of DLPerf has it."""
 COLUMNS = ("row", "gpu", "gpus", "dtype", "bsz_per_device", "train_samples_per_s")
@@ -44,7 +42,7 @@ def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Mapping[str, Any]]) 
                 f"no workload names {row['model']} in key dlperf of its declaration: its family is unknown"
             )
         family, model, task, unit = about[row["model"]]
-        size = DLPERF_SIZES.get(task, NOT_RECORDED)
+        size = str(SIZES.get(row["model"], NOT_RECORDED))
         source = SOURCES[DLPERF]
         found.append(_row(row, source=source, family=family, model=model, task=task, unit=unit, size=size))
     return found

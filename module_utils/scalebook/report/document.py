@@ -30,6 +30,7 @@ from ansible.module_utils.scalebook.report import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.report.load import Baseline, Campaign
+from ansible.module_utils.scalebook.workloads import sample_size
 
 
 def build(
@@ -180,8 +181,10 @@ def _compare_published(
     by_case = {row["case"]: row for row in rows}
     compared = []
     for group in groups:
-        names = workloads.get(group["workload"], {}).get("dlperf")
-        compared += published.compare(group, [by_case[case] for case in group["rows"]], table, names)
+        declared = workloads.get(group["workload"], {})
+        size = sample_size(declared, group.get("settings") or {})
+        own = [by_case[case] for case in group["rows"]]
+        compared += published.compare(group, own, table, declared.get("dlperf"), size)
     return compared
 
 
