@@ -101,6 +101,8 @@ FLAGS = {
     "scattered": f"The slowest and the fastest run differ by more than {100 * weak_scaling.SCATTERED:g} % of "
     "the median, and no run is an outlier. Compare ranges, not medians. Look for other programs and virtual "
     "machines on the node, and for clocks held down. Raise `window` if it lasts a few seconds.",
+    "above-peak": "The rate is above the peak of the device's data sheet (MFU above 100 %): the batch, the "
+    "dtype, the model or the number of devices is not what the case says.",
     "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
     f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
     "its output.",

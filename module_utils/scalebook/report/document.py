@@ -61,6 +61,9 @@ def build(
     for module in (gpu_flags, node_flags):
         for row, flag in module.flags(rows, campaign.runs):
             row["flags"].append(flag)
+    shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
+    for row, flag in mfu.flags(rows, shares):
+        row["flags"].append(flag)
     compared = _compare_published(groups, rows, published_rows, workloads)
     return {
         "schema": RESULTS_SCHEMA,
@@ -81,7 +84,7 @@ def build(
         "strong": strong_scaling.tabulate(rows, workloads),
         "largest_batches": largest_batch.tabulate(plan, workloads),
         "self_reported": self_reported.tabulate(rows),
-        "mfu": mfu.tabulate(rows, campaign.hardware, workloads, peaks),
+        "mfu": shares,
         "utilisation": utilisation.tabulate(rows, campaign.runs, min_utilisation),
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.contracts import Hardware, Mfu, Row
+from ansible.module_utils.scalebook.contracts import Flag, Hardware, Mfu, Row
+from ansible.module_utils.scalebook.report import weak_scaling
 
 TERA = 1e12
 _NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
@@ -46,6 +47,22 @@ def tabulate(
         _entry(row, workloads[row["workload"]]["flops"], names, peaks or {})
         for row in rows
         if row["median"] is not None and workloads.get(row["workload"], {}).get("flops")
+    ]
+
+
+def flags(rows: Iterable[Row], entries: Iterable[Mfu]) -> list[tuple[Row, Flag]]:
+    """Return each row whose rate is more than the peak of its device allows, with a flag."""
+    by_case = {row["case"]: row for row in rows}
+    return [
+        (
+            by_case[entry["case"]],
+            weak_scaling.flag(
+                "above-peak",
+                f"MFU {100 * entry['mfu']:.1f} %: faster than the peak ({entry['peak_of']})",
+            ),
+        )
+        for entry in entries
+        if entry["mfu"] is not None and entry["mfu"] > 1
     ]
 
 

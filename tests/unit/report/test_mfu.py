@@ -41,6 +41,12 @@ def test_the_rate_of_one_device_times_the_operations_is_divided_by_its_peak():
     assert (found["peak_of"], found["reason"]) == ("NVIDIA H200, dense fp16", None)
 
 
+@pytest.mark.parametrize(("rate", "flagged"), [(98_000.0, False), (99_000.0, True)])
+def test_a_rate_above_the_peak_of_the_device_is_flagged(rate, flagged):
+    row = made(rate=rate)["rows"][0]
+    assert ("above-peak" in {flag["code"] for flag in row["flags"]}) is flagged
+
+
 def test_fp32_with_tf32_is_compared_with_the_peak_of_tensor_cores():
     assert entry(dtype="fp32", settings={"tf32": True})["peak_tflops"] == 494.7
     assert entry(dtype="fp32", settings={"tf32": False})["peak_tflops"] == 66.9
