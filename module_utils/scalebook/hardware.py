@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import Hardware
+from ansible.module_utils.scalebook.text import clean
 
 Say = Callable[..., str]
 
@@ -54,6 +55,15 @@ def sentence(entry: Hardware, _: Say = plain) -> str:
     """
     parts = [gpus(entry, _), processor(entry, _), memory(entry, _), network(entry, _), system(entry, _)]
     return _("; ").join(part for part in parts if part)
+
+
+def kinds(entries: Iterable[Hardware]) -> str:
+    """Return what sets the hardware of a campaign apart: the GPUs of each kind of node, else the processor.
+
+    It is "" where no record says it.
+    """
+    names = {clean(gpus(entry) or processor(entry)) for entry in entries}
+    return " and ".join(sorted(filter(None, names))).replace("|", "/")
 
 
 def gpus(entry: Hardware, _: Say = plain) -> str:

@@ -85,9 +85,10 @@ def compare(
     common = [key for key in here if key in there]
     if not common:
         raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before, declared)}")
-    pairs = [(here[key], _rates(here[key]), _rates(there[key])) for key in common]
-    family = sum(min(len(now), len(old)) >= ENOUGH_RUNS for _, now, old in pairs)
-    entries = [_entry(row, now, old, family, limit) for row, now, old in pairs]
+    pairs = [(here[key], there[key]) for key in common]
+    whys = [_unlike(*pair) or _too_few(*pair) for pair in pairs]
+    family = sum(not why for why in whys)
+    entries = [_entry(*pair, why, family, limit) for pair, why in zip(pairs, whys, strict=True)]
     return {
         "limit": limit,
         "rows": entries,
@@ -151,8 +152,30 @@ def _name(row: Row) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
 
-def _entry(row: Row, now: Sequence[float], old: Sequence[float], family: int, limit: float) -> dict[str, Any]:
-    """Return the comparison of one row, one of `family` rows that can be compared."""
+def _unlike(row: Row, before: Row) -> str:
+    """Return why the rates of two rows of one case are not of the same kind, "" where they are."""
+    units = [each.get("unit") or "samples" for each in (row, before)]
+    if units[0] != units[1]:
+        return f"counted in {units[0]} now and in {units[1]} before"
+    printed, printed_before = (
+        {run.get("time_source") == "rates" for run in each["runs"] if run["rate"] is not None}
+        for each in (row, before)
+    )
+    if printed and printed_before and printed != printed_before:
+        return "the rates of one of the two are those that the trainer printed, of the other from time stamps"
+    return ""
+
+
+def _too_few(row: Row, before: Row) -> str:
+    now, old = len(_rates(row)), len(_rates(before))
+    if min(now, old) >= ENOUGH_RUNS:
+        return ""
+    return f"{now} valid repeats now and {old} before, {ENOUGH_RUNS} are needed"
+
+
+def _entry(row: Row, before: Row, why: str, family: int, limit: float) -> dict[str, Any]:
+    """Return the comparison of one row, one of `family` rows that can be compared; `why` says why not."""
+    now, old = _rates(row), _rates(before)
     entry: dict[str, Any] = {
         "case": row["case"],
         "label": row["label"],
@@ -163,13 +186,12 @@ def _entry(row: Row, now: Sequence[float], old: Sequence[float], family: int, li
         "interval": None,
         "margin": None,
         "verdict": "n/a",
-        "why": None,
+        "why": why or None,
         "regression": False,
     }
-    if now and old:
+    if now and old and not _unlike(row, before):
         entry["ratio"] = entry["now"] / entry["before"]
-    if min(len(now), len(old)) < ENOUGH_RUNS:
-        entry["why"] = f"{len(now)} valid repeats now and {len(old)} before, {ENOUGH_RUNS} are needed"
+    if why:
         return entry
     interval = stats.ratio_interval(now, old)
     entry.update(range=list(stats.ratio_range(now, old)), interval=list(interval) if interval else None)

@@ -25,6 +25,7 @@ def with_earlier(document: Results, wording: Wording) -> dict[str, Any] | None:
         "name": clean(made["name"]),
         "limit": wording.percent(made["limit"]),
         "regressions": made["regressions"],
+        "other_hardware": wording.sentence(clean(made.get("other_hardware") or "")),
         "rule": method.baseline_rule(wording),
         "intervals": any(entry["interval"] for entry in made["rows"]),
         "rows": [

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Results, Row
+from ansible.module_utils.scalebook import hardware, published
+from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Hardware, Results, Row
 from ansible.module_utils.scalebook.report import (
     baseline,
     bottleneck,
@@ -88,7 +88,7 @@ def build(
         "utilisation": utilisation.tabulate(rows, campaign.runs, min_utilisation),
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),
-        "baseline": _compare(rows, earlier, workloads),
+        "baseline": _compare(rows, campaign.hardware, earlier, workloads),
         "skipped": [
             {
                 "case": entry["case"].get("name"),
@@ -160,7 +160,10 @@ def _simulated(campaign: Campaign) -> dict[str, int] | None:
 
 
 def _compare(
-    rows: Sequence[Row], earlier: Baseline | None, workloads: weak_scaling.Workloads
+    rows: Sequence[Row],
+    machines: Iterable[Hardware],
+    earlier: Baseline | None,
+    workloads: weak_scaling.Workloads,
 ) -> dict[str, Any] | None:
     if earlier is None:
         return None
@@ -170,7 +173,11 @@ def _compare(
         raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
     for entry in [*compared["only_here"], *compared["only_there"]]:
         entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
-    return {"name": earlier.name, **compared}
+    here, there = hardware.kinds(machines), hardware.kinds(earlier.hardware)
+    other = None
+    if here and there and here != there:
+        other = f"{earlier.name} ran on {there}, this campaign on {here}"
+    return {"name": earlier.name, "other_hardware": other, **compared}
 
 
 def _compare_published(

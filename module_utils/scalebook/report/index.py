@@ -9,7 +9,7 @@ the same hardware, by the tests of baseline.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
@@ -91,7 +91,9 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarati
     before: dict[tuple[str, str], Row] = {}
     for entry, rows, titles in sorted(read, key=lambda each: (each[0]["started"], each[0]["campaign"])):
         keys = [(entry["hardware"], baseline.key_of(row, declared)) for row in rows]
-        earlier = [before[key] for key in keys if key in before]
+        # Without a date there is no campaign before, and unknown hardware is not the same hardware.
+        dated = entry["started"] and entry["hardware"] != NOT_RECORDED
+        earlier = [before[key] for key in keys if key in before] if dated else []
         compared = baseline.compare(rows, earlier, limit, declared)["rows"] if earlier else []
         found = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
@@ -165,18 +167,11 @@ def _entry(name: str, document: Mapping[str, Any]) -> Entry:
         "started": clean(document.get("started") or ""),
         "report": f"{name}/report/report.html",
         "workloads": sorted({clean(row.get("workload") or row.get("framework")) for row in document["rows"]}),
-        "hardware": _hardware(document),
+        "hardware": hardware.kinds(document.get("hardware") or ()) or NOT_RECORDED,
         "good": int(counts["good"]),
         "planned": int(counts["planned"]),
         "regressions": 0,
     }
-
-
-def _hardware(document: Mapping[str, Any]) -> str:
-    """Return what sets hardware apart: the GPUs of each kind of node, else the processor."""
-    entries: Sequence[Any] = document.get("hardware") or []
-    names = {clean(hardware.gpus(entry) or hardware.processor(entry)) for entry in entries}
-    return " and ".join(sorted(filter(None, names))).replace("|", "/") or NOT_RECORDED
 
 
 def _series(row: Row, kind: str, titles: Mapping[str, str]) -> Series:

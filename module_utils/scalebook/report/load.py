@@ -51,6 +51,7 @@ class Baseline(NamedTuple):
     name: str
     rows: Sequence[Row]
     limit: float
+    hardware: Sequence[Hardware] = ()
 
 
 def load_campaign(path: str | Path, reading: str = "stamps") -> Campaign:
@@ -101,10 +102,11 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
-            return Baseline(str(path), campaign.name, tables["rows"], limit)
+            return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
         document = decode(path.read_bytes())
         rows = baseline.check(document)
-        return Baseline(str(path), str(document.get("campaign") or path), rows, limit)
+        name = str(document.get("campaign") or path)
+        return Baseline(str(path), name, rows, limit, document.get("hardware") or ())
     except FileNotFoundError:
         raise ValueError(f"baseline={path}: does not exist") from None
     except SourceError as exc:

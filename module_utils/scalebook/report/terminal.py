@@ -104,6 +104,7 @@ def _comparison(made: Mapping[str, Any] | None) -> list[str]:
         columns.insert(0, "group")
     rows = [[row[column] for column in columns] for row in made["rows"]]
     lines = [f"Comparison with {made['name']}:", *_lines([_HEADS.get(c, c) for c in columns], rows)]
+    lines += [f"  other hardware: {made['other_hardware']}"] if made["other_hardware"] else []
     lines += [f"  {row['label']}: {row['why']}" for row in made["rows"] if row["why"]]
     lines += [f"  only in this one: {place}" for place in made["only_here"]]
     lines += [f"  only in {made['name']}: {place}" for place in made["only_there"]]

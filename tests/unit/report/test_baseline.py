@@ -35,6 +35,21 @@ def test_the_same_campaign_is_the_same():
     assert made["regressions"] == 0
 
 
+def test_rates_in_another_unit_are_not_compared():
+    now, before = row([100.0] * 3), {**row([200.0] * 3), "unit": "tokens"}
+    (entry,) = baseline.compare([now], [before])["rows"]
+    assert (entry["verdict"], entry["ratio"]) == ("n/a", None)
+    assert entry["why"] == "counted in samples now and in tokens before"
+
+
+def test_printed_rates_are_not_compared_with_those_of_time_stamps():
+    now, before = row([100.0] * 3), row([200.0] * 3)
+    for run in before["runs"]:
+        run["time_source"] = "rates"
+    (entry,) = baseline.compare([now], [before])["rows"]
+    assert (entry["verdict"], entry["regression"]) == ("n/a", False)
+
+
 def test_200_bootstrapped_pairs_of_dlperfs_campaign_raise_no_false_alarm():
     source = random.Random(28)
     for _ in range(200):

@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.report import (
     terminal,
 )
 from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report.load import Campaign
+from ansible.module_utils.scalebook.report.load import Baseline, Campaign
 from report_records import case, dlperf_records, record
 
 
@@ -30,6 +30,16 @@ def build(records, plan=None, **other):
 @pytest.fixture
 def document():
     return build(dlperf_records())
+
+
+@pytest.mark.parametrize(("gpu", "said"), [("NVIDIA H200", False), ("Tesla P40", True)])
+def test_a_baseline_on_other_hardware_is_said_to_be(gpu, said):
+    of, now, then = case(), *([{"nodes": ["A"], "gpus": [{"name": each}]}] for each in ("NVIDIA H200", gpu))
+    digests = [runs.digest(record(of, repeat)) for repeat in (1, 2, 3)]
+    campaign = Campaign("now", cases={of["name"]: of}, runs=digests, hardware=now)
+    earlier = Baseline("before", "before", documents.build(campaign)["rows"], 0.03, then)
+    text = terminal.display(documents.build(campaign, earlier=earlier), "report")
+    assert ("before ran on 1 × Tesla P40, this campaign on 1 × NVIDIA H200" in text) is said
 
 
 def test_the_speedup_of_a_slow_case_is_that_of_its_rates():

@@ -28,7 +28,7 @@ def report(top, name, rate, day=1, hardware=H200, **fields):
             case(**fields),
             repeat,
             rate * factor,
-            job={"started": f"2026-11-{day:02}T00:00:00Z"},
+            job={"started": f"2026-11-{day:02}T00:00:00Z"} if day else {},
             hardware=hardware,
         )
         for repeat, factor in enumerate(SPREAD, 1)
@@ -50,6 +50,13 @@ def slower(tmp_path):
 def test_a_case_has_one_line_over_all_campaigns_in_order_of_time(slower):
     [series] = slower["series"]
     assert [point["campaign"] for point in series["points"]] == ["night1", "night2", "night3"]
+
+
+@pytest.mark.parametrize(("day", "hardware"), [(None, H200), (1, [])])
+def test_campaigns_without_a_date_or_hardware_are_not_compared(tmp_path, day, hardware):
+    report(tmp_path, "before", 100.0, day, hardware)
+    report(tmp_path, "now", 50.0, day and day + 1, hardware)
+    assert {each["regressions"] for each in index.build(tmp_path)["campaigns"]} == {0}
 
 
 def test_a_slowdown_is_a_regression_of_its_campaign(slower):

@@ -402,6 +402,7 @@ def test_an_earlier_campaign_stands_beside_in_every_form(tmp_path):
         (now / "report" / "report.html").read_text(),
     ):
         assert "Comparison with last-night" in text.replace("\\", "")
+        assert "ther hardware" not in text
         assert "0.900" in text and "slower by more than 3.0 %" in text
         assert "only in this one: 8n8g tf2_bert base fp32 b64" in text
         assert "only in last-night: 2n2g tf2_bert base fp32 b16" in text.replace("\\", "")
