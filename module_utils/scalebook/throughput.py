@@ -109,11 +109,21 @@ def printed_rate(node: NodeLog, case: Case, scope: str) -> float | None:
 
 
 def window_rates(node: NodeLog, case: Case) -> list[float]:
-    """Return the rates printed for the steps of the window; none unless its last step was logged."""
+    """Return the rates printed for the steps of the window.
+
+    None unless its last step was logged, and the rates are of steps at equal distances from its begin to its
+    end: those of a part of the window say nothing about the rest.
+    """
     steps: Sequence[int] = node["steps"]
     rates: Sequence[float | None] | None = node.get("rates")
     end = case["warmup"] + case["window"]
     if not rates or not steps or end not in steps[-1:]:
         return []
     pairs = zip(steps, rates, strict=True)
-    return [rate for step, rate in pairs if case["warmup"] < step <= end and rate]
+    rated = [(step, rate) for step, rate in pairs if case["warmup"] < step <= end and rate]
+    at = [case["warmup"], *(step for step, _ in rated)]
+    distances = {after - before for before, after in zip(at[1:], at[2:], strict=False)}
+    even = len(distances) < 2 and all(
+        at[1] - at[0] <= distance and end - at[-1] < distance for distance in distances
+    )
+    return [rate for _, rate in rated] if even else []

@@ -14,7 +14,7 @@ SHEET = {
     "unit": "unit",
     "case": "case",
     "label": "label",
-    **{field: field for field in GROUP_FIELDS if field not in weak_scaling.UNUSUAL},
+    **{field: field for field in GROUP_FIELDS if field != "settings"},
     **{field: field for field in ("nodes", "gpus", "devices", "status", "good", "planned")},
     **{field: field for field in ("median", "mean", "min", "max", "spread")},
     "cv": "cv_percent",
@@ -42,7 +42,8 @@ def sheet(document: Results) -> list[dict[str, Any]]:
         out.append(
             {
                 "campaign": document["campaign"],
-                **{column: values[field] for field, column in SHEET.items()},
+                **{column: values.get(field) for field, column in SHEET.items()},
+                "settings": " ".join(f"{name}={value}" for name, value in sorted((row["settings"] or {}).items())),
                 **_limits("median_interval95", row["interval"]),
                 **_limits("speedup_range", row["speedup_range"]),
                 **_limits("speedup_interval95", row["speedup_interval"]),

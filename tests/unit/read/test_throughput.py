@@ -66,6 +66,10 @@ def test_printed_rates_are_averaged_as_work_over_time():
     assert measure(record(STEPS, rates=[1.0, 100.0, 100.0, 50.0, 50.0]))["rate"] == pytest.approx(200 / 3)
 
 
+def test_rates_of_every_second_step_count():
+    assert measure(record(STEPS, rates=[None, None, 100.0, None, 50.0]))["rate"] == pytest.approx(200 / 3)
+
+
 def test_a_rate_of_one_rank_is_multiplied_by_the_devices():
     rated = {**record(STEPS, rates=[None, 10.0, 10.0, 10.0, 10.0], nodes=2, gpus=2), "rate_scope": "rank"}
     measured = measure(rated)
@@ -84,6 +88,9 @@ def test_a_rate_of_one_rank_is_multiplied_by_the_devices():
         record(STEPS, [1.0]),
         record([1, 2, 3, 4], rates=[1.0, 1.0, 1.0, 1.0]),
         record(STEPS, rates=[None] * 5),
+        record(STEPS, rates=[1.0, 1.0, 1.0, None, None]),
+        record(STEPS, rates=[None, None, None, 1.0, 1.0]),
+        record(STEPS, rates=[1.0, 1.0, 1.0, None, 1.0]),
         {**record(STEPS), "nodes": []},
     ],
     ids=[
@@ -95,6 +102,9 @@ def test_a_rate_of_one_rank_is_multiplied_by_the_devices():
         "stamps lost",
         "rates too short",
         "no rate",
+        "rates end early",
+        "rates begin late",
+        "a rate is missing",
         "no node",
     ],
 )
