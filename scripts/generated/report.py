@@ -59,6 +59,7 @@ CSV_COLUMNS = {
     "latency_ms": "milliseconds of a step at the median rate; empty if the workload declares no latency",
     "speedup": f"median / median of {BASELINE}",
     "efficiency": "speedup / devices, a fraction",
+    "settings": "the workload's own variables, as name=value",
     "median_interval95_low": f"95 % interval of the median, from {stats.INTERVAL_RUNS} runs on",
     "median_interval95_high": "its upper end",
     "speedup_range_low": f"least quotient of a run and one of {BASELINE}",

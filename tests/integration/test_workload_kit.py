@@ -20,7 +20,7 @@ TASKS = """
     workload_name: my
     workload_code: "{{ my_home }}/code"
     workload_files: [train.py]
-    workload_kit: [run_head.sh, mfu.py]
+    workload_kit: [run_head.sh, trainer_kit.py]
 - ansible.builtin.include_role: {name: workload, tasks_from: validate}
   vars:
     workload_name: my
@@ -49,7 +49,7 @@ def role(tmp_path_factory):
     for name, text in {
         "roles/my/tasks/main.yml": TASKS,
         "roles/my/defaults/main.yml": "{my_length: 64, my_device: auto, my_lock: new}",
-        "roles/my/files/train.py": "import mfu\n",
+        "roles/my/files/train.py": "import trainer_kit\n",
         "play.yml": "[{hosts: all, gather_facts: false, roles: [my]}]",
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -87,9 +87,10 @@ def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role,
     assert "RESULT cpu 0 2.13.0" in shown
     for node in "AB":
         code = tmp_path / node / "code"
-        assert {path.name for path in code.iterdir()} == {"train.py", "run_head.sh", "mfu.py"}
-        assert (code / "train.py").read_text() == "import mfu\n"
-        assert (code / "mfu.py").read_text() == (ROOT / "roles/workload/files/kit/mfu.py").read_text()
+        assert {path.name for path in code.iterdir()} == {"train.py", "run_head.sh", "trainer_kit.py"}
+        assert (code / "train.py").read_text() == "import trainer_kit\n"
+        kit = ROOT / "roles/workload/files/kit"
+        assert (code / "trainer_kit.py").read_text() == (kit / "trainer_kit.py").read_text()
 
 
 @pytest.mark.parametrize(

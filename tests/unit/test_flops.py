@@ -5,6 +5,7 @@
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads
+from model_operations import flops_of_bert
 from role_files import ROLES, load
 from test_workloads import changed
 
@@ -33,12 +34,12 @@ def test_the_declared_operations_are_those_of_the_trainer(workload, model, lengt
     declared = flops.of_case(
         WORKLOADS[workload]["flops"], case(model, seq_length=length, predictions=predictions)
     )
-    assert declared == bert_sizes.flops_per_sample(bert_sizes.MODELS[model], length, predictions)
+    assert declared == flops_of_bert(bert_sizes.MODELS[model], length, predictions)
 
 
 def test_the_classifier_has_no_head_of_masked_words():
     declared = flops.of_case(WORKLOADS["horovod_bert"]["flops"], case("base", length=64))
-    assert declared == bert_sizes.flops_per_sample(bert_sizes.MODELS["base"], 64, 0)
+    assert declared == flops_of_bert(bert_sizes.MODELS["base"], 64, 0)
 
 
 def test_a_declaration_without_sizes_of_the_model_gives_no_operations():

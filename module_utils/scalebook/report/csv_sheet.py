@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
-from ansible.module_utils.scalebook.report import environment, utilisation, weak_scaling
+from ansible.module_utils.scalebook.report import environment, utilisation
 
 SHEET = {
     "unit": "unit",
@@ -43,7 +43,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
             {
                 "campaign": document["campaign"],
                 **{column: values.get(field) for field, column in SHEET.items()},
-                "settings": " ".join(f"{name}={value}" for name, value in sorted((row["settings"] or {}).items())),
+                "settings": _words(row["settings"] or {}),
                 **_limits("median_interval95", row["interval"]),
                 **_limits("speedup_range", row["speedup_range"]),
                 **_limits("speedup_interval95", row["speedup_interval"]),
@@ -67,6 +67,10 @@ def sheet(document: Results) -> list[dict[str, Any]]:
             }
         )
     return out
+
+
+def _words(settings: Mapping[str, Any]) -> str:
+    return " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
 def _limits(name: str, pair: Sequence[float] | None) -> dict[str, float | None]:

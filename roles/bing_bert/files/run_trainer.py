@@ -34,7 +34,6 @@ import apex.optimizers  # noqa: E402
 import bert_sizes  # noqa: E402
 import deepspeed  # noqa: E402
 import deepspeed.runtime.engine as engines  # noqa: E402
-import mfu  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
@@ -155,15 +154,11 @@ class Monitor:
             )
 
     def print_rate(self) -> None:
-        """Print the rate over the window, and its share of the device's peak."""
-        args, device = self.args, self.engine.device
+        """Print the rate over the window."""
+        args = self.args
         first = min(args.warmup, len(self.stamps) - 1)
         rate = args.batch * (len(self.stamps) - first) / (self.stamps[-1] - self.stamps[first - 1])
-        flops = bert_sizes.flops_per_sample(bert_sizes.MODELS[args.model], args.length, args.predictions)
-        # torch of 2020 does not know TF32; today's uses it only when it is set.
-        tf32 = getattr(getattr(torch.backends.cuda, "matmul", None), "allow_tf32", False)
-        values = mfu.closing_line(rate, flops, torch_end.device_name(device), args.dtype, tf32)
-        say(samples_per_second="%.2f" % (rate * dist.get_world_size()), **values)
+        say(samples_per_second="%.2f" % (rate * dist.get_world_size()))
 
 
 def train(args: argparse.Namespace) -> Monitor:

@@ -24,7 +24,6 @@ trainer_kit.die_with_parent()
 import attention  # noqa: E402
 import bert_sizes  # noqa: E402
 import deepspeed  # noqa: E402
-import mfu  # noqa: E402
 import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -157,16 +156,12 @@ def train(args: argparse.Namespace, engine: Any, loader: Loader) -> Tuple[float,
     return first, loss.item(), stamps
 
 
-def print_rate(
-    args: argparse.Namespace, device: torch.device, stamps: List[float], seq: int, predictions: int
-) -> None:
-    """Print the rate over the window, and its share of the device's peak."""
+def print_rate(args: argparse.Namespace, stamps: List[float]) -> None:
+    """Print the rate over the window."""
     first = min(args.warmup, len(stamps) - 1)
     samples = args.batch * args.accumulation * (len(stamps) - first)
     rate = samples / (stamps[-1] - stamps[first - 1])
-    flops = bert_sizes.flops_per_sample(bert_sizes.MODELS[args.model], seq, predictions)
-    values = mfu.closing_line(rate, flops, torch_end.device_name(device), args.dtype, True)
-    say(samples_per_second="%.2f" % (rate * dist.get_world_size()), **values)
+    say(samples_per_second="%.2f" % (rate * dist.get_world_size()))
 
 
 def main() -> None:
@@ -199,7 +194,7 @@ def main() -> None:
     if rank == 0:
         if args.device == "gpu":
             say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
-        print_rate(args, device, stamps, seq, predictions)
+        print_rate(args, stamps)
         say(loss_first="%.4f" % first, loss_last="%.4f" % last, loss="finite")
         say(steps_done=engine.global_steps, skipped=engine.skipped_steps)
         say(weights="agree", end="true")

@@ -50,23 +50,6 @@ def count(model: torch.nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def flops_per_sample(name: str, length: int) -> int:
-    """Return the floating point operations of a sample of `length` words: 3 x those of the forward pass.
-
-    A matrix product of [m, k] and [k, n] is 2mkn operations. Each layer has 8h^2 (query, key, value, output)
-    and 4hi (feed-forward) per word, and 4 s^2 h for attention. Relative positions add 4 s r h (words with the
-    r rows of the position table, in both directions; He et al. 2021, DeBERTa). The head processes every word:
-    2h^2 + 2hv. Not counted: projections of the position table (once per batch), norms, biases, softmax and
-    optimizer.
-    """
-    shape = config(name)
-    h, i, v = shape.hidden_size, shape.intermediate_size, shape.vocab_size
-    rows = 2 * shape.position_buckets if getattr(shape, "relative_attention", False) else 0
-    layer = length * (8 * h * h + 4 * h * i) + 4 * length * (length + rows) * h
-    flops: int = 3 * (shape.num_hidden_layers * layer + length * (2 * h * h + 2 * h * v))
-    return flops
-
-
 def checkpoints(model: torch.nn.Module) -> bool:
     """Return whether the layers of a model compute again in the backward pass."""
     return any(getattr(module, "gradient_checkpointing", False) for module in model.modules())

@@ -22,7 +22,6 @@ import trainer_kit  # noqa: E402
 # Before transformers is imported, which takes seconds.
 trainer_kit.die_with_parent()
 
-import mfu  # noqa: E402
 import models  # noqa: E402
 import row  # noqa: E402
 import torch  # noqa: E402
@@ -119,15 +118,6 @@ def precision(trainer: Trainer) -> str:
     return torch_run.product_dtype(trainer.args.device, context, trainer.model.dtype)
 
 
-def reached(args: argparse.Namespace, watch: Watch, steps: int, length: int) -> Dict[str, Any]:
-    """Return the values of the closing line for the last epoch, which holds training alone."""
-    count = steps // args.epochs if args.epochs > 1 else steps - 1
-    rate = args.batch * args.accumulation * count / (watch.stamps[-1] - watch.stamps[-1 - count])
-    flops = models.flops_per_sample(args.model, length)
-    device = torch_end.device_name(watch.trainer.args.device)
-    return mfu.closing_line(rate, flops, device, args.dtype, args.tf32 == "true")
-
-
 def trainer_of(args: argparse.Namespace, watch: Watch) -> Trainer:
     """Return Trainer with its model and samples."""
     settings = transformers.TrainingArguments(
@@ -209,7 +199,6 @@ def main() -> None:
         figures = row.figures(
             args.dtype, args.batch, world, args.accumulation, steps, trained, watch.evaluated
         )
-        figures.update(reached(args, watch, steps, trainer.train_dataset.words.shape[1]))
         say(row=row.name(name, node_count, world // node_count, args.batch), **figures)
     if not same:
         sys.exit("the ranks hold different weights: the gradients were not summed")

@@ -20,10 +20,8 @@ import trainer_kit
 trainer_kit.die_with_parent()
 
 import backend  # noqa: E402
-import bert_sizes  # noqa: E402
 import horovod  # noqa: E402
 import horovod.torch as hvd  # noqa: E402
-import mfu  # noqa: E402
 import model as bert  # noqa: E402
 import schedule  # noqa: E402
 import torch  # noqa: E402
@@ -176,14 +174,11 @@ def train(trainer: Trainer) -> List[float]:
 
 
 def print_rate(trainer: Trainer, stamps: List[float]) -> None:
-    """Print the rate over the window, and its share of the device's peak."""
+    """Print the rate over the window."""
     args = trainer.args
     first = min(args.warmup, len(stamps) - 1)
     rate = args.batch * args.accumulation * (len(stamps) - first) / (stamps[-1] - stamps[first - 1])
-    flops = bert_sizes.flops_per_sample(bert.MODELS[args.model], args.length, 0)
-    name = torch.cuda.get_device_name(trainer.device) if args.device == "gpu" else "cpu"
-    values = mfu.closing_line(rate, flops, name, args.dtype, args.tf32 == "true")
-    say(samples_per_second="%.2f" % (rate * hvd.size()), **values)
+    say(samples_per_second="%.2f" % (rate * hvd.size()))
 
 
 def main() -> None:

@@ -22,7 +22,6 @@ trainer_kit.die_with_parent()
 
 import attention  # noqa: E402
 import bert_sizes  # noqa: E402
-import mfu  # noqa: E402
 import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
@@ -125,15 +124,10 @@ class Trainer:
         return self.check(self.model, device)
 
 
-def summary(args: argparse.Namespace, stamps: List[float], device: torch.device, world: int) -> None:
-    """Print the closing lines: the rate over the steps after the warm-up, and its share of the peak."""
+def summary(args: argparse.Namespace, stamps: List[float], world: int) -> None:
+    """Print the closing lines: the rate over the steps after the warm-up, and the times of steps."""
     steps, times = torch_run.rate(stamps, args.warmup)
-    rate = args.batch * args.accumulation * world * steps
-    size = bert_sizes.MODELS[args.model]
-    flops = bert_sizes.flops_per_sample(size, args.seq, args.predictions)
-    name = torch_end.device_name(device)
-    values = mfu.closing_line(rate / world, flops, name, args.dtype, args.tf32)
-    say(samples_per_second="%.2f" % rate, **values)
+    say(samples_per_second="%.2f" % (args.batch * args.accumulation * world * steps))
     say(**times)
 
 
@@ -195,7 +189,7 @@ def main() -> None:
             reserved_mib=torch.cuda.max_memory_reserved() >> 20,
         )
     if dist.get_rank() == 0:
-        summary(args, stamps, device, dist.get_world_size())
+        summary(args, stamps, dist.get_world_size())
     if args.profile and dist.get_rank() == 0 and dist.get_world_size() == 1:
         profile(trainer, loader, args.profile)
     torch_end.finish(say, same, len(stamps))

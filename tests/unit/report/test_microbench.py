@@ -1,6 +1,5 @@
 """microbench: what is counted, what stands beside what, and that the published table is the published one."""
 
-import csv
 import json
 import re
 import xml.etree.ElementTree as ElementTree
@@ -11,7 +10,6 @@ import microbench_report
 import pytest
 import results_verify
 from ansible.module_utils.scalebook.report import microbench, microbench_records
-from role_files import load
 
 ROOT = Path(__file__).resolve().parents[3]
 GPUS = ROOT / "data/gpus.csv"
@@ -129,14 +127,6 @@ def test_the_theory_of_a_layer_is_that_of_its_dtype():
 
 def test_an_unknown_device_has_no_theory():
     assert microbench.measured(compute("Some CPU"), gpus())["theory"] == {}
-
-
-def test_the_peaks_are_those_that_the_trainer_knows():
-    ours = [
-        (row["pattern"], {kind: float(row[kind]) for kind in ("bf16", "fp16", "tf32", "fp32") if row[kind]})
-        for row in csv.DictReader(GPUS.read_text().splitlines())
-    ]
-    assert ours == list(load("workload", "mfu").PEAKS)
 
 
 @pytest.mark.parametrize(

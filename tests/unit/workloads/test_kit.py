@@ -11,52 +11,8 @@ import pytest
 from role_files import ROLES, load
 
 KIT = ROLES / "workload/files/kit"
-mfu = load("workload", "mfu")
 data_stamp = load("workload", "data_stamp")
 trainer_kit = load("workload", "trainer_kit")
-
-
-# The closing line
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype", "peak"),
-    [
-        ("NVIDIA H100 80GB HBM3", "bf16", 989.4),
-        ("NVIDIA H100 PCIe", "bf16", 756.5),
-        ("NVIDIA H200", "tf32", 494.7),
-        ("NVIDIA L40", "bf16", None),
-        ("Tesla V100-SXM2-16GB", "bf16", None),
-        ("cpu", "fp32", None),
-    ],
-)
-def test_the_peak_is_of_the_device_and_dtype_or_unknown(name, dtype, peak):
-    assert mfu.peak(name, dtype) == peak
-
-
-def test_the_closing_line_has_the_share_of_the_peak():
-    values = mfu.closing_line(6173.15, 69.93e9, "NVIDIA H200", "bf16", True)
-    assert values == {
-        "gflop_per_sample": "69.93",
-        "tflops_per_device": "431.69",
-        "peak_tflops": 989.4,
-        "peak_of": "dense-bf16-NVIDIA-H200",
-        "mfu": "0.4363",
-    }
-
-
-def test_fp32_on_tensor_cores_is_compared_with_the_peak_of_tf32():
-    assert mfu.closing_line(1, 1e12, "NVIDIA H200", "fp32", True)["peak_of"] == "dense-tf32-NVIDIA-H200"
-    assert mfu.closing_line(1, 1e12, "NVIDIA H200", "fp32", False)["peak_of"] == "dense-fp32-NVIDIA-H200"
-
-
-def test_a_device_without_a_known_peak_has_no_share_of_it():
-    assert set(mfu.closing_line(10, 1e9, "cpu", "fp32", True)) == {"gflop_per_sample", "tflops_per_device"}
-
-
-def test_the_closing_line_says_that_no_peak_is_known_of_a_gpu():
-    values = mfu.closing_line(10, 1e9, "NVIDIA L40", "bf16", True)
-    assert (values["peak_of"], "mfu" in values) == ("unknown", False)
 
 
 # Lines and arguments

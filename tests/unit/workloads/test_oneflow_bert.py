@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
+from model_operations import flops_of_bert
 from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
 
@@ -234,7 +235,7 @@ def test_the_trainers_model_has_the_sizes_that_the_declaration_counts(model):
 
 def test_the_operations_of_a_sample_are_those_of_torch_bert():
     of_case = {"model": "base", "settings": {"seq_length": 128, "predictions": 20}}
-    expected = bert_sizes.flops_per_sample(bert_sizes.MODELS["base"], 128, 20)
+    expected = flops_of_bert(bert_sizes.MODELS["base"], 128, 20)
     assert flops.of_case(WORKLOAD["flops"], of_case) == expected
 
 

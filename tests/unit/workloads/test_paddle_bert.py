@@ -9,6 +9,7 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
+from model_operations import flops_of_bert
 from node_logs import kept_run
 from role_files import declaration, load
 
@@ -81,7 +82,7 @@ def test_the_model_has_the_weights_of_torch_berts():
 
 def test_a_sample_has_the_operations_of_torch_berts():
     made = {"model": "base", "settings": {"seq_length": 128, "predictions": 20}}
-    expected = bert_sizes.flops_per_sample(bert_sizes.MODELS["base"], 128, 20)
+    expected = flops_of_bert(bert_sizes.MODELS["base"], 128, 20)
     assert flops.of_case(WORKLOAD["flops"], made) == expected
 
 

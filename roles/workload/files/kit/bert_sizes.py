@@ -50,17 +50,3 @@ def parameters(model: Dict[str, int]) -> int:
     mlm = h * h + h + norm + v  # transform, its norm, the decoder's bias
     nsp = h * h + h + 2 * h + 2  # pooler and classifier
     return embedding + model["layers"] * layer + mlm + nsp
-
-
-def flops_per_sample(model: Dict[str, int], seq: int, predictions: int) -> int:
-    """Return the floating point operations per sample, forward and backward: 3 x the forward products.
-
-    A product of [m, k] and [k, n] counts 2mkn. Per layer and token 8h^2 (query, key, value, output) and 4hi
-    (the two of the feed-forward); attention 4 s^2 h; per prediction 2h^2 (transform) and 2hv (vocabulary);
-    2h^2 for the pooler. Norms, biases, softmax, dropout and the optimizer are not counted.
-    69.93e9 for base at 128 tokens with 20 predictions.
-    """
-    h, i, v = model["hidden"], model["intermediate"], model["vocabulary"]
-    layer = seq * (8 * h * h + 4 * h * i) + 4 * seq * seq * h
-    heads = predictions * (2 * h * h + 2 * h * v) + 2 * h * h + 4 * h
-    return 3 * (model["layers"] * layer + heads)

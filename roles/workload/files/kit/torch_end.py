@@ -24,11 +24,6 @@ def agree(model: torch.nn.Module, device: torch.device) -> bool:
     return same
 
 
-def device_name(device: torch.device) -> str:
-    """Return the name of a GPU as its driver has it, or `cpu`."""
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-
-
 def finish(say: Callable[..., None], same: bool, steps: int) -> None:
     """Print the closing lines of a node and leave. Exit with a message where the ranks' weights differ."""
     if not same:
