@@ -35,12 +35,13 @@ options:
         default: ""
       texts:
         description:
-          - Paragraphs of the user's own by section - C(introduction), C(platform), C(frameworks),
-            C(configuration), C(rules), C(problems), or the name of a model family.
+          - Paragraphs of the user's own by section - C(introduction), C(platform), C(frameworks), C(models),
+            C(environment), C(configuration), C(rules), C(metrics), C(problems), or the name of a model
+            family that the document has.
         type: dict
         default: {}
       campaigns:
-        description: Directories of campaigns that were reported on, or their C(results.json).
+        description: Directories of campaigns that were reported on, or their C(results.json), each once.
         type: list
         elements: path
         default: []
@@ -57,7 +58,7 @@ options:
         description: List of prices, such as C(data/prices.yml).
         type: path
       electricity:
-        description: Price of a kWh in the currency of the prices, for the measured energy of GPUs.
+        description: Price of a kWh in the currency of the prices, from 0 on, for the measured energy of GPUs.
         type: float
       task:
         description: The training whose time and cost are computed.
@@ -69,18 +70,18 @@ options:
             type: str
             default: ""
           samples:
-            description: Number of samples of an epoch.
+            description: Number of samples of an epoch, from 1 on.
             type: int
             default: 1000000
           epochs:
-            description: Number of epochs.
+            description: Number of epochs, above 0.
             type: float
             default: 1
       deadline_hours:
-        description: Hours in which the training must be done; the cheapest option within is named.
+        description: Hours, above 0, in which the training must be done; the cheapest option within is named.
         type: float
       budget:
-        description: What the training may cost; the fastest option within is named.
+        description: What the training may cost, above 0; the fastest option within is named.
         type: float
       criteria:
         description: Thresholds of the criteria.
@@ -88,15 +89,15 @@ options:
         apply_defaults: true
         suboptions:
           efficiency:
-            description: Parallel efficiency in per cent that is required on many machines.
+            description: Parallel efficiency that is required on many machines, in per cent from 1 to 100.
             type: float
             default: 80
           machines:
-            description: From how many machines on it is required.
+            description: From how many machines on it is required, 1 or more.
             type: int
             default: 20
           utilisation:
-            description: Mean utilisation in per cent that is required of every case.
+            description: Mean utilisation that is required of every case, in per cent from 1 to 100.
             type: float
             default: 80
           ahead:
@@ -104,7 +105,7 @@ options:
             type: str
             default: ""
       out:
-        description: Directory to write to.
+        description: Directory to write to; it is made. The default is below O(here).
         type: path
         default: evaluation
   here:
@@ -152,13 +153,21 @@ display:
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Results
-from ansible.module_utils.scalebook.evaluate import content, document, docx, prices, published, render
+from ansible.module_utils.scalebook.evaluate import (
+    content,
+    document,
+    docx,
+    fields,
+    prices,
+    published,
+    render,
+)
 from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import write_json, write_whole
@@ -271,37 +280,52 @@ def checksums(files: Iterable[Path], here: Path) -> dict[str, str]:
     return {name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def price_list(path: Path) -> list[prices.Price]:
-    """Return the prices of a file."""
+def price_list(here: Path, name: str) -> list[prices.Price]:
+    """Return the prices of a file; none where no file is given."""
+    if not name:
+        return []
+    path = here / name
     try:
         content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
+    except OSError as error:
+        allowed = f"files such as data/prices.yml ({error.strerror})"
+        raise EvaluationError(fields.refusal("prices", name, allowed)) from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise EvaluationError(f"{path}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict) or not isinstance(content.get("prices"), list):
         raise EvaluationError(f"{path}: it must have a list `prices`, as data/prices.yml has")
-    return prices.read(content["prices"])
+    try:
+        return prices.read(content["prices"])
+    except prices.PriceError as error:
+        raise EvaluationError(f"{path}: {error}") from error
+
+
+def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
+    """Return results.json of each campaign; refuse a campaign that is listed twice, whatever its path."""
+    files = [results_file(here / name) for name in names]
+    contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    fields.check_differ("campaigns", list(zip(names, contents, strict=True)))
+    return files
 
 
 def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the evaluation and return what the module returns."""
     given, here, templates = params["evaluation"], Path(params["here"]), Path(params["templates"])
     data, workloads = Path(params["data"]), params["workloads"]
+    fields.check_values(given)
     if not given["campaigns"] and not given["published"]:
         raise EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
     texts = yaml.safe_load((templates / f"evaluation.{given['language']}.yml").read_text())
-    files = [results_file(here / path) for path in given["campaigns"]]
+    files = campaign_files(given["campaigns"], here)
+    campaigns = [results_of(file) for file in files]
+    others = [option for name in given["published"] for option in published_options(name, data, workloads)]
+    check_names(given, campaigns, others, workloads)
+    listed = price_list(here, given["prices"])
     archives = [here / path / ARCHIVE for path in given["campaigns"]]
     read = [*files, *(file for file in archives if file.is_file())]
     read += [data / TABLES[name] for name in given["published"]]
     read += [here / given["prices"]] if given["prices"] else []
-    evaluation = document.document(
-        given,
-        [results_of(file) for file in files],
-        [option for name in given["published"] for option in published_options(name, data, workloads)],
-        price_list(here / given["prices"]) if given["prices"] else [],
-        workloads,
-        checksums(read, here),
-    )
+    evaluation = document.document(given, campaigns, others, listed, workloads, checksums(read, here))
     wording = Wording(load(str(templates), given["language"]))
     blocks = content.blocks(evaluation, texts, wording.sentence)
     forms = {
@@ -311,13 +335,35 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "docx": docx.document(evaluation["title"], blocks, given["language"], str(templates)),
     }
     out = here / given["out"]
+    try:
+        changed = written(out, evaluation, forms, write)
+    except OSError as error:
+        allowed = f"directories that can be written to ({error.strerror})"
+        raise EvaluationError(fields.refusal("out", given["out"], allowed)) from error
+    shown = [*conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
+    return {"changed": changed, "display": shown}
+
+
+def check_names(
+    given: Mapping[str, Any],
+    campaigns: Sequence[Results],
+    others: Sequence[Option],
+    workloads: Mapping[str, Any],
+) -> None:
+    """Refuse a workload or a section that does not exist."""
+    groups = [group for results in campaigns for group in results["groups"]]
+    families = [str(group.get("family", "")) for group in groups] + [option["family"] for option in others]
+    fields.check_names(given, [*workloads, *(group["workload"] for group in groups)], families)
+
+
+def written(out: Path, evaluation: Mapping[str, Any], forms: Mapping[str, bytes], write: bool) -> bool:
+    """Write the files of an evaluation if `write`; return whether one differs from what was there."""
     if write:
         out.mkdir(parents=True, exist_ok=True)
     changed = write_json(out / "evaluation.json", evaluation, write)
-    for form, written in forms.items():
-        changed |= write_whole(out / f"evaluation.{form}", written, write)
-    shown = [*conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
-    return {"changed": changed, "display": shown}
+    for form, made in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", made, write)
+    return changed
 
 
 def main() -> None:

@@ -10,7 +10,15 @@ from pathlib import Path
 import evaluation
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import criteria, frameworks, options, ranking, sentences, value
+from ansible.module_utils.scalebook.evaluate import (
+    criteria,
+    fields,
+    frameworks,
+    options,
+    ranking,
+    sentences,
+    value,
+)
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -48,7 +56,7 @@ def keys(tree):
     return {name: keys(value) if isinstance(value, dict) else None for name, value in tree.items()}
 
 
-def fields(text):
+def placeholders(text):
     return sorted(re.findall(r"\{(\w*)\}", text))
 
 
@@ -61,7 +69,7 @@ def test_a_text_has_the_same_fields_in_both_languages():
     assert [
         name
         for name, text in english.items()
-        if isinstance(text, str) and fields(text) != fields(chinese[name])
+        if isinstance(text, str) and placeholders(text) != placeholders(chinese[name])
     ] == []
 
 
@@ -165,11 +173,93 @@ def test_a_second_evaluation_changes_nothing(tmp_path):
         ({"prices": "roles/mirror/defaults/main.yml"}, "it must have a list `prices`"),
         ({"langauge": "zh"}, "Unsupported parameters"),
         ({"criteria": {"efficiency": "much"}}, "efficiency"),
+        (
+            {"criteria": {"efficiency": 0.8}},
+            "evaluation.criteria.efficiency=0.8: allowed are per cent from 1 to 100",
+        ),
+        ({"criteria": {"efficiency": 150}}, "evaluation.criteria.efficiency=150: allowed are per cent"),
+        ({"criteria": {"utilisation": 0}}, "evaluation.criteria.utilisation=0: allowed are per cent"),
+        ({"criteria": {"machines": 0}}, "evaluation.criteria.machines=0: allowed are whole numbers from 1"),
+        ({"deadline_hours": -3}, "evaluation.deadline_hours=-3: allowed are numbers above 0"),
+        ({"budget": -5}, "evaluation.budget=-5: allowed are numbers above 0"),
+        ({"electricity": -1}, "evaluation.electricity=-1: allowed are numbers from 0 on"),
+        ({"task": {"samples": -1}}, "evaluation.task.samples=-1: allowed are whole numbers from 1"),
+        ({"task": {"samples": 0}}, "evaluation.task.samples=0: allowed are whole numbers from 1"),
+        ({"task": {"epochs": 0}}, "evaluation.task.epochs=0: allowed are numbers above 0"),
+        (
+            {"criteria": {"ahead": "tf3_bert"}},
+            "evaluation.criteria.ahead=tf3_bert: allowed are bing_bert, ",
+        ),
+        ({"criteria": {"ahead": "tf3_bert"}}, "(did you mean tf2_bert?)"),
+        (
+            {"texts": {"platfrom": "x"}},
+            "evaluation.texts=platfrom: allowed are introduction, platform, frameworks, models, environment, "
+            "configuration, rules, metrics, problems, bert (did you mean platform?)",
+        ),
+        ({"texts": {"gpt2": "x"}}, "evaluation.texts=gpt2: allowed are introduction"),
+        ({"texts": {"rules": ["x"]}}, "evaluation.texts.rules=['x']: allowed are texts"),
+        ({"published": ["dlperf", "dlperf"]}, "evaluation.published=dlperf: allowed are entries that differ"),
+        (
+            {"prices": "data/nope.yml"},
+            "evaluation.prices=data/nope.yml: allowed are files such as data/prices.yml (No such file",
+        ),
+        (
+            {"out": "/etc/passwd"},
+            "evaluation.out=/etc/passwd: allowed are directories that can be written to",
+        ),
+        ({"out": ""}, "evaluation.out=: allowed are directories"),
+        (
+            {"budget": -5, "deadline_hours": 0},
+            "deadline_hours=0: allowed are numbers above 0; evaluation.budget=-5",
+        ),
     ],
 )
 def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
     assert refusal in evaluate(tmp_path, **changes)["msg"]
     assert not list(tmp_path.iterdir())
+
+
+def test_a_campaign_counts_once_whatever_path_names_it(tmp_path):
+    plain = "docs/results/h200-2026-11-23/tf2_plain"
+    copy = tmp_path / "copy.json"
+    copy.write_bytes((ROOT / plain / "report/results.json").read_bytes())
+    for other, reason in ((plain, "is listed twice"), (str(copy), f"is the same as {plain}")):
+        refused = evaluate(tmp_path / "out", campaigns=[plain, other])["msg"]
+        assert (
+            refused
+            == f"evaluation.campaigns={other[:60]}: allowed are entries that differ; this one {reason}"
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_wrong_price_is_named_with_its_file(tmp_path):
+    file = tmp_path / "prices.yml"
+    file.write_text("prices: [{per: hour}]")
+    refused = evaluate(tmp_path / "out", prices=str(file))["msg"]
+    assert refused.startswith(f"{file}: price 1: per=hour: allowed are gpu hour")
+
+
+def test_a_section_of_every_name_has_the_paragraphs_of_the_user(tmp_path):
+    own = {name: f"My own words on {name}." for name in (*fields.SECTIONS, "bert")}
+    evaluate(tmp_path, texts=own)
+    text = (tmp_path / "evaluation.md").read_text()
+    assert [words for words in own.values() if words not in text] == []
+
+
+def test_the_document_of_the_module_names_every_section():
+    documented = yaml.safe_load(evaluation.DOCUMENTATION)["options"]["evaluation"]["suboptions"]["texts"]
+    how_to = (ROOT / "docs/how-to/evaluate.md").read_text()
+    for name in fields.SECTIONS:
+        assert f"C({name})" in documented["description"][0]
+        assert f"`{name}`" in how_to
+
+
+def test_the_sizes_that_are_allowed_can_be_drawn_and_written(tmp_path):
+    for task in (
+        {"samples": 1, "epochs": 1e-6},
+        {"samples": fields.MOST_SAMPLES, "epochs": fields.MOST_EPOCHS},
+    ):
+        assert evaluate(tmp_path, task=task).get("changed"), task
 
 
 def test_what_a_node_used_beside_its_framework_is_a_feature():
