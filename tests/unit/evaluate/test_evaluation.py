@@ -88,6 +88,22 @@ def test_the_cost_of_the_published_runs_is_computed_from_their_rates(english):
     assert best["cost"] == pytest.approx(2 * 1994187 / 23.419 / 3600 * 5.3)
 
 
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", ", of the options with a price: "), ("zh", "有价格的方案")]
+)
+def test_the_shortest_time_is_said_of_the_options_with_a_price(tmp_path, language, said):
+    """An option without a price was faster, in the table below the sentence."""
+    campaigns = ["docs/results/h200x4-2026-11-21/hf_scaling"]
+    evaluate(tmp_path, campaigns=campaigns, language=language)
+    (cost,) = json.loads((tmp_path / "evaluation.json").read_text())["costs"]
+    (fastest,) = {offer["hours"] for offer in cost["fastest"]}
+    assert min(row["total"]["hours"] for row in cost["rows"]) < fastest
+    assert cost["fastest"][0]["hourly"] is not None
+    text = (tmp_path / "evaluation.md").read_text()
+    (line,) = [each for each in text.splitlines() if f"{fastest:.2f} " in each and "|" not in each]
+    assert said in line
+
+
 def test_workloads_that_train_different_models_are_not_compared_by_cost(english):
     _, data = english
     assert [cost["name"] for cost in data["costs"]] == ["tf2_bert base", "hf_mlm deberta-v3-base"]
