@@ -4,6 +4,7 @@
 
 The defaults are those of the evaluation plan of Tianshu (Oneflow-Inc/DLPerf, «天枢大规模分布式训练评测报告»):
 80 % of linear speedup on 20 or more machines, 80 % mean utilisation, ahead of the other frameworks.
+The options of a criterion are all that was planned: a case without a valid run is not measured.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def utilisation(options: Sequence[Option], percent: float) -> Verdict:
 
 
 def ahead(options: Sequence[Option], workload: str) -> Verdict:
-    """Judge whether `workload` is faster than every other one of its family, wherever both were measured.
+    """Judge whether `workload` is faster than every other one of its family, wherever both have a case.
 
     Compared are options of the same hardware, topology, batch and precision; overlapping ranges are not
     ahead, and single runs and published figures show nothing.  The value is the rate divided by that of the

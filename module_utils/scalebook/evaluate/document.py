@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.evaluate import (
     ranking,
     value,
 )
-from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign
+from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.evaluate.prices import Price
 
 SCHEMA = 2
@@ -41,6 +41,7 @@ def document(
     Raises value.ComparisonError where prices are in several currencies.
     """
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
+    failed = [option for results in campaigns for option in without_run(results, workloads)]
     options = [*measured, *published]
     versions = frameworks.of_campaigns(campaigns, workloads)
     return {
@@ -64,7 +65,7 @@ def document(
             }
             for name in dict.fromkeys(option["family"] for option in options)
         ],
-        "criteria": _criteria(given["criteria"], measured, published),
+        "criteria": _criteria(given["criteria"], [*measured, *failed], published),
         "extrapolations": extrapolate.of_options(
             measured, int(given["criteria"].get("machines") or criteria.DEFAULTS["machines"])
         ),
@@ -114,12 +115,15 @@ def _campaign(results: Results) -> dict[str, Any]:
 
 
 def _criteria(
-    given: Mapping[str, Any], measured: Sequence[Option], published: Sequence[Option]
+    given: Mapping[str, Any], planned: Sequence[Option], published: Sequence[Option]
 ) -> list[criteria.Verdict]:
-    """Return the verdicts. What others published is judged by none; nobody is shown to be ahead of it."""
+    """Return the verdicts. What others published is judged by none; nobody is shown to be ahead of it.
+
+    `planned` are the measured options and the cases without a valid run.
+    """
     limits = {**criteria.DEFAULTS, **{name: each for name, each in given.items() if each is not None}}
     return [
-        criteria.scaling(measured, limits["efficiency"], limits["machines"]),
-        criteria.utilisation(measured, limits["utilisation"]),
-        criteria.ahead([*measured, *published], limits["ahead"]),
+        criteria.scaling(planned, limits["efficiency"], limits["machines"]),
+        criteria.utilisation(planned, limits["utilisation"]),
+        criteria.ahead([*planned, *published], limits["ahead"]),
     ]

@@ -24,7 +24,8 @@ class Option(TypedDict):
     `compiler` is the name of what compiled the model, '' where nothing did; `variant` is what else sets an
     option apart; `size` says how much a sample is.  `joules` is the energy of the GPUs per unit,
     `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what was not
-    measured is None, or not there.  `source` is the campaign, or what published the row.
+    measured is None, or not there.  `source` is the campaign, or what published the row.  A case without a
+    valid run (`without_run`) has no `runs` and rates of 0.
     """
 
     name: str
@@ -64,6 +65,18 @@ def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | N
 
     `workloads` are the declarations, which say what a workload trains.
     """
+    return _options(results, workloads or {}, [row for row in results["rows"] if row["median"]])
+
+
+def without_run(results: Results, workloads: Mapping[str, Mapping[str, Any]] | None = None) -> list[Option]:
+    """Return the cases of a results.json that were planned and have no valid run: only criteria have them."""
+    rows = [row for row in results["rows"] if row["planned"] and not row["median"]]
+    return _options(results, workloads or {}, rows)
+
+
+def _options(
+    results: Results, workloads: Mapping[str, Mapping[str, Any]], rows: Sequence[Row]
+) -> list[Option]:
     groups = {group["id"]: group for group in results["groups"]}
     usage: dict[str, dict[str, float]] = {}
     for entry in results.get("utilisation") or ():
@@ -77,7 +90,7 @@ def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | N
             groups[row["group"]],
             str(results["campaign"]),
             gpu,
-            (workloads or {}).get(row["workload"], {}),
+            workloads.get(row["workload"], {}),
             {
                 "usage": usage.get(row["case"], {}),
                 "joules": usage.get(row["case"], {}).get("gpu_energy"),
@@ -85,8 +98,7 @@ def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | N
                 "bottleneck": bottlenecks.get(row["case"], ""),
             },
         )
-        for row in results["rows"]
-        if row["median"]
+        for row in rows
     ]
 
 
@@ -110,14 +122,16 @@ def _option(
         "gpu": hardware_of(row, gpu),
         "compiler": compiler,
         "variant": variant_of(row),
-        "rate": row["median"],
-        "slowest": row["min"],
-        "fastest": row["max"],
+        "rate": row["median"] or 0.0,
+        "slowest": row["min"] or 0.0,
+        "fastest": row["max"] or 0.0,
         "rates": [run["rate"] for run in row["runs"]],
         "runs": row["good"],
         "step_p50": steps.get("p50"),
         "step_p95": steps.get("p95"),
-        **{key: row[key] for key in ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla", "unit")},
+        **{key: row[key] for key in ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla")},
+        # A row without a record does not know its unit.
+        "unit": row["unit"] if row["median"] else declaration.get("unit", row["unit"]),
         **{key: row[key] for key in ("speedup", "efficiency")},
         **measured,
     }

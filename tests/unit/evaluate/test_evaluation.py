@@ -326,6 +326,61 @@ def test_behind_one_workload_is_not_ahead_whatever_a_single_run_of_another_shows
     assert verdict["evidence"] == [("a 1n8g / b 1n8g", pytest.approx(100 / 105), "not met")]
 
 
+# -- a case without a valid run ---------------------------------------------------------------------------
+
+
+def failed(workload="a", nodes=1):
+    """An option of a case that was planned and has no valid run."""
+    return {**option(workload, 0.0, nodes=nodes, runs=0), "slowest": 0.0, "fastest": 0.0}
+
+
+@pytest.mark.parametrize(("share", "verdict"), [(0.95, "not measured"), (0.5, "not met")])
+def test_scaling_is_not_met_where_a_larger_case_has_no_valid_run(share, verdict):
+    found = criteria.scaling([option(nodes=32, efficiency=share), failed(nodes=125)], 80, 20)
+    assert found["verdict"] == verdict
+    assert ("a 125n8g", None, "not measured") in found["evidence"]
+
+
+def test_utilisation_is_not_met_where_a_case_has_no_valid_run():
+    found = criteria.utilisation([{**option(), "usage": {"gpu": 95.0}}, failed(nodes=2)], 80)
+    assert found["verdict"] == "not measured"
+    assert ("a 2n8g, gpu", None, "not measured") in found["evidence"]
+
+
+@pytest.mark.parametrize("missing", ["a", "b"])
+def test_a_workload_is_not_ahead_where_it_or_the_other_has_no_valid_run(missing):
+    small = [option("a", 100), option("b", 90)]
+    large = [failed(name, 2) if name == missing else option(name, nodes=2) for name in "ab"]
+    found = criteria.ahead([*small, *large], "a")
+    assert found["verdict"] == "not measured"
+    assert ("a 2n8g / b 2n8g", None, "not measured") in found["evidence"]
+
+
+def test_a_case_without_a_valid_run_is_in_the_criteria_alone(tmp_path):
+    campaign = "docs/results/containers-2026-11-25/others"
+    evaluate(
+        tmp_path,
+        campaigns=[campaign],
+        published=[],
+        criteria={"efficiency": 1, "machines": 2, "utilisation": 1},
+    )
+    data = json.loads((tmp_path / "evaluation.json").read_text())
+    verdicts = {each["criterion"]: each for each in data["criteria"]}
+    names = [f"oneflow_wide_deep {nodes}n1g b4 fp32" for nodes in (1, 2)]
+    assert [verdicts[name]["verdict"] for name in ("scaling", "utilisation")] == ["not measured"] * 2
+    assert [names[1], None, "not measured"] in verdicts["scaling"]["evidence"]
+    assert [f"{names[0]}, cpu", None, "not measured"] in verdicts["utilisation"]["evidence"]
+    assert "oneflow_wide_deep" not in json.dumps([data["families"], data["costs"], data["extrapolations"]])
+
+
+def test_a_case_without_a_record_has_the_unit_that_its_workload_declares():
+    """Its row says samples, so its images/s would stand beside nothing."""
+    archive = ROOT / "docs/results/containers-2026-11-25/resnet50/report/results.json"
+    results = json.loads(archive.read_text())
+    rows = [{**row, "median": None, "unit": "samples"} for row in results["rows"]]
+    assert {each["unit"] for each in options.without_run({**results, "rows": rows}, WORKLOADS)} == {"images"}
+
+
 @pytest.mark.parametrize(("share", "verdict"), [(0.85, "not measured"), (0.75, "not met")])
 def test_a_large_case_without_efficiency_is_not_measured(share, verdict):
     found = criteria.scaling([option("a", nodes=20, efficiency=share), option("b", nodes=20)], 80, 20)
