@@ -81,6 +81,7 @@ RULES = [
     Rule(r"\bbelongs? into\b", "into", "belong in", ["the groups that belong into it"]),
     Rule(r"\bhalf as long again\b", "long again", "50 % longer", ["half as long again as the others"]),
     Rule(r"\breason stands above\b", "stands above", "see the error above", ["the reason stands above"]),
+    Rule("样例", "样例", "样本", ["每百万样例", "样例/秒"]),
 ]
 # (file, word) of what is right where it is: the name of a thing of somebody else.
 ALLOWED = {
