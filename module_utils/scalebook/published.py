@@ -169,7 +169,7 @@ def _counterpart(
         and row["xla"] == group["xla"]
     ]
     if not family:
-        precision = group["dtype"] + (" with XLA" if group["xla"] else "")
+        precision = group["dtype"] + (f" with {group.get('compiler') or 'XLA'}" if group["xla"] else "")
         why = f"DLPerf publishes no {precision} table for {framework} {'/'.join(sorted(wanted))}"
         return [{**entry, "comparable": False, "rows": [], "why": why}]
     nearest = min({row["bsz"] for row in family}, key=lambda bsz: (abs(bsz - group["bsz"]), bsz))

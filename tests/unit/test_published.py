@@ -152,6 +152,12 @@ def test_a_precision_nobody_published_is_said_so():
     assert entry["why"] == "DLPerf publishes no bf16 table for TensorFlow 2.3.0 bert-base"
 
 
+@pytest.mark.parametrize(("compiler", "said"), [("torch.compile", "torch.compile"), (None, "XLA")])
+def test_what_compiled_the_model_is_called_by_its_name(compiler, said):
+    (entry,) = published.compare(group(dtype="bf16", xla=True, compiler=compiler), [], TABLE, NAMES)
+    assert entry["why"] == f"DLPerf publishes no bf16 with {said} table for TensorFlow 2.3.0 bert-base"
+
+
 def test_a_table_of_another_shape_is_refused():
     with pytest.raises(published.PublishedError, match="no column"):
         published.read(["a,b", "1,2"])

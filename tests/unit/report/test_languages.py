@@ -8,12 +8,13 @@ import ast
 import json
 import re
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 
 import microbench_report
 import pytest
 import yaml
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import hardware, published
 from ansible.module_utils.scalebook.contracts import STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
@@ -29,6 +30,7 @@ from ansible.module_utils.scalebook.report import (
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.wording import Wording, load
+from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -285,6 +287,64 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
     ],
 )
 def test_sentences_of_the_document_are_translated(english, chinese):
+    assert CHINESE.sentence(english) == chinese
+
+
+def of_published():
+    """Return what is said of a case of each workload beside DLPerf's results, for every batch and device."""
+    table = published.read((ROOT / "data/dlperf-published-results.csv").read_text().splitlines())
+    for workload, declared in load_workloads([str(ROOT / "roles")]).items():
+        kinds = product(
+            ["base", "resnet50", "other"], ["fp32", "fp16", "bf16"], [False, True], ["cpu", "gpu"]
+        )
+        for model, dtype, xla, device in kinds:
+            about = {"model": model, "dtype": dtype, "xla": xla, "device": device, "workload": workload}
+            group = {**about, "id": "g", "title": "", "compiler": declared.get("compiler"), "accumulation": 2}
+            for bsz, steps, size in product((7, 64, 160), (1, 2), (None, 99)):
+                group |= {"bsz": bsz, "accumulation": steps}
+                for entry in published.compare(group, [], table, declared.get("dlperf"), size):
+                    yield from (entry["why"], entry.get("warning", ""))
+
+
+def test_what_is_said_of_published_results_is_chinese():
+    said = {text: CHINESE.sentence(text) for text in of_published()}
+    for text in ("measure computing", "same model, precision and batch"):
+        assert any(text in each for each in said)
+    assert left_in(said.values()) == []
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        ("no record names the GPUs", "没有记录 GPU 的型号"),
+        (
+            "the nodes have several kinds of GPU (NVIDIA H100, NVIDIA H200)",
+            "各节点的 GPU 型号不同（NVIDIA H100, NVIDIA H200）",
+        ),
+        ("there is no peak of a CPU to compare with", "CPU 没有可供比较的峰值"),
+        ("data/gpus.csv has no NVIDIA A30", "data/gpus.csv 中没有 NVIDIA A30"),
+        ("data/gpus.csv has no peak of NVIDIA H200 in fp8", "data/gpus.csv 中没有 NVIDIA H200 的 fp8 峰值"),
+        ("the workload declares no sizes of the model tiny", "训练任务没有声明模型 tiny 的尺寸"),
+        ("the case has no seq_length", "用例中没有 seq_length"),
+        (
+            "DLPerf publishes no bf16 with torch.compile table for MXNet resnet50",
+            "DLPerf 没有公布 MXNet resnet50 以 bf16 并启用 torch.compile 的结果",
+        ),
+        (
+            "same model, precision and batch; published on 4 machines with 8 V100-SXM2-16GB each, 100 Gb/s "
+            "InfiniBand, CUDA 10.2, sequences of 128",
+            "模型、精度与 batch 相同；公布的结果测自 4 台机器，每台 8 块 V100-SXM2-16GB，100 Gb/s "
+            "InfiniBand，CUDA 10.2，序列长度 128",
+        ),
+        (
+            "published with train_batch_size=bsz*1024 => gradient accumulation 1024/gpus: on up to 8 GPUs "
+            "its 120 steps hold no all-reduce, so these rows measure computing, not scaling",
+            "公布的结果使用了 train_batch_size=bsz*1024（梯度累积 1024/gpus 步）：在不超过 8 块 GPU 时，"
+            "其 120 步不含 all-reduce，因此这些结果反映的是计算速度，而不是扩展性",
+        ),
+    ],
+)
+def test_why_a_figure_has_no_other_beside_it_is_said_in_chinese(english, chinese):
     assert CHINESE.sentence(english) == chinese
 
 
