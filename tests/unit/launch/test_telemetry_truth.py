@@ -7,7 +7,9 @@ import sys
 from pathlib import Path
 
 import fake_nvml
+import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 SMI = """#!/bin/sh
 # It prints what the stand-in for the driver says, power POWER, with the head and the units of driver 580.
