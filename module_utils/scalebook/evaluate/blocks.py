@@ -81,12 +81,12 @@ def figure(value: float | None) -> Cell:
     return NONE if value is None else Figure(value, readable(value))
 
 
-def printed(value: float | None) -> Cell:
+def exact(value: float | None) -> Cell:
     """Return a number as it was given or published, with all its digits: 40, 0.5, 4,899.52."""
-    return NONE if value is None else Figure(value, asked(value))
+    return NONE if value is None else Figure(value, all_digits(value))
 
 
-def asked(value: float) -> str:
+def all_digits(value: float) -> str:
     """Return a number with all its digits: 40, 0.5, 1,994,187."""
     return f"{value:,.15g}"
 

@@ -13,10 +13,10 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     Block,
     Cell,
     Figure,
-    asked,
+    all_digits,
+    exact,
     figure,
     percent,
-    printed,
     times,
     whole,
 )
@@ -71,7 +71,7 @@ def _criteria(writer: Writer) -> None:
 def _cost(writer: Writer) -> None:
     e, t, task = writer.e, writer.t, writer.e["task"]
     writer.heading(t["cost"])
-    row = [task["name"], *(printed(task[key]) for key in ("samples", "epochs", "total"))]
+    row = [task["name"], *(exact(task[key]) for key in ("samples", "epochs", "total"))]
     writer.table(t["task"], ("task", "samples", "epochs", "total"), [row])
     for number, cost in enumerate(e["costs"]):
         writer.heading(cost["name"], 3)
@@ -103,8 +103,8 @@ def _prices(writer: Writer, cost: Mapping[str, Any]) -> None:
     heads = ["hardware", "price", "paid"] + ["years", "use"] * bought + ["source", "date"]
     rows: list[list[Cell]] = []
     for price in cost["prices"]:
-        amount = Figure(price["amount"], f"{asked(price['amount'])} {price['currency']}")
-        use = [printed(price["years"]), percent(price["use"])] * bought
+        amount = Figure(price["amount"], f"{all_digits(price['amount'])} {price['currency']}")
+        use = [exact(price["years"]), percent(price["use"])] * bought
         rows.append([price["gpu"], amount, _per(writer, price["per"]), *use, price["source"], price["date"]])
     writer.table(writer.t["prices"], heads, rows)
 

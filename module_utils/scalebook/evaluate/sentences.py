@@ -11,10 +11,10 @@ from ansible.module_utils.scalebook.evaluate import criteria, ranking
 from ansible.module_utils.scalebook.evaluate.blocks import (
     Cell,
     Figure,
-    asked,
+    all_digits,
+    exact,
     figure,
     percent,
-    printed,
     times,
 )
 from ansible.module_utils.scalebook.evaluate.options import devices
@@ -31,7 +31,7 @@ def text(cell: Cell) -> str:
 
 def rate(option: Mapping[str, Any]) -> Cell:
     """Return the rate of an option: a published one with all its digits."""
-    return figure(option["rate"]) if option["rates"] else printed(option["rate"])
+    return figure(option["rate"]) if option["rates"] else exact(option["rate"])
 
 
 def gain(times: float) -> Figure:
@@ -152,9 +152,9 @@ def within(evaluation: Mapping[str, Any], cost: Mapping[str, Any], texts: Texts)
 
     rows: list[list[Cell]] = []
     if evaluation["deadline_hours"]:
-        question = texts["within_deadline"].format(asked(evaluation["deadline_hours"]))
+        question = texts["within_deadline"].format(all_digits(evaluation["deadline_hours"]))
         rows.append([question, answer(cost["within_deadline"])])
     if evaluation["budget"]:
-        question = texts["within_budget"].format(asked(evaluation["budget"]), cost["currency"])
+        question = texts["within_budget"].format(all_digits(evaluation["budget"]), cost["currency"])
         rows.append([question, answer(cost["within_budget"])])
     return rows
