@@ -17,7 +17,7 @@ from typing import Any
 from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case, JobReport, NodeLog, Record
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
-from ansible.module_utils.scalebook.read import closing_line, sanity, telemetry
+from ansible.module_utils.scalebook.read import sanity, self_reported, telemetry
 from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
@@ -67,8 +67,8 @@ def run_record(
         measured = telemetry.of_run(run_dir, windows)
         if measured:
             record["telemetry"] = measured
-    if workload.get("figures") and read[0].log:
-        record["self_reported"] = closing_line.read(read[0].path, workload["figures"]["literal"])
+    if workload.get("self_reported") and read[0].log:
+        record["self_reported"] = self_reported.read(read[0].path, workload["self_reported"]["literal"])
     return record
 
 

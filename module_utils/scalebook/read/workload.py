@@ -23,7 +23,7 @@ SETTINGS = "settings."
 """Before the name of a setting of the workload, as `settings.checkpointing`, that the log must agree with."""
 
 _LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
-_FIGURES_KEYS = {"literal"}
+_SELF_REPORTED_KEYS = {"literal"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "unless", "means"}
@@ -115,10 +115,10 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         raise WorkloadError("log.time: give the format if and only if log.step has a group `time`")
     rate, scope = _rate(log, groups)
     first_node = _first_node(log, "log", False)
-    if "figures" in workload:
-        figures = _mapping(workload, "figures")
-        _known(figures, _FIGURES_KEYS, "figures")
-        _literal(figures, "figures")
+    if "self_reported" in workload:
+        own = _mapping(workload, "self_reported")
+        _known(own, _SELF_REPORTED_KEYS, "self_reported")
+        _literal(own, "self_reported")
     names = []
     sanity = []
     for index, rule in enumerate(workload.get("sanity") or ()):
