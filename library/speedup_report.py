@@ -148,7 +148,7 @@ from ansible.module_utils.scalebook.report import (
     wording,
 )
 from ansible.module_utils.scalebook.report.load import load_baseline, read_source
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.report.source import check_place, open_source
 from ansible.module_utils.scalebook.report.write import write_manifest, write_report
 from ansible.module_utils.scalebook.throughput import READINGS
 
@@ -203,6 +203,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     write = not check
     limit = baseline.read_limit(params["max_regression"])
     source = open_source(Path(params["path"]))
+    if not params["out"]:
+        check_place(source)
     earlier = load_baseline(params["baseline"], limit, params["reading"]) if params["baseline"] else None
     campaign = read_source(source, params["reading"])
     files = manifest.files_of(source)

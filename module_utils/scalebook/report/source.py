@@ -131,6 +131,7 @@ class ArchiveSource(Source):
         name = archive.resolve().parent.name if archive.name == ARCHIVE else stem
         top = archive.parent if archive.name == ARCHIVE else archive.parent / stem
         super().__init__(top, name, sealed=True)
+        self.archive = archive
         self._files = _unpacked(archive)
         _check_seal(archive, self._files)
 
@@ -179,6 +180,24 @@ def open_source(path: Path) -> Source:
     raise SourceError(
         f"path={path}: is not a campaign or an import, it contains neither a directory runs nor {ARCHIVE}"
     )
+
+
+def check_place(source: Source) -> None:
+    """Raise SourceError where the report on an archive would replace that of another campaign beside it."""
+    if not isinstance(source, ArchiveSource):
+        return
+    place = source.top
+    there: Source = DirectorySource(place)
+    if not (place / "runs").is_dir() and (place / ARCHIVE).is_file():
+        there = source if place / ARCHIVE == source.archive else ArchiveSource(place / ARCHIVE)
+    mine, other = ({file: each.checksum(file) for file in each.covered()} for each in (source, there))
+    differ = sorted(file for file in {*mine, *other} if mine.get(file) != other.get(file))
+    if other and differ:
+        more = f" and {len(differ) - 1} more files differ" if len(differ) > 1 else " differs"
+        raise SourceError(
+            f"{source.archive}: its report goes into {place}, which holds another campaign: {differ[0]}{more}"
+            ". Fix: move the archive into a directory of its own"
+        )
 
 
 def _check_seal(archive: Path, files: dict[str, bytes]) -> None:

@@ -12,7 +12,7 @@ import pytest
 import results_verify
 import speedup_report
 from ansible.module_utils.scalebook.report import archive
-from report_records import campaign, dlperf_records
+from report_records import campaign, case, dlperf_records, record
 from run_module import call_module
 
 TEMPLATES = str(Path(__file__).resolve().parents[3] / "templates")
@@ -75,6 +75,38 @@ def test_the_archive_gives_the_same_report_elsewhere(reported, packed):
 
 def test_the_archive_is_verified_without_unpacking_it(packed):
     assert "files are what was reported" in call(results_verify, packed)["display"]
+
+
+def test_an_archive_beside_its_own_campaign_is_reported(reported, packed):
+    assert "msg" not in call(speedup_report, packed, templates=TEMPLATES)
+    assert reported.parent == packed.parent
+
+
+def test_an_archive_beside_its_own_runs_packed_is_reported(reported, packed):
+    with tarfile.open(reported / "runs.tar.xz", "w:xz") as opened:
+        for name in ("plan.json", "manifest.json", "runs"):
+            opened.add(reported / name, name)
+    shutil.rmtree(reported / "runs")
+    assert "msg" not in call(speedup_report, packed, templates=TEMPLATES)
+
+
+def test_an_archive_does_not_replace_the_report_of_another_campaign_of_its_name(packed):
+    other = campaign(packed.parent / "night1", [record(case(), repeat) for repeat in (1, 2, 3)])
+    call(speedup_report, other, templates=TEMPLATES)
+    before = (other / "report" / "results.json").read_bytes()
+    message = call(speedup_report, packed, templates=TEMPLATES)["msg"]
+    assert message.startswith(f"{packed}: its report goes into {other}, which holds another campaign: ")
+    assert " more files differ. " in message
+    assert message.endswith("Fix: move the archive into a directory of its own")
+    assert (other / "report" / "results.json").read_bytes() == before
+    # Nothing is written then.
+    assert "files are what was reported" in call(results_verify, packed)["display"]
+
+
+def test_an_archive_does_not_report_into_another_plan_of_its_name(packed):
+    (packed.parent / "night1").mkdir()
+    (packed.parent / "night1" / "plan.json").write_text("{}")
+    assert "which holds another campaign" in call(speedup_report, packed, templates=TEMPLATES)["msg"]
 
 
 def test_the_same_campaign_makes_the_same_archive(reported):
