@@ -255,6 +255,15 @@ def test_a_plan_is_shown_and_nothing_launched(tmp_path, extra, cmdline):
     assert played.of("job_dir") == []
 
 
+@pytest.mark.parametrize("more", ["plan_only=true", ""])
+def test_a_wrong_baseline_is_refused_before_anything_runs(tmp_path, more):
+    played = bench(tmp_path, f"nodes=1 baseline=nope {more}")
+    assert played.rc != 0
+    assert played.failures[-1].startswith("baseline=nope: must be the path of a results.json")
+    assert not (tmp_path / "results").exists()
+    assert played.of("job_dir") == []
+
+
 def test_a_matrix_with_nothing_to_run_is_an_error_that_says_why(tmp_path):
     played = bench(tmp_path, "dtype=fp16 nodes=1")
     assert played.rc != 0

@@ -195,7 +195,7 @@ def test_a_newer_campaign_without_runs_is_not_chosen(play, campaigns):
     chosen = "Reporting on the newest campaign, new. Others: -e campaign=old"
     assert chosen in [res.get("msg") for _, _, res in played.results]
     assert play("campaign=planned").failure == (
-        "campaign=planned: has no runs yet; campaigns with runs are new, old"
+        f"campaign=planned: has no runs yet; campaigns with runs are new, old in {campaigns}"
     )
 
 
@@ -207,7 +207,22 @@ def test_a_baseline_without_a_common_case_is_named_with_what_differs(play, campa
 
 
 def test_an_unknown_campaign_is_answered_with_those_there_are(play, campaigns):
-    assert play("campaign=older").failure == "campaign=older: must be one of new, old"
+    assert play("campaign=older").failure == f"campaign=older: must be one of new, old in {campaigns}"
+
+
+def test_the_directory_of_the_campaigns_can_be_another(play, campaigns, tmp_path):
+    here = tmp_path / "here"
+    shutil.copytree(campaigns / "old", here / "volume" / "night")
+    place = "campaign_results=volume"
+    assert play(place, here=here).written["report"] == f"{here}/volume/night/report/report.html"
+    assert play(f"{place} campaign=night baseline=night", here=here).failure is None
+    assert play(f"{place} campaign=old", here=here).failure == (
+        f"campaign=old: must be one of night in {here}/volume"
+    )
+    assert play(f"{place} baseline=old", here=here).failure.endswith(f", or one of night in {here}/volume")
+    assert play(f"{place} index=true", here=here).failure is None
+    assert (here / "volume" / "index.html").exists()
+    assert "in nowhere" in play("campaign_results=nowhere").failure.replace(f"{tmp_path}/", "")
 
 
 def test_the_campaign_bench_yml_hands_over_goes_before_anything_else(play, campaigns):

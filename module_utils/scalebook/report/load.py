@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_plan,
     upgrade_record,
 )
+from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
 from ansible.module_utils.scalebook.report.source import Source, SourceError, open_results, open_source
 
@@ -103,7 +104,12 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
             return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
-        document = decode(path.read_bytes())
+        with open_regular(path) as file:
+            content = file.read()
+        try:
+            document = decode(content)
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise ValueError("is not JSON: name a results.json, a campaign or its .tar.xz") from None
         rows = baseline.check(document)
         name = str(document.get("campaign") or path)
         return Baseline(str(path), name, rows, limit, document.get("hardware") or ())
