@@ -62,7 +62,7 @@ class Played:
 def play(checkout, tmp_path):
     """Return a function that runs report.yml with extra variables, the user standing in `here`."""
 
-    def call(extra="", here=tmp_path, check=False):
+    def call(extra="", here=tmp_path, check=False, playbook="report.yml"):
         private = tmp_path / "runner"
         private.mkdir(exist_ok=True)
         environment = {
@@ -75,7 +75,7 @@ def play(checkout, tmp_path):
             private_data_dir=str(private),
             # Where ansible-runner stands.
             project_dir=str(here),
-            playbook=str(checkout / "report.yml"),
+            playbook=str(checkout / playbook),
             cmdline=f'-e "{extra}"' + (" --check" if check else "") if extra or check else None,
             envvars=environment,
             quiet=True,
@@ -225,10 +225,28 @@ def test_the_directory_of_the_campaigns_can_be_another(play, campaigns, tmp_path
     assert "in nowhere" in play("campaign_results=nowhere").failure.replace(f"{tmp_path}/", "")
 
 
-def test_the_campaign_bench_yml_hands_over_goes_before_anything_else(play, campaigns):
-    assert (
-        play(f"campaign_dir={campaigns}/old campaign=new").written["report"].startswith(f"{campaigns}/old/")
-    )
+HANDS_OVER = """
+- hosts: localhost
+  gather_facts: false
+  tasks: [{ansible.builtin.set_fact: {campaign_dir: "%s"}}]
+- ansible.builtin.import_playbook: playbooks/report.yml
+  vars: {playbook: bench}
+"""
+
+
+def test_the_campaign_that_bench_yml_hands_over_goes_before_anything_else(play, checkout, campaigns):
+    (checkout / "handed.yml").write_text(HANDS_OVER % (campaigns / "old"))
+    played = play("campaign=new window=7 workload=tf2_bert baseline=new", playbook="handed.yml")
+    assert played.written["report"].startswith(f"{campaigns}/old/")
+
+
+@pytest.mark.parametrize(
+    "extra",
+    ["campaign=new window=7", "campaign=new campaign_dir=x", "index=true logs=x", "verify=true archive=true"],
+)
+def test_what_a_report_would_not_use_is_refused(play, campaigns, extra):
+    assert extra.split()[-1] in play(extra).failure
+    assert [*campaigns.glob("*/report"), *campaigns.glob("*.html")] == []
 
 
 @pytest.fixture

@@ -301,6 +301,12 @@ TABLE = (
 )
 """Every public parameter; one that means something else in another playbook has a row of its own."""
 
+OF_LOGS = ("workload", "xla", "accumulation", "warmup", "window", "device")
+"""What describes imported logs; the records of a campaign have it."""
+OF_THE_INDEX = ("index", "max_regression", "report_language", "stack_name")
+OF_VERIFY = ("verify", "campaign", "campaign_dir", "stack_name")
+"""All that report.yml uses with index=true, and with verify=true."""
+
 NAMES = tuple(dict.fromkeys(row.name for row in TABLE if "bench" in row.playbooks))
 """The parameters of bench.yml."""
 
@@ -407,6 +413,8 @@ def read(
         read[row.name] = chosen
     problems += _conflicts(read, known)
     problems += _of_the_former_workload(given, read.get("workload") or ())
+    if list(playbooks) == ["report"]:
+        problems += _report_conflicts(read, given)
     if problems:
         raise ParameterError("; ".join(problems))
     return read
@@ -551,6 +559,43 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
                     f"stack_name={read['stack_name']}: it has no versions for {name}; "
                     f"leave it out, or use {known.workloads[name]['stack']}"
                 )
+    return problems
+
+
+def _report_conflicts(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with parameters of report.yml that were given together.
+
+    What the inventory says is for other commands too, so only extra variables are compared.
+    """
+    names = [
+        row.name
+        for row in rows_of(["report"]).values()
+        if given.get(row.name) not in (None, "") and not (row.default is False and read[row.name] is False)
+    ]
+
+    def said(chosen: Iterable[str]) -> str:
+        return " ".join(f"{name}={text(given[name])}" for name in chosen)
+
+    if read["index"]:
+        unused = [name for name in names if name not in OF_THE_INDEX]
+        why = "not for index=true, which writes the page of all campaigns; leave out the one or the other"
+        return [f"{said(unused)}: {why}"] if unused else []
+    if read["verify"]:
+        if "logs" in names:
+            return [
+                "verify=true checks results that were reported: "
+                "name them with campaign or campaign_dir, not with logs"
+            ]
+        unused = [name for name in names if name not in OF_VERIFY]
+        why = "not for verify=true, which compares files and writes no report; leave out the one or the other"
+        return [f"{said(unused)}: {why}"] if unused else []
+    problems = []
+    sources = [name for name in ("campaign", "campaign_dir", "logs") if name in names]
+    if len(sources) > 1:
+        problems.append(f"{said(sources)}: a report is on one of them; leave out the others")
+    unused = [name for name in names if name in OF_LOGS]
+    if unused and "logs" not in names:
+        problems.append(f"{said(unused)}: for logs=DIR only; the records of a campaign say it")
     return problems
 
 

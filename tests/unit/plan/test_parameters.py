@@ -220,6 +220,61 @@ def test_a_place_for_the_report_of_a_campaign_is_refused():
     assert given("report", logs="bz64", out="x")["out"] == "x"
 
 
+def test_what_describes_imported_logs_is_refused_without_logs():
+    assert refusal("report", campaign="after", window=7, xla="true", workload="other") == (
+        "workload=other xla=true window=7: for logs=DIR only; the records of a campaign say it"
+    )
+    assert given("report", logs="bz64", out="x", workload="other", xla="true", window=7)["window"] == 7
+
+
+@pytest.mark.parametrize("names", ["campaign campaign_dir", "campaign logs", "campaign_dir logs"])
+def test_a_report_is_on_one_thing(names):
+    said = " ".join(f"{name}=x" for name in names.split())
+    assert refusal("report", **dict.fromkeys(names.split(), "x")) == (
+        f"{said}: a report is on one of them; leave out the others"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given_too", "said"),
+    [
+        ({"campaign": "nope"}, "campaign=nope"),
+        ({"verify": "true"}, "verify=true"),
+        ({"archive": True, "compare": "dlperf"}, "compare=dlperf archive=true"),
+        ({"logs": "x", "out": "y"}, "logs=x out=y"),
+    ],
+)
+def test_what_the_index_does_not_use_is_refused_beside_it(given_too, said):
+    assert refusal("report", index="true", **given_too) == (
+        f"{said}: not for index=true, which writes the page of all campaigns; leave out the one or the other"
+    )
+
+
+def test_what_the_index_uses_is_accepted_beside_it():
+    assert given("report", index="true", max_regression="5%", report_language="zh", verify="false")["index"]
+
+
+def test_what_a_verification_does_not_use_is_refused_beside_it():
+    assert refusal("report", verify="true", archive="true", report_language="zh") == (
+        "report_language=zh archive=true: not for verify=true, which compares files and writes no report; "
+        "leave out the one or the other"
+    )
+    assert refusal("report", verify="true", logs="bz64", workload="other", out="x") == (
+        "verify=true checks results that were reported: "
+        "name them with campaign or campaign_dir, not with logs"
+    )
+    assert given("report", verify="true", campaign="night1", index="false")["verify"]
+
+
+def test_a_report_takes_what_the_inventory_says_for_other_commands():
+    assert read(["report"], {"workload": "other", "report_language": "zh", "index": True}, {}, KNOWN)["index"]
+
+
+def test_the_report_of_a_campaign_is_told_its_directory():
+    values = {"campaign": "night1", "campaign_dir": "/results/night1", "window": 7}
+    assert read(["report", "bench"], values, {"campaign": "night1", "window": 7}, KNOWN)
+
+
 def test_the_command_line_needs_no_ansible():
     # -S: without the packages of the environment.
     done = subprocess.run([sys.executable, "-S", BENCH, "--help"], capture_output=True, text=True)
