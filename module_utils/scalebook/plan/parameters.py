@@ -44,6 +44,8 @@ class Parameter(NamedTuple):
 _BENCH = ("bench",)
 
 LARGEST_BATCH = 1_000_000
+MICROBENCH = "microbench"
+"""Installed as a workload is, and measured by a playbook of its own."""
 MAX = "max"
 """The value of bsz that stands for the largest batch that does not run out of memory."""
 
@@ -407,7 +409,7 @@ def read(
         chosen = row.default
         if value is not None and value != "":
             try:
-                chosen = _value(row, value, playbooks, _choices(row, read, known))
+                chosen = _value(row, value, playbooks, _choices(row, read, known, first))
             except ParameterError as error:
                 problems.append(str(error))
         read[row.name] = chosen
@@ -477,12 +479,12 @@ def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> lis
     return []
 
 
-def _choices(row: Parameter, read: Mapping[str, Any], known: Known) -> Sequence[str]:
+def _choices(row: Parameter, read: Mapping[str, Any], known: Known, playbook: str) -> Sequence[str]:
     """Return the values that a parameter of kind choice may have, given the parameters before it."""
     if row.choices:
         return row.choices
     if row.name == "workload":
-        return [*known.workloads, *(["microbench"] if "provision" in row.playbooks else [])]
+        return [*known.workloads, *([MICROBENCH] if playbook in TAKES_ALL else [])]
     if row.name == "stack_name":
         return sorted(known.stacks)
     declarations = _declarations(read, known)
@@ -505,7 +507,7 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "count": lambda value: as_count(row.name, value, row.largest),
         "batch": lambda value: as_batch(row.name, value, row.largest),
         "bool": lambda value: as_bool(row.name, value),
-        "choice": lambda value: as_choice(row.name, value, choices),
+        "choice": lambda value: as_choice(row.name, _measured(row, value, playbooks[0]), choices),
         "name": lambda value: safe_name(row.name, value),
         "topology": lambda value: as_topology(row.name, value),
         "percent": lambda value: as_percent(row.name, value),
@@ -520,6 +522,15 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
     if owner in row.lists:
         return _unique(row.name, [reader(part) for part in as_list(value)])
     return reader(value)
+
+
+def _measured(row: Parameter, value: Any, playbook: str) -> Any:
+    """Return `value`, or raise ParameterError for micro-benchmarks as a workload of bench.yml."""
+    if (row.name, str(value).strip(), playbook) == ("workload", MICROBENCH, "bench"):
+        raise ParameterError(
+            f"workload={MICROBENCH}: bench.yml does not measure it; use ansible-playbook microbench.yml"
+        )
+    return value
 
 
 def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:

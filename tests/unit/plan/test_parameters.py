@@ -205,6 +205,17 @@ def test_a_number_of_a_role_is_not_negative(name, value):
     assert f"{name}={value}: allowed are" in refusal(**{name: value})
 
 
+def test_the_micro_benchmarks_are_installed_as_a_workload_and_measured_by_their_own_playbook():
+    assert refusal(workload="tf2_bert,microbench") == (
+        "workload=microbench: bench.yml does not measure it; use ansible-playbook microbench.yml"
+    )
+    assert "microbench" not in refusal(workload="tensorflow")
+    assert "workload=microbench: allowed are" in refusal("report", logs="x", workload="microbench", out="y")
+    for playbook in ("provision", "preflight", "mirror"):
+        assert given(playbook, workload="microbench")["workload"] == ["microbench"]
+        assert ", microbench" in refusal(playbook, workload="tensorflow")
+
+
 def test_all_mistakes_are_in_one_message():
     message = refusal(bsz=0, repeats="x", bzs=64, plan_only="ture", nodes=9, campaign_takeover="jes")
     for name in ("bsz=0", "repeats=x", "bzs:", "plan_only=ture", "nodes=9", "campaign_takeover=jes"):
