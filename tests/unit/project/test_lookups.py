@@ -57,7 +57,27 @@ def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
     """machines.yml is imported by others; provision.yml and mirror.yml can do their work on fewer hosts."""
     playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
-    assert [name for name, hosts in first.items() if "lookup('scalebook_unlimited', '" not in hosts] == [
+    assert [name for name, hosts in first.items() if "lookup('scalebook_unlimited', " not in hosts] == [
         "mirror"
     ]
     assert "== 'provision'" in first["machines"]
+
+
+def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
+    playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
+    first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
+    on_nodes = {name: hosts for name, hosts in first.items() if "nodes" in hosts}
+    assert sorted(on_nodes) == ["machines", "microbench", "mirror"]
+    checks = "lookup('scalebook_group', 'nodes')"
+    assert [name for name, hosts in on_nodes.items() if checks not in hosts] == []
+
+
+@pytest.mark.parametrize("groups", [{}, {"nodes": []}, {"all": ["localhost"]}])
+def test_an_inventory_without_nodes_is_refused_with_its_name_and_a_fix(groups):
+    variables = {"groups": groups, "ansible_inventory_sources": ["/etc/ansible/hosts"]}
+    with pytest.raises(AnsibleError, match=r"no hosts in the group nodes \(-i: /etc/ansible/hosts\)\. Fix: "):
+        lookup("scalebook_group").run(["nodes"], variables)
+
+
+def test_the_nodes_of_an_inventory_are_returned_as_their_group():
+    assert lookup("scalebook_group").run(["nodes"], {"groups": {"nodes": ["NODE1"]}}) == ["nodes"]
