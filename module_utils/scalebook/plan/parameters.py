@@ -9,6 +9,7 @@ line of scripts/bench and docs/reference/parameters.md are made from the same ta
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -315,8 +316,11 @@ NAMES = tuple(dict.fromkeys(row.name for row in TABLE if "bench" in row.playbook
 OF_THE_INVENTORY = ("scalebook_home", "slots", "node_address", "stack")
 """Variables of hosts and of a stack file that -e may override."""
 
+SPLIT_LISTS = ("horovod_operations", "preflight_accept", "stack_check_may_differ")
+"""Lists of roles that may be text too, names with commas between."""
+
 RENAMED = {
-    "framework": "use workload={}",
+    "framework": "use workload={}",  # of a workload; _framework answers the others
     "deepspeed_bert_source": "use workload=bing_bert (sources of 2020) or workload=deepspeed_bert (today's)",
     "horovod_bert_source": "use workload=horovod_tf1_bert (fork of 2019) or workload=horovod_bert (PyTorch)",
     "deepspeed_bert_upstream_repo": "use bing_bert_repo",
@@ -428,7 +432,13 @@ def _unknown(
     """Return what is wrong with the extra variables: unknown names, and values that roles cannot take."""
     problems = []
     for name, value in given.items():
-        if name in RENAMED:
+        if name == "_raw_params":
+            problems.append(_stray(str(value), given))
+        elif name == "framework" and str(value).strip() not in known.workloads:
+            problems.append(_framework(str(value).strip(), known.workloads))
+        elif name == "stack" and not isinstance(value, Mapping):
+            problems.append(f"stack={str(value)[:40]}: did you mean stack_name={str(value)[:40]}?")
+        elif name in RENAMED:
             problems.append(f"{name}: {RENAMED[name].format(str(value)[:40])}")
         elif name in known.variables:
             new = RENAMED_VALUES.get((name, str(value).strip()))
@@ -449,6 +459,30 @@ def _unknown(
     return problems
 
 
+def _stray(words: str, given: Mapping[str, Any]) -> str:
+    """Return what is wrong with words of -e that have no name: most often the rest of a list."""
+    lists = [name for name, value in given.items() if str(value).endswith(",")]
+    rest = words.replace(" ", "")
+    meant = f"{lists[0]}={given[lists[0]]}{rest}" if len(lists) == 1 else "bsz=32,64"
+    return (
+        f"'{words[:40]}' is not NAME=VALUE: write lists without spaces, {meant[:60]}, "
+        "and put a value with spaces in quotes"
+    )
+
+
+def _framework(value: str, workloads: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return what to use instead of a framework: one of its workloads."""
+    word = "".join(filter(str.isalnum, value.lower()))
+    fit = [
+        name
+        for name, each in workloads.items()
+        if word
+        and (word in re.sub("[^a-z0-9]", "", str(each.get("framework")).lower()) or name.startswith(word))
+    ]
+    whose = "its" if fit else "the"
+    return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
+
+
 def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) -> list[str]:
     """Return the variables of a workload that is not run, but was one with a workload that is run."""
     return [
@@ -467,6 +501,11 @@ def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> lis
         return []
     if kind == "bool" and not isinstance(value, bool) and text.lower() not in _TRUE + _FALSE:
         return [f"{name}={text[:40]}: allowed are true and false"]
+    if kind == "list" and not isinstance(value, (list, tuple)) and name not in SPLIT_LISTS:
+        words = json.dumps(text.strip("[]").replace(",", " ").split())
+        return [f"{name}={text[:40]}: it must be a list; give it as JSON, -e '{{\"{name}\": {words}}}'"]
+    if kind == "dict" and not isinstance(value, Mapping):
+        return [f"{name}={text[:40]}: it must have fields; give it as JSON, -e '{{\"{name}\": {{…}}}}'"]
     if choices and text:
         try:
             as_choice(name, text, choices)

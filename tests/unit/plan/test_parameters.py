@@ -42,6 +42,9 @@ KNOWN = Known(
         "x_rate": "float",
         "horovod_framework": "str",
         "x_kind": "str",
+        "campaign_mpirun_options": "list",
+        "stack_check_may_differ": "list",
+        "x_settings": "dict",
     },
     nodes=4,
     choices={"x_kind": ["plain", "fused"]},
@@ -343,7 +346,7 @@ def test_the_parameters_of_bench_are_accepted_where_a_file_of_variables_is_share
 @pytest.mark.parametrize(
     ("old", "hint"),
     [
-        ({"framework": "torch_bert"}, "framework: use workload=torch_bert"),
+        ({"framework": "tf2_bert"}, "framework: use workload=tf2_bert"),
         ({"deepspeed_bert_source": "upstream"}, "workload=bing_bert"),
         ({"horovod_bert_source": "upstream"}, "workload=horovod_tf1_bert"),
         ({"provisioned_anew": "true"}, "use provision_force=true"),
@@ -355,7 +358,63 @@ def test_an_old_name_is_refused_with_the_new_one(playbook, old, hint):
     assert hint in refusal(playbook, **old)
 
 
-@pytest.mark.parametrize("name", ["ansible_user", "scalebook_home", "slots", "node_address", "stack"])
+@pytest.mark.parametrize(
+    ("framework", "workloads"),
+    [
+        ("tensorflow", "tf2_bert, tf1"),
+        ("TensorFlow 2", "tf2_bert"),
+        ("torch", "torch_bert"),
+        ("tf", "tf2_bert, tf1"),
+        ("jax", "tf2_bert, tf1, torch_bert"),
+        ("", "tf2_bert, tf1, torch_bert"),
+    ],
+)
+def test_a_framework_is_answered_with_its_workloads(framework, workloads):
+    named = {"tf2_bert": "TensorFlow 2", "tf1": "Horovod (TensorFlow 1)", "torch_bert": "PyTorch"}
+    known = Known({name: {**TRAINER, "framework": each} for name, each in named.items()}, {}, {})
+    with pytest.raises(ParameterError) as error:
+        read(["bench"], {}, {"framework": framework}, known)
+    assert str(error.value) == f"framework={framework}: use workload=; its workloads are {workloads}" or (
+        str(error.value) == f"framework={framework}: use workload=; the workloads are {workloads}"
+    )
+
+
+def test_a_word_that_is_not_name_and_value_is_refused_with_the_list_that_was_meant():
+    assert "'64, 128' is not NAME=VALUE: write lists without spaces, bsz=32,64,128" in refusal(
+        bsz="32,", _raw_params="64, 128"
+    )
+    assert "'64' is not NAME=VALUE: write lists without spaces, bsz=32,64, and put" in refusal(
+        _raw_params="64"
+    )
+
+
+@pytest.mark.parametrize(("value", "words"), [("foo", '["foo"]'), ("[--mca, btl]", '["--mca", "btl"]')])
+def test_text_for_a_list_of_a_role_is_refused_with_the_list_that_was_meant(value, words):
+    assert refusal(campaign_mpirun_options=value) == (
+        f"campaign_mpirun_options={value}: it must be a list; give it as JSON, "
+        f"""-e '{{"campaign_mpirun_options": {words}}}'"""
+    )
+    assert given(campaign_mpirun_options=["--mca", "btl"])
+    assert given(campaign_mpirun_options="{{ options_of_this_network }}")
+
+
+def test_a_list_of_names_that_its_role_splits_may_be_text():
+    assert given(stack_check_may_differ="driver,kernel")
+
+
+def test_text_for_fields_of_a_role_is_refused():
+    assert refusal(x_settings="NCCL_DEBUG=INFO").startswith(
+        "x_settings=NCCL_DEBUG=INFO: it must have fields; "
+    )
+    assert given(x_settings={"NCCL_DEBUG": "INFO"})
+
+
+def test_the_name_of_a_stack_is_not_the_stack():
+    assert refusal(stack="old") == "stack=old: did you mean stack_name=old?"
+    assert given(stack={"tf2_bert": {}})
+
+
+@pytest.mark.parametrize("name", ["ansible_user", "scalebook_home", "slots", "node_address"])
 def test_variables_of_ansible_and_of_the_inventory_are_accepted(name):
     assert given(**{name: "x"})
 
