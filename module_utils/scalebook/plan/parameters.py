@@ -45,6 +45,7 @@ class Parameter(NamedTuple):
 _BENCH = ("bench",)
 
 LARGEST_BATCH = 1_000_000
+LARGEST_PORT = 65535
 MICROBENCH = "microbench"
 """Installed as a workload is, and measured by a playbook of its own."""
 MAX = "max"
@@ -419,6 +420,12 @@ def read(
         read[row.name] = chosen
     problems += _conflicts(read, known)
     problems += _of_the_former_workload(given, read.get("workload") or ())
+    if first == "bench" and not any(problem.startswith("workload") for problem in problems):
+        problems += _settings_of_others(given, read["workload"], known.workloads)
+    if first == "provision" and given.get("mirror_sha256") and not read["mirror"]:
+        problems.append(
+            f"mirror_sha256={given['mirror_sha256']}: of the mirror that mirror=DIR names; give both"
+        )
     if list(playbooks) == ["report"]:
         problems += _report_conflicts(read, given)
     if problems:
@@ -445,6 +452,8 @@ def _unknown(
             if new:
                 problems.append(f"{name}={value}: use {name}={new}")
             problems += _role_value(name, value, known.variables[name], known.choices.get(name, ()))
+            if name.endswith("_port"):
+                problems += _port(name, value, known.nodes)
         elif name not in rows and name not in OF_THE_INVENTORY and not name.startswith("ansible_"):
             others = [f"{other}.yml" for other in PLAYBOOKS if name in rows_of([other])]
             if others:
@@ -494,6 +503,20 @@ def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) 
     ]
 
 
+def _settings_of_others(
+    given: Mapping[str, Any], chosen: Sequence[str], workloads: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return the settings of workloads that are not measured; other variables may serve several workloads."""
+    refused_already = {SPLIT.get(name) for name in chosen}
+    return [
+        f"{name}={text(given[name])}: a setting of {workload}, which is not measured; "
+        f"leave it out, or use workload={','.join((*chosen, workload))}"
+        for workload, declaration in workloads.items()
+        for name in declaration.get("settings") or ()
+        if workload not in {*chosen, *refused_already} and name in given
+    ]
+
+
 def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> list[str]:
     """Return what is wrong with the value of a role's variable; a template is not checked here."""
     text = str(value).strip()
@@ -516,6 +539,15 @@ def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> lis
     if kind == "float" and not re.fullmatch(r"[+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
         return [f"{name}={text[:40]}: allowed are numbers from 0 on"]
     return []
+
+
+def _port(name: str, value: Any, nodes: int) -> list[str]:
+    """Return what is wrong with the first port of a run; nodes that share an address take the next ones."""
+    word, largest = str(value).strip(), LARGEST_PORT - max(nodes - 1, 0)
+    if not re.fullmatch(r"[0-9]{1,18}", word) or 1 <= int(word) <= largest:
+        return []
+    why = f", since each of the {nodes} nodes may need one" if nodes > 1 else ""
+    return [f"{name}={word}: allowed are 1 to {largest}{why}"]
 
 
 def _choices(row: Parameter, read: Mapping[str, Any], known: Known, playbook: str) -> Sequence[str]:

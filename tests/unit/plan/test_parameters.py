@@ -31,6 +31,7 @@ TRAINER = {
     "xla": [False, True],
 }
 OTHER = {**TRAINER, "title": "Another", "stack": "new", "dtypes": {"cpu": ["bf16"]}, "xla": [False]}
+OTHER["settings"] = ["other_mode"]
 TUNER = {**TRAINER, "title": "A tuner", "epoch_samples": 960, "xla": [False]}
 KNOWN = Known(
     {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER},
@@ -45,6 +46,9 @@ KNOWN = Known(
         "campaign_mpirun_options": "list",
         "stack_check_may_differ": "list",
         "x_settings": "dict",
+        "campaign_port": "int",
+        "mirror_sha256": "str",
+        "other_mode": "str",
     },
     nodes=4,
     choices={"x_kind": ["plain", "fused"]},
@@ -217,6 +221,32 @@ def test_the_micro_benchmarks_are_installed_as_a_workload_and_measured_by_their_
     for playbook in ("provision", "preflight", "mirror"):
         assert given(playbook, workload="microbench")["workload"] == ["microbench"]
         assert ", microbench" in refusal(playbook, workload="tensorflow")
+
+
+@pytest.mark.parametrize("port", [0, 65533, 99999999])
+def test_a_port_leaves_room_for_those_of_all_nodes(port):
+    assert refusal(campaign_port=port) == (
+        f"campaign_port={port}: allowed are 1 to 65532, since each of the 4 nodes may need one"
+    )
+    assert given(campaign_port=65532)
+
+
+def test_the_checksum_of_a_mirror_needs_the_mirror():
+    assert refusal("provision", mirror_sha256="ab12") == (
+        "mirror_sha256=ab12: of the mirror that mirror=DIR names; give both"
+    )
+    assert given("provision", mirror_sha256="ab12", mirror="/mnt/mirror")
+
+
+def test_a_setting_of_a_workload_that_is_not_measured_is_refused():
+    assert refusal(workload="tf2_bert", other_mode="fast") == (
+        "other_mode=fast: a setting of other, which is not measured; "
+        "leave it out, or use workload=tf2_bert,other"
+    )
+    assert given(workload="tf2_bert,other", other_mode="fast")
+    assert "other_mode" not in refusal(workload="othr", other_mode="fast")
+    # One file of variables serves all nodes and workloads.
+    assert given("provision", workload="tf2_bert", other_mode="fast")
 
 
 def test_all_mistakes_are_in_one_message():
