@@ -73,16 +73,22 @@ unread:
   returned: success
   type: list
   elements: dict
+display:
+  description: How many logs are valid, then a line for each log that does not count, with the reason.
+  returned: success
+  type: str
 out:
   description: The directory of the records.
   returned: success
   type: str
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
+from ansible.module_utils.scalebook.text import clean
 
 
 def argument_spec() -> dict[str, Any]:
@@ -94,6 +100,17 @@ def argument_spec() -> dict[str, Any]:
         "overrides": {"type": "dict", "default": {}},
         "checksums": {"type": "bool", "default": False},
     }
+
+
+def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
+    """Return what the terminal shows of an import."""
+    counts = result["counts"]
+    head = f"{counts.get('ok', 0)} of {sum(counts.values())} logs in {logs} are valid"
+    lines = [
+        each["reason"] if each["reason"].startswith(each["source"]) else f"{each['source']}: {each['reason']}"
+        for each in result["refused"]
+    ]
+    return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
 
 
 def main() -> None:
@@ -111,7 +128,8 @@ def main() -> None:
         )
     except (ValueError, OSError) as exc:
         module.fail_json(msg=str(exc))
-    module.exit_json(**result, out=params["out"])
+    display = shown(result, params["logs"], not module.check_mode)
+    module.exit_json(**result, display=display, out=params["out"])
 
 
 if __name__ == "__main__":

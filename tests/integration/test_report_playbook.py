@@ -116,7 +116,19 @@ def test_check_mode_of_an_import_writes_nothing(play, logs, tmp_path):
     played = play(f"logs={logs} workload=tf2_bert out=result", check=True)
     assert played.failure is None
     assert not (tmp_path / "result").exists()
-    assert "'ok': 30" in str(played.last["msg"])
+    assert played.last["msg"] == [f"30 of 30 logs in {logs} are valid; nothing was written"]
+
+
+def test_check_mode_of_an_import_says_why_a_log_is_not_valid(play, logs, tmp_path):
+    some = tmp_path / "some"
+    for name in ("1n1g", "1n2g"):
+        shutil.copytree(logs / name, some / name)
+    cut = sorted((some / "1n2g").iterdir())[0]
+    cut.write_text("".join(cut.read_text().splitlines(keepends=True)[:-60]))
+    lines = play(f"logs={some} workload=tf2_bert out=result", check=True).last["msg"]
+    assert lines[0] == f"9 of 10 logs in {some} are valid; nothing was written"
+    assert len(lines) == 2
+    assert lines[1] == f"some/1n2g/{cut.name} stops at step 62, step 120 is required"
 
 
 def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
@@ -146,7 +158,8 @@ def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
             "verify=true checks results that were reported",
         ),
         ("campaign=last-night", "There is no campaign with runs in"),
-        ("campaign_dir=nowhere", "path={here}/nowhere: is not a campaign or an import"),
+        ("campaign_dir=nowhere", "campaign_dir=nowhere: {here}/nowhere does not exist"),
+        ("campaign_dir={here}", "campaign_dir={here}: is not a campaign or an import"),
     ],
 )
 def test_a_wrong_value_is_named_in_one_sentence(play, logs, tmp_path, extra, said):
@@ -179,6 +192,15 @@ def test_without_a_name_the_newest_campaign_is_reported(play, campaigns):
 
 def test_a_campaign_is_reported_by_name(play, campaigns):
     assert play("campaign=old").written["report"] == f"{campaigns}/old/report/report.html"
+
+
+def test_check_mode_of_an_archive_says_that_nothing_is_packed(play, campaigns):
+    assert play("campaign=old").failure is None
+    played = play("campaign=old archive=true", check=True)
+    said = [res["msg"] for _, _, res in played.results if "old.tar.xz" in str(res.get("msg"))]
+    assert len(said) == 1
+    assert said[0].startswith(f"Would be packed into {campaigns}/old.tar.xz, ")
+    assert not (campaigns / "old.tar.xz").exists()
 
 
 def test_check_mode_of_a_campaign_shows_the_table_and_writes_nothing(play, campaigns):

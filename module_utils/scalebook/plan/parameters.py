@@ -611,7 +611,7 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
     if read.get("topology") and (read.get("nodes") or read.get("gpus")):
         problems.append("topology: it names nodes and devices already; leave out nodes and gpus")
     counts = [nodes for nodes, _ in map(parts, read.get("topology") or ())]
-    smallest = min(counts or (read["nodes"] if isinstance(read.get("nodes"), list) else None) or [0])
+    smallest = min(counts or as_list(read.get("nodes") or 0))
     if known.nodes and smallest > known.nodes:
         name = "topology" if counts else "nodes"
         problems.append(

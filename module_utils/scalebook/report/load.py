@@ -116,7 +116,7 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
     except FileNotFoundError:
         raise ValueError(f"baseline={path}: does not exist") from None
     except SourceError as exc:
-        raise ValueError(str(exc).replace("path=", "baseline=", 1)) from None
+        raise ValueError(str(exc).replace("campaign_dir=", "baseline=", 1)) from None
     except (OSError, ValueError) as exc:
         raise ValueError(f"baseline={path}: {exc}") from exc
 

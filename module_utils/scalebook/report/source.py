@@ -178,7 +178,8 @@ def open_source(path: Path) -> Source:
     if (path / ARCHIVE).is_file():
         return ArchiveSource(path / ARCHIVE)
     raise SourceError(
-        f"path={path}: is not a campaign or an import, it contains neither a directory runs nor {ARCHIVE}"
+        f"campaign_dir={path}: is not a campaign or an import, "
+        f"it contains neither a directory runs nor {ARCHIVE}"
     )
 
 

@@ -482,6 +482,11 @@ def test_more_nodes_than_the_inventory_has_are_refused_in_plain_words():
         read(["bench"], {"nodes": 2}, {}, KNOWN._replace(nodes=1))
 
 
+def test_more_nodes_than_the_inventory_has_are_refused_by_the_micro_benchmarks_too():
+    assert refusal("microbench", nodes="9") == "nodes=9: allowed are 1 to 4, the nodes of this inventory"
+    assert given("microbench", nodes="4")["nodes"] == 4
+
+
 def test_a_stack_without_the_versions_of_a_workload_is_refused():
     assert given(workload="other", stack_name="new")
     assert "stack_name=new: it has no versions for tf2_bert" in refusal(stack_name="new")

@@ -96,6 +96,11 @@ def test_a_workload_can_be_installed_and_prepared(role):
     assert (role / "tasks/prepare.yml").exists()
 
 
+def test_the_micro_benchmarks_are_checked_where_nothing_has_changed_as_a_workload_is():
+    """provision.yml includes these tasks of whatever `workload` names."""
+    assert (ROOT / "roles/microbench/tasks/prepare.yml").exists()
+
+
 FETCHING = {f"ansible.builtin.{module}" for module in ("get_url", "git", "uri", "apt_repository")}
 
 

@@ -136,7 +136,7 @@ def test_files_of_groups_that_are_gone_do_not_stay_behind(tmp_path):
 
 def test_a_directory_without_runs_is_refused_in_one_sentence(tmp_path):
     assert run(tmp_path)["msg"] == (
-        f"path={tmp_path}: is not a campaign or an import, it contains neither a directory runs "
+        f"campaign_dir={tmp_path}: is not a campaign or an import, it contains neither a directory runs "
         "nor runs.tar.xz"
     )
 
@@ -428,7 +428,7 @@ def test_a_results_json_serves_as_well_as_its_campaign(tmp_path):
     ("content", "said"),
     [
         (None, "baseline={path}: does not exist"),
-        ("{", "baseline={path}: Expecting property name"),
+        ("{", "baseline={path}: is not JSON: name a results.json"),
         ('{"schema": 7, "rows": []}', "baseline={path}: has schema 7, this report reads 1"),
         (
             '{"schema": 1, "rows": []}',
