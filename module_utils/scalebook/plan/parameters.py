@@ -422,10 +422,7 @@ def read(
     problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _settings_of_others(given, read["workload"], known.workloads)
-    if first == "provision" and given.get("mirror_sha256") and not read["mirror"]:
-        problems.append(
-            f"mirror_sha256={given['mirror_sha256']}: of the mirror that mirror=DIR names; give both"
-        )
+    problems += _without_effect(read, given)
     if list(playbooks) == ["report"]:
         problems += _report_conflicts(read, given)
     if problems:
@@ -642,6 +639,21 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
                     f"leave it out, or use {known.workloads[name]['stack']}"
                 )
     return problems
+
+
+def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with extra variables that only count beside another parameter."""
+    needs = {
+        # parameter: (the other, as it is given, whether it is)
+        "mirror_sha256": ("mirror", "mirror=DIR", read.get("mirror")),
+        "bsz_max_runs": ("bsz", f"bsz={MAX}", MAX in (read.get("bsz") or ())),
+        "max_regression": ("baseline", "baseline=NAME", read.get("baseline") or read.get("index")),
+    }
+    return [
+        f"{name}={text(given[name])}: only with {written}; give both or neither"
+        for name, (other, written, there) in needs.items()
+        if other in read and given.get(name) not in (None, "") and not there
+    ]
 
 
 def _report_conflicts(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:

@@ -231,11 +231,19 @@ def test_a_port_leaves_room_for_those_of_all_nodes(port):
     assert given(campaign_port=65532)
 
 
-def test_the_checksum_of_a_mirror_needs_the_mirror():
-    assert refusal("provision", mirror_sha256="ab12") == (
-        "mirror_sha256=ab12: of the mirror that mirror=DIR names; give both"
-    )
-    assert given("provision", mirror_sha256="ab12", mirror="/mnt/mirror")
+@pytest.mark.parametrize(
+    ("playbook", "alone", "other"),
+    [
+        ("provision", {"mirror_sha256": "ab12"}, {"mirror": "/mnt/mirror"}),
+        ("bench", {"bsz_max_runs": "4"}, {"bsz": "max"}),
+        ("bench", {"max_regression": "5%"}, {"baseline": "night1"}),
+    ],
+)
+def test_a_parameter_that_counts_beside_another_alone_is_refused_without_it(playbook, alone, other):
+    [(name, value)], [(needed, _)] = alone.items(), other.items()
+    said = refusal(playbook, **alone)
+    assert said.startswith(f"{name}={value}: only with {needed}=") and said.endswith("; give both or neither")
+    given(playbook, **alone, **other)
 
 
 def test_a_setting_of_a_workload_that_is_not_measured_is_refused():
@@ -341,9 +349,9 @@ def test_a_slowdown_is_refused_here_if_and_only_if_the_report_would_refuse_it(va
     try:
         read_limit(value)
     except BaselineError:
-        assert "max_regression=" in refusal(max_regression=value)
+        assert "max_regression=" in refusal(max_regression=value, baseline="night1")
     else:
-        assert given(max_regression=value)["max_regression"] == value
+        assert given(max_regression=value, baseline="night1")["max_regression"] == value
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one():
