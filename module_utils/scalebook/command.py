@@ -29,6 +29,8 @@ def command(plan: Plan, playbook: str = "bench.yml") -> str:
         return ""
     variables = plan["variables"] if "variables" in plan else _agreed(plan.get("cases") or [])
     values = {name: value for name, value in given.items() if name not in LEFT_OUT and value is not False}
+    if "max" not in _text(given.get("bsz")):
+        values.pop("bsz_max_runs", None)
     texts = {name: _text(value) for name, value in {**values, **variables}.items()}
     words = " ".join(f"{clean(name)}={shlex.quote(text)}" for name, text in texts.items() if text)
     inventory = plan.get("inventory")

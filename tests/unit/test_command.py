@@ -45,6 +45,13 @@ def test_settings_that_differ_between_cases_are_left_out():
     assert command({"parameters": {"bsz": [64]}, "cases": cases}) == 'ansible-playbook bench.yml -e "bsz=64"'
 
 
+def test_the_limit_of_a_search_is_in_the_command_of_a_search_alone():
+    given = {"bsz": [64], "bsz_max_runs": 16}
+    assert command({"parameters": given}) == 'ansible-playbook bench.yml -e "bsz=64"'
+    given = {"bsz": ["max"], "bsz_max_runs": 16}
+    assert command({"parameters": given}) == 'ansible-playbook bench.yml -e "bsz=max bsz_max_runs=16"'
+
+
 def test_an_import_has_no_command():
     assert command({"source": "bz64"}) == ""
 

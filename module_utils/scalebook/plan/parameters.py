@@ -642,7 +642,11 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
 
 
 def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with extra variables that only count beside another parameter."""
+    """Return what is wrong with extra variables that only count beside another parameter.
+
+    Their defaults may be given: commands in earlier reports have them.
+    """
+    defaults = {row.name: (row.default, text(row.default)) for row in TABLE}
     needs = {
         # parameter: (the other, as it is given, whether it is)
         "mirror_sha256": ("mirror", "mirror=DIR", read.get("mirror")),
@@ -652,7 +656,7 @@ def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[s
     return [
         f"{name}={text(given[name])}: only with {written}; give both or neither"
         for name, (other, written, there) in needs.items()
-        if other in read and given.get(name) not in (None, "") and not there
+        if other in read and given.get(name) not in (None, "", *defaults.get(name, ())) and not there
     ]
 
 
