@@ -106,7 +106,7 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
     ("given", "refusal"),
     [
         ({"dtype": "fp16"}, "dtype=fp16: allowed is fp32"),
-        ({"accumulation": 2}, "accumulation=2: allowed are 1"),
+        ({"accumulation": 2}, "horovod_tf1_bert has no gradient accumulation: leave out accumulation"),
         ({"stack_name": "modern"}, "stack_name=modern: it has no versions for horovod_tf1_bert"),
         ({"horovod_bert_length": 32}, "use horovod_tf1_bert_length"),
         (

@@ -119,6 +119,8 @@ def campaigns(top):
             days.append(("a campaign with a long name, measured after an update", "2026-11-24", 0.9))
         for name, day, factor in days:
             document["started"] = f"{day}T00:00:00Z"
+            # The index compares no campaigns whose hardware is not known.
+            document["hardware"] = [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}] * 4}]
             for row in document["rows"]:
                 row["median"] = row["median"] and row["median"] * factor
                 for each in row["runs"]:
