@@ -44,6 +44,18 @@ def test_check_mode_counts_and_writes_nothing(module, tree, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("reason", "fixed"),
+    [
+        ("shows compile true, the case has xla False", True),
+        ("shows devices 1, the case has devices 2", False),
+    ],
+)
+def test_logs_of_other_cases_than_their_names_say_get_the_fix(reason, fixed):
+    result = {"counts": {"refused": 1}, "refused": [{"source": "1n1g/a.log", "reason": reason}]}
+    assert ("Fix: give what the names of logs do not say" in log_import.shown(result, "logs", True)) is fixed
+
+
+@pytest.mark.parametrize(
     ("args", "message"),
     [
         ({"logs": "/y", "out": "/z"}, "missing required arguments: name"),
