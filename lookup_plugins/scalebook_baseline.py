@@ -4,13 +4,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ansible.module_utils
 from ansible.errors import AnsibleError
+from ansible.plugins.loader import lookup_loader
 from ansible.plugins.lookup import LookupBase
 
 # Ansible packs module_utils for modules only; a plugin has to point at it.
@@ -72,9 +72,8 @@ class LookupModule(LookupBase):
         named = str(terms[0] or "").strip()
         if not named:
             return [{"path": "", "problem": ""}]
-        here = os.getcwd()  # noqa: PTH109 - joined with text
-        path = Path(os.path.normpath(os.path.join(here, os.path.expanduser(named))))  # noqa: PTH111, PTH118
+        [path] = lookup_loader.get("scalebook_path").run([named])
         try:
-            return [{"path": str(find_baseline(named, path, Path(results))), "problem": ""}]
+            return [{"path": str(find_baseline(named, Path(path), Path(results))), "problem": ""}]
         except (OSError, ValueError) as error:
             return [{"path": "", "problem": str(error)}]

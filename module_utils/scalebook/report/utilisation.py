@@ -63,7 +63,7 @@ def usable(record: Record) -> tuple[Record, list[str]]:
     try:
         for node in record.get("telemetry") or []:
             whole = _covers(node)
-            kept.append(node if whole else {key: node[key] for key in ("node",)})
+            kept.append(node if whole else {"node": node["node"]})
             if node.get("reason"):
                 notes.append(f"telemetry of {node['node']}: {node['reason']}")
             if not whole:
