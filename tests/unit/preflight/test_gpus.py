@@ -434,6 +434,11 @@ def test_healthy_gpus_raise_no_alarm(what):
     assert CLEAN[what]().bad() == []
 
 
+def test_there_are_as_many_fixtures_as_promised():
+    assert len(SICK) >= 12
+    assert len(CLEAN) >= 20
+
+
 def test_fewer_lanes_everywhere_are_a_warning():
     """Some servers wire eight lanes to every card."""
     made = with_fields({"pci/pci_gpu_link_info/link_widths/current_link_width": "8x"})

@@ -44,6 +44,10 @@ def is_printed(message):
     return any(parts(message)[0] in text and pattern.search(text) for text in SOURCE)
 
 
+def test_there_are_messages():
+    assert len(MESSAGES) > 40
+
+
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_quoted_message_is_in_the_source(message):
     assert sum(map(len, parts(message))) > 7 and is_printed(message)
