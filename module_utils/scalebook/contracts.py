@@ -616,6 +616,23 @@ class GroupFields(TypedDict, total=False):
     settings: dict[str, Any] | None
 
 
+class StepTimes(TypedDict):
+    """The steps of a case, in seconds, over all its valid runs.
+
+    `slowest` is what a step would take if the devices only waited for the slowest of them: the mean of the
+    longest of as many steps of 1n1g as the case has devices.
+    """
+
+    p50: float
+    p95: float
+    p99: float
+    min: float
+    max: float
+    mean: float
+    slowest: float | None
+    count: int
+
+
 class Row(GroupFields, total=False):
     """One case in the tables of the report; the fields of GROUP_FIELDS are the case's own.
 
@@ -639,7 +656,7 @@ class Row(GroupFields, total=False):
     runs: list[Run]
     outliers: list[int]
     interval: list[float] | None
-    steps: dict[str, float] | None
+    steps: StepTimes | None
     speedup: float | None
     speedup_range: list[float] | None
     speedup_interval: list[float] | None

@@ -205,6 +205,19 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     }
 
 
+def mean_of_longest(values: Sequence[float], count: int) -> float:
+    """Return the mean of the longest of `count` values, each drawn from `values` independently.
+
+    The longest is at most the i-th smallest of n values with a probability of (i / n) ** count.
+    """
+    ordered = sorted(_checked(values))
+    number = len(ordered)
+    return math.fsum(
+        value * ((index / number) ** count - ((index - 1) / number) ** count)
+        for index, value in enumerate(ordered, 1)
+    )
+
+
 def drift(seconds: Sequence[float]) -> float | None:
     """Return how much longer the last quarter of the steps took than the first, as a fraction.
 

@@ -68,7 +68,10 @@ CSV_COLUMNS = {
     "speedup_interval95_high": "its upper end",
     "average_speed": "mean as DLPerf computes it, each run rounded to 2 decimals first",
     "median_speed": "median as DLPerf computes it",
-    "step_p50_seconds": "median duration of a step of the window, over all valid runs",
+    "step_mean_seconds": "mean duration of a step of the window, over all valid runs",
+    "step_slowest_seconds": f"what it would be if devices only waited for the slowest: the mean of "
+    f"the longest of as many steps of {BASELINE}",
+    "step_p50_seconds": "median duration",
     "step_p95_seconds": "95th percentile",
     "step_p99_seconds": "99th percentile",
     **{

@@ -125,6 +125,14 @@ def test_equal_rates_have_a_quotient_without_an_error():
     assert stats.ratio_interval([8.0] * 6, [2.0] * 6) == pytest.approx((4.0, 4.0))
 
 
+def test_the_longest_of_one_value_is_their_mean():
+    assert stats.mean_of_longest([1.0, 2.0, 6.0], 1) == pytest.approx(3.0)
+
+
+def test_the_longest_of_many_dice_is_that_of_probability_theory():
+    assert stats.mean_of_longest([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2) == pytest.approx(161 / 36)
+
+
 def test_percentiles_are_linear_between_neighbours():
     result = stats.percentiles([float(i) for i in range(101)])
     assert (result["p50"], result["p95"], result["p99"]) == (50.0, 95.0, 99.0)

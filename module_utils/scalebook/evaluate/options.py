@@ -111,7 +111,7 @@ def _option(
     measured: Mapping[str, Any],
 ) -> Option:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
-    steps = row.get("steps") or {}
+    steps: Mapping[str, Any] = row.get("steps") or {}
     made: dict[str, Any] = {
         "name": name_of(row, compiler),
         "source": source,

@@ -36,7 +36,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
         values: Mapping[str, Any] = row
         entry = compared.get(row["case"], {})
         strong_row = fixed.get(row["case"], {})
-        steps = row["steps"] or {}
+        steps: Mapping[str, Any] = row["steps"] or {}
         done: Mapping[str, Any] = arithmetic.get(row["case"], {})
         entry_of_dlperf = row["dlperf"] or {}
         out.append(
@@ -49,7 +49,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 **_limits("speedup_interval95", row["speedup_interval"]),
                 "average_speed": entry_of_dlperf.get("average_speed"),
                 "median_speed": entry_of_dlperf.get("median_speed"),
-                **{f"step_{key}_seconds": steps.get(key) for key in ("p50", "p95", "p99")},
+                **{f"step_{key}_seconds": steps.get(key) for key in ("mean", "slowest", "p50", "p95", "p99")},
                 **{f"{name}_mean": usage.get((row["case"], name)) for name in utilisation.QUANTITIES},
                 "flop_per_sample": done.get("flop"),
                 "tflops_per_device": done.get("tflops"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
@@ -77,6 +77,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "strong": [_strong(table, wording) for table in document["strong"]],
         "largest_batches": [_largest_batch(entry, wording) for entry in document["largest_batches"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
+        "waits": _waits(document, wording),
         "mfu": _mfu(document, wording),
         "utilisation": _utilisation(document, wording),
         "bottlenecks": _bottlenecks(document, wording),
@@ -104,7 +105,6 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
 def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
     """Return the printed cells of one row."""
     _ = wording
-    steps = row["steps"]
     return {
         "case": row["case"],
         "label": clean(row["label"]),
@@ -120,12 +120,30 @@ def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
         **_limits(row, wording),
         "status": row["status"],
         "flags": _flags(row, wording),
-        "steps": {key: wording.milliseconds(steps[key]) for key in ("p50", "p95", "p99", "max")}
-        | {"count": steps["count"]}
-        if steps
-        else None,
+        "steps": _steps(row, wording),
         "each": [_run(run, row, wording, linked) for run in row["runs"]],
     }
+
+
+def _steps(row: Row, wording: Wording) -> dict[str, Any] | None:
+    """Return the printed step times of one row."""
+    steps = row["steps"]
+    if not steps:
+        return None
+    return {
+        key: value if key == "count" else wording("–") if value is None else wording.milliseconds(value)
+        for key, value in cast("dict[str, Any]", steps).items()
+    }
+
+
+def _waits(document: Results, wording: Wording) -> str:
+    """Return the sentence about the column «slowest device», none where no row has it."""
+    if not any(row["steps"] and row["steps"]["slowest"] is not None for row in document["rows"]):
+        return ""
+    return wording(
+        "«slowest device» is the mean of the longest of as many steps of 1n1g as the case has devices: what "
+        "a step would take if devices did nothing but wait for the slowest of them."
+    )
 
 
 def _run(run: Run, row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:

@@ -9,6 +9,7 @@ and every row says how many of its planned runs that are.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
@@ -83,6 +84,7 @@ def tabulate(
         own = sorted(members[key], key=lambda case: (case["devices"], case["nodes"]))
         table = [_row(case, by_case[case["name"]], expected.get(case["name"], set())) for case in own]
         _divide(table)
+        _wait(table, by_case)
         workload = own[0]["workload"]
         if workloads.get(workload, {}).get("latency"):
             for row in table:
@@ -229,8 +231,10 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
     if rates:
         row.update(stats.summary(rates))
         row["outliers"] = [good[index]["repeat"] for index in stats.outliers(rates)]
-        pooled = [seconds for run in good for seconds in run["steps"]]
-        row["steps"] = {**stats.percentiles(pooled), "count": len(pooled)} if pooled else None
+        pooled = _steps(good)
+        if pooled:
+            mean = math.fsum(pooled) / len(pooled)
+            row["steps"] = {**stats.percentiles(pooled), "mean": mean, "slowest": None, "count": len(pooled)}
     row["flags"] = _run_flags(cast(Row, row))
     return cast(Row, row)
 
@@ -269,6 +273,23 @@ def _divide(table: Sequence[Row]) -> None:
             row["flags"].append(
                 flag("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
             )
+
+
+def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
+    """Give the steps of each row what one would take if its devices only waited for each other.
+
+    Devices that sum gradients finish a step with the slowest of them. `slowest` is the mean of the longest
+    of as many steps of 1n1g as the row has devices; it takes them to be independent, and devices to be alike.
+    """
+    alone = next((_steps(by_case[row["case"]]) for row in table if row["label"] == BASELINE), [])
+    for row in table:
+        if row["steps"] and alone and row["label"] != BASELINE:
+            row["steps"]["slowest"] = stats.mean_of_longest(alone, row["devices"])
+
+
+def _steps(runs: Iterable[Run]) -> list[float]:
+    """Return the seconds of each step of the runs that count."""
+    return [seconds for run in runs if run["rate"] is not None for seconds in run["steps"]]
 
 
 def quotients(

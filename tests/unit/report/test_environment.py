@@ -19,7 +19,7 @@ def values(document):
 
 @pytest.fixture(scope="module")
 def real():
-    return values(documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_xla")))
+    return values(documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_plain")))
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_environment_of_a_campaign_is_that_of_its_records(real, what, value)
 
 def test_the_command_makes_the_campaign_again(real):
     assert real["command"].startswith('ansible-playbook -i inventory/one bench.yml -e "workload=tf2_bert ')
-    assert " dtype=fp16,fp32 xla=true bsz=64 nodes=1 gpus=1 repeats=3 " in real["command"]
+    assert " dtype=fp16,fp32 xla=false bsz=64 nodes=1 gpus=1 repeats=3 " in real["command"]
 
 
 def test_records_without_hardware_say_not_recorded(tmp_path):
@@ -71,12 +71,12 @@ def test_nodes_without_a_gpu_have_none():
 
 
 def test_the_head_names_the_software_and_the_commit_of_scalebook():
-    document = documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_xla64"))
+    document = documents.build(load_campaign(RESULTS / "h200x4-2026-11-26" / "tf2_bert"))
     said = (
         "tensorflow 2.20.0; CUDA 13.0.96-1, 12.5.82 of the framework's own; "
         "cuDNN 9.14.0.64-1, 9.3.0.75 of the framework's own; "
         "NCCL 2.28.3-1+cuda13.0, 2.25.1 of the framework's own; Open MPI 4.1.8; Python 3.11.7; "
-        "scalebook fc7207b64c7b"
+        "scalebook ccd2033d4c3e"
     )
     assert environment.software(document["provenance"]) == [said]
 

@@ -78,11 +78,13 @@ def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path
 
 
 def test_the_flags_are_counted_by_their_kind():
-    made = documents.build(load_campaign(RESULTS / "h200-2026-11-23/tf2_xla64"))
+    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-26/tf2_bert"))
     assert page(made)["flagged"] == [
-        {"code": "runs", "id": "g1", "text": "2 × runs excluded"},
-        {"code": "provisional", "id": "g1", "text": "2 × provisional"},
-        {"code": "scattered", "id": "g2", "text": "1 × scattered"},
+        {"code": "scattered", "id": "g7", "text": "1 × scattered"},
+        {"code": "warm-up-not-over", "id": "g7", "text": "1 × warm-up not over"},
+        {"code": "runs", "id": "g7", "text": "1 × runs excluded"},
+        {"code": "provisional", "id": "g7", "text": "2 × provisional"},
+        {"code": "power-limited", "id": "g10", "text": "1 × power limited"},
     ]
 
 

@@ -230,6 +230,21 @@ def test_step_times_are_pooled_over_the_good_runs():
     assert (steps["count"], steps["p50"], steps["p95"]) == (100, pytest.approx(0.2), 0.3)
 
 
+def test_a_step_of_several_devices_is_compared_with_the_slowest_of_as_many_steps_of_one():
+    one, two, four = case(1, 1), case(1, 2), case(1, 4)
+    made = [run(one, 1, steps=[0.1, 0.3]), run(two, 1, steps=[0.35]), run(four, 1, steps=[0.4])]
+    rows = weak_scaling.tabulate([one, two, four], made)["rows"]
+    # The longest of two such steps is the short one in a quarter of all pairs, of four in a sixteenth.
+    expected = [None, pytest.approx(0.25), pytest.approx(0.2875)]
+    assert [row["steps"]["slowest"] for row in rows] == expected
+
+
+def test_without_steps_of_1n1g_there_is_no_slowest_of_them():
+    two = case(1, 2)
+    steps = only(weak_scaling.tabulate([two], [run(two, 1, steps=[0.1, 0.2])]))["steps"]
+    assert (steps["mean"], steps["slowest"]) == (pytest.approx(0.15), None)
+
+
 def test_rows_are_ordered_by_devices_as_numbers():
     result = table(*((case(nodes, 1), [100.0] * 3) for nodes in (16, 2, 1, 125)))
     assert [row["label"] for row in result["rows"]] == ["1n1g", "2n1g", "16n1g", "125n1g"]
