@@ -87,13 +87,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS
+from ansible.module_utils.scalebook.contracts import import_fix
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.text import clean
-
-FIX = f"Fix: give what the names of logs do not say: {', '.join(IMPORT_FIELDS)}, such as xla=true"
-UNSAID = tuple(f"the case has {field} " for field in IMPORT_FIELDS)
-"""How reasons speak of what the names of logs do not say."""
 
 
 def argument_spec() -> dict[str, Any]:
@@ -115,8 +111,8 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
         each["reason"] if each["reason"].startswith(each["source"]) else f"{each['source']}: {each['reason']}"
         for each in result["refused"]
     ]
-    if any(words in line for words in UNSAID for line in lines):
-        lines.append(FIX)
+    fix = import_fix(lines)
+    lines += [fix] if fix else []
     return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
 
 

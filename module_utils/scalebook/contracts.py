@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypedDict
 
 PLAN_SCHEMA = 2
@@ -79,6 +79,14 @@ REQUIRED_FIELDS = {field.name: field.type for field in CASE if field.required}
 VARIABLES = {field.name: field.variable for field in CASE if field.variable}
 LOGGED_FIELDS = frozenset(field.name for field in CASE if field.type in (str, int, bool))
 """Fields that a sanity rule of a workload can compare a log with."""
+
+IMPORT_FIX = f"Fix: give what the names of logs do not say: {', '.join(IMPORT_FIELDS)}, such as xla=true"
+
+
+def import_fix(reasons: Iterable[str]) -> str:
+    """Return IMPORT_FIX where one of the reasons why logs do not count is a field that an import may set."""
+    unsaid = tuple(f"the case has {field} " for field in IMPORT_FIELDS)
+    return IMPORT_FIX if any(words in reason for words in unsaid for reason in reasons) else ""
 
 
 class Case(TypedDict, total=False):

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.command import command
-from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run
+from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run, import_fix
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,
@@ -86,6 +86,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "compare": [comparisons.with_published(entry, wording) for entry in document["compare"]],
         "only_published": comparisons.only_published(document.get("only_published") or [], wording),
         "uncounted": _uncounted(document, wording, linked),
+        "uncounted_fix": _(_import_fix(document)),
         "skipped": [
             {
                 **entry,
@@ -377,6 +378,12 @@ def _strong(table: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
             for row in table["rows"]
         ],
     }
+
+
+def _import_fix(document: Results) -> str:
+    """Return how to have logs count that were imported as those of another case; a campaign names its own."""
+    reasons = [str(entry["reason"]) for entry in document["uncounted"]]
+    return import_fix(reasons) if document["kind"] == "import" else ""
 
 
 def _uncounted(document: Results, wording: Wording, linked: links.Links) -> list[dict[str, Any]]:

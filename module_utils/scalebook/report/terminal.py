@@ -70,6 +70,7 @@ def display(document: Results, report: str) -> str:
             f"{u['group']} {u['label']} repeat {u['repeats']}: {u['status']}, {u['reason']}".strip()
             for u in shown["uncounted"]
         ],
+        shown["uncounted_fix"],
     )
     blocks += _comparison(shown["baseline"])
     blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
@@ -113,9 +114,10 @@ def _comparison(made: Mapping[str, Any] | None) -> list[str]:
     return ["\n".join(lines)]
 
 
-def _some(title: str, lines: Sequence[str]) -> list[str]:
+def _some(title: str, lines: Sequence[str], fix: str = "") -> list[str]:
     if not lines:
         return []
     shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in lines[:SHOWN]]
     more = [f"  … and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
-    return ["\n".join([f"{title}:", *(f"  {line}" for line in shown), *more])]
+    last = [f"  {fix}"] if fix else []
+    return ["\n".join([f"{title}:", *(f"  {line}" for line in shown), *more, *last])]

@@ -1,9 +1,11 @@
 """The document and its forms: nothing invented, nothing hidden, nothing that bites."""
 
 import json
+from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.contracts import IMPORT_FIX
 from ansible.module_utils.scalebook.report import (
     baseline,
     charts,
@@ -12,12 +14,15 @@ from ansible.module_utils.scalebook.report import (
     method,
     page,
     provenance,
+    render,
     runs,
     terminal,
 )
 from ansible.module_utils.scalebook.report import document as documents
 from ansible.module_utils.scalebook.report.load import Baseline, Campaign
 from report_records import case, dlperf_records, record
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def build(records, plan=None, **other):
@@ -97,6 +102,22 @@ def test_repeats_that_failed_alike_share_a_line():
     text = terminal.display(build([record(of, i, None) for i in (1, 2, 3)]), "/r/report.html")
     assert text.count("stops at step 60") == 1
     assert "repeat 1, 2, 3:" in text
+
+
+@pytest.mark.parametrize(
+    ("source", "reason", "fixed"),
+    [
+        ("logs", "a.log shows compile true, the case has xla False", True),
+        ("logs", "a.log shows devices 1, the case has devices 2", False),
+        # A campaign chose its cases itself.
+        ("", "NODE1.log shows compile true, the case has xla False", False),
+    ],
+)
+def test_every_form_of_an_import_names_the_fix_that_check_mode_names(source, reason, fixed):
+    made = build([record(case(), 1, None, reason=reason)], {"campaign": "night", "source": source})
+    files = render.files(made, str(ROOT / "templates"))
+    forms = (terminal.display(made, "/r/report.html"), files["report.html"], files["report.md"])
+    assert [IMPORT_FIX in form for form in forms] == [fixed] * 3
 
 
 def test_the_terminal_ends_with_the_path_of_the_page(document):

@@ -15,7 +15,7 @@ import microbench_report
 import pytest
 import yaml
 from ansible.module_utils.scalebook import hardware, published
-from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
     environment,
@@ -78,6 +78,7 @@ def words():
         *page.SHORT.values(),
         *families.TITLE_WORDS,
         *STATUSES,
+        IMPORT_FIX,
         *(name for name, _unit in utilisation.QUANTITIES.values()),
         *(f"{name} {{value}}" for name, _unit in bottleneck.NAMES.values()),
         *(rule.says for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)),
