@@ -69,6 +69,8 @@ OPTIONAL = {
     "the names of the variables with the number of epochs and the samples of one (`roles/hf_mlm`).",
     "settings_before": "`{setting: value}`: what a setting that was added later would have been before, so "
     "that earlier campaigns can be baselines.",
+    "xla_settings": "The settings that only count with one value of `xla`, and the value that all other "
+    'cases have: `{"true": {compile_mode: default}}`. A campaign without that `xla` refuses another value.',
     "size": "How large a sample is, the tokens of a sequence or the width and height of an image: a "
     "number, or the name of the setting that has it. Reports compare samples of one size.",
     "downloads": "`false` where the role downloads nothing, and so has no `tasks/mirror.yml`. Default is "
@@ -161,6 +163,11 @@ def settings_of(declaration: Mapping[str, Any], settings: Mapping[str, Any] | No
     The key `settings_before` of a declaration has the value that each such setting would have had then.
     """
     return {**declaration.get("settings_before", {}), **(settings or {})}
+
+
+def idle_settings(declaration: Mapping[str, Any], xla: bool) -> dict[str, Any]:
+    """Return the settings that have no effect in a case by the key `xla_settings`, and their values in it."""
+    return dict(declaration.get("xla_settings", {}).get("false" if xla else "true", {}))
 
 
 def sample_size(declaration: Mapping[str, Any], settings: Mapping[str, Any]) -> int | None:
@@ -258,6 +265,12 @@ def _load(role: Path) -> dict[str, Any]:
     for setting in declaration.get("settings_before", {}):
         if f"{role.name}_{setting}" not in declaration["settings"]:
             raise WorkloadError(f"{file}: settings_before: {setting} is not a setting")
+    for xla, values in declaration.get("xla_settings", {}).items():
+        if xla not in ("true", "false"):
+            raise WorkloadError(f'{file}: xla_settings: {xla!r} is neither "true" nor "false"')
+        for setting in values:
+            if f"{role.name}_{setting}" not in declaration["settings"]:
+                raise WorkloadError(f"{file}: xla_settings: {setting} is not a setting")
     _check_refuses(file, declaration, role.name)
     return {
         **declaration,

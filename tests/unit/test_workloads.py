@@ -6,7 +6,13 @@ import shutil
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads, resolve, sample_size
+from ansible.module_utils.scalebook.workloads import (
+    WorkloadError,
+    idle_settings,
+    load_workloads,
+    resolve,
+    sample_size,
+)
 from role_files import ROLES
 
 EPOCH = {"epochs": "hf_mlm_epochs", "samples": "hf_mlm_train_samples"}
@@ -91,6 +97,8 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
             "refuses: gpus > 2, model .*: .* does not compare",
         ),
         ({"settings_before": {"colour": "blue"}}, "settings_before: colour is not a setting"),
+        ({"xla_settings": {"true": {"colour": "blue"}}}, "xla_settings: colour is not a setting"),
+        ({"xla_settings": {True: {"length": 1}}}, 'xla_settings: True is neither "true" nor "false"'),
         ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),
         ({"drives_all_devices": "yes"}, "drives_all_devices: 'yes' is not true or false"),
         ({"size": 0}, "size: 0 is neither a setting nor a whole number above 0"),
@@ -112,6 +120,22 @@ def test_the_size_of_a_sample_is_a_number_or_the_value_of_a_setting():
 def test_every_workload_whose_operations_follow_a_size_declares_it():
     declarations = load_workloads([str(ROLES)]).values()
     assert [each["name"] for each in declarations if "flops" in each and "size" not in each] == []
+
+
+def test_a_mode_of_the_compiler_makes_no_other_case_where_nothing_is_compiled():
+    declarations = load_workloads([str(ROLES)])
+    with_mode = [name for name, each in declarations.items() if f"{name}_compile_mode" in each["settings"]]
+    assert {"torch_bert", "torch_gpt2", "torch_resnet50"} <= set(with_mode)
+    assert [
+        name for name in with_mode if "compile_mode" not in idle_settings(declarations[name], False)
+    ] == []
+
+
+def test_settings_without_effect_have_the_value_of_the_role():
+    for name, each in load_workloads([str(ROLES)]).items():
+        defaults = yaml.safe_load((ROLES / name / "defaults/main.yml").read_text())
+        for idle in (idle_settings(each, False), idle_settings(each, True)):
+            assert idle == {setting: defaults[f"{name}_{setting}"] for setting in idle}
 
 
 def test_a_file_that_is_not_yaml_is_refused(tmp_path):

@@ -30,7 +30,7 @@ from ansible.module_utils.scalebook.plan.parameters import (
     safe_name,
     text,
 )
-from ansible.module_utils.scalebook.workloads import refusal
+from ansible.module_utils.scalebook.workloads import idle_settings, refusal
 
 MOST_RUNS = 100_000  # at a minute each that is two months
 
@@ -273,7 +273,7 @@ def _lines(
                     **values,
                     "device": device,
                     **_steps(parameters, workload, values),
-                    "settings": dict(workload.get("settings", {})),
+                    "settings": {**workload.get("settings", {}), **idle_settings(workload, xla)},
                 }
             )
             reason = _why_not(case, workload, nodes, parameters)

@@ -422,6 +422,7 @@ def read(
     problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _settings_of_others(given, read["workload"], known.workloads)
+        problems += _settings_without_xla(given, read, known.workloads)
     problems += _without_effect(read, given)
     if list(playbooks) == ["report"]:
         problems += _report_conflicts(read, given)
@@ -511,6 +512,20 @@ def _settings_of_others(
         for workload, declaration in workloads.items()
         for name in declaration.get("settings") or ()
         if workload not in {*chosen, *refused_already} and name in given
+    ]
+
+
+def _settings_without_xla(
+    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
+    """Return the settings of which no case can have the value, as they only count with another xla."""
+    return [
+        f"{name}={text(given[name])}: only with xla={xla}; give both or neither"
+        for workload in read["workload"]
+        for xla, others in (workloads[workload].get("xla_settings") or {}).items()
+        for setting, idle in others.items()
+        if xla not in map(text, read["xla"])
+        and text(given.get(name := f"{workload}_{setting}", idle)).strip() not in ("", text(idle))
     ]
 
 

@@ -82,6 +82,16 @@ def test_a_changed_case_has_another_name(change):
     assert make_case(values)["name"] != make_case({**values, **change})["name"]
 
 
+def test_a_setting_that_counts_in_compiled_cases_alone_makes_no_other_case_of_the_rest():
+    def names(mode):
+        declared = {**WORKLOAD, "settings": {"mode": mode}, "xla_settings": {"true": {"mode": "default"}}}
+        planned = plan({"xla": "false,true"}, declared, cluster(1, 1), "tf2_bert", "gpu")
+        return [case["name"] for case in planned["cases"]]
+
+    (plain, compiled), (other_plain, other_compiled) = names("default"), names("fast")
+    assert plain == other_plain and compiled != other_compiled
+
+
 def test_a_case_is_named_as_dlperf_names_it():
     values = {
         "workload": "f",

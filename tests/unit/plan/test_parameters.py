@@ -32,9 +32,14 @@ TRAINER = {
 }
 OTHER = {**TRAINER, "title": "Another", "stack": "new", "dtypes": {"cpu": ["bf16"]}, "xla": [False]}
 OTHER["settings"] = ["other_mode"]
+COMPILED = {
+    **TRAINER,
+    "title": "A compiled one",
+    "xla_settings": {"true": {"mode": "default"}, "false": {"mb": 25}},
+}
 TUNER = {**TRAINER, "title": "A tuner", "epoch_samples": 960, "xla": [False]}
 KNOWN = Known(
-    {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER},
+    {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER, "compiled": COMPILED},
     {"old": {"tf2_bert": {}}, "new": {"other": {}}},
     {
         "campaign_takeover": "bool",
@@ -49,6 +54,8 @@ KNOWN = Known(
         "campaign_port": "int",
         "mirror_sha256": "str",
         "other_mode": "str",
+        "compiled_mode": "str",
+        "compiled_mb": "int",
     },
     nodes=4,
     choices={"x_kind": ["plain", "fused"]},
@@ -255,6 +262,25 @@ def test_a_setting_of_a_workload_that_is_not_measured_is_refused():
     assert "other_mode" not in refusal(workload="othr", other_mode="fast")
     # One file of variables serves all nodes and workloads.
     assert given("provision", workload="tf2_bert", other_mode="fast")
+
+
+@pytest.mark.parametrize(
+    ("setting", "xla"), [({"compiled_mode": "fast"}, "true"), ({"compiled_mb": "50"}, "false")]
+)
+def test_a_setting_that_counts_with_one_xla_alone_is_refused_without_it(setting, xla):
+    other = "false" if xla == "true" else "true"
+    [(name, value)] = setting.items()
+    said = f"{name}={value}: only with xla={xla}; give both or neither"
+    assert refusal(workload="compiled", xla=other, **setting) == said
+    assert given(workload="compiled", xla=xla, **setting)
+    assert given(workload="compiled", xla="false,true", **setting)
+    # One file of variables serves all playbooks.
+    assert given("provision", workload="compiled", xla=other, **setting)
+
+
+def test_the_default_of_a_setting_without_effect_may_be_given():
+    assert given(workload="compiled", xla="false", compiled_mode="default")
+    assert given(workload="compiled", xla="true", compiled_mb="25")
 
 
 def test_all_mistakes_are_in_one_message():
