@@ -87,7 +87,9 @@ def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
     top = Path(params["path"])
     made = index.build(top, baseline.read_limit(params["max_regression"]), params["workloads"])
     if not made["campaigns"]:
-        raise ValueError(f"path={top}: no campaign there has a report; run ansible-playbook report.yml first")
+        raise ValueError(
+            f"No campaign in {top} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"
+        )
     texts = index.files(made, params["templates"], params["report_language"])
     changed = [
         write_whole(top / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()

@@ -306,7 +306,7 @@ def test_the_same_campaign_again_is_no_regression(play, campaigns):
             "baseline=nowhere: must be the path of a results.json, a campaign or a runs.tar.xz, or one of",
         ),
         ("campaign=new baseline=old max_regression=lots", "max_regression=lots: "),
-        ("campaign=new verify=true", "path={results}/new: there is no manifest.json to verify with"),
+        ("campaign=new verify=true", "The campaign {results}/new has no manifest.json to verify with. Fix: "),
     ],
 )
 def test_what_cannot_be_compared_or_verified_is_said(play, campaigns, tmp_path, extra, said):

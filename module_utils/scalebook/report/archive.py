@@ -49,10 +49,11 @@ def pack(top: Path) -> bytes:
     """
     source = open_source(top)
     if source.sealed:
-        raise ArchiveError(f"path={top}: is packed already")
+        raise ArchiveError(f"The campaign {top} is packed already. Fix: leave out archive=true")
     signed = manifest.read(source)
     if signed is None:
-        raise ArchiveError(f"path={top}: has no report yet; run ansible-playbook report.yml first")
+        fix = f"ansible-playbook report.yml -e campaign_dir={top}"
+        raise ArchiveError(f"The campaign {top} has no report to pack. Fix: {fix}")
     wrong = manifest.differences(signed, manifest.files_of(source))
     if wrong:
         raise ArchiveError("; ".join(manifest.sentence(each) for each in wrong))

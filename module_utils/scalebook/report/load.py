@@ -22,7 +22,13 @@ from ansible.module_utils.scalebook.contracts import (
 )
 from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
-from ansible.module_utils.scalebook.report.source import Source, SourceError, open_results, open_source
+from ansible.module_utils.scalebook.report.source import (
+    MicrobenchSource,
+    Source,
+    SourceError,
+    open_results,
+    open_source,
+)
 
 
 @dataclass(frozen=True)
@@ -89,9 +95,18 @@ def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
     signed = manifest.read(source)
     if signed is None:
         raise ValueError(
-            f"path={path}: there is no {manifest.NAME} to verify with; the first report writes it"
+            f"The campaign {path} has no {manifest.NAME} to verify with. Fix: {_what_signs(source, path)}"
         )
     return len(signed["files"]), manifest.differences(signed, manifest.files_of(source))
+
+
+def _what_signs(source: Source, path: str | Path) -> str:
+    """Return what writes the manifest of a campaign that has none, as its files are by then."""
+    if source.sealed:
+        return "unpack it, and run ansible-playbook report.yml -e campaign_dir=DIR on its directory"
+    if isinstance(source, MicrobenchSource):
+        return f"ansible-playbook microbench.yml -e measured={path}"
+    return f"ansible-playbook report.yml -e campaign_dir={path}"
 
 
 def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Baseline:

@@ -133,6 +133,10 @@ def test_what_is_fetched_from_outside_is_a_variable():
     assert fixed == []
 
 
+def test_no_message_names_an_argument_that_no_user_gives():
+    assert found("[\"']" + r"path=\{", ".py") == []
+
+
 def test_no_task_ignores_errors():
     assert found(r"ignore_errors\s*:", ".yml", ".yaml", ".j2") == []
 

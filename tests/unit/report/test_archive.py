@@ -160,7 +160,14 @@ def test_ordinary_lines_are_no_secrets(text):
 
 def test_a_campaign_without_a_report_is_not_packed(tmp_path):
     top = campaign(tmp_path / "night1", dlperf_records())
-    assert call(campaign_archive, top)["msg"].endswith("run ansible-playbook report.yml first")
+    assert call(campaign_archive, top)["msg"] == (
+        f"The campaign {top} has no report to pack. Fix: ansible-playbook report.yml -e campaign_dir={top}"
+    )
+
+
+def test_a_packed_campaign_is_not_packed_again(packed):
+    said = f"The campaign {packed} is packed already. Fix: leave out archive=true"
+    assert call(campaign_archive, packed)["msg"] == said
 
 
 def test_a_campaign_that_was_changed_after_its_report_is_not_packed(reported):

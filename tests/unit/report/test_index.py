@@ -171,4 +171,6 @@ def test_the_module_writes_both_files_and_a_second_run_changes_nothing(tmp_path,
 
 
 def test_without_a_report_the_error_names_the_fix(tmp_path, capsys):
-    assert run(tmp_path, capsys)["msg"].endswith("run ansible-playbook report.yml first")
+    assert run(tmp_path, capsys)["msg"] == (
+        f"No campaign in {tmp_path} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"
+    )

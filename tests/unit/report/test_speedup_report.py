@@ -490,8 +490,23 @@ def test_one_changed_byte_is_found_and_its_row_named(tmp_path):
 
 
 def test_without_a_report_there_is_nothing_to_verify_with(tmp_path):
-    result = verify(campaign(tmp_path, [record(case())]))
-    assert "there is no manifest.json to verify with; the first report writes it" in result["msg"]
+    assert verify(campaign(tmp_path, [record(case())]))["msg"] == (
+        f"The campaign {tmp_path} has no manifest.json to verify with. "
+        f"Fix: ansible-playbook report.yml -e campaign_dir={tmp_path}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "fix"),
+    [
+        ("microbench.json", "ansible-playbook microbench.yml -e measured={there}"),
+        ("runs.tar.xz", "unpack it, "),
+    ],
+)
+def test_what_no_report_signs_is_said_to_be_signed_otherwise(tmp_path, file, fix):
+    with tarfile.open(tmp_path / file, "w:xz"):
+        pass
+    assert f". Fix: {fix.format(there=tmp_path)}" in verify(tmp_path)["msg"]
 
 
 def test_a_report_elsewhere_leaves_the_campaign_as_it_is(tmp_path):
