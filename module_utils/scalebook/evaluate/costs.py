@@ -1,15 +1,17 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Time and cost of the training that the user asks about, for each workload and model."""
+"""Time and cost of the training that the user asks about, for each workload, model and size of a sample."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import value
-from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.evaluate.prices import Price
+from ansible.module_utils.scalebook.workloads import size_name
 
 MILLION = 1e6
 
@@ -23,20 +25,25 @@ def task(given: Mapping[str, Any]) -> dict[str, Any]:
 def of_options(
     given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
 ) -> list[dict[str, Any]]:
-    """Return time and cost of the task for each workload and model: others are not the same training.
+    """Return time and cost of the task for each workload, model and size: others are not the same training.
 
     `given` are the options of module evaluation.
     """
-    names = list(dict.fromkeys((option["workload"], option["model"]) for option in options))
+    trainings: dict[tuple[str, str, str], list[Option]] = {}
+    for option in options:
+        trainings.setdefault((option["workload"], option["model"], option["size"]), []).append(option)
+    alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        _cost(
-            given,
-            " ".join(name),
-            [each for each in options if (each["workload"], each["model"]) == name],
-            price_list,
-        )
-        for name in names
+        _cost(given, _name(found[0], alike[workload, model] > 1), found, price_list)
+        for (workload, model, _), found in trainings.items()
     ]
+
+
+def _name(option: Option, sized: bool) -> str:
+    """Return what people call a training, with the size of a sample if it is `sized`: there are several."""
+    size = f"{size_name(option['unit'])} = {option['size']}"
+    words = [f"{option['workload']} {option['model']}", *[size] * (sized and option["size"] != NOT_RECORDED)]
+    return ", ".join(words)
 
 
 def _cost(

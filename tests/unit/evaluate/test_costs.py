@@ -50,6 +50,26 @@ def test_energy_that_was_not_measured_is_not_zero():
     assert (row["kwh"], row["energy_cost"]) == (None, None)
 
 
+def test_samples_of_other_sizes_are_not_the_same_training():
+    short, long, unknown = (
+        {**option(rate=rate), "size": size, "name": size}
+        for size, rate in (("128", 400), ("512", 100), ("not recorded", 200))
+    )
+    found = costs.of_options(GIVEN, [short, long, unknown], [PRICE])
+    assert [(cost["name"], named(cost["rows"])) for cost in found] == [
+        ("a base, sequence length = 128", ["128"]),
+        ("a base, sequence length = 512", ["512"]),
+        ("a base", ["not recorded"]),
+    ]
+
+
+def test_a_size_is_named_where_a_model_is_trained_with_several():
+    assert cost_of([option(rate=100), option(rate=200)])["name"] == "a base"
+    images = [{**option(), "unit": "images", "size": size} for size in ("64", "224")]
+    found = costs.of_options(GIVEN, [*images, option("b")], [PRICE])
+    assert named(found) == ["a base, image size = 64", "a base, image size = 224", "b base"]
+
+
 UNMEASURED = {**option(rate=200), "name": "unmeasured"}
 MEASURED = {**option(rate=100), "name": "measured", "joules": 3.6}
 

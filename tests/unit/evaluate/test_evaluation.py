@@ -25,6 +25,9 @@ from run_module import call_module
 ROOT = Path(__file__).resolve().parents[3]
 H200 = ROOT / "docs/results/h200-2026-11-23"
 WORKLOADS = load_workloads([str(ROOT / "roles")])
+PRICE_OF_H100 = {
+    "gpu": "H100", "per": "gpu hour", "amount": 20, "currency": "CNY", "source": "made", "date": "-",
+}  # fmt: skip
 EXAMPLE = yaml.safe_load((ROOT / "playbooks/vars/evaluation.yml").read_text())["evaluation"]
 
 
@@ -94,8 +97,14 @@ def test_the_cost_of_the_published_runs_is_computed_from_their_rates(english):
 )
 def test_the_shortest_time_is_said_of_the_options_with_a_price(tmp_path, language, said):
     """An option without a price was faster, in the table below the sentence."""
-    campaigns = ["docs/results/h200x4-2026-11-21/hf_scaling"]
-    evaluate(tmp_path, campaigns=campaigns, language=language)
+    campaigns = [
+        "docs/results/h100x2-2026-11-25/torch_bert_max",
+        "docs/results/h200x2-2026-11-25/torch_bert",
+    ]
+    listed = tmp_path / "prices.yml"
+    listed.write_text(yaml.safe_dump({"prices": [PRICE_OF_H100]}))
+    task = {**EXAMPLE["task"], "epochs": 200}
+    evaluate(tmp_path, campaigns=campaigns, published=[], prices=str(listed), task=task, language=language)
     (cost,) = json.loads((tmp_path / "evaluation.json").read_text())["costs"]
     (fastest,) = {offer["hours"] for offer in cost["fastest"]}
     assert min(row["total"]["hours"] for row in cost["rows"]) < fastest
