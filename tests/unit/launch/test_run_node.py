@@ -166,7 +166,7 @@ def test_the_work_of_the_window_is_measured_without_the_framework(tmp_path):
     burn = "import time; end = time.process_time() + 0.5\nwhile time.process_time() < end: pass"
     script = f"""
         echo step=1; echo step=2
-        sleep 0.2  # the reading at step 2 is due, late on a busy machine
+        sleep 0.6  # the reading at step 2 is due, late on a busy machine
         {sys.executable} -c '{burn}'
         sleep 0.5; echo step=4"""
     finish(job(tmp_path, script, STEPS))
