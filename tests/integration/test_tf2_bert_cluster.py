@@ -79,6 +79,14 @@ def test_all_hosts_of_a_run_have_the_same_loss(measured, nodes):
     assert len(losses) == 1
 
 
+@pytest.mark.parametrize("nodes", [2, 4])
+def test_a_step_is_traced_once(measured, nodes):
+    """The sum over all gradients is logged for each trace; sums of one tensor are of the start."""
+    for text in logs(nodes).values():
+        sums = re.findall(r"\d\] Collective batch_all_reduce: (\d+) all-reduces", text)
+        assert len([tensors for tensors in sums if int(tensors) > 1]) == 1
+
+
 @pytest.fixture
 def mixed_up(measured, tmp_path):
     """An inventory with the addresses of two nodes mixed up: mpirun makes NODE2 the first."""

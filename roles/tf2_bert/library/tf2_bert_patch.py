@@ -5,14 +5,17 @@
 
 DOCUMENTATION = r"""
 module: tf2_bert_patch
-short_description: Patch run_pretraining.py of tf-models-official for several nodes
+short_description: Patch run_pretraining.py of tf-models-official for several nodes and a shorter start
 description:
   - The original script defines C(--worker_hosts), C(--task_index), C(--all_reduce_alg) and C(--enable_xla),
     and ignores some of them silently; a run on four nodes would be four runs on one node each. The patch
     makes the script use them.
+  - In the original script the first step creates the variables of the optimizer, and TensorFlow traces a
+    function that creates variables a second time. The patch creates them with the model. The training is the
+    same to the bit.
   - In check mode a script that does not exist would be patched once it is installed.
   - The lines to change are found by their text, never by their numbers. A file in which neither the original
-    nor the patched lines occur exactly once is refused. It is replaced whole or not at all.
+    nor the patched lines of a change occur exactly once is refused. It is replaced whole or not at all.
 options:
   path:
     description: The script.
@@ -45,7 +48,7 @@ state:
 import hashlib
 import json
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
@@ -100,8 +103,23 @@ VARIANTS: List[Dict[str, Any]] = [
     },
 ]
 
+# The same lines in all versions. A step that creates variables is traced twice, each time for one GPU after
+# the other: most of the start on several GPUs.
+WEIGHTS: Dict[str, List[str]] = {
+    "original": ["return pretrain_model, core_model"],
+    "patched": [
+        "pretrain_model.optimizer._create_all_weights(pretrain_model.trainable_variables)",
+        "return pretrain_model, core_model",
+    ],
+}
+
 # Calls that the patched lines make. Elsewhere in the file they belong to another patch.
-CALLS = ("set_session_config(", "configure_cluster(", "get_distribution_strategy(")
+CALLS = (
+    "set_session_config(",
+    "configure_cluster(",
+    "get_distribution_strategy(",
+    "_create_all_weights(",
+)
 
 
 class UnknownFileError(ValueError):
@@ -117,35 +135,50 @@ def counts(lines: List[str]) -> List[int]:
     return [sum(line.count(call) for line in lines) for call in CALLS]
 
 
+def changed_lines(text: str, change: Dict[str, Any]) -> Optional[str]:
+    """Return the text with a change, None where it has neither the original lines nor the patched ones."""
+    lines = text.splitlines(True)
+    for kind in ("patched", "original"):
+        block = change[kind]
+        found = positions(lines, block)
+        if len(found) > 1:
+            raise UnknownFileError("the lines that begin with `%s` occur %d times" % (block[0], len(found)))
+        if found:
+            if kind == "patched":
+                return text
+            return replaced(lines, found[0], len(block), change["patched"])
+    return None
+
+
+def expected(change: Dict[str, Any]) -> str:
+    """Return the original lines of a change in one line."""
+    return " / ".join(line.strip() for line in change["original"])
+
+
 def patch(text: str) -> Tuple[str, str]:
     """Return (patched text, name of the variant); a patched text is returned unchanged.
 
     Raises UnknownFileError with the lines that were expected.
     """
-    lines = text.splitlines(True)
     for variant in VARIANTS:
-        for kind in ("patched", "original"):
-            block = variant[kind]
-            found = positions(lines, block)
-            if not found:
-                continue
-            if len(found) > 1:
-                raise UnknownFileError(
-                    "the lines that begin with `%s` occur %d times" % (block[0], len(found))
-                )
-            if counts(lines) != counts(block):
-                raise UnknownFileError(
-                    "it calls one of %s outside the expected lines: another patch was applied to it"
-                    % ", ".join(call + ")" for call in CALLS)
-                )
-            if kind == "patched":
-                return text, variant["name"]
-            return replaced(lines, found[0], len(block), variant["patched"]), variant["name"]
-    expected = "; or ".join(
-        "of tf-models-official %s: %s" % (v["name"], " / ".join(line.strip() for line in v["original"]))
-        for v in VARIANTS
+        clustered = changed_lines(text, variant)
+        if clustered is None:
+            continue
+        new = changed_lines(clustered, WEIGHTS)
+        if new is None:
+            raise UnknownFileError(
+                "it does not contain the line to replace. Expected is the line %s" % expected(WEIGHTS)
+            )
+        if counts(new.splitlines()) != counts(variant["patched"] + WEIGHTS["patched"]):
+            raise UnknownFileError(
+                "it calls one of %s outside the expected lines: another patch was applied to it"
+                % ", ".join(call + ")" for call in CALLS)
+            )
+        return new, variant["name"]
+    raise UnknownFileError(
+        "it does not contain the lines to replace. Expected are the lines %s"
+        % "; or ".join("of tf-models-official %s: %s" % (v["name"], expected(v)) for v in VARIANTS)
     )
-    raise UnknownFileError("it does not contain the lines to replace. Expected are the lines %s" % expected)
 
 
 def sha256(data: bytes) -> str:
@@ -181,7 +214,10 @@ def apply(path: str, state_path: str, write: bool = True) -> Tuple[Dict[str, Any
         ) from error
     new = new_text.encode("utf-8")
     old = read_state(state_path)
-    before = sha256(data) if new != data else (old.get("before") if old.get("after") == sha256(new) else None)
+    before = None if new == data else sha256(data)
+    # The file is not the original where this module, also an earlier version of it, patched it.
+    if old.get("after") in (sha256(data), sha256(new)):
+        before = old.get("before")
     state = {"schema": 1, "file": path, "variant": variant, "before": before, "after": sha256(new)}
     changed = new != data or state != old
     if changed and write:

@@ -11,8 +11,18 @@ from run_module import call_module
 tf2_bert_patch = load("tf2_bert", "tf2_bert_patch")
 UnknownFileError = tf2_bert_patch.UnknownFileError
 
+# The end of the function that makes the model and its optimizer, the same in all versions.
+MODEL = """\
+    return pretrain_model, core_model
+
+"""
+PATCHED_MODEL = """\
+    pretrain_model.optimizer._create_all_weights(pretrain_model.trainable_variables)
+    return pretrain_model, core_model
+
+"""
 # The lines that DLPerf's instructions name, with the indentation of the genuine file.
-GENUINE_23 = """\
+MAIN_23 = """\
 def main(_):
   if not FLAGS.model_dir:
     FLAGS.model_dir = 'bert20/'
@@ -23,7 +33,7 @@ def main(_):
   if strategy:
     print('***** Number of cores used : ', strategy.num_replicas_in_sync)
 """
-PATCHED_23 = """\
+PATCHED_MAIN_23 = """\
 def main(_):
   if not FLAGS.model_dir:
     FLAGS.model_dir = 'bert20/'
@@ -41,7 +51,7 @@ def main(_):
     print('***** Number of cores used : ', strategy.num_replicas_in_sync)
 """
 # The same lines in 2.15.0, 2.19.1 and 2.20.0.
-GENUINE_215 = """\
+MAIN_215 = """\
 def main(_):
   # Configures cluster spec for multi-worker distribution strategy.
   if FLAGS.num_gpus > 0:
@@ -52,7 +62,7 @@ def main(_):
       all_reduce_alg=FLAGS.all_reduce_alg,
       tpu_address=FLAGS.tpu)
 """
-PATCHED_215 = """\
+PATCHED_MAIN_215 = """\
 def main(_):
   # Configures cluster spec for multi-worker distribution strategy.
   from official.utils.misc import keras_utils
@@ -64,6 +74,8 @@ def main(_):
       all_reduce_alg=FLAGS.all_reduce_alg,
       tpu_address=FLAGS.tpu)
 """
+GENUINE_23, PATCHED_23 = MODEL + MAIN_23, PATCHED_MODEL + PATCHED_MAIN_23
+GENUINE_215, PATCHED_215 = MODEL + MAIN_215, PATCHED_MODEL + PATCHED_MAIN_215
 
 
 def patch(text):
@@ -126,9 +138,20 @@ def test_a_block_with_a_changed_line_is_refused():
         patch(GENUINE_23.replace("tpu_address=FLAGS.tpu", "tpu_address=None"))
 
 
-def test_a_block_that_stands_twice_is_refused():
+@pytest.mark.parametrize("block", [MODEL, MAIN_23])
+def test_a_block_that_stands_twice_is_refused(block):
     with pytest.raises(UnknownFileError, match="occur 2 times"):
-        patch(GENUINE_23 + GENUINE_23)
+        patch(GENUINE_23 + block)
+
+
+def test_a_file_that_makes_the_model_in_another_way_is_refused():
+    with pytest.raises(UnknownFileError, match="Expected is the line return pretrain_model, core_model"):
+        patch(MAIN_23)
+
+
+@pytest.mark.parametrize("part", [MODEL + PATCHED_MAIN_23, PATCHED_MODEL + MAIN_23])
+def test_a_file_with_a_part_of_the_patch_gets_the_rest(part):
+    assert patch(part)[0] == PATCHED_23
 
 
 def test_a_half_patched_file_is_refused():
@@ -136,7 +159,14 @@ def test_a_half_patched_file_is_refused():
         patch(PATCHED_23.replace("      all_reduce_alg=FLAGS.all_reduce_alg,\n", ""))
 
 
-@pytest.mark.parametrize("call", ["distribution_utils.configure_cluster(a, b)", "set_session_config()"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        "distribution_utils.configure_cluster(a, b)",
+        "set_session_config()",
+        "optimizer._create_all_weights(v)",
+    ],
+)
 def test_a_file_that_somebody_else_patched_is_refused(call):
     with pytest.raises(UnknownFileError, match="another patch"):
         patch(GENUINE_23 + "  " + call + "\n")
@@ -180,6 +210,16 @@ def test_an_interruption_between_state_and_file_is_made_good(script):
 def test_a_file_that_came_patched_has_no_digest_before(script):
     script.write_text(PATCHED_23)
     assert apply(script)["state"]["before"] is None
+
+
+def test_the_patch_of_an_earlier_version_is_completed(script):
+    before = tf2_bert_patch.sha256(GENUINE_23.encode())
+    script.write_text(MODEL + PATCHED_MAIN_23)
+    earlier = {"before": before, "after": tf2_bert_patch.sha256(script.read_bytes())}
+    script.with_name("state.json").write_text(json.dumps(earlier))
+    done = apply(script)
+    assert (done["changed"], done["state"]["before"]) == (True, before)
+    assert script.read_text() == PATCHED_23
 
 
 def test_an_unreadable_state_is_written_anew(script):
