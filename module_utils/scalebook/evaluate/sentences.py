@@ -17,9 +17,10 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     percent,
     times,
 )
-from ansible.module_utils.scalebook.evaluate.options import devices
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices
 from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.text import readable
+from ansible.module_utils.scalebook.workloads import size_name
 
 Texts = Mapping[str, Any]
 
@@ -114,18 +115,25 @@ def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
 
 
 def of_family(family: Family, texts: Texts) -> list[str]:
-    """Return the highest rate of a family, and the best efficiency on the most devices.
+    """Return the highest rate of each training of a family, and the best efficiency on the most devices.
 
     Published rows count only where nothing was measured.
     """
     name = texts["families"].get(family["name"], family["name"])
     options = [option for option in family["options"] if option["rates"]] or family["options"]
-    best = max(options, key=lambda option: float(option["rate"]))
-    lines = [
-        texts["fastest_of"].format(
-            name, text(rate(best)), texts["units"].get(best["unit"], best["unit"]), best["name"]
+    trainings: dict[tuple[str, ...], list[Option]] = {}
+    for option in options:
+        trainings.setdefault(tuple(option[key] for key in ("model", "task", "size", "unit")), []).append(
+            option
         )
-    ]
+    lines = []
+    for alike in trainings.values():
+        best = max(alike, key=lambda option: float(option["rate"]))
+        what = [name, *_training(best, texts)] if len(trainings) > 1 else [name]
+        unit = texts["units"].get(best["unit"], best["unit"])
+        lines.append(
+            texts["fastest_of"].format(texts["comma"].join(what), text(rate(best)), unit, best["name"])
+        )
     scaled = [each for each in options if each["efficiency"] is not None and devices(each) > 1]
     if scaled:
         most = max(devices(each) for each in scaled)
@@ -136,6 +144,14 @@ def of_family(family: Family, texts: Texts) -> list[str]:
         shares = (text(times(best["speedup"])), text(percent(best["efficiency"])))
         lines.append(texts["scaled_of"].format(name, most, *shares, best["name"]))
     return lines
+
+
+def _training(option: Option, texts: Texts) -> list[str]:
+    """Return the words for what an option trains: model, task, and the size of a sample if it is known."""
+    task = texts["tasks"].get(option["task"], option["task"])
+    size = f"{size_name(option['unit'])} = {option['size']}"
+    known = [word for word in (option["model"], task) if word and word != NOT_RECORDED]
+    return [*known, *[size] * (option["size"] != NOT_RECORDED)]
 
 
 def named(offers: Sequence[Mapping[str, Any]], texts: Texts) -> str:

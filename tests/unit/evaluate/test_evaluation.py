@@ -413,6 +413,15 @@ def test_the_evidence_begins_with_what_fails_and_names_what_is_not_measured(lang
     assert said == f"c 1n8g, gpu: 75.00 %; b 1n8g, gpu: {missing}; a 1n8g, gpu: 95.00 %"
 
 
+def test_the_highest_throughput_is_of_samples_of_one_size():
+    family = {"name": "bert", "options": [option("a", 400), {**option("b", 100), "size": "512"}]}
+    said = [line for line in sentences.of_family(family, texts("en")) if "throughput" in line]
+    assert said == [
+        "BERT, base, pretraining, sequence length = 128: the highest throughput is 400.0 samples/s (a 1n8g).",
+        "BERT, base, pretraining, sequence length = 512: the highest throughput is 100.0 samples/s (b 1n8g).",
+    ]
+
+
 def test_the_ranking_has_the_range_of_the_lead():
     (line,) = ranking.of_family([option("b", 90), option("a", 100)])
     assert (line["first"], line["other"]) == ("a 1n8g", "b 1n8g")
