@@ -9,9 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import value
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.evaluate.options import Option, size_words
 from ansible.module_utils.scalebook.evaluate.prices import Price
-from ansible.module_utils.scalebook.workloads import size_name
 
 MILLION = 1e6
 
@@ -41,9 +40,7 @@ def of_options(
 
 def _name(option: Option, sized: bool) -> str:
     """Return what people call a training, with the size of a sample if it is `sized`: there are several."""
-    size = f"{size_name(option['unit'])} = {option['size']}"
-    words = [f"{option['workload']} {option['model']}", *[size] * (sized and option["size"] != NOT_RECORDED)]
-    return ", ".join(words)
+    return ", ".join([f"{option['workload']} {option['model']}", *(size_words(option) if sized else ())])
 
 
 def _cost(

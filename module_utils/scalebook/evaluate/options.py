@@ -189,11 +189,15 @@ def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
     return (*(option[name] for name in names), accumulation(option), place)
 
 
+def size_words(option: Mapping[str, Any]) -> list[str]:
+    """Return what people call the size of an option's samples; the list is empty where none is recorded."""
+    return [] if option["size"] == NOT_RECORDED else [f"{size_name(option['unit'])} = {option['size']}"]
+
+
 def setting_name(option: Mapping[str, Any]) -> str:
     """Return what people call a setting: `resnet50, image size = 224, fp32, batch size = 64, NVIDIA H200`."""
     gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
-    size = f"{size_name(option['unit'])} = {option['size']}"
-    words = [option["model"], *[size] * (option["size"] != NOT_RECORDED), option["dtype"]]
+    words = [option["model"], *size_words(option), option["dtype"]]
     return ", ".join(filter(None, [*words, f"batch size = {option['bsz']}", accumulation(option), gpu]))
 
 

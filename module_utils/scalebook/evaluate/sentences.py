@@ -17,10 +17,9 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     percent,
     times,
 )
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices, size_words
 from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.text import readable
-from ansible.module_utils.scalebook.workloads import size_name
 
 Texts = Mapping[str, Any]
 
@@ -149,9 +148,8 @@ def of_family(family: Family, texts: Texts) -> list[str]:
 def _training(option: Option, texts: Texts) -> list[str]:
     """Return the words for what an option trains: model, task, and the size of a sample if it is known."""
     task = texts["tasks"].get(option["task"], option["task"])
-    size = f"{size_name(option['unit'])} = {option['size']}"
     known = [word for word in (option["model"], task) if word and word != NOT_RECORDED]
-    return [*known, *[size] * (option["size"] != NOT_RECORDED)]
+    return [*known, *size_words(option)]
 
 
 def named(offers: Sequence[Mapping[str, Any]], texts: Texts) -> str:

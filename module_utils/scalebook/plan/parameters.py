@@ -422,7 +422,7 @@ def read(
     problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _settings_of_others(given, read["workload"], known.workloads)
-        problems += _settings_without_xla(given, read, known.workloads)
+        problems += _settings_of_another_xla(given, read, known.workloads)
     problems += _without_effect(read, given)
     if list(playbooks) == ["report"]:
         problems += _report_conflicts(read, given)
@@ -515,7 +515,7 @@ def _settings_of_others(
     ]
 
 
-def _settings_without_xla(
+def _settings_of_another_xla(
     given: Mapping[str, Any], read: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
 ) -> list[str]:
     """Return the settings of which no case can have the value, as they only count with another xla."""
