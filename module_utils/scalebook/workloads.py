@@ -141,8 +141,8 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
     """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
 
     Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.
-    Both can name settings, sizes of the model, and `model`, `nodes`, `gpus`, `device`, `dtype` and `xla` (0
-    or 1).
+    Both can name settings, sizes of the model, and `model`, `nodes`, `gpus`, `device`, `dtype`, `warmup`,
+    `window` and `xla` (0 or 1).
     """
     names = _names(declaration, case)
     for rule in declaration.get("refuses", ()):
@@ -153,7 +153,7 @@ def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
 
 def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
-    own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype")}
+    own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype", "warmup", "window")}
     return {**sizes, **case["settings"], **own, "xla": int(case["xla"])}
 
 
@@ -315,7 +315,14 @@ def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> Non
         if not isinstance(rule, Mapping) or set(rule) != {"when", "why"}:
             raise WorkloadError(f"{file}: refuses: give exactly the keys when and why")
         for model in declaration["model_names"]:
-            case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1}
+            case: Case = {
+                "model": model,
+                "settings": settings,
+                "nodes": 1,
+                "gpus": 1,
+                "warmup": 1,
+                "window": 1,
+            }
             case |= {"device": "cpu", "dtype": "fp32", "xla": False}
             names = _names(declaration, case)
             try:

@@ -56,8 +56,8 @@ PARTS = {
     },
     "refuses": {
         "when": "A formula as in [flops](#flops): a case for which it is not zero is refused. Its names are "
-        "settings, the sizes of the model in `flops`, and `model`, `nodes`, `gpus`, `device`, `dtype` and "
-        "`xla` (0 or 1).",
+        "settings, the sizes of the model in `flops`, and `model`, `nodes`, `gpus`, `device`, `dtype`, "
+        "`warmup`, `window` and `xla` (0 or 1).",
         "why": "The reason. The same names in braces become their values (`roles/torch_gpt2`).",
     },
     "flops": {

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook.contracts import BASELINE, IDENTITY, Bottleneck, Case, Row, Run
 from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.workloads import settings_of
 
 Evidence = Mapping[str, float]
 
@@ -439,6 +440,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
     accumulation = [
         f"gradient accumulation (accumulation={2 * row['accumulation']}), which exchanges less often"
     ]
+    loops = _steps_per_loop(row, workload)
     smaller = [*_checkpointing(row, workload), f"half the batch with accumulation={2 * row['accumulation']}"]
     return {
         "power-limited": [
@@ -453,8 +455,8 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
             "faster storage" if _storage_works(evidence) else "more loader processes",
             "input data prepared beforehand or kept in memory",
         ],
-        "launch-bound": [*larger, *fused],
-        "host-bound": ["a profile of that thread", *larger, *fused],
+        "launch-bound": [*larger, *fused, *loops],
+        "host-bound": [*loops, "a profile of that thread", *larger, *fused],
         "thread-bound": [
             "a profile of that thread",
             "more threads per process where it computes, more loader processes where it prepares input",
@@ -463,6 +465,15 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],
     }[cause]
+
+
+def _steps_per_loop(row: Row, workload: Mapping[str, Any]) -> list[str]:
+    """Return several steps in one call with the variable of the workload, where it has one and it is 1."""
+    variable = f"{row['workload']}_steps_per_loop"
+    settings = settings_of(workload, row.get("settings"))
+    if variable not in workload.get("settings", ()) or settings["steps_per_loop"] != 1:
+        return []
+    return [f"several steps in one call of the framework ({variable}=10)"]
 
 
 def _checkpointing(row: Row, workload: Mapping[str, Any]) -> list[str]:

@@ -62,6 +62,11 @@ def test_genuine_logs_give_their_window_to_the_microsecond(name, window, first, 
     assert (log.first_loss, log.last_loss, log.refusal, log.notes) == (first, last, None, [])
 
 
+def test_a_genuine_log_with_a_line_every_ten_steps_gives_its_window():
+    log = read_log(DATA / "h200_steps_per_loop_10.log", TF2)
+    assert (list(log.steps), round(seconds(log), 6)) == (list(range(10, 121, 10)), 4.330502)
+
+
 def test_the_window_of_a_genuine_log_by_an_independent_reading():
     lines = (DATA / "2n_w0.log").read_text().splitlines()
     at = {}

@@ -256,6 +256,24 @@ def test_checkpointing_is_advised_by_the_variable_of_the_workload_where_it_is_of
     assert ("gradient checkpointing (torch_bert_checkpointing=true)" in sentence) is advised
 
 
+@pytest.mark.parametrize(
+    ("settings", "advised"), [({"steps_per_loop": 1}, True), ({}, True), ({"steps_per_loop": 10}, False)]
+)
+def test_several_steps_in_one_call_are_advised_where_each_step_is_one(tmp_path, settings, advised):
+    telemetry = recorded("h200_made_loader_main")
+    slow = record(case(workload="tf2_bert", settings=settings), 1, telemetry=telemetry)
+    declared = {
+        "tf2_bert": {
+            **TORCH,
+            "settings": ["tf2_bert_steps_per_loop"],
+            "settings_before": {"steps_per_loop": 1},
+        }
+    }
+    [made] = document.build(load_campaign(campaign(tmp_path, [slow])), declared)["bottlenecks"]
+    advice = "several steps in one call of the framework (tf2_bert_steps_per_loop=10)"
+    assert (made["causes"], advice in made["sentence"]) == (["host-bound"], advised)
+
+
 def test_a_framework_that_reserves_all_memory_is_no_evidence_of_full_memory(tmp_path):
     assert cause_of(tmp_path, memory=97) == []
 

@@ -21,7 +21,7 @@ STACKS = yaml.safe_load((ROLES / "tf2_bert/vars/main.yml").read_text())["__tf2_b
 def script(tmp_path):
     """Return a function that runs the script of a version on a GPU of a compute capability."""
 
-    def run(version, capability, train="", **environment):
+    def run(version, capability, train="", steps_per_loop=1, **environment):
         (tmp_path / "code").mkdir(exist_ok=True)
         (tmp_path / "code/run_head.sh").write_text((ROLES / "workload/files/kit/run_head.sh").read_text())
         for name, text in (
@@ -49,6 +49,7 @@ def script(tmp_path):
             "tf2_bert_data": str(tmp_path),
             "tf2_bert_seq_length": 128,
             "tf2_bert_predictions": 20,
+            "tf2_bert_steps_per_loop": steps_per_loop,
             "tf2_bert_all_reduce_alg": "",
         }
         engine = jinja2.Environment(keep_trailing_newline=True, trim_blocks=True)
@@ -56,7 +57,9 @@ def script(tmp_path):
         text = (ROLES / "tf2_bert/templates/run.sh.j2").read_text()
         (tmp_path / "run.sh").write_text(engine.from_string(text).render(values))
         case = {"DEVICE": "gpu", "NNODES": 1, "GPUS_PER_NODE": 1, "XLA": "false", "MASTER_ADDR": "10.0.0.1"}
-        case.update(NODE="NODE1", TASK_INDEX=0, DTYPE="fp16", STEPS=120, GLOBAL_BATCH=64, MODEL="base")
+        case.update(
+            NODE="NODE1", TASK_INDEX=0, DTYPE="fp16", WARMUP=20, STEPS=120, GLOBAL_BATCH=64, MODEL="base"
+        )
         case.update(WORKER_HOSTS="", JOB_DIR=tmp_path, PATH=f"{tmp_path}:/usr/bin:/bin")
         case.update(environment)
         return subprocess.run(
@@ -120,3 +123,9 @@ def test_the_driver_that_compiles_kernels_is_not_silent(script, tmp_path):
     assert [said.format(1) in done.stdout, said.format(2) in done.stdout] == [True, True]
     assert done.stdout.count("the driver compiles") == 2
     assert "the driver compiles" not in script("2.20", "9.0", train=train).stdout
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(20, 10), (2, 2)])
+def test_a_run_of_the_search_for_the_largest_batch_calls_no_more_steps_than_it_has(script, warmup, steps):
+    done = script("2.20", "9.0", steps_per_loop=10, WARMUP=warmup)
+    assert f"--steps_per_loop={steps} " in done.stdout
