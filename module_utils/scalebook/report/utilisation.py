@@ -46,6 +46,9 @@ COVERED = 0.9
 FEW_READINGS = 3
 """Readings that may lack at the ends of a window: one at each end, and one on a busy node."""
 
+BUSY_AT_MOST = 1.1
+"""Seconds of work of a disk in a second: 1, and what the times of two readings may be off."""
+
 MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
 
@@ -55,15 +58,25 @@ class TelemetryError(ValueError):
 
 
 def usable(record: Record) -> tuple[Record, list[str]]:
-    """Return the record without telemetry of a part of the window only, and notes about what is missing.
+    """Return the record without telemetry that cannot be used, and notes about what is missing.
 
-    A mean over the part before a sampler ended is not the mean over the window.  Raises TelemetryError.
+    A mean over the part before a sampler ended is not the mean over the window, and a disk that worked for
+    longer than there was time, as some kernels count now and then, has no known share.  Raises
+    TelemetryError.
     """
     kept, notes = [], []
     try:
         for node in record.get("telemetry") or []:
             whole = _covers(node)
-            kept.append(node if whole else {"node": node["node"]})
+            left_out = _impossible(node) if whole else {}
+            quantities = {k: v for k, v in (node.get("quantities") or {}).items() if k not in left_out}
+            kept.append({**node, "quantities": quantities} if whole else {"node": node["node"]})
+            for name, busy in left_out.items():
+                disk = name.split(":")[1]
+                notes.append(
+                    f"telemetry of {node['node']}: how busy disk {disk} was is not used, as the kernel "
+                    f"counted {busy:.3g} s of work in a second"
+                )
             if node.get("reason"):
                 notes.append(f"telemetry of {node['node']}: {node['reason']}")
             if not whole:
@@ -81,6 +94,15 @@ def _covers(node: NodeTelemetry) -> bool:
         return True
     lacking = node["seconds"] / covered - node["seconds"]
     return covered >= COVERED or lacking <= FEW_READINGS * node["interval"]
+
+
+def _impossible(node: NodeTelemetry) -> dict[str, float]:
+    """Return the disks that were busy for more than the time there was, with the most seconds in a second."""
+    return {
+        name: float(each["max"])
+        for name, each in (node.get("quantities") or {}).items()
+        if name.startswith("disk:") and name.endswith(":busy") and each.get("max", 0) > BUSY_AT_MOST
+    }
 
 
 def of_record(record: Record) -> dict[str, list[float]]:

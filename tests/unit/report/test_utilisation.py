@@ -87,6 +87,17 @@ def test_telemetry_of_a_part_of_the_window_is_not_used(tmp_path, seconds, covere
     assert (said in made["notes"]) is not used
 
 
+def test_a_disk_that_worked_longer_than_there_was_time_has_no_share(tmp_path):
+    """Linux 6.18 counted 27.684 s of work of a virtual disk within 2 s, on a host with four H200."""
+    jumped = {"disk:sda:busy": {"mean": 1.960505, "max": 13.842048}}
+    made = report(tmp_path, record(case(), 1, telemetry=[node("A", 1.0, **jumped)]))
+    assert [line for line in made["utilisation"] if line["quantity"] == "disk_busy"] == []
+    said = (
+        "telemetry of A: how busy disk sda was is not used, as the kernel counted 13.8 s of work in a second"
+    )
+    assert f"{said} (1n1g repeat 1)" in made["notes"]
+
+
 def test_a_run_that_does_not_count_has_no_utilisation(tmp_path):
     made = report(tmp_path, record(case(), 1, None, telemetry=[node("A", 1.0)]))
     assert made["utilisation"] == []
