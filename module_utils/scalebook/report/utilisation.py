@@ -46,8 +46,8 @@ COVERED = 0.9
 FEW_READINGS = 3
 """Readings that may lack at the ends of a window: one at each end, and one on a busy node."""
 
-BUSY_AT_MOST = 1.1
-"""Seconds of work of a disk in a second: 1, and what the times of two readings may be off."""
+BUSY_AT_MOST = 2.0
+"""Seconds of work of a disk in a second: 1, and as much for what is counted in ticks between two readings."""
 
 MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
