@@ -469,18 +469,21 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
 
 def _steps_per_loop(row: Row, workload: Mapping[str, Any]) -> list[str]:
     """Return several steps in one call with the variable of the workload, where it has one and it is 1."""
-    variable = f"{row['workload']}_steps_per_loop"
-    settings = settings_of(workload, row.get("settings"))
-    if variable not in workload.get("settings", ()) or settings["steps_per_loop"] != 1:
-        return []
-    return [f"several steps in one call of the framework ({variable}=10)"]
+    variable = _variable_at(row, workload, "steps_per_loop", 1)
+    return [f"several steps in one call of the framework ({variable}=10)"] if variable else []
 
 
 def _checkpointing(row: Row, workload: Mapping[str, Any]) -> list[str]:
     """Return gradient checkpointing with the variable of the workload, where it has one and it is off."""
     if "settings" not in workload:
         return ["gradient checkpointing"]
-    variable = f"{row['workload']}_checkpointing"
-    if variable not in workload["settings"] or (row.get("settings") or {}).get("checkpointing"):
-        return []
-    return [f"gradient checkpointing ({variable}=true)"]
+    variable = _variable_at(row, workload, "checkpointing", False)
+    return [f"gradient checkpointing ({variable}=true)"] if variable else []
+
+
+def _variable_at(row: Row, workload: Mapping[str, Any], setting: str, value: Any) -> str | None:
+    """Return the variable of a setting where the workload has it and the case has it at `value`."""
+    variable = f"{row['workload']}_{setting}"
+    settings = settings_of(workload, row.get("settings"))
+    has = variable in workload.get("settings", ()) and settings.get(setting, value) == value
+    return variable if has else None

@@ -77,6 +77,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "strong": [_strong(table, wording) for table in document["strong"]],
         "largest_batches": [_largest_batch(entry, wording) for entry in document["largest_batches"]],
         "self_reported": [_self_reported(table) for table in document["self_reported"]],
+        "has_steps": any(row["steps"] for row in document["rows"]),
         "waits": _waits(document, wording),
         "mfu": _mfu(document, wording),
         "utilisation": _utilisation(document, wording),

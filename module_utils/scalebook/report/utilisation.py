@@ -61,27 +61,30 @@ def usable(record: Record) -> tuple[Record, list[str]]:
     """Return the record without telemetry that cannot be used, and notes about what is missing.
 
     A mean over the part before a sampler ended is not the mean over the window, and a disk that worked for
-    longer than there was time, as some kernels count now and then, has no known share.  Raises
-    TelemetryError.
+    longer than there was time, as some kernels count now and then, has no known share.  That is judged here
+    and not where telemetry is read, so that it applies to earlier records.  Raises TelemetryError.
     """
-    kept, notes = [], []
+    kept: list[NodeTelemetry] = []
+    notes = []
     try:
         for node in record.get("telemetry") or []:
-            whole = _covers(node)
-            left_out = _impossible(node) if whole else {}
-            quantities = {k: v for k, v in (node.get("quantities") or {}).items() if k not in left_out}
-            kept.append({**node, "quantities": quantities} if whole else {"node": node["node"]})
-            for name, busy in left_out.items():
+            if node.get("reason"):
+                notes.append(f"telemetry of {node['node']}: {node['reason']}")
+            if not _covers(node):
+                kept.append({"node": node["node"]})
+                share = f"{100 * node['covered']:.0f}"
+                notes.append(f"telemetry of {node['node']}: not used, as it covers {share} % of the window")
+                continue
+            overcounted = _overcounted(node)
+            for name, busy in overcounted.items():
                 disk = name.split(":")[1]
                 notes.append(
                     f"telemetry of {node['node']}: how busy disk {disk} was is not used, as the kernel "
                     f"counted {busy:.3g} s of work in a second"
                 )
-            if node.get("reason"):
-                notes.append(f"telemetry of {node['node']}: {node['reason']}")
-            if not whole:
-                share = f"{100 * node['covered']:.0f}"
-                notes.append(f"telemetry of {node['node']}: not used, as it covers {share} % of the window")
+            quantities = node.get("quantities") or {}
+            possible = {name: each for name, each in quantities.items() if name not in overcounted}
+            kept.append({**node, "quantities": possible})
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
         raise TelemetryError(f"its telemetry cannot be used: {exc}") from exc
     return cast(Record, {**record, "telemetry": kept}), notes
@@ -96,8 +99,8 @@ def _covers(node: NodeTelemetry) -> bool:
     return covered >= COVERED or lacking <= FEW_READINGS * node["interval"]
 
 
-def _impossible(node: NodeTelemetry) -> dict[str, float]:
-    """Return the disks that were busy for more than the time there was, with the most seconds in a second."""
+def _overcounted(node: NodeTelemetry) -> dict[str, float]:
+    """Return the disks that worked for longer than there was time, and their most seconds in a second."""
     return {
         name: float(each["max"])
         for name, each in (node.get("quantities") or {}).items()
