@@ -120,6 +120,16 @@ def test_every_form_of_an_import_names_the_fix_that_check_mode_names(source, rea
     assert [IMPORT_FIX in form for form in forms] == [fixed] * 3
 
 
+@pytest.mark.parametrize(("every", "said"), [(1, False), (10, True)])
+def test_a_report_whose_logs_have_no_line_for_each_step_says_so(every, said):
+    made = record(case(), 1)
+    [node] = made["nodes"]
+    logged = {name: node[name][every - 1 :: every] for name in ("steps", "times")}
+    files = render.files(build([{**made, "nodes": [{**node, **logged}]}]), str(ROOT / "templates"))
+    sentence = "No log has a line for each step of the window."
+    assert [sentence in files[form] for form in ("report.html", "report.md")] == [said] * 2
+
+
 def test_the_terminal_ends_with_the_path_of_the_page(document):
     assert terminal.display(document, "/r/report.html").splitlines()[-1] == "Report: /r/report.html"
 
