@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A package repository that refuses its token: apt names the token in its complaint, the roles do not."""
+"""What apt and dpkg complain of is reported, without the token of a repository that apt names in its complaint."""
 
 import json
 import os
@@ -27,6 +27,9 @@ exec "$@"
 """
 # What a dpkg that was killed leaves: the package has to be fetched again.
 HALF = "Package: half\nStatus: install reinstreq half-installed\nArchitecture: all\nVersion: 1\n"
+# An unpacked package; its script fails.
+UNPACKED = "Package: broken\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1\nMaintainer: me\nDescription: me\n"
+SCRIPT = "#!/bin/sh\necho 'broken: no room for the index' >&2\nexit 3\n"
 ROLES = {
     "node": {"node_needs": ["scalebook-nothing"]},
     "mirror": {
@@ -97,3 +100,14 @@ def test_what_cannot_be_repaired_is_reported_without_the_token(port, tmp_path):
     )
     assert f"http://***@127.0.0.1:{port}/./InRelease 401 Unauthorized" in output
     assert TOKEN not in output
+
+
+def test_the_reason_that_the_script_of_a_package_gives_is_reported(port, tmp_path):
+    (tmp_path / "dpkg/info").mkdir(parents=True)
+    (tmp_path / "dpkg/status").write_text(UNPACKED)
+    (tmp_path / "dpkg/info/broken.list").write_text("/.\n")
+    (tmp_path / "dpkg/info/broken.postinst").write_text(SCRIPT)
+    (tmp_path / "dpkg/info/broken.postinst").chmod(0o755)
+    output = play(tmp_path, port, "node")
+    assert "broken: no room for the index" in output
+    assert "post-installation script subprocess returned error exit status 3" in output
