@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What apt and dpkg complain of is reported, without the token of a repository that apt names in its complaint."""
+"""What apt and dpkg complain of is reported, without the token of a repository that apt names."""
 
 import json
 import os
@@ -28,7 +28,10 @@ exec "$@"
 # What a dpkg that was killed leaves: the package has to be fetched again.
 HALF = "Package: half\nStatus: install reinstreq half-installed\nArchitecture: all\nVersion: 1\n"
 # An unpacked package; its script fails.
-UNPACKED = "Package: broken\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1\nMaintainer: me\nDescription: me\n"
+UNPACKED = (
+    "Package: broken\nStatus: install ok unpacked\nArchitecture: all\nVersion: 1\n"
+    "Maintainer: me\nDescription: me\n"
+)
 SCRIPT = "#!/bin/sh\necho 'broken: no room for the index' >&2\nexit 3\n"
 ROLES = {
     "node": {"node_needs": ["scalebook-nothing"]},
