@@ -12,19 +12,11 @@ from pathlib import Path
 
 import pytest
 from guarded import Guarded
+from own_packages import apart
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKEN = "canary-of-a-repository"
 SOURCES = "Types: deb\nURIs: http://me:{token}@127.0.0.1:{port}\nSuites: ./\n"
-# To the roles, nothing is installed here and apt knows one repository; what this machine has is left alone.
-APART = """
-cd "$1"; shift
-mkdir -p etc/apt.conf.d etc/preferences.d etc/trusted.gpg.d lists/partial cache/archives/partial
-mkdir -p dpkg/info dpkg/updates; : >>dpkg/status
-mount --bind etc /etc/apt; mount --bind lists /var/lib/apt/lists; mount --bind cache /var/cache/apt
-mount --bind dpkg /var/lib/dpkg
-exec "$@"
-"""
 # What a dpkg that was killed leaves: the package has to be fetched again.
 HALF = "Package: half\nStatus: install reinstreq half-installed\nArchitecture: all\nVersion: 1\n"
 # An unpacked package; its script fails.
@@ -74,10 +66,9 @@ def play(tmp_path, port, role):
     playbook.write_text(
         PLAY.format(role=role, variables=json.dumps(ROLES[role]), scratch=tmp_path / "scratch")
     )
-    argv = ["unshare", "--mount", "sh", "-euc", APART, "sh", tmp_path]
-    argv += [Path(sys.executable).parent / "ansible-playbook", "-vvvv", "-i", "localhost,", playbook]
+    play = [Path(sys.executable).parent / "ansible-playbook", "-vvvv", "-i", "localhost,", playbook]
     done = subprocess.run(
-        [str(word) for word in argv],
+        apart(tmp_path, *play),
         capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
     )  # fmt: skip

@@ -17,7 +17,11 @@ for file in passwd shadow group gshadow subuid subgid; do
 done
 
 repair() {
-  apt-get --yes -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold --fix-broken install
+  # dpkg marks a package whose unpacking was cut off: reinstreq. Where only the last steps of the unpacking are
+  # missing, apt configures the package without unpacking it again, which dpkg refuses, unless it is named.
+  # shellcheck disable=SC2046 # names of packages, which have no spaces
+  apt-get --yes -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold --fix-broken --reinstall \
+    install $(dpkg-query --show --showformat '${db:Status-Eflag} ${binary:Package}\n' | sed -n 's/^reinstreq //p')
 }
 
 dpkg --force-confdef --force-confold --configure -a
