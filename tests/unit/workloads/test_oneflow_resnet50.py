@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
+from cases import cluster, plan
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import declaration, load
@@ -141,6 +142,15 @@ def test_dlperfs_table_has_rows_of_this_model():
     names = WORKLOAD["dlperf"]
     wanted = f"{names['frameworks'][0]},{names['models']['resnet50']},"
     assert sum(row.startswith(wanted) for row in rows) == 15
+
+
+def test_fp16_is_planned_for_a_graph_alone():
+    declared = {**WORKLOAD, "settings": {"mode": "eager", "data": "", "images": 0}}
+    made = plan({"gpus": 1, "dtype": "fp32,fp16"}, declared, cluster(1), "oneflow_resnet50", "gpu")
+    assert [case["dtype"] for case in made["cases"]] == ["fp32"]
+    assert [skipped["reason"] for skipped in made["skipped"]] == [
+        "the trainer has mixed precision with nn.Graph only: use oneflow_resnet50_mode=graph"
+    ]
 
 
 # The command line of its trainer

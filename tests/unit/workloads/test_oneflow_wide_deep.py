@@ -12,6 +12,7 @@ from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
+from cases import cluster, plan
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
@@ -131,12 +132,12 @@ def started(tmp_path):
     engine.filters["quote"] = lambda value: shlex.quote(str(value))
     template = engine.from_string((ROLES / "oneflow_wide_deep/templates/run.sh.j2").read_text())
 
-    def run(dtype="fp32", library_path="/driver", **changed):
+    def run(dtype="fp32", library_path="/driver", warmup=20, **changed):
         named = {f"oneflow_wide_deep_{name}": value for name, value in {**values, **changed}.items()}
         (tmp_path / "run.sh").write_text(template.render(named, __oneflow_wide_deep_code=tmp_path))
         env = {"DEVICE": "cpu", "NNODES": "2", "GPUS_PER_NODE": "1", "WORLD_SIZE": "2", "NODE": "NODE2"}
         env.update(OMPI_COMM_WORLD_RANK="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="5000", BSZ="4")
-        env.update(MODEL="tiny", DTYPE=dtype, WARMUP="20", STEPS="120", JOB_DIR=str(tmp_path))
+        env.update(MODEL="tiny", DTYPE=dtype, WARMUP=str(warmup), STEPS="120", JOB_DIR=str(tmp_path))
         env.update(PATH="/usr/bin:/bin", LD_LIBRARY_PATH=library_path)
         return subprocess.run(
             ["sh", tmp_path / "run.sh"], env=env, capture_output=True, text=True, check=False
@@ -167,16 +168,28 @@ def test_fp16_on_a_cpu_is_refused_by_the_head_of_all_trainers_of_oneflow(started
     assert "scalebook: refused: OneFlow's automatic mixed precision is for GPUs" in done.stderr
 
 
-def test_graph_mode_is_refused_on_cpus_with_the_reason(started):
-    done = started(mode="graph")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "oneflow_wide_deep_mode=graph: OneFlow 0.9 does not run this graph on CPUs" in done.stderr
+@pytest.mark.parametrize(("warmup", "steps"), [(20, 10), (2, 2)])
+def test_a_run_of_the_search_for_the_largest_batch_prints_its_last_step(started, warmup, steps):
+    assert f"--print-every {steps}\n" in started(warmup=warmup).stdout
 
 
-def test_a_window_that_ends_between_two_lines_is_refused_before_the_run(started):
-    done = started(print_every=50)
-    assert done.returncode == 2
-    assert "ends with step 120, and only every 50th step has a line" in done.stderr
+# The cases that are not planned
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        ({"mode": "graph"}, "OneFlow 0.9 does not run this graph on CPUs: use oneflow_wide_deep_mode=eager"),
+        (
+            {"print_every": 50},
+            "warmup=20 and window=100 must be multiples of oneflow_wide_deep_print_every=50",
+        ),
+    ],
+)
+def test_a_case_that_cannot_be_measured_is_not_planned(settings, reason):
+    workload = {**WORKLOAD, "settings": {"mode": "eager", "print_every": 10, **settings}}
+    made = plan({"gpus": 1}, workload, cluster(1), "oneflow_wide_deep", "cpu")
+    assert [skipped["reason"] for skipped in made["skipped"]] == [reason]
 
 
 # The command line of the trainer

@@ -140,7 +140,7 @@ def test_dlperfs_table_has_rows_of_this_workload():
 
 def fp16_on_a_cpu(**parameters):
     given = {"dtype": "fp16", "gpus": 1, **parameters}
-    return plan(given, {**WORKLOAD, "settings": {}}, cluster(1), "tf2_resnet50", "cpu")
+    return plan(given, {**WORKLOAD, "settings": {"log_steps": 1}}, cluster(1), "tf2_resnet50", "cpu")
 
 
 def test_fp16_on_a_cpu_is_skipped_unless_forced():
@@ -271,10 +271,18 @@ def test_no_checkpoint_is_written(script):
     assert config["train"]["callbacks"]["enable_checkpoint_and_export"] is False
 
 
-def test_a_window_without_lines_at_its_ends_is_refused(script):
-    done, config = script(log_steps=50)
-    assert (done.returncode, config) == (2, None)
-    assert "Fix: -e tf2_resnet50_log_steps=1" in done.stderr
+def test_a_window_without_lines_at_its_ends_is_not_planned():
+    workload = {**WORKLOAD, "settings": {"version": "2.3.0", "tfrecords": "", "log_steps": 50}}
+    made = plan({"gpus": 1, "warmup": 50, "window": 120}, workload, cluster(1), "tf2_resnet50", "cpu")
+    assert [skipped["reason"] for skipped in made["skipped"]] == [
+        "warmup=50 and window=120 must be multiples of tf2_resnet50_log_steps=50"
+    ]
+
+
+@pytest.mark.parametrize(("warmup", "steps"), [(20, 10), (2, 2)])
+def test_a_run_of_the_search_for_the_largest_batch_logs_its_last_step(script, tmp_path, warmup, steps):
+    script(log_steps=10, WARMUP=warmup)
+    assert (tmp_path / "flags").read_text().endswith(f"--log_steps={steps}\n")
 
 
 def test_a_dtype_that_the_trainer_does_not_have_is_refused(script):
