@@ -89,7 +89,6 @@ ALLOWED = {
     ("roles/horovod/filter_plugins/horovod.py", "controllers"),
     ("roles/horovod/vars/main.yml", "controllers"),
     ("tests/integration/test_horovod_role.py", "controllers"),
-    ("tests/unit/provision/test_stack_check_info.py", "controllers"),
     ("tests/unit/workloads/test_horovod.py", "controllers"),
 }
 

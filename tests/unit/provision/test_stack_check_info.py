@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -145,46 +146,38 @@ def test_a_real_interpreter_tells_its_version_and_packages():
     assert packages["pytest"] == pytest.__version__
 
 
-CHECK_BUILD = """Horovod v0.28.1:
+@pytest.fixture
+def horovod(tmp_path):
+    """Return a function: with {framework: source of its extension}, ask an interpreter for its Horovod."""
+    venv.create(tmp_path, with_pip=False)
+    (packages,) = tmp_path.glob("lib/python*/site-packages")
 
-Available Frameworks:
-    [X] TensorFlow
-    [ ] PyTorch
+    def ask(extensions):
+        for name, source in {".": "", **extensions}.items():
+            (packages / "horovod" / name).mkdir(parents=True)
+            (packages / "horovod" / name / "__init__.py").write_text(source)
+        return NODE.horovod(str(tmp_path / "bin/python"), {"horovod": "0.28.1"}, NODE.Cache(""))
 
-Available Controllers:
-    [X] MPI
-    [X] Gloo
-
-Available Tensor Operations:
-    [X] NCCL
-    [ ] DDL
-    [ ] CCL
-    [X] MPI
-    [ ] Gloo
-"""
+    return ask
 
 
-def test_horovods_operations_are_those_it_was_built_with(says, texts):
-    texts({})
-    says({"python": said_by_python(horovod="0.28.1"), "horovodrun": (0, CHECK_BUILD, "")})
-    assert read({"python": "/venv/bin/python"})["horovod"] == "0.28.1 NCCL+MPI"
+BUILT = "\n".join(
+    f"def {name}_built(): return {value}"
+    for name, value in {"mpi": True, "gloo": False, "nccl": 21805, "ddl": False}.items()
+)
 
 
-def test_a_horovod_that_does_not_start_has_no_operations(says, texts):
-    texts({})
-    says({"python": said_by_python(horovod="0.28.1"), "horovodrun": (1, "", "ImportError: libmpi.so.40\n")})
-    assert read({"python": "/venv/bin/python"})["horovod"] == (
-        "0.28.1 no operations (status 1: ImportError: libmpi.so.40)"
+def test_horovods_operations_are_those_it_was_built_with(horovod):
+    missing = "raise ImportError('Extension horovod.tensorflow has not been built')"
+    assert horovod({"tensorflow": missing, "torch": f"print('a greeting')\n{BUILT}"}) == "0.28.1 NCCL+MPI"
+
+
+def test_a_horovod_whose_library_cannot_be_loaded_has_no_operations(horovod):
+    said = horovod({"torch": "raise OSError('libmpi.so.40: cannot open shared object file')"})
+    assert said.startswith(
+        "0.28.1 no operations (status 1: tensorflow: No module named 'horovod.tensorflow', "
     )
-
-
-def test_what_a_program_says_before_it_leaves_at_once_is_heard(tmp_path, monkeypatch):
-    """As horovodrun 0.19 leaves: by os._exit, without a flush."""
-    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
-    program = tmp_path / "horovodrun"
-    program.write_text(f"#!{sys.executable}\nimport os\nprint('[X] MPI')\nos._exit(0)\n")
-    program.chmod(0o755)
-    assert NODE.run(str(program)) == (0, "[X] MPI\n", "")
+    assert "torch: libmpi.so.40: cannot open shared object file" in said
 
 
 # -- commit and patch ----------------------------------------------------------------------------------
