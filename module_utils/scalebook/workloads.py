@@ -137,24 +137,24 @@ def resolve(declaration: Mapping[str, Any], values: Mapping[str, Any]) -> dict[s
     return resolved
 
 
-def refusal(declaration: Mapping[str, Any], case: Case) -> str | None:
+def refusal(declaration: Mapping[str, Any], case: Case, simulated: bool = False) -> str | None:
     """Return why the case cannot run by the key `refuses` of its workload's declaration, else None.
 
     Each entry has `when`, a formula as in `flops` that is not zero for a case that is refused, and `why`.
     Both can name settings, sizes of the model, and `model`, `nodes`, `gpus`, `device`, `dtype`, `warmup`,
-    `window` and `xla` (0 or 1).
+    `window`, `xla` and `simulated` (0 or 1: nodes of the case share a machine).
     """
-    names = _names(declaration, case)
+    names = _names(declaration, case, simulated)
     for rule in declaration.get("refuses", ()):
         if flops.evaluate(rule["when"], names):
             return str(rule["why"]).format_map(names)
     return None
 
 
-def _names(declaration: Mapping[str, Any], case: Case) -> dict[str, Any]:
+def _names(declaration: Mapping[str, Any], case: Case, simulated: bool) -> dict[str, Any]:
     sizes = declaration.get("flops", {}).get("models", {}).get(case["model"], {})
     own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype", "warmup", "window")}
-    return {**sizes, **case["settings"], **own, "xla": int(case["xla"])}
+    return {**sizes, **case["settings"], **own, "xla": int(case["xla"]), "simulated": int(simulated)}
 
 
 def settings_of(declaration: Mapping[str, Any], settings: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -324,7 +324,7 @@ def _check_refuses(file: Path, declaration: Mapping[str, Any], role: str) -> Non
                 "window": 1,
             }
             case |= {"device": "cpu", "dtype": "fp32", "xla": False}
-            names = _names(declaration, case)
+            names = _names(declaration, case, simulated=False)
             try:
                 flops.evaluate(rule["when"], names)
                 str(rule["why"]).format_map(names)

@@ -309,8 +309,11 @@ def _why_not(
     case: Case, workload: Mapping[str, Any], nodes: Sequence[Node], parameters: Mapping[str, Any]
 ) -> str | None:
     """Return why `case` cannot run here, or None."""
+    members = nodes[: case["nodes"]]
+    simulated = len({node["machine"] for node in members}) < len(members)
     return (
         _workload_lacks(case, workload, parameters)
+        or refusal(workload, case, simulated)
         or _nodes_lack(case, nodes)
         or _dtype_lacks(case, workload, parameters["force"])
     )
@@ -333,7 +336,7 @@ def _workload_lacks(case: Case, workload: Mapping[str, Any], parameters: Mapping
     step = case["global_batch"]
     if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
         return f"an epoch of {case['epoch_samples']} samples is not a whole number of steps of {step}"
-    return refusal(workload, case)
+    return None
 
 
 def _nodes_lack(case: Case, nodes: Sequence[Node]) -> str | None:

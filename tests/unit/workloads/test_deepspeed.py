@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import cluster, machine, plan
+from role_files import declaration
 
 FILES = Path(__file__).resolve().parents[3] / "roles/deepspeed/files"
 
@@ -26,6 +28,20 @@ a non-zero exit code. Per user-direction, the job has been aborted.
 --------------------------------------------------------------------------
 mpirun noticed that process rank 1 with PID 1891 on node 10.11.19.3 exited on signal 9 (Killed).
 """
+
+
+@pytest.mark.parametrize("workload", ["bing_bert", "deepspeed_bert"])
+def test_a_launcher_that_logs_in_is_planned_for_nodes_of_their_own_machines(workload):
+    declared = {**declaration(workload), "settings": {"launcher": "pdsh"}}
+    given = {"topology": "1n1g,2n1g"}
+    on_machines = plan(given, declared, cluster(2), workload, "cpu")
+    simulated = plan(given, declared, machine(2, 1), workload, "cpu")
+    assert [case["nodes"] for case in on_machines["cases"]] == [1, 2]
+    assert [case["nodes"] for case in simulated["cases"]] == [1]
+    assert [skipped["reason"] for skipped in simulated["skipped"]] == [
+        f"{workload}_launcher=pdsh logs in to nodes, and these are simulated nodes of one machine: "
+        f"use {workload}_launcher=job"
+    ]
 
 
 def report(output, status):
