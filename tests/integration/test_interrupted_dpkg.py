@@ -22,35 +22,36 @@ pytestmark = [
 ]
 
 
+def build(name, folder, repository):
+    """Build a package without files; return its lines in the index of the repository."""
+    control = CONTROL.format(name=name)
+    (folder / "DEBIAN").mkdir(parents=True)
+    (folder / "DEBIAN/control").write_text(control)
+    deb = repository / f"{name}.deb"
+    argv = ["dpkg-deb", "--root-owner-group", "--build", folder, deb]
+    subprocess.run(argv, check=True, capture_output=True)
+    digest = hashlib.sha256(deb.read_bytes()).hexdigest()
+    return f"{control}Filename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n"
+
+
 @pytest.fixture
-def left(tmp_path):
+def repaired(tmp_path):
     """Return a function: run the script on packages with these statuses, and return what they are then."""
     repository = tmp_path / "repository"
-    (tmp_path / "etc/sources.list.d").mkdir(parents=True)
+    for folder in (repository, tmp_path / "etc/sources.list.d", tmp_path / "dpkg/info"):
+        folder.mkdir(parents=True)
     source = f"Types: deb\nURIs: file:{repository}\nSuites: ./\nTrusted: yes\n"
     (tmp_path / "etc/sources.list.d/own.sources").write_text(source)
 
     def run(statuses):
-        index, status = [], []
-        for name, state in statuses.items():
-            control = CONTROL.format(name=name)
-            root = tmp_path / name
-            (root / "DEBIAN").mkdir(parents=True)
-            (root / "DEBIAN/control").write_text(control)
-            deb = repository / f"{name}.deb"
-            repository.mkdir(exist_ok=True)
-            subprocess.run(
-                ["dpkg-deb", "--root-owner-group", "--build", root, deb], check=True, capture_output=True
-            )
-            digest = hashlib.sha256(deb.read_bytes()).hexdigest()
-            index.append(f"{control}Filename: ./{deb.name}\nSize: {deb.stat().st_size}\nSHA256: {digest}\n")
-            status.append(control.replace("\n", f"\nStatus: {state}\n", 1))
-            (tmp_path / "dpkg/info").mkdir(parents=True, exist_ok=True)
-            (tmp_path / f"dpkg/info/{name}.list").write_text("/.\n")
+        index = [build(name, tmp_path / name, repository) for name in statuses]
         (repository / "Packages").write_text("\n".join(index))
+        status = [f"{CONTROL.format(name=name)}Status: {state}\n" for name, state in statuses.items()]
         (tmp_path / "dpkg/status").write_text("\n".join(status))
-        repaired = subprocess.run(apart(tmp_path, "sh", SCRIPT, tmp_path), capture_output=True, text=True)
-        assert repaired.returncode == 0, repaired.stdout + repaired.stderr
+        for name in statuses:
+            (tmp_path / f"dpkg/info/{name}.list").write_text("/.\n")
+        done = subprocess.run(apart(tmp_path, "sh", SCRIPT, tmp_path), capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
         shown = subprocess.run(apart(tmp_path, *SHOW), check=True, capture_output=True, text=True)
         return dict(line.split(" ", 1) for line in shown.stdout.splitlines())
 
@@ -58,19 +59,19 @@ def left(tmp_path):
 
 
 @pytest.mark.parametrize("state", ["half-installed", "unpacked", "half-configured"])
-def test_a_package_that_dpkg_wants_reinstalled_is_reinstalled(left, state):
-    assert left({"package": f"install reinstreq {state}"}) == {"package": "install ok installed"}
+def test_a_package_that_dpkg_wants_reinstalled_is_reinstalled(repaired, state):
+    assert repaired({"package": f"install reinstreq {state}"}) == {"package": "install ok installed"}
 
 
 @pytest.mark.parametrize("state", ["unpacked", "half-configured"])
-def test_a_package_that_was_not_configured_is_configured(left, state):
-    assert left({"package": f"install ok {state}"}) == {"package": "install ok installed"}
+def test_a_package_that_was_not_configured_is_configured(repaired, state):
+    assert repaired({"package": f"install ok {state}"}) == {"package": "install ok installed"}
 
 
-def test_packages_in_different_states_are_repaired_together(left):
+def test_packages_in_different_states_are_repaired_together(repaired):
     states = {
         "one": "install reinstreq unpacked",
         "two": "install reinstreq half-installed",
         "three": "install ok unpacked",
     }
-    assert left(states) == dict.fromkeys(states, "install ok installed")
+    assert repaired(states) == dict.fromkeys(states, "install ok installed")
