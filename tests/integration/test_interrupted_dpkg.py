@@ -4,12 +4,15 @@
 
 import hashlib
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from own_packages import apart
+from role_files import load
 
+mirror_seal = load("mirror", "mirror_seal")
 SCRIPT = Path(__file__).resolve().parents[2] / "roles/node/files/repair_packages.sh"
 CONTROL = (
     "Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: me <me@localhost>\nDescription: empty\n"
@@ -37,15 +40,17 @@ def build(name, folder, repository):
 @pytest.fixture
 def repaired(tmp_path):
     """Return a function: run the script on packages with these statuses, and return what they are then."""
-    repository = tmp_path / "repository"
+    repository = tmp_path / "mirror/apt/own"
     for folder in (repository, tmp_path / "etc/sources.list.d", tmp_path / "dpkg/info"):
         folder.mkdir(parents=True)
-    source = f"Types: deb\nURIs: file:{repository}\nSuites: ./\nTrusted: yes\n"
+    source = f"Types: deb\nURIs: file:{repository}\nSuites: ./\nSigned-By: /etc/apt/own.gpg\n"
     (tmp_path / "etc/sources.list.d/own.sources").write_text(source)
 
     def run(statuses):
         index = [build(name, tmp_path / name, repository) for name in statuses]
-        (repository / "Packages").write_text("\n".join(index))
+        (repository / "Packages.new").write_text("\n".join(index))
+        mirror_seal.seal(str(tmp_path / "mirror"))
+        shutil.copy(repository.parent / "key.gpg", tmp_path / "etc/own.gpg")
         status = [f"{CONTROL.format(name=name)}Status: {state}\n" for name, state in statuses.items()]
         (tmp_path / "dpkg/status").write_text("\n".join(status))
         for name in statuses:

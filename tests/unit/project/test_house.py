@@ -78,7 +78,11 @@ WEAK_HOST_KEYS = {
 }
 # What would install what nobody signed, or from nobody knows whom.
 UNSIGNED = {
-    r"\btrusted[=:]\s*yes": ["deb [trusted=yes] http://mirror/ubuntu bionic main", "Trusted: yes"],
+    r"(\b|\\n)trusted[=:]\s*yes": [
+        "deb [trusted=yes] http://mirror/ubuntu bionic main",
+        "Trusted: yes",
+        r"Suites: ./\nTrusted: yes",
+    ],
     r"--?allow-(unauthenticated|insecure|weak)": ["apt-get install --allow-unauthenticated libnccl2"],
     r"Allow(Unauthenticated|Insecure\w*|Weak\w*)[\s=:'\"]+(true|yes|1)\b": [
         'APT::Get::AllowUnauthenticated "true";',
