@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook.contracts import BASELINE, IDENTITY, Bottleneck, Case, Row, Run
 from ansible.module_utils.scalebook.report import utilisation
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
-from ansible.module_utils.scalebook.workloads import settings_of
+from ansible.module_utils.scalebook.workloads import idle_settings, settings_of
 
 Evidence = Mapping[str, float]
 
@@ -40,6 +40,7 @@ NAMES = {
     "network_link": ("busiest network link", "%"),
     "efficiency": ("efficiency", "%"),
     "sm_active_of_one": ("SM active of 1n1g", "%"),
+    "exchange": ("step beyond that of the slowest device", "%"),
     "job_processors_of_one": ("processors of 1n1g that the job kept busy", ""),
     "job_queued_of_one": ("processors of 1n1g that the job waited for", ""),
     "memory": ("memory", "%"),
@@ -358,6 +359,8 @@ def tabulate(
         workload = workloads.get(row["workload"], {})
         if workload.get("drives_all_devices") and row["gpus"] > 1 and "job_processors" in evidence:
             evidence["process_processors"] = row["gpus"] * evidence["job_processors"]
+        if row["device"] != "cpu" and row["steps"] and row["steps"]["slowest"] is not None:
+            evidence["exchange"] = 100 * (1 - row["steps"]["slowest"] / row["steps"]["mean"])
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
@@ -406,6 +409,8 @@ def _judge(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> Bottlen
     else:
         shown = [name for name in (*needed, "busiest_core") if name in evidence]
         words = [f"No bottleneck is evident ({_list(evidence, shown)})."]
+    if "communication-bound" not in (rule.cause for rule in found):
+        words += _exchange(row, evidence, workload)
     words += [f"Not measured: {', '.join(missing)}."] if missing else []
     return {
         "case": row["case"],
@@ -437,9 +442,6 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
     larger = []
     if _below(evidence, "gpu_memory", "memory-free") and "out_of_memory_from" not in evidence:
         larger = [f"a larger batch (bsz={2 * row['bsz']}; {_list(evidence, ['gpu_memory'])})"]
-    accumulation = [
-        f"gradient accumulation (accumulation={2 * row['accumulation']}), which exchanges less often"
-    ]
     loops = _steps_per_loop(row, workload)
     smaller = [*_checkpointing(row, workload), f"half the batch with accumulation={2 * row['accumulation']}"]
     return {
@@ -447,7 +449,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
             *bits,
             "a higher power limit where the site allows one, judged by samples per joule",
         ],
-        "communication-bound": [*accumulation, *larger, *bits],
+        "communication-bound": [_accumulation(row), *larger, *bits],
         "memory-capacity-bound": [*bits, *smaller],
         "memory-bound": [*fused, *bits],
         "gpu-bound": [*bits, *fused, "more devices"],
@@ -465,6 +467,24 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],
     }[cause]
+
+
+def _exchange(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> list[str]:
+    """Return what the exchange costs GPUs that run kernels all the time, too little for a cause."""
+    busy = "gpu" in evidence and not _below(evidence, "gpu", "gpu-waits")
+    if not busy or not _above(evidence, "exchange", "exchange"):
+        return []
+    idle = "bucket_mb" in idle_settings(workload, row["xla"])
+    variable = None if idle else _variable_at(row, workload, "bucket_mb", 25)
+    pieces = [f"larger pieces of gradients ({variable}=200)"] if variable else []
+    return [
+        f"Part of each step is exchange between devices, likely ({_list(evidence, ['exchange'])}).",
+        f"Try {'; '.join([*pieces, _accumulation(row)])}.",
+    ]
+
+
+def _accumulation(row: Row) -> str:
+    return f"gradient accumulation (accumulation={2 * row['accumulation']}), which exchanges less often"
 
 
 def _steps_per_loop(row: Row, workload: Mapping[str, Any]) -> list[str]:

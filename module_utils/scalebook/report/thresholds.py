@@ -45,6 +45,9 @@ THRESHOLDS = {
         0.5, "processors that have nothing to do but wait for storage: one thread reads half of the time"
     ),
     "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
+    "exchange": Threshold(
+        3, "part of a step, %, that the slowest device does not explain: repeats on one H200 differ by less"
+    ),
     "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
     "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),
     "idle-loss": Threshold(
