@@ -110,6 +110,9 @@ FLAGS = {
     "machines on the node, and for clocks held down. Raise `window` if it lasts a few seconds.",
     "above-peak": "The rate is above the peak of the device's data sheet (MFU above 100 %): the batch, the "
     "dtype, the model or the number of devices is not what the case says.",
+    "not-on-tensor-cores": "The MFU takes the peak of tensor cores, which were active for less than "
+    f"{THRESHOLDS['tensor-share'].value:g} times as much of the window (tensor pipe active): the framework "
+    "did not use them for this dtype. Use another version of it, or 16 bits.",
     "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
     f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
     "its output.",

@@ -62,7 +62,8 @@ def build(
         for row, flag in module.flags(rows, campaign.runs):
             row["flags"].append(flag)
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
-    for row, flag in mfu.flags(rows, shares):
+    used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
+    for row, flag in mfu.flags(rows, shares, used):
         row["flags"].append(flag)
     compared = _compare_published(groups, rows, published_rows, workloads)
     return {
@@ -85,7 +86,7 @@ def build(
         "largest_batches": largest_batch.tabulate(plan, workloads),
         "self_reported": self_reported.tabulate(rows),
         "mfu": shares,
-        "utilisation": utilisation.tabulate(rows, campaign.runs, min_utilisation),
+        "utilisation": used,
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timeline.choose(rows, campaign.runs),
         "baseline": _compare(rows, campaign.hardware, earlier, workloads),

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.contracts import Flag, Hardware, Mfu, Row
+from ansible.module_utils.scalebook.contracts import Flag, Hardware, Mfu, Row, Usage
 from ansible.module_utils.scalebook.report import weak_scaling
+from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 
 TERA = 1e12
 _NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
@@ -50,20 +51,31 @@ def tabulate(
     ]
 
 
-def flags(rows: Iterable[Row], entries: Iterable[Mfu]) -> list[tuple[Row, Flag]]:
-    """Return each row whose rate is more than the peak of its device allows, with a flag."""
+def flags(rows: Iterable[Row], entries: Iterable[Mfu], used: Iterable[Usage]) -> list[tuple[Row, Flag]]:
+    """Return each row whose MFU cannot be true, or is of a peak that does not count, with a flag.
+
+    `used` has the activity of tensor cores where it was read. Where they do all the arithmetic that the
+    workload declares, they are active for about as much of the window as the MFU says.
+    """
     by_case = {row["case"]: row for row in rows}
-    return [
-        (
-            by_case[entry["case"]],
-            weak_scaling.flag(
-                "above-peak",
-                f"MFU {100 * entry['mfu']:.1f} %: faster than the peak ({entry['peak_of']})",
-            ),
-        )
-        for entry in entries
-        if entry["mfu"] is not None and entry["mfu"] > 1
-    ]
+    active = {each["case"]: each["mean"] for each in used if each["quantity"] == "pipe_tensor_active"}
+    made = []
+    for entry in entries:
+        if entry["mfu"] is None or entry["peak_of"] is None:
+            continue
+        percent, row = 100 * entry["mfu"], by_case[entry["case"]]
+        if percent > 100:
+            text = f"MFU {percent:.1f} %: faster than the peak ({entry['peak_of']})"
+            made.append((row, weak_scaling.flag("above-peak", text)))
+        on_tensor_cores = not entry["peak_of"].endswith("fp32")
+        pipe = active.get(entry["case"])
+        if on_tensor_cores and pipe is not None and pipe < THRESHOLDS["tensor-share"].value * percent:
+            text = (
+                f"tensor pipe active {pipe:.2g} %, MFU {percent:.1f} %: "
+                "most products did not run on tensor cores, whose peak the MFU takes"
+            )
+            made.append((row, weak_scaling.flag("not-on-tensor-cores", text)))
+    return made
 
 
 def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> Mfu:

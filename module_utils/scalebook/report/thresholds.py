@@ -59,6 +59,11 @@ THRESHOLDS = {
         "GPU power, % of its limit. The driver reports the limit for a second after a burst: an H200 that "
         "drew 269 of 700 W on average reported it for 91 % of the window",
     ),
+    "tensor-share": Threshold(
+        0.5,
+        "tensor pipe active as a part of MFU, from which products ran on tensor cores: on H100 and H200 "
+        "it was 0.89 to 1.28",
+    ),
     "held-down": Threshold(
         5, "share of the window, %, from which clocks held down are flagged: less is scatter"
     ),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations per second of a case as a share of its device's peak, and the reason where that is not known."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,65 @@ def test_the_rate_of_one_device_times_the_operations_is_divided_by_its_peak():
 def test_a_rate_above_the_peak_of_the_device_is_flagged(rate, flagged):
     row = made(rate=rate)["rows"][0]
     assert ("above-peak" in {flag["code"] for flag in row["flags"]}) is flagged
+
+
+def codes_with(pipe, **fields):
+    """Return the flags of a case with an MFU of 1.01 % whose tensor pipe was active for `pipe` %."""
+    of = case(**{"dtype": "fp16", **fields})
+    used = {"utilisation": {"pipe_tensor_active": [pipe]}}
+    runs = [{**run(of, repeat, 1000.0), **used} for repeat in (1, 2, 3)]
+    campaign = Campaign("night", cases={of["name"]: of}, runs=runs, hardware=H200)
+    (row,) = documents.build(campaign, WORKLOADS, peaks=PEAKS)["rows"]
+    return {flag["code"] for flag in row["flags"]}
+
+
+@pytest.mark.parametrize(("pipe", "flagged"), [(0.5, True), (0.51, False), (3.0, False)])
+def test_a_case_that_hardly_used_the_tensor_cores_of_its_peak_is_flagged(pipe, flagged):
+    assert ("not-on-tensor-cores" in codes_with(pipe)) is flagged
+
+
+def test_the_declared_operations_agree_with_the_counter_of_tensor_cores():
+    """The counter does not know them: it is the time that tensor cores of H100 and H200 were active."""
+    ratios = []
+    for path in (ROOT / "docs/results").glob("h?00*/*/report/results.json"):
+        document = json.loads(path.read_text())
+        active = {
+            each["case"]: each["mean"] / 100
+            for each in document.get("utilisation") or []
+            if each["quantity"] == "pipe_tensor_active"
+        }
+        flagged = {
+            row["case"]
+            for row in document["rows"]
+            if "not-on-tensor-cores" in {flag["code"] for flag in row["flags"]}
+        }
+        ratios += [
+            active[each["case"]] / each["mfu"]
+            for each in document.get("mfu") or []
+            if each["mfu"] and each["case"] in active.keys() - flagged
+        ]
+    assert len(ratios) >= 90
+    assert 0.85 < min(ratios) < max(ratios) < 1.35
+
+
+def test_fp32_without_tf32_needs_no_tensor_cores():
+    slow = {"dtype": "fp32", "settings": {"tf32": False}}
+    assert "not-on-tensor-cores" not in codes_with(0.0, **slow)
+
+
+def test_tensorflow_2_15_does_not_use_the_tensor_cores_of_an_h200_for_fp32():
+    campaign = load_campaign(ROOT / "docs/results/h200-2026-11-26/tf2_bert_2.15")
+    rows = documents.build(campaign, load_workloads([str(ROOT / "roles")]), peaks=PEAKS)["rows"]
+    flagged = {
+        (row["dtype"], row["xla"]): flag["text"]
+        for row in rows
+        for flag in row["flags"]
+        if flag["code"] == "not-on-tensor-cores"
+    }
+    assert flagged == {
+        ("fp32", False): "tensor pipe active 0.27 %, MFU 4.5 %: most products did not run on tensor cores, "
+        "whose peak the MFU takes"
+    }
 
 
 def test_fp32_with_tf32_is_compared_with_the_peak_of_tensor_cores():
