@@ -40,7 +40,7 @@ NAMES = {
     "network_link": ("busiest network link", "%"),
     "efficiency": ("efficiency", "%"),
     "sm_active_of_one": ("SM active of 1n1g", "%"),
-    "exchange": ("step beyond that of the slowest device", "%"),
+    "beyond_slowest": ("step beyond that of the slowest device", "%"),
     "job_processors_of_one": ("processors of 1n1g that the job kept busy", ""),
     "job_queued_of_one": ("processors of 1n1g that the job waited for", ""),
     "memory": ("memory", "%"),
@@ -360,7 +360,7 @@ def tabulate(
         if workload.get("drives_all_devices") and row["gpus"] > 1 and "job_processors" in evidence:
             evidence["process_processors"] = row["gpus"] * evidence["job_processors"]
         if row["device"] != "cpu" and row["steps"] and row["steps"]["slowest"] is not None:
-            evidence["exchange"] = 100 * (1 - row["steps"]["slowest"] / row["steps"]["mean"])
+            evidence["beyond_slowest"] = 100 * (1 - row["steps"]["slowest"] / row["steps"]["mean"])
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
@@ -472,13 +472,13 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
 def _exchange(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> list[str]:
     """Return what the exchange costs GPUs that run kernels all the time, too little for a cause."""
     busy = "gpu" in evidence and not _below(evidence, "gpu", "gpu-waits")
-    if not busy or not _above(evidence, "exchange", "exchange"):
+    if not busy or not _above(evidence, "beyond_slowest", "exchange"):
         return []
     idle = "bucket_mb" in idle_settings(workload, row["xla"])
     variable = None if idle else _variable_at(row, workload, "bucket_mb", 25)
     pieces = [f"larger pieces of gradients ({variable}=200)"] if variable else []
     return [
-        f"Part of each step is exchange between devices, likely ({_list(evidence, ['exchange'])}).",
+        f"Part of each step is exchange between devices, likely ({_list(evidence, ['beyond_slowest'])}).",
         f"Try {'; '.join([*pieces, _accumulation(row)])}.",
     ]
 

@@ -297,7 +297,7 @@ def test_two_recorded_gpus_exchange_gradients_beside_the_work_of_the_slower_one(
     [entry] = [
         entry
         for entry in made["bottlenecks"]
-        if entry["case"] in case_of and entry["label"] == "1n2g" and "exchange" in entry["evidence"]
+        if entry["case"] in case_of and entry["label"] == "1n2g" and "beyond_slowest" in entry["evidence"]
     ]
     assert case_of[entry["case"]]["settings"]["bucket_mb"] == 25
     assert entry["causes"] == ["power-limited", "gpu-bound"]
