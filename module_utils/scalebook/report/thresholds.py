@@ -46,7 +46,7 @@ THRESHOLDS = {
     ),
     "efficiency": Threshold(0.9, "efficiency: a loss of a tenth exceeds the spread of most cases"),
     "exchange": Threshold(
-        3, "part of a step, %, that the slowest device does not explain: repeats on one H200 differ by less"
+        3, "part of a step, %, that the slowest device does not explain: repeats of busy GPUs differ by less"
     ),
     "link": Threshold(70, "busiest link, % of its capacity: with this mean it is full during the exchanges"),
     "sm-loss": Threshold(10, "SM active of 1n1g minus that of the case, points: far above its spread"),
