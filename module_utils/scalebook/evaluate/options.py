@@ -115,7 +115,7 @@ def _option(
     made: dict[str, Any] = {
         "name": name_of(row, compiler),
         "source": source,
-        "group": group["title"],
+        "group": group["short"],
         "family": str(group.get("family", "")),
         "task": str(declaration.get("task", "")),
         "size": size_of(row.get("settings") or {}, declaration),
@@ -206,15 +206,16 @@ def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
 
     That is a workload with its compiler and variant, of one campaign and group.
     """
-    kinds: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for option in options:
         brief = ", ".join(filter(None, (option["workload"], option["compiler"], option["variant"])))
         kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
     names: dict[str, list[Mapping[str, Any]]] = {}
     for kind, found in kinds.items():
-        length = next(
-            (n for n in (1, 2) if sum(other[:n] == kind[:n] for other in kinds) == 1),
-            len(kind),
+        alone = (
+            parts
+            for parts in ((0,), (0, 1), (0, 2))
+            if sum(all(other[part] == kind[part] for part in parts) for other in kinds) == 1
         )
-        names[", ".join(kind[:length])] = found
+        names[", ".join(kind[part] for part in next(alone, range(len(kind))))] = found
     return names

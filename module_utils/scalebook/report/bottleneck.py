@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BASELINE, IDENTITY, Bottleneck, Case, Row, Run
-from ansible.module_utils.scalebook.report import utilisation
+from ansible.module_utils.scalebook.report import utilisation, weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.workloads import idle_settings, settings_of
 
@@ -359,8 +359,9 @@ def tabulate(
         workload = workloads.get(row["workload"], {})
         if workload.get("drives_all_devices") and row["gpus"] > 1 and "job_processors" in evidence:
             evidence["process_processors"] = row["gpus"] * evidence["job_processors"]
-        if row["device"] != "cpu" and row["steps"] and row["steps"]["slowest"] is not None:
-            evidence["beyond_slowest"] = 100 * (1 - row["steps"]["slowest"] / row["steps"]["mean"])
+        beyond = weak_scaling.beyond_slowest(row["steps"]) if row["steps"] else None
+        if row["device"] != "cpu" and beyond is not None:
+            evidence["beyond_slowest"] = 100 * beyond
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)

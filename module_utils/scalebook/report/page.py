@@ -9,7 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.command import command
-from ansible.module_utils.scalebook.contracts import BASELINE, Family, Results, Row, Run, import_fix
+from ansible.module_utils.scalebook.contracts import (
+    BASELINE,
+    Family,
+    Results,
+    Row,
+    Run,
+    StepTimes,
+    import_fix,
+)
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,
@@ -20,6 +28,7 @@ from ansible.module_utils.scalebook.report import (
     provenance,
     timeline,
     utilisation,
+    weak_scaling,
 )
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
@@ -41,7 +50,8 @@ FILES = ("report.md", "results.json", "results.csv", "results.xlsx", "metrics.pr
 def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = links.NONE) -> dict[str, Any]:
     """Return everything that the templates print, as strings and lists of them."""
     _ = wording
-    lines = {row["case"]: _line(row, wording, linked) for row in document["rows"]}
+    alone = {row["group"]: row["steps"] for row in document["rows"] if row["label"] == BASELINE}
+    lines = {row["case"]: _line(row, alone.get(row["group"]), wording, linked) for row in document["rows"]}
     raw = {row["case"]: row for row in document["rows"]}
     shares = {entry["case"]: entry["mfu"] for entry in document["mfu"]}
     groups = [
@@ -104,8 +114,8 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
     }
 
 
-def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
-    """Return the printed cells of one row."""
+def _line(row: Row, alone: StepTimes | None, wording: Wording, linked: links.Links) -> dict[str, Any]:
+    """Return the printed cells of one row; `alone` are the steps of its 1n1g."""
     _ = wording
     return {
         "case": row["case"],
@@ -122,29 +132,35 @@ def _line(row: Row, wording: Wording, linked: links.Links) -> dict[str, Any]:
         **_limits(row, wording),
         "status": row["status"],
         "flags": _flags(row, wording),
-        "steps": _steps(row, wording),
+        "steps": _steps(row, alone, wording),
         "each": [_run(run, row, wording, linked) for run in row["runs"]],
     }
 
 
-def _steps(row: Row, wording: Wording) -> dict[str, Any] | None:
-    """Return the printed step times of one row."""
+def _steps(row: Row, alone: StepTimes | None, wording: Wording) -> dict[str, Any] | None:
+    """Return the printed step times of one row, and where they are longer than those of 1n1g, `alone`."""
     steps = row["steps"]
     if not steps:
         return None
+    lost = weak_scaling.lost(steps, alone) if alone else None
     return {
         key: value if key == "count" else wording("–") if value is None else wording.milliseconds(value)
         for key, value in cast("dict[str, Any]", steps).items()
+    } | {
+        key: wording("–") if lost is None else wording.percent(part)
+        for key, part in zip(("waiting", "rest"), lost or (None, None), strict=True)
     }
 
 
 def _waits(document: Results, wording: Wording) -> str:
-    """Return the sentence about the column «slowest device», none where no row has it."""
+    """Return what the columns about the slowest device mean, nothing where no row has them."""
     if not any(row["steps"] and row["steps"]["slowest"] is not None for row in document["rows"]):
         return ""
     return wording(
         "«slowest device» is the mean of the longest of as many steps of 1n1g as the case has devices: what "
-        "a step would take if devices did nothing but wait for the slowest of them."
+        "a step would take if devices did nothing but wait for the slowest of them. «waiting» is the part of "
+        "the step by which this is longer than a step of 1n1g, «exchange and rest» the part beyond it: "
+        "together they are about the efficiency that is lost."
     )
 
 

@@ -41,7 +41,7 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
     made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
     for table in made:
-        table["title"] = title(table, made)
+        table["title"] = title(weak_scaling.with_varying_settings(table, rows), made)
     return made
 
 

@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
     PlannedRun,
     Row,
     Run,
+    StepTimes,
     global_batch,
 )
 from ansible.module_utils.scalebook.report import dlperf_format
@@ -119,22 +120,25 @@ def compiler_of(workload: str, workloads: Workloads) -> str:
 
 def name_groups(groups: Sequence[Group]) -> None:
     """Give every group its `title` (all that identifies it) and `short` (what tells it from the others)."""
-    for group in groups:
-        words = (word(group, field) for field in GROUP_FIELDS if _is_in_title(group, field, groups))
+    named = [with_varying_settings(group, groups) for group in groups]
+    varying = [field for field in GROUP_FIELDS if len({_value(group, field) for group in named}) > 1]
+    for group, entry in zip(groups, named, strict=True):
+        words = (word(entry, field) for field in GROUP_FIELDS if field not in UNUSUAL or field in varying)
         group["title"] = " ".join(filter(None, words))
-    varying = [field for field in GROUP_FIELDS if len({_value(group, field) for group in groups}) > 1]
-    for group in groups:
-        different = " ".join(filter(None, (word(group, field, plain=False) for field in varying)))
+        different = " ".join(filter(None, (word(entry, field, plain=False) for field in varying)))
         group["short"] = different or group["title"]
 
 
-def _value(group: Group, field: str) -> str:
-    return json.dumps(group.get(field), sort_keys=True, default=str)
+def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return `entry` with those settings only that differ between the `entries` of its workload."""
+    own = entry.get("settings") or {}
+    same = [other.get("settings") or {} for other in entries if other["workload"] == entry["workload"]]
+    varying = {name for name in own if len({_value(settings, name) for settings in same}) > 1}
+    return {**entry, "settings": {name: own[name] for name in own if name in varying}}
 
 
-def _is_in_title(group: Group, field: str, groups: Sequence[Group]) -> bool:
-    """Return whether a heading needs `field`: always the usual ones, the others where groups differ."""
-    return field not in UNUSUAL or len({_value(other, field) for other in groups}) > 1
+def _value(values: Mapping[str, Any], field: str) -> str:
+    return json.dumps(values.get(field), sort_keys=True, default=str)
 
 
 def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:
@@ -285,6 +289,21 @@ def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
     for row in table:
         if row["steps"] and alone and row["label"] != BASELINE:
             row["steps"]["slowest"] = stats.mean_of_longest(alone, row["devices"])
+
+
+def lost(steps: StepTimes, alone: StepTimes) -> tuple[float, float] | None:
+    """Return the parts of a step by which it is longer than one of 1n1g, None where they are not known.
+
+    The first is waiting for the slowest device, the second all else that devices do for each other: exchange,
+    and work of the host for the others.  Their sum is about 1 − efficiency.
+    """
+    beyond = beyond_slowest(steps)
+    return None if beyond is None else (1 - alone["mean"] / steps["mean"] - beyond, beyond)
+
+
+def beyond_slowest(steps: StepTimes) -> float | None:
+    """Return the part of a step that waiting for the slowest device does not explain, None if not known."""
+    return None if steps["slowest"] is None else 1 - steps["slowest"] / steps["mean"]
 
 
 def _steps(runs: Iterable[Run]) -> list[float]:

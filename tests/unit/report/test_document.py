@@ -130,6 +130,22 @@ def test_a_report_whose_logs_have_no_line_for_each_step_says_so(every, said):
     assert [sentence in files[form] for form in ("report.html", "report.md")] == [said] * 2
 
 
+def test_the_text_report_lists_the_settings_that_headings_leave_out():
+    of = case(workload="torch_bert", dtype="bf16", settings={"seq_length": 128, "data": ""})
+    text = render.files(build([record(of)]), str(ROOT / "templates"))["report.md"]
+    assert "## torch_bert base bf16 b64\n\nwarm-up steps 20 · window steps 100 · seq_length 128\n\n" in text
+
+
+@pytest.mark.parametrize("form", ["report.html", "report.md"])
+def test_the_report_says_which_part_of_a_step_waiting_takes(form):
+    made = build([record(case(1, gpus)) for gpus in (1, 2)])
+    for row, mean, slowest in zip(made["rows"], (0.2, 0.4), (None, 0.25), strict=True):
+        row["steps"] = {**row["steps"], "mean": mean, "slowest": slowest}
+    text = render.files(made, str(ROOT / "templates"))[form]
+    # Of 0.4 s, 0.05 are waiting and 0.15 the rest.
+    assert text.index("12.5 %") < text.index("37.5 %")
+
+
 def test_the_terminal_ends_with_the_path_of_the_page(document):
     assert terminal.display(document, "/r/report.html").splitlines()[-1] == "Report: /r/report.html"
 

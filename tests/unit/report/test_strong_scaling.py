@@ -104,6 +104,14 @@ def test_tables_that_differ_in_one_field_have_titles_that_name_it(change, words)
     assert [words[0] in first["title"], words[1] in second["title"]] == [True, True]
 
 
+def test_a_title_names_a_setting_in_which_a_case_without_a_table_differs():
+    settings = [{"bucket_mb": mb, "seq_length": 128} for mb in (25, 200)]
+    fixed = [({**of, "settings": settings[0]}, rates) for of, rates in FIXED]
+    alone = ({**FIXED[0][0], "name": "alone", "settings": settings[1]}, FIXED[0][1])
+    (table,) = tables(*fixed, alone)
+    assert "bucket_mb=25 global batch" in table["title"]
+
+
 def test_a_title_is_short_where_the_tables_agree():
     (table,) = tables(*FIXED)
     assert "window" not in table["title"]

@@ -245,6 +245,14 @@ def test_without_steps_of_1n1g_there_is_no_slowest_of_them():
     assert (steps["mean"], steps["slowest"]) == (pytest.approx(0.15), None)
 
 
+def test_what_a_step_takes_longer_is_split_into_waiting_and_the_rest():
+    one, four = case(1, 1), case(1, 4)
+    made = [run(one, 1, steps=[0.1, 0.3]), run(four, 1, steps=[0.4])]
+    alone, steps = (row["steps"] for row in weak_scaling.tabulate([one, four], made)["rows"])
+    # 0.2 s alone, 0.2875 s where four such devices only wait for each other, 0.4 s in fact.
+    assert weak_scaling.lost(steps, alone) == pytest.approx((0.0875 / 0.4, 0.1125 / 0.4))
+
+
 def test_rows_are_ordered_by_devices_as_numbers():
     result = table(*((case(nodes, 1), [100.0] * 3) for nodes in (16, 2, 1, 125)))
     assert [row["label"] for row in result["rows"]] == ["1n1g", "2n1g", "16n1g", "125n1g"]
@@ -257,6 +265,26 @@ def test_a_heading_names_what_identifies_the_group_and_a_legend_what_tells_it_ap
         "tf2_bert base fp16 XLA b64",
     ]
     assert [group["short"] for group in result["groups"]] == ["fp32 no XLA", "fp16 XLA"]
+
+
+def test_a_heading_names_only_the_settings_that_differ_within_a_workload():
+    of = {"workload": "torch_bert", "dtype": "bf16"}
+    sizes = ({"bucket_mb": mb, "seq_length": 128} for mb in (25, 200))
+    others = [case(settings={"seq_length": 128})]
+    made = table(*((one, [100.0] * 3) for one in [*(case(**of, settings=size) for size in sizes), *others]))
+    titles = ["tf2_bert base fp32 b64", *(f"torch_bert base bf16 b64 bucket_mb={mb}" for mb in (200, 25))]
+    assert [group["title"] for group in made["groups"]] == titles
+    assert [group["short"] for group in made["groups"]][1:] == [
+        f"torch_bert bf16 bucket_mb={mb}" for mb in (200, 25)
+    ]
+
+
+def test_a_setting_that_one_case_lacks_is_named_where_it_is():
+    made = table((case(), [100.0] * 3), (case(settings={"loader": "auto"}), [100.0] * 3))
+    assert [group["title"] for group in made["groups"]] == [
+        "tf2_bert base fp32 b64 loader=auto",
+        "tf2_bert base fp32 b64",
+    ]
 
 
 def test_the_compiler_of_a_workload_has_its_own_name():
