@@ -13,6 +13,8 @@ from ansible.module_utils.scalebook.workloads import sample_size, size_name
 NOT_RECORDED = "not recorded"
 FEWEST_RUNS = 2
 """Runs below which nothing is known of how much they differ."""
+NAMES = ((0,), (0, 1), (0, 2), (0, 1, 2))
+"""What names a column: its workload alone, with the campaign, with the group, with both."""
 
 
 class Option(TypedDict):
@@ -212,10 +214,8 @@ def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
         kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
     names: dict[str, list[Mapping[str, Any]]] = {}
     for kind, found in kinds.items():
-        alone = (
-            parts
-            for parts in ((0,), (0, 1), (0, 2))
-            if sum(all(other[part] == kind[part] for part in parts) for other in kinds) == 1
-        )
-        names[", ".join(kind[part] for part in next(alone, range(len(kind))))] = found
+        alike = [other for other in kinds if other[0] == kind[0]]
+        ways = ([", ".join(other[part] for part in parts) for other in alike] for parts in NAMES)
+        named = next(way for way in ways if len(set(way)) == len(alike))
+        names[named[alike.index(kind)]] = found
     return names

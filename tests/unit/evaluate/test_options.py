@@ -25,5 +25,10 @@ def test_a_column_has_the_shortest_name_that_tells_it_from_the_others(others, na
     assert next(iter(options.columns([first, *others]).items())) == (name, [first])
 
 
+def test_a_campaign_and_a_group_of_one_name_are_told_apart():
+    alike = [option("fp32", "all"), option("a", "fp32"), option("a", "fp16")]
+    assert list(options.columns(alike).values()) == [[each] for each in alike]
+
+
 def test_options_that_differ_in_nothing_shown_share_a_column():
     assert list(options.columns([option("a", "g"), option("a", "g")]).values()) == [[option("a", "g")] * 2]
