@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Group, Row
+from ansible.module_utils.scalebook.report import weak_scaling
 from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
@@ -20,14 +21,17 @@ def noun_of(group: Group) -> str:
     return "GPU" if group.get("device") == "gpu" else "device"
 
 
-def heading(group: Group, wording: Wording) -> str:
-    """Return such as `torch_bert · base · bf16 · torch.compile · batch 512 per GPU`."""
+def heading(group: Group, groups: Sequence[Group], wording: Wording) -> str:
+    """Return such as `torch_bert · base · bf16 · torch.compile · batch 512 per GPU`.
+
+    `groups` are all of the report: what some of them differ in, such as a setting, is named as well.
+    """
     values: Mapping[str, Any] = group
     words = [clean(values[field]) for field in HEADING]
     if group["xla"]:
         words.append(clean(group.get("compiler") or wording("compiled")))
     words.append(wording("batch {size} per {device}", size=group["bsz"], device=wording(noun_of(group))))
-    return " · ".join(words)
+    return " · ".join([*words, *map(clean, weak_scaling.unusual_words(group, groups))])
 
 
 def settings(group: Group, wording: Wording) -> list[tuple[str, str]]:
@@ -50,20 +54,21 @@ def _value(value: Any) -> str:
 
 def card(
     group: Group,
+    groups: Sequence[Group],
     rows: Sequence[Row],
     shares: Mapping[str, float | None],
     wording: Wording,
 ) -> dict[str, Any]:
     """Return the numbers of a group's largest measured case; '' for what is not known.
 
-    `rows` are those of the group, `shares` the MFU of cases whose workload declares its operations; of others
-    it is what the runs report.  `flags` counts the flags of all rows.
+    `groups` are all of the report, `rows` those of the group, `shares` the MFU of cases whose workload
+    declares its operations; of others it is what the runs report.  `flags` counts the flags of all rows.
     """
     measured = [(row["devices"], median, row) for row in rows if (median := row["median"]) is not None]
     flags = [(clean(row["label"]), flag["code"]) for row in rows for flag in row["flags"]]
     made: dict[str, Any] = {
         "id": group["id"],
-        "heading": heading(group, wording),
+        "heading": heading(group, groups, wording),
         "unit": clean(wording(group["unit"])),
         "device": wording(noun_of(group)),
         "flags": wording.count(len(flags), "flag") if flags else "",

@@ -58,7 +58,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         {
             "id": group["id"],
             "title": clean(group["title"]),
-            "heading": first_screen.heading(group, wording),
+            "heading": first_screen.heading(group, document["groups"], wording),
             "settings": first_screen.settings(group, wording),
             "unit": clean(_(group["unit"])),
             "device": _(first_screen.noun_of(group)),
@@ -66,7 +66,9 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
             "workload_title": _(clean(group["workload_title"])),
             "rows": [lines[case] for case in group["rows"]],
             "latency": any(raw[case]["latency_ms"] for case in group["rows"]),
-            "card": first_screen.card(group, [raw[case] for case in group["rows"]], shares, wording),
+            "card": first_screen.card(
+                group, document["groups"], [raw[case] for case in group["rows"]], shares, wording
+            ),
         }
         for group in document["groups"]
     ]
@@ -86,7 +88,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "groups": groups,
         "strong": [_strong(table, wording) for table in document["strong"]],
         "largest_batches": [_largest_batch(entry, wording) for entry in document["largest_batches"]],
-        "self_reported": [_self_reported(table) for table in document["self_reported"]],
+        "self_reported": _self_reported(document),
         "has_steps": any(row["steps"] for row in document["rows"]),
         "waits": _waits(document, wording),
         "mfu": _mfu(document, wording),
@@ -297,20 +299,24 @@ def _largest_batch(entry: Mapping[str, Any], wording: Wording) -> dict[str, str]
     }
 
 
-def _self_reported(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the printed cells of what a workload reports itself."""
-    return {
-        "workload": clean(table["workload"]),
-        "columns": [clean(name) for name in table["columns"]],
-        "rows": [
-            [
-                clean(row["label"]),
-                *(clean(row["values"].get(name, "")) for name in table["columns"]),
-                str(row["runs"]),
-            ]
-            for row in table["rows"]
-        ],
-    }
+def _self_reported(document: Results) -> list[dict[str, Any]]:
+    """Return the printed cells of what workloads report themselves."""
+    short = _short_names(document)
+    return [
+        {
+            "workload": clean(table["workload"]),
+            "columns": [clean(name) for name in table["columns"]],
+            "rows": [
+                [
+                    " ".join(filter(None, [clean(row["label"]), short[row["case"]]])),
+                    *(clean(row["values"].get(name, "")) for name in table["columns"]),
+                    str(row["runs"]),
+                ]
+                for row in table["rows"]
+            ],
+        }
+        for table in document["self_reported"]
+    ]
 
 
 def _short_names(document: Results) -> dict[str, str]:

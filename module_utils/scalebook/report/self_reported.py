@@ -26,7 +26,9 @@ def tabulate(rows: Sequence[Row]) -> list[dict[str, Any]]:
             names = list(dict.fromkeys(name for values in reported for name in values))
             table["columns"] += [name for name in names if name not in table["columns"]]
             values = {name: _middle([each[name] for each in reported if name in each]) for name in names}
-            table["rows"].append({"label": row["label"], "runs": len(reported), "values": values})
+            table["rows"].append(
+                {"case": row["case"], "label": row["label"], "runs": len(reported), "values": values}
+            )
     return list(tables.values())
 
 

@@ -32,7 +32,12 @@ from ansible.module_utils.scalebook.report import dlperf_format
 from ansible.module_utils.scalebook.throughput import DIFFER
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-UNUSUAL = ("warmup", "window", "epoch_samples", "settings")  # named in a heading only where groups differ
+UNUSUAL = (
+    "warmup",
+    "window",
+    "epoch_samples",
+    "settings",
+)  # named in a heading only where a workload has several
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
 UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
 SCATTERED = 0.1  # spread above which a row is flagged
@@ -120,13 +125,21 @@ def compiler_of(workload: str, workloads: Workloads) -> str:
 
 def name_groups(groups: Sequence[Group]) -> None:
     """Give every group its `title` (all that identifies it) and `short` (what tells it from the others)."""
-    named = [with_varying_settings(group, groups) for group in groups]
-    varying = [field for field in GROUP_FIELDS if len({_value(group, field) for group in named}) > 1]
-    for group, entry in zip(groups, named, strict=True):
-        words = (word(entry, field) for field in GROUP_FIELDS if field not in UNUSUAL or field in varying)
-        group["title"] = " ".join(filter(None, words))
-        different = " ".join(filter(None, (word(entry, field, plain=False) for field in varying)))
-        group["short"] = different or group["title"]
+    usual = [field for field in GROUP_FIELDS if field not in UNUSUAL]
+    varying = [field for field in usual if len({_value(group, field) for group in groups}) > 1]
+    for group in groups:
+        own = unusual_words(group, groups)
+        group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
+        different = filter(None, [*(word(group, field, plain=False) for field in varying), *own])
+        group["short"] = " ".join(different) or group["title"]
+
+
+def unusual_words(group: Group, groups: Iterable[Group]) -> list[str]:
+    """Return what a heading says of steps and settings: that in which `groups` of the workload differ."""
+    same = [other for other in groups if other["workload"] == group["workload"]]
+    varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]
+    named = with_varying_settings(group, same)
+    return [words for field in varying if (words := word(named, field))]
 
 
 def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

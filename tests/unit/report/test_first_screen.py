@@ -52,6 +52,14 @@ def test_one_device_has_no_efficiency():
     assert [card["efficiency"] for card in cards("h200-2026-11-21/dtypes")] == [""] * 3
 
 
+def test_groups_that_differ_in_one_setting_have_different_headings():
+    headings = [card["heading"] for card in cards("h200x4-2026-11-26/torch_gpt2")]
+    start = "torch_gpt2 · 345M · bf16 · compiled · batch"
+    assert headings == [
+        f"{start} {batch} per GPU · bucket_mb={mb}" for batch, mb in ((32, 2000), (32, 25), (64, 25))
+    ]
+
+
 def test_the_heading_leaves_the_settings_to_a_list():
     made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
     named = dict(first_screen.settings(made["groups"][0], Wording()))

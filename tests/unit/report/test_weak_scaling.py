@@ -279,6 +279,12 @@ def test_a_heading_names_only_the_settings_that_differ_within_a_workload():
     ]
 
 
+def test_a_heading_names_the_window_where_a_workload_has_several():
+    windows = [case(window=100), case(window=200), case(workload="torch_bert", window=40)]
+    titles = [group["title"] for group in table(*((of, [100.0] * 3) for of in windows))["groups"]]
+    assert [title.partition("b64")[2] for title in titles] == [" window 100", " window 200", ""]
+
+
 def test_a_setting_that_one_case_lacks_is_named_where_it_is():
     made = table((case(), [100.0] * 3), (case(settings={"loader": "auto"}), [100.0] * 3))
     assert [group["title"] for group in made["groups"]] == [
