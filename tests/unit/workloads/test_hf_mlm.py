@@ -135,6 +135,7 @@ def test_of_a_figure_that_differs_there_is_the_median():
     runs = [
         {"self_reported": {"row": "V100_1gpu_8", "train_runtime": text}} for text in ("3.10", "1.00", "2.50")
     ]
-    [table] = self_reported.tabulate([{"workload": "hf_mlm", "label": "1n1g", "runs": runs}])
+    row = {"case": "hf_mlm-1n1g", "workload": "hf_mlm", "label": "1n1g", "runs": runs}
+    [table] = self_reported.tabulate([row])
     [only] = table["rows"]
     assert only["values"] == {"row": "V100_1gpu_8", "train_runtime": "2.50"}
