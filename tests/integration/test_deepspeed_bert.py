@@ -42,6 +42,16 @@ def test_operations_and_collectives_are_measured(deepspeed_bert, tmp_path):
     assert all("microbench.yml" in each["command"] and each["hardware"] for each in made["records"])
 
 
+def test_provisioning_does_not_see_modules_of_pythonpath_as_runs_do_not(
+    deepspeed_bert, tmp_path, monkeypatch
+):
+    (tmp_path / "deepspeed.py").write_text('__version__ = "0.0.1"\n')
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    play("provision.yml", workload="deepspeed_bert", provision_force=True, **frameworks.VARIABLES)
+    recorded = json.loads((deepspeed_bert / "deepspeed_bert/deepspeed.json").read_text())
+    assert recorded["deepspeed"] != "0.0.1"
+
+
 def test_a_stack_without_todays_deepspeed_is_refused():
     refusal = "stack_name=dlperf2020: it has no versions for deepspeed_bert; leave it out, or use modern"
     with pytest.raises(AssertionError, match=refusal):
