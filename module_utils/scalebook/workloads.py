@@ -77,6 +77,8 @@ OPTIONAL = {
     "`true`.",
     "drives_all_devices": "`true` where one process of a node trains on all its devices "
     "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
+    "reserves_gpu_memory": "`true` where the framework reserves the memory of a GPU when it starts, as "
+    "TensorFlow does. How much is in use then does not tell the report whether a larger batch fits.",
     "failures": "The list of what a log tells of why its run failed: see [failures](#failures).",
     "refuses": "The list of cases that cannot run, which are skipped: see [refuses](#refuses).",
     "slower": "What to look at where several GPUs are slower than one: a hint of the report.",
@@ -238,7 +240,7 @@ def _load(role: Path) -> dict[str, Any]:
     if "epoch" in declaration and set(declaration["epoch"]) != {"epochs", "samples"}:
         raise WorkloadError(f"{file}: epoch: give epochs and samples, names of variables of the role")
     _check_dlperf(file, declaration)
-    for key in ("latency", "drives_all_devices"):
+    for key in ("latency", "drives_all_devices", "reserves_gpu_memory"):
         if not isinstance(declaration.get(key, False), bool):
             raise WorkloadError(f"{file}: {key}: {declaration[key]!r} is not true or false")
     types: dict[str, str] = {}

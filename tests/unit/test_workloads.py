@@ -101,6 +101,7 @@ def test_what_a_caller_changes_in_a_declaration_stays_with_the_caller(hf_mlm):
         ({"xla_settings": {True: {"length": 1}}}, 'xla_settings: True is neither "true" nor "false"'),
         ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),
         ({"drives_all_devices": "yes"}, "drives_all_devices: 'yes' is not true or false"),
+        ({"reserves_gpu_memory": "no"}, "reserves_gpu_memory: 'no' is not true or false"),
         ({"size": 0}, "size: 0 is neither a setting nor a whole number above 0"),
         ({"settings": ["hf_mlm_seqlength"]}, "hf_mlm_seqlength: .* has no such variable"),
     ],

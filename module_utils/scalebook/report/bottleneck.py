@@ -440,9 +440,7 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
     known = workload.get("dtypes", {}).get(row["device"] or "gpu", ["bf16", "fp16"])
     short = [dtype for dtype in ("bf16", "fp16") if dtype in known] if row["dtype"] == "fp32" else []
     bits = [f"16 bits (dtype={short[0]})"] if short else []
-    larger = []
-    if _below(evidence, "gpu_memory", "memory-free") and "out_of_memory_from" not in evidence:
-        larger = [f"a larger batch (bsz={2 * row['bsz']}; {_list(evidence, ['gpu_memory'])})"]
+    larger = _larger_batch(row, evidence, workload)
     loops = _steps_per_loop(row, workload)
     smaller = [*_checkpointing(row, workload), f"half the batch with accumulation={2 * row['accumulation']}"]
     return {
@@ -468,6 +466,17 @@ def _advice(cause: str, row: Row, evidence: Evidence, workload: Mapping[str, Any
         "shared-processors": ["machines that run nothing else"],
         "processor-bound": [*fused, "more processors or nodes"],
     }[cause]
+
+
+def _larger_batch(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> list[str]:
+    """Return twice the batch, where it fits into the memory of the GPUs as far as is known."""
+    if row["device"] == "cpu" or "out_of_memory_from" in evidence:
+        return []
+    if workload.get("reserves_gpu_memory"):
+        return [f"a larger batch (bsz={2 * row['bsz']}; bsz=max finds the largest that fits)"]
+    if _below(evidence, "gpu_memory", "memory-free"):
+        return [f"a larger batch (bsz={2 * row['bsz']}; {_list(evidence, ['gpu_memory'])})"]
+    return []
 
 
 def _exchange(row: Row, evidence: Evidence, workload: Mapping[str, Any]) -> list[str]:

@@ -55,7 +55,7 @@ def node(job=0.5, cpu=1.0, disk=0.0, name="A", gpus=1, sent=0.0, absent=(), wait
 
 
 def judged(tmp_path, *records):
-    one_process = {**TORCH, "drives_all_devices": True}
+    one_process = {**TORCH, "drives_all_devices": True, "reserves_gpu_memory": True}
     workloads = {"tf2_bert": TORCH, "torch_bert": TORCH, "tf2_resnet50": one_process}
     return document.build(load_campaign(campaign(tmp_path, records)), workloads)["bottlenecks"]
 
@@ -451,6 +451,21 @@ def test_a_process_that_drives_all_devices_and_waits_is_not_host_bound(tmp_path)
     nodes = [node(job=0.8, cpu=0.9, gpus=2, gpu=40, sm_active=20)]
     [made] = judged(tmp_path, record(case(1, 2, workload="tf2_resnet50"), 1, telemetry=nodes))
     assert made["causes"] == ["waiting"]
+
+
+def test_memory_that_a_framework_reserves_does_not_speak_against_a_larger_batch(tmp_path):
+    nodes = [node(job=1.0, cpu=1.1, gpu=40, sm_active=20, memory=98)]
+    [made] = judged(tmp_path / "a", record(case(workload="tf2_resnet50"), 1, telemetry=nodes))
+    assert "a larger batch (bsz=128; bsz=max finds the largest that fits)" in made["sentence"]
+    [made] = judged(tmp_path / "b", record(case(workload="torch_bert"), 1, telemetry=nodes))
+    assert "a larger batch" not in made["sentence"]
+
+
+def test_a_processor_has_no_memory_that_a_framework_reserves():
+    advice = bottleneck._advice(
+        "waiting", {**case(device="cpu"), "accumulation": 1}, {}, {"reserves_gpu_memory": True}
+    )
+    assert not any("a larger batch" in each for each in advice)
 
 
 def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
