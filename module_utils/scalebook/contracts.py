@@ -681,13 +681,17 @@ class Row(GroupFields, total=False):
 
 
 class Group(GroupFields, total=False):
-    """Rows that may be divided by each other: one table of the report, by name of their cases."""
+    """Rows that may be divided by each other: one table of the report, by name of their cases.
+
+    `variant` is in what of its steps and settings a group differs from others of its workload, '' in nothing.
+    """
 
     id: str
     unit: str
     rows: list[str]
     title: str
     short: str
+    variant: str
     family: str
     workload_title: str
     compiler: str

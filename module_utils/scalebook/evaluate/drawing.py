@@ -96,7 +96,8 @@ def _points(options: Options, value: str) -> list[dict[str, Any]]:
 
 
 def _setting(option: Mapping[str, Any]) -> str:
-    words = [option["model"], f"b{option['bsz']}", option["dtype"], option["compiler"], option["variant"]]
+    words = [option["model"], f"b{option['bsz']}", option["dtype"]]
+    words += [option[name] for name in ("compiler", "variant", "settings")]
     return " ".join(filter(None, words))
 
 

@@ -13,8 +13,6 @@ from ansible.module_utils.scalebook.workloads import sample_size, size_name
 NOT_RECORDED = "not recorded"
 FEWEST_RUNS = 2
 """Runs below which nothing is known of how much they differ."""
-NAMES = ((0,), (0, 1), (0, 2), (0, 1, 2))
-"""What names a column: its workload alone, with the campaign, with the group, with both."""
 
 
 class Option(TypedDict):
@@ -23,11 +21,12 @@ class Option(TypedDict):
     `slowest` to `fastest` is the range of `rates`, those of its `runs` runs, per second in `unit`; of one run
     all three are equal.  A published row has no `rates`, and `runs` is 0 where nobody says how many there
     were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it.
-    `compiler` is the name of what compiled the model, '' where nothing did; `variant` is what else sets an
-    option apart; `size` says how much a sample is.  `joules` is the energy of the GPUs per unit,
-    `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what was not
-    measured is None, or not there.  `source` is the campaign, or what published the row.  A case without a
-    valid run (`without_run`) has no `runs` and rates of 0.
+    `compiler` is the name of what compiled the model, '' where nothing did; `variant` is its gradient
+    accumulation or what its publisher says of it; `settings` are those in which its group differs from others
+    of the workload in the campaign; `size` says how much a sample is.  `joules` is the energy of the GPUs per
+    unit, `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what
+    was not measured is None, or not there.  `source` is the campaign, or what published the row.  A case
+    without a valid run (`without_run`) has no `runs` and rates of 0.
     """
 
     name: str
@@ -46,6 +45,7 @@ class Option(TypedDict):
     xla: bool
     compiler: str
     variant: str
+    settings: str
     unit: str
     rate: float
     slowest: float
@@ -114,8 +114,9 @@ def _option(
 ) -> Option:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
     steps: Mapping[str, Any] = row.get("steps") or {}
+    settings = group.get("variant", "")
     made: dict[str, Any] = {
-        "name": name_of(row, compiler),
+        "name": name_of(row, compiler, settings),
         "source": source,
         "group": group["short"],
         "family": str(group.get("family", "")),
@@ -124,6 +125,7 @@ def _option(
         "gpu": hardware_of(row, gpu),
         "compiler": compiler,
         "variant": variant_of(row),
+        "settings": settings,
         "rate": row["median"] or 0.0,
         "slowest": row["min"] or 0.0,
         "fastest": row["max"] or 0.0,
@@ -158,10 +160,10 @@ def gpu_model(hardware: Sequence[Hardware]) -> str | None:
     return models.pop() if len(models) == 1 else None
 
 
-def name_of(row: Row, compiler: str) -> str:
-    """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA`."""
+def name_of(row: Row, compiler: str, settings: str) -> str:
+    """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA steps_per_loop=10`."""
     words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
-    return " ".join(filter(None, [*words, variant_of(row)]))
+    return " ".join(filter(None, [*words, variant_of(row), settings]))
 
 
 def variant_of(row: Row) -> str:
@@ -206,16 +208,17 @@ def setting_name(option: Mapping[str, Any]) -> str:
 def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the options of a setting by what stands side by side, named as briefly as keeps them apart.
 
-    That is a workload with its compiler and variant, of one campaign and group.
+    That is a workload with its compiler, variant and settings; with its campaign where several campaigns have
+    it; with its group where one campaign has several, as names of groups tell only its own groups apart.
     """
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for option in options:
-        brief = ", ".join(filter(None, (option["workload"], option["compiler"], option["variant"])))
+        named = (option[name] for name in ("workload", "compiler", "variant", "settings"))
+        brief = ", ".join(filter(None, named))
         kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
     names: dict[str, list[Mapping[str, Any]]] = {}
-    for kind, found in kinds.items():
-        alike = [other for other in kinds if other[0] == kind[0]]
-        ways = ([", ".join(other[part] for part in parts) for other in alike] for parts in NAMES)
-        named = next(way for way in ways if len(set(way)) == len(alike))
-        names[named[alike.index(kind)]] = found
+    for (brief, source, group), found in kinds.items():
+        sources = [other[1] for other in kinds if other[0] == brief]
+        words = [brief, source if len(set(sources)) > 1 else "", group if sources.count(source) > 1 else ""]
+        names[", ".join(filter(None, words))] = found
     return names

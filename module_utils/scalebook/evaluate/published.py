@@ -155,6 +155,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "usage": {},
         "mfu": None,
         "bottleneck": "",
+        "settings": "",
         **known,
     }
     return made  # type: ignore[return-value]

@@ -302,7 +302,8 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
     return {
         "name": f"{workload} {nodes}n8g", "source": "made", "group": workload, "family": "bert",
         "workload": workload, "model": "base", "task": "pretraining", "size": "128", "gpu": "NVIDIA H200",
-        "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False, "compiler": "", "variant": "",
+        "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False, "compiler": "",
+        "variant": "", "settings": "",
         "unit": "samples", "rate": rate, "slowest": min(rates, default=rate),
         "fastest": max(rates, default=rate), "rates": rates, "runs": runs,
         "speedup": efficiency and efficiency * 8 * nodes, "efficiency": efficiency, "joules": None,
@@ -478,7 +479,14 @@ def test_what_a_framework_reads_with_does_not_keep_it_from_the_ranking():
 )
 def test_gradient_accumulation_is_in_the_name_of_an_option(accumulation, name):
     row = {"workload": "w", "nodes": 1, "gpus": 8, "bsz": 64, "dtype": "fp16", "accumulation": accumulation}
-    assert options.name_of(row, "") == name
+    assert options.name_of(row, "", "") == name
+
+
+def test_settings_in_which_the_groups_of_a_workload_differ_are_in_the_name_of_an_option():
+    archive = ROOT / "docs/results/h200x4-2026-11-26/torch_gpt2/report/results.json"
+    names = [each["name"] for each in options.of_campaign(json.loads(archive.read_text()))]
+    assert "torch_gpt2 1n4g b64 bf16 torch.compile bucket_mb=2000" in names
+    assert len(set(names)) == len(names)
 
 
 def test_gradient_accumulation_is_in_the_name_of_a_setting():

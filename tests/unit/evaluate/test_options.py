@@ -7,7 +7,7 @@ from ansible.module_utils.scalebook.evaluate import options
 
 
 def option(source, group, workload="torch_gpt2"):
-    words = {"workload": workload, "compiler": "torch.compile", "variant": ""}
+    words = {"workload": workload, "compiler": "torch.compile", "variant": "", "settings": ""}
     return {**words, "source": source, "group": group}
 
 
@@ -18,6 +18,8 @@ def option(source, group, workload="torch_gpt2"):
         ([option("b", "g")], "torch_gpt2, torch.compile, a"),
         ([option("a", "bucket_mb=25")], "torch_gpt2, torch.compile, g"),
         ([option("a", "bucket_mb=25"), option("b", "g")], "torch_gpt2, torch.compile, a, g"),
+        # What tells the groups of another campaign apart says nothing about this one.
+        ([option("b", "fp16"), option("b", "bf16")], "torch_gpt2, torch.compile, a"),
     ],
 )
 def test_a_column_has_the_shortest_name_that_tells_it_from_the_others(others, name):
