@@ -56,7 +56,7 @@ def test_groups_that_differ_in_one_setting_have_different_headings():
     headings = [card["heading"] for card in cards("h200x4-2026-11-26/torch_gpt2")]
     start = "torch_gpt2 · 345M · bf16 · compiled · batch"
     assert headings == [
-        f"{start} {batch} per GPU · bucket_mb={mb}" for batch, mb in ((32, 2000), (32, 25), (64, 25))
+        f"{start} {batch} per GPU · bucket_mb={mb}" for batch in (32, 64) for mb in (2000, 25)
     ]
 
 
