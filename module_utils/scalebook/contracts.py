@@ -683,7 +683,7 @@ class Row(GroupFields, total=False):
 class Group(GroupFields, total=False):
     """Rows that may be divided by each other: one table of the report, by name of their cases.
 
-    `variant` is in what of its steps and settings a group differs from others of its workload, '' in nothing.
+    `differing` are those of its steps and settings in which the groups of its workload differ, as text.
     """
 
     id: str
@@ -691,7 +691,7 @@ class Group(GroupFields, total=False):
     rows: list[str]
     title: str
     short: str
-    variant: str
+    differing: str
     family: str
     workload_title: str
     compiler: str

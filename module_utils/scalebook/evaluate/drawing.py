@@ -97,7 +97,7 @@ def _points(options: Options, value: str) -> list[dict[str, Any]]:
 
 def _setting(option: Mapping[str, Any]) -> str:
     words = [option["model"], f"b{option['bsz']}", option["dtype"]]
-    words += [option[name] for name in ("compiler", "variant", "settings")]
+    words += [option[name] for name in ("compiler", "variant", "differing")]
     return " ".join(filter(None, words))
 
 

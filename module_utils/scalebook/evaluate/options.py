@@ -22,8 +22,8 @@ class Option(TypedDict):
     all three are equal.  A published row has no `rates`, and `runs` is 0 where nobody says how many there
     were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it.
     `compiler` is the name of what compiled the model, '' where nothing did; `variant` is its gradient
-    accumulation or what its publisher says of it; `settings` are those in which its group differs from others
-    of the workload in the campaign; `size` says how much a sample is.  `joules` is the energy of the GPUs per
+    accumulation or what its publisher says of it; `differing` are the settings in which the groups of its
+    workload in the campaign differ; `size` says how much a sample is.  `joules` is the energy of the GPUs per
     unit, `step_p50` and `step_p95` are seconds, `usage` has the means of the utilisation by quantity; what
     was not measured is None, or not there.  `source` is the campaign, or what published the row.  A case
     without a valid run (`without_run`) has no `runs` and rates of 0.
@@ -45,7 +45,7 @@ class Option(TypedDict):
     xla: bool
     compiler: str
     variant: str
-    settings: str
+    differing: str
     unit: str
     rate: float
     slowest: float
@@ -114,9 +114,9 @@ def _option(
 ) -> Option:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
     steps: Mapping[str, Any] = row.get("steps") or {}
-    settings = group.get("variant", "")
+    differing = group.get("differing", "")
     made: dict[str, Any] = {
-        "name": name_of(row, compiler, settings),
+        "name": name_of(row, compiler, differing),
         "source": source,
         "group": group["short"],
         "family": str(group.get("family", "")),
@@ -125,7 +125,7 @@ def _option(
         "gpu": hardware_of(row, gpu),
         "compiler": compiler,
         "variant": variant_of(row),
-        "settings": settings,
+        "differing": differing,
         "rate": row["median"] or 0.0,
         "slowest": row["min"] or 0.0,
         "fastest": row["max"] or 0.0,
@@ -160,10 +160,10 @@ def gpu_model(hardware: Sequence[Hardware]) -> str | None:
     return models.pop() if len(models) == 1 else None
 
 
-def name_of(row: Row, compiler: str, settings: str) -> str:
+def name_of(row: Row, compiler: str, differing: str) -> str:
     """Return the name of an option, such as `tf2_bert 1n1g b64 fp16 XLA steps_per_loop=10`."""
     words = [row["workload"], f"{row['nodes']}n{row['gpus']}g", f"b{row['bsz']}", row["dtype"], compiler]
-    return " ".join(filter(None, [*words, variant_of(row), settings]))
+    return " ".join(filter(None, [*words, variant_of(row), differing]))
 
 
 def variant_of(row: Row) -> str:
@@ -208,12 +208,12 @@ def setting_name(option: Mapping[str, Any]) -> str:
 def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """Return the options of a setting by what stands side by side, named as briefly as keeps them apart.
 
-    That is a workload with its compiler, variant and settings; with its campaign where several campaigns have
+    That is a workload with its compiler, variant and differing settings; with its campaign where several have
     it; with its group where one campaign has several, as names of groups tell only its own groups apart.
     """
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for option in options:
-        named = (option[name] for name in ("workload", "compiler", "variant", "settings"))
+        named = (option[name] for name in ("workload", "compiler", "variant", "differing"))
         brief = ", ".join(filter(None, named))
         kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
     names: dict[str, list[Mapping[str, Any]]] = {}

@@ -155,7 +155,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "usage": {},
         "mfu": None,
         "bottleneck": "",
-        "settings": "",
+        "differing": "",
         **known,
     }
     return made  # type: ignore[return-value]

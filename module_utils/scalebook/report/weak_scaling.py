@@ -124,12 +124,12 @@ def compiler_of(workload: str, workloads: Workloads) -> str:
 
 
 def name_groups(groups: Sequence[Group]) -> None:
-    """Give every group its `title` (all that identifies it), `variant` and `short` (what tells it apart)."""
+    """Give every group its `title` (all that identifies it), `short` (what tells it apart), `differing`."""
     usual = [field for field in GROUP_FIELDS if field not in UNUSUAL]
     varying = [field for field in usual if len({_value(group, field) for group in groups}) > 1]
     for group in groups:
         own = unusual_words(group, groups)
-        group["variant"] = " ".join(own)
+        group["differing"] = " ".join(own)
         group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
         different = filter(None, [*(word(group, field, plain=False) for field in varying), *own])
         group["short"] = " ".join(different) or group["title"]

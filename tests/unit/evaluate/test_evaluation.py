@@ -303,7 +303,7 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
         "name": f"{workload} {nodes}n8g", "source": "made", "group": workload, "family": "bert",
         "workload": workload, "model": "base", "task": "pretraining", "size": "128", "gpu": "NVIDIA H200",
         "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False, "compiler": "",
-        "variant": "", "settings": "",
+        "variant": "", "differing": "",
         "unit": "samples", "rate": rate, "slowest": min(rates, default=rate),
         "fastest": max(rates, default=rate), "rates": rates, "runs": runs,
         "speedup": efficiency and efficiency * 8 * nodes, "efficiency": efficiency, "joules": None,

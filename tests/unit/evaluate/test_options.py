@@ -7,7 +7,7 @@ from ansible.module_utils.scalebook.evaluate import options
 
 
 def option(source, group, workload="torch_gpt2"):
-    words = {"workload": workload, "compiler": "torch.compile", "variant": "", "settings": ""}
+    words = {"workload": workload, "compiler": "torch.compile", "variant": "", "differing": ""}
     return {**words, "source": source, "group": group}
 
 
