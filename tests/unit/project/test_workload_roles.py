@@ -133,18 +133,12 @@ def test_what_a_workload_downloads_can_be_collected_for_nodes_without_internet(n
     assert (Path(WORKLOADS[name]["path"]) / "tasks/mirror.yml").exists()
 
 
-def shields(value):
-    """Yield the mappings in a YAML document that keep the user's own modules out of a Python."""
-    if isinstance(value, dict):
-        if "PYTHONNOUSERSITE" in value:
-            yield value
-        value = list(value.values())
-    for each in value if isinstance(value, list) else []:
-        yield from shields(each)
-
-
-@pytest.mark.parametrize("path", [path for path in YAML if "PYTHONNOUSERSITE" in path.read_text()], ids=str)
+@pytest.mark.parametrize(
+    "path",
+    [path for path in YAML if path.suffix == ".yml" and "PYTHONNOUSERSITE" in path.read_text()],
+    ids=str,
+)
 def test_a_python_that_may_not_see_the_users_modules_does_not_see_those_of_pythonpath(path):
     """A run has neither (run_head.sh): what a check could import there, a run could not."""
-    if path.suffix == ".yml":
-        assert all("PYTHONPATH" in each for each in shields(yaml.safe_load(path.read_text())))
+    text = path.read_text()
+    assert text.count("PYTHONPATH") >= text.count("PYTHONNOUSERSITE")
