@@ -137,7 +137,7 @@ FLAGS = {
     "machine-changed": (
         "Runs were made on different machines under the same names, such as virtual machines that were made "
         "again, or a machine was started again between them (boot_id of Linux). The flag names the repeats, "
-        "or says that 1n1g ran on another machine. Repeat the campaign on one set of machines."
+        "or those of 1n1g on machines that the case did not use. Repeat the campaign on one set of machines."
     ),
     "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
     "other times: it waits for input, for the processor or for the network.",

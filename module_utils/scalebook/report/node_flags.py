@@ -59,11 +59,14 @@ def _machine_changed(rows: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) 
                 f"(repeat {others})"
             )
             made.append((row, weak_scaling.flag("machine-changed", text)))
-        base = set().union(*alone.get(row["group"], {}).values())
-        if base and own and not base & set().union(*own.values()):
+        used = set().union(*own.values())
+        elsewhere = [
+            repeat for repeat, base in sorted(alone.get(row["group"], {}).items()) if not base <= used
+        ]
+        if used and elsewhere:
             text = (
-                "1n1g ran on another machine, or before this one was started again: the speedup compares "
-                "two machines"
+                "1n1g ran on another machine, or before this one was started again "
+                f"(repeat {', '.join(map(str, elsewhere))}): the speedup compares different machines"
             )
             made.append((row, weak_scaling.flag("machine-changed", text)))
     return made
