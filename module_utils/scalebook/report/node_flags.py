@@ -60,13 +60,12 @@ def _machine_changed(rows: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) 
             )
             made.append((row, weak_scaling.flag("machine-changed", text)))
         used = set().union(*own.values())
-        elsewhere = [
-            repeat for repeat, base in sorted(alone.get(row["group"], {}).items()) if not base <= used
-        ]
+        base = alone.get(row["group"], {})
+        elsewhere = ", ".join(str(repeat) for repeat in sorted(base) if not base[repeat] <= used)
         if used and elsewhere:
             text = (
-                "1n1g ran on another machine, or before this one was started again "
-                f"(repeat {', '.join(map(str, elsewhere))}): the speedup compares different machines"
+                f"1n1g (repeat {elsewhere}) ran on a machine that this case did not use, or before it was "
+                "started again: the speedup compares different machines"
             )
             made.append((row, weak_scaling.flag("machine-changed", text)))
     return made

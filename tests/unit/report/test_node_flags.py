@@ -81,8 +81,8 @@ def test_repeats_on_another_machine_than_the_first_are_named(tmp_path):
 def test_a_speedup_over_a_run_on_another_machine_is_flagged(tmp_path):
     records = [run_on(case(), 1, "a"), run_on(case(1, 2), 1, "b")]
     assert changed(tmp_path, *records) == [
-        "1n1g ran on another machine, or before this one was started again (repeat 1): the speedup compares "
-        "different machines"
+        "1n1g (repeat 1) ran on a machine that this case did not use, or before it was started again: "
+        "the speedup compares different machines"
     ]
 
 
@@ -92,8 +92,8 @@ def test_a_speedup_over_repeats_of_which_some_ran_on_another_machine_is_flagged(
     records = [run_on(case(), 1, "a"), run_on(case(), 2, "b"), run_on(case(1, 4), 1, "a")]
     assert changed(tmp_path, *records) == [
         "not all repeats ran on the same machines, or one was started again in between (repeat 2)",
-        "1n1g ran on another machine, or before this one was started again (repeat 2): the speedup compares "
-        "different machines",
+        "1n1g (repeat 2) ran on a machine that this case did not use, or before it was started again: "
+        "the speedup compares different machines",
     ]
 
 
