@@ -386,7 +386,8 @@ class Record(TypedDict, total=False):
 
     `hardware` and `software` have an entry for each kind of node; the software is what provenance.json says
     of the workload.  `scalebook` has the commit, `command` measures the campaign again.
-    `telemetry` is there if the run counts and was made with it.
+    `telemetry` is there if the run counts and was made with it.  `micro_steps` is there, and true, where the
+    steps are those of which `accumulation` make one of the optimizer.
     """
 
     schema: int
@@ -398,6 +399,7 @@ class Record(TypedDict, total=False):
     unit: str
     nodes: list[NodeLog]
     rate_scope: str
+    micro_steps: bool
     job: JobEnd | None
     last_lines: list[str]
     self_reported: dict[str, str]

@@ -29,8 +29,8 @@ class ThroughputError(ValueError):
 def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     """Return the throughput of a record: `{"rate", "seconds", "time_source", "second", "differs"}`.
 
-    `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over
-    `seconds`, the time from step warmup to step warmup + window on the node with task_index 0.
+    `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over `seconds`, the
+    time from step warmup to step warmup + window on the node with task_index 0; a micro-step has no accumulation.
     `time_source` says where it comes from: the framework's own time stamps (`times`), run_node's receive
     stamps (`received`), or the rates the framework prints (`rates`).  `second` is the next of these
     there is, `{"time_source", "rate"}`, and `differs` how far it lies off the first, as a fraction.
@@ -43,7 +43,7 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     node = next((node for node in record["nodes"] if node["task_index"] == 0), None)
     if node is None:
         raise ThroughputError("the record has no node with task_index 0")
-    samples = window_samples(record["case"])
+    samples = window_samples(record)
     readings: list[dict[str, Any]] = []
     for key in typing.get_args(Stamps):
         seconds = window_seconds(node, key, record["case"])
@@ -69,9 +69,11 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     }
 
 
-def window_samples(case: Case) -> int:
+def window_samples(record: Record) -> int:
     """Return how many samples all devices take in the window."""
-    return global_batch(case) * int(case["window"])
+    case = record["case"]
+    samples = global_batch(case) * int(case["window"])
+    return samples // int(case.get("accumulation") or 1) if record.get("micro_steps") else samples
 
 
 def window_ends(node: NodeLog, key: Stamps, case: Case) -> tuple[float, float] | None:
@@ -106,6 +108,19 @@ def printed_rate(node: NodeLog, case: Case, scope: str) -> float | None:
         return None
     mean = len(rates) / math.fsum(1 / rate for rate in rates)
     return mean * case["devices"] if scope == "rank" else mean
+
+
+def mean_in_window(steps: Sequence[int], means: Sequence[float], after: int, case: Case) -> float | None:
+    """Return the rate over the window from mean rates of all steps after `after`, None without its ends.
+
+    n steps at a mean rate r took n / r: the window took what its last step has more of that than its first.
+    """
+    begin, end = case["warmup"], case["warmup"] + case["window"]
+    at = dict(zip(steps, means, strict=False))
+    if begin <= after or not at.get(begin, 0) > 0 or not at.get(end, 0) > 0:
+        return None
+    taken = (end - after) / at[end] - (begin - after) / at[begin]
+    return case["window"] / taken if taken > 0 else None
 
 
 def window_rates(node: NodeLog, case: Case) -> list[float]:

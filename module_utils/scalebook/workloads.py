@@ -82,8 +82,8 @@ OPTIONAL = {
     "failures": "The list of what a log tells of why its run failed: see [failures](#failures).",
     "refuses": "The list of cases that cannot run, which are skipped: see [refuses](#refuses).",
     "slower": "What to look at where several GPUs are slower than one: a hint of the report.",
-    "self_reported": "`{literal: text}`: the last line with this text has `name=value` words, the trainer's "
-    "own results, which the report shows as a table.",
+    "self_reported": "The line with the trainer's own results, which the report shows as a table: see "
+    "[self_reported](#self_reported).",
     "latency": "`true`: the report shows the milliseconds of a step beside the rate.",
     "flops": "The operations of a sample, from which the report computes TFLOP/s and MFU: see "
     "[flops](#flops).",

@@ -16,19 +16,34 @@ PARTS = {
         "literal": "A text that every line of a step has.",
         "step": "The pattern of such a line, a regular expression with the group `step`, the number of the "
         "step. These groups are read too, where the pattern has them: `time`, `last` (the number of the "
-        "last step), `loss`, `rate` (samples per second) and `latency` (milliseconds of a step).",
+        "last step), `loss`, `rate` (samples per second), `latency` (milliseconds of a step), `mean` (the "
+        "mean rate so far) and `micro` (micro-steps so far). With a pattern that has `micro`, the numbers of "
+        "lines without it are those of micro-steps (`roles/deepspeed_bert`).",
         "time": "The format of the group `time`, required with it: `absl` (`MMDD HH:MM:SS.f`), `datetime` "
         "(`YYYY-MM-DD HH:MM:SS.f`), `clock` (`HH:MM:SS.f`) or `unix` (seconds). Without that group, the time "
         "of a step is when the node script printed the line.",
         "rate": "The rates that the trainer prints: see [log.rate](#lograte). Not needed where the group "
         "`rate` is the rate of all devices.",
+        "mean_after": "The step after which the group `mean` begins to count, required with it.",
         "nodes": "`first` where only the first node prints steps, else `all`, the default.",
+        "unread": "The list of other lines of steps that the same program prints: see "
+        "[log.unread](#logunread).",
     },
     "log.rate": {
         "literal": "A text of the lines with rates, where those are not the lines of steps.",
         "pattern": "The pattern of such a line, with the group `rate`. With a group `step` it is the rate of "
         "that step, else of the last step before.",
         "scope": "`global`, the default, for the rate of all devices together, `rank` for that of one.",
+    },
+    "log.unread": {
+        "literal": "A text of a line of a step that cannot be read.",
+        "pattern": "The pattern of such a line. The reason of a log without other steps names it.",
+        "why": "Which program prints it, and why its steps cannot be read or what to do.",
+    },
+    "self_reported": {
+        "literal": "A text of the line. The last line with it has `name=value` words.",
+        "rate": "The name of the rate of all devices over the window. A report notes where it is not that of "
+        "the steps.",
     },
     "sanity": {
         "name": "The name of the check in messages; no two checks have the same.",
@@ -46,6 +61,8 @@ PARTS = {
         "min_nodes": "Only cases with this many nodes or more are checked.",
         "min_devices": "Only cases with this many devices or more are checked.",
         "unless": "A text. A log that has it need not have the line.",
+        "program": "`true` where no other program prints the line. An imported log must have it too; of the "
+        "other checks it need only not contradict its case.",
     },
     "failures": {
         "literal": "The text in the log.",
@@ -82,6 +99,8 @@ PARTS = {
 
 NEEDED = {
     "log": ("literal", "step"),
+    "log.unread": ("literal", "pattern", "why"),
+    "self_reported": ("literal",),
     "sanity": ("name", "literal", "pattern"),
     "failures": ("literal", "why"),
     "refuses": ("when", "why"),

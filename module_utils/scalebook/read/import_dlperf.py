@@ -67,8 +67,11 @@ def import_tree(
     overrides: Mapping[str, Any] | None = None,
     checksums: bool = False,
     write: bool = True,
+    others: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Read every log of the workload `name` below `logs`, and write records and a plan below `out`.
+
+    `others` are the declarations of all workloads: what is no log of `name` may be one of another.
 
     They are `out`/runs/<case>/<repeat>/result.json and `out`/plan.json.
     One bad file never costs the others their numbers: it gets a record that says what is wrong.

@@ -17,7 +17,7 @@ from typing import Any
 from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case, JobReport, NodeLog, Record
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
-from ansible.module_utils.scalebook.read import sanity, self_reported, telemetry
+from ansible.module_utils.scalebook.read import agreement, sanity, self_reported, telemetry
 from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
@@ -212,6 +212,8 @@ def _record(nodes: Sequence[Node], case: Case, repeat: int, workload: Workload, 
     }
     if any(part["rates"] for part in record["nodes"]):
         record["rate_scope"] = workload.rate_scope
+    if any(node.log.micro_steps for node in nodes if node.log):
+        record["micro_steps"] = True
     return record
 
 
@@ -241,17 +243,56 @@ def _seconds(times: Sequence[int] | None) -> list[float] | None:
 
 def _judged(record: Record, verdict: Verdict | None, nodes: Sequence[Node]) -> Record:
     if verdict is None:
-        try:
-            throughput.measure(record)
-        except throughput.ThroughputError as exc:
-            verdict = Verdict("refused", f"{nodes[0].file}: {exc}", last_lines(nodes[0]))
+        reason = _unmeasured(record, nodes[0])
+        if reason:
+            verdict = Verdict("refused", f"{nodes[0].file}: {reason}", last_lines(nodes[0]))
     if verdict is not None:
         record["status"], record["reason"] = verdict.status, verdict.reason
         record["last_lines"] = verdict.last_lines
     record["notes"] = [f"{node.file}: {note}" for node in nodes if node.log for note in node.log.notes]
     if verdict is None:
-        record["notes"] += _doubts(record)
+        record["notes"] += [*_doubts(record), *_own_speed(record, nodes[0])]
     return record
+
+
+def _unmeasured(record: Record, node: Node) -> str | None:
+    """Return why a record has no speed that counts, None if it has one."""
+    try:
+        throughput.measure(record)
+    except throughput.ThroughputError as exc:
+        return str(exc)
+    return agreement.refusal(record, node.log, node.workload) if node.log else None
+
+
+def _own_speed(record: Record, node: Node) -> list[str]:
+    """Return the warnings about what a run says of its speed, but for its rates of single steps."""
+    case, measured, notes = record["case"], throughput.measure(record), []
+    if record.get("micro_steps") and case["accumulation"] > 1:
+        notes.append(
+            "its steps are micro-steps: the window has "
+            f"{case['window'] / case['accumulation']:g} steps of the optimizer"
+        )
+    own = {"the mean rate that it prints": None, "its closing line": _reported(node)}
+    if node.log and not record["nodes"][0]["rates"]:
+        own["the mean rate that it prints"] = agreement.own_rate(record, node.log, node.workload)
+    for source, rate in own.items():
+        if rate and abs(measured["rate"] - rate) > agreement.FAR * rate:
+            notes.append(
+                f"two readings differ: {measured['rate']:.2f} {record['unit']}/s by "
+                f"{measured['time_source']}, {rate:.2f} by {source}"
+            )
+    return notes
+
+
+def _reported(node: Node) -> float | None:
+    reported = node.workload.reported
+    if not reported or not node.log:
+        return None
+    literal, name = reported
+    try:
+        return float(self_reported.read(node.path, literal)[name])
+    except (KeyError, ValueError):
+        return None
 
 
 def _doubts(record: Record) -> list[str]:

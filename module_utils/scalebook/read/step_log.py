@@ -39,11 +39,15 @@ _RUN_NODE = b"SCALEBOOK {"
 # Tabs and line ends of any alphabet, control characters, and what turns the direction of text round.
 _CONTROL = re.compile(r"[^\S ]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SPECIAL = (b"^", b"]", b"\\", b"-", b"[")  # bytes that mean something else among characters to exclude
-_NAMED = ("time", "last", "loss", "rate", "latency")
+_NAMED = ("time", "last", "loss", "rate", "latency", "mean", "micro")
 
 
 class LogError(ValueError):
     """A log that is not valid; the message says why."""
+
+
+class MixedError(LogError):
+    """A log whose steps are not those of one run of one process."""
 
 
 @dataclass
@@ -52,9 +56,12 @@ class Log:
 
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
-    (NaN for none).  `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
+    (NaN for none), `means` the mean rate up to each.  `micro_steps` says that these are steps of which
+    `accumulation` make one of the optimizer, None where the log does not tell.
+    `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
     seconds.  `found` are the values of the sanity rules by name, `excused` the rules that the log need not
-    show.  `refusal` says why the log is not plausible, None when it is.
+    show.  `refusal` says why the log is not plausible, None when it is; `mixed` that the reason may be several
+    ranks or runs.
     """
 
     size: int = 0
@@ -63,6 +70,8 @@ class Log:
     received: array[int] | None = None
     offset: float | None = None
     rates: array[float] | None = None
+    means: array[float] | None = None
+    micro_steps: bool | None = None
     last_step: int | None = None
     declared: set[str] = field(default_factory=set)
     first_loss: float | None = None
@@ -74,6 +83,7 @@ class Log:
     last_lines: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refusal: str | None = None
+    mixed: bool = False
 
 
 def read_log(path: str | os.PathLike[str], workload: Workload, block: int = BLOCK) -> Log:
@@ -147,6 +157,8 @@ class _Reader:
         self.printed_as = next((name for name in ("rate", "latency") if name in self.columns), "")
         if self.printed_as and workload.rate is None:
             self.log.rates = array("d")
+        if "mean" in self.columns:
+            self.log.means = array("d")
 
     def read(self) -> Log:
         first = True
@@ -158,7 +170,7 @@ class _Reader:
             try:
                 only_steps = self._steps(data)
             except LogError as exc:
-                self.log.refusal = str(exc)
+                self._refuse(exc)
             if self.waiting and not only_steps:
                 self._sanity(data)
             if self.done or self.log.refusal:
@@ -232,7 +244,10 @@ class _Reader:
                 for rest in Blocks(io.BytesIO(tail[max(0, seen - start) :])):
                     self._steps(rest)
             except LogError as exc:
-                self.log.refusal = str(exc)
+                self._refuse(exc)
+
+    def _refuse(self, error: LogError) -> None:
+        self.log.refusal, self.log.mixed = str(error), isinstance(error, MixedError)
 
     # Steps
 
@@ -267,7 +282,7 @@ class _Reader:
             if not self.per_line:
                 self.per_line = often
             if often != self.per_line:
-                raise LogError(
+                raise MixedError(
                     f"one line holds several entries of a step ({_text(match['step'])}): "
                     "two ranks or two runs in one file"
                 )
@@ -313,6 +328,8 @@ class _Reader:
             self.log.declared |= {_text(text) for text in set(named["last"]) if text}
         if "loss" in named:
             self._losses(steps, named["loss"])
+        if "micro" in named:
+            self._micro_steps(steps, named["micro"])
         self.log.last_step = steps[-1]
         if self.done:
             return
@@ -327,12 +344,26 @@ class _Reader:
             self.log.received.fromlist([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
         if self.log.rates is not None:
             self.log.rates.extend(self._rate(text) for text in named[self.printed_as][:keep])
+        if self.log.means is not None:
+            self.log.means.extend(map(_mean, named["mean"][:keep]))
+
+    def _micro_steps(self, steps: Sequence[int], counts: Sequence[bytes | None]) -> None:
+        """Note what the steps are: where a line has no count of micro-steps beside them, they are those."""
+        micro_steps = not counts[0]
+        if any(bool(count) is micro_steps for count in counts) or self.log.micro_steps is (not micro_steps):
+            raise MixedError("some lines of steps count micro-steps, others do not: two runs in one file")
+        self.log.micro_steps = micro_steps
+        if not micro_steps:
+            micro, step = _whole_numbers([counts[-1] or b""])[0], steps[-1]
+            values = self.log.found.setdefault("accumulation", [])
+            if step and micro % step == 0 and str(micro // step) not in values:
+                values.append(str(micro // step))
 
     def _refuse_order(self, steps: Sequence[int]) -> None:
         for before, step in zip(steps, steps[1:], strict=False):
             if step <= before:
                 known = step == before or step in self.log.steps or step in steps[: steps.index(before)]
-                raise LogError(
+                raise MixedError(
                     f"step {step} is logged twice: two ranks or two runs in one file"
                     if known
                     else f"step {step} comes after step {before}: two ranks or two runs in one file"
@@ -416,6 +447,8 @@ class _Reader:
 
     def _result(self) -> Log:
         log = self.log
+        if log.rates is not None and all(map(math.isnan, log.rates)):
+            log.rates = None
         if self.printed:
             log.rates = array("d", [self.printed.get(step, math.nan) for step in log.steps])
         if self.unstamped:
@@ -511,6 +544,15 @@ def _whole_numbers(texts: Sequence[bytes]) -> list[int]:
         return list(map(int, texts))
     except (TypeError, ValueError):
         raise LogError("a step line has no step number") from None
+
+
+def _mean(text: bytes | None) -> float:
+    """Return a mean rate; NaN for none, as before the first step that counts for it."""
+    try:
+        value = float(text or b"nan")
+    except ValueError:
+        return math.nan
+    return value if math.isfinite(value) and value > 0 else math.nan
 
 
 def _text(data: bytes | None) -> str:

@@ -22,11 +22,12 @@ value in the logs of the other nodes."""
 SETTINGS = "settings."
 """Before the name of a setting of the workload, as `settings.checkpointing`, that the log must agree with."""
 
-_LOG_KEYS = {"literal", "step", "time", "rate", "nodes"}
-_SELF_REPORTED_KEYS = {"literal"}
+_LOG_KEYS = {"literal", "step", "time", "rate", "mean_after", "nodes", "unread"}
+_SELF_REPORTED_KEYS = {"literal", "rate"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
-_SANITY_KEYS |= {"device", "min_devices", "unless", "means"}
+_SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
+_UNREAD_KEYS = {"literal", "pattern", "why"}
 _FAILURE_KEYS = {"literal", "why", "silence"}
 
 
@@ -43,7 +44,8 @@ class Sanity:
     """One thing that a log must show, or the run does not count.
 
     It need not where the log has the text `unless`.  `means` are pairs of a value that a log shows and what a
-    case has for it, such as `float32` and `fp32`.
+    case has for it, such as `float32` and `fp32`.  `program` says that no other program prints the line: an
+    imported log must show it too.
     """
 
     name: str
@@ -56,6 +58,15 @@ class Sanity:
     min_devices: int = 1
     unless: bytes | None = None
     means: tuple[tuple[str, str], ...] = ()
+    program: bool = False
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A line of a step that the workload's program prints, and why it cannot be read."""
+
+    line: LinePattern
+    why: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +84,9 @@ class Workload:
 
     `time` is the format of the step line's group `time`.  `rate` reads lines of their own; without
     it the step line's group `rate` counts, or its group `latency`: the milliseconds of a step of
-    `global_batch` samples.  `first_node` says that only task_index 0 logs steps.
+    `global_batch` samples.  Its group `mean` is the mean rate of the steps after `mean_after`.
+    `first_node` says that only task_index 0 logs steps.  `reported` is the text of the closing line and the
+    name of the rate in it.
     """
 
     unit: str
@@ -88,6 +101,9 @@ class Workload:
     oom: tuple[bytes, ...]
     failures: tuple[Failure, ...] = ()
     global_batch: int = 0
+    mean_after: int = 0
+    unread: tuple[Unread, ...] = ()
+    reported: tuple[str, str] | None = None
 
     @property
     def need(self) -> int:
@@ -113,12 +129,10 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         raise WorkloadError(f"log.time: unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
     if ("time" in groups) != (kind is not None):
         raise WorkloadError("log.time: give the format if and only if log.step has a group `time`")
+    if ("mean" in groups) != ("mean_after" in log):
+        raise WorkloadError("log.mean_after: give it if and only if log.step has a group `mean`")
     rate, scope = _rate(log, groups)
     first_node = _first_node(log, "log", False)
-    if "self_reported" in workload:
-        own = _mapping(workload, "self_reported")
-        _known(own, _SELF_REPORTED_KEYS, "self_reported")
-        _literal(own, "self_reported")
     names = []
     sanity = []
     for index, rule in enumerate(workload.get("sanity") or ()):
@@ -140,7 +154,21 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         failures=tuple(
             _failure(rule, f"failures[{index}]") for index, rule in enumerate(workload.get("failures") or ())
         ),
+        reported=_reported(workload),
+        mean_after=_count(log, "mean_after", 0, 0, "log."),
+        unread=tuple(
+            _unread(rule, f"log.unread[{index}]") for index, rule in enumerate(log.get("unread") or ())
+        ),
     )
+
+
+def _reported(workload: Mapping[str, Any]) -> tuple[str, str] | None:
+    if "self_reported" not in workload:
+        return None
+    own = _mapping(workload, "self_reported")
+    _known(own, _SELF_REPORTED_KEYS, "self_reported")
+    literal = _literal(own, "self_reported").decode()
+    return (literal, _text(own["rate"], "self_reported.rate")) if "rate" in own else None
 
 
 def _rate(values: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePattern | None, str]:
@@ -190,7 +218,23 @@ def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
         min_devices=_count(rule, "min_devices", 1, 1, f"{place}."),
         unless=_text(rule["unless"], f"{place}.unless").encode() if "unless" in rule else None,
         means=_means(rule, place),
+        program=_flag(rule, "program", place),
     )
+
+
+def _unread(rule: Any, place: str) -> Unread:
+    if not isinstance(rule, Mapping):
+        raise WorkloadError(f"{place}: is not a dict")
+    _known(rule, _UNREAD_KEYS, place)
+    line = LinePattern(_literal(rule, place), _pattern(rule, "pattern", place))
+    return Unread(line, _text(rule.get("why"), f"{place}.why"))
+
+
+def _flag(values: Mapping[str, Any], key: str, place: str) -> bool:
+    flag = values.get(key, False)
+    if not isinstance(flag, bool):
+        raise WorkloadError(f"{place}.{key}: {flag!r}; allowed are true, false")
+    return flag
 
 
 def _means(rule: Mapping[str, Any], place: str) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,74 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the speed by a log's steps agrees with the speed that the log itself prints.
+
+What a step counts is an assumption about the program: micro-steps or steps of the optimizer, one device or
+all.  A program that prints its own rate says what it assumes, and a whole number between both is that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ansible.module_utils.scalebook import throughput
+from ansible.module_utils.scalebook.contracts import NodeLog, Record
+from ansible.module_utils.scalebook.read.step_log import Log
+from ansible.module_utils.scalebook.read.workload import Workload
+
+FAR = 0.1
+"""If both speeds differ by more than this, the report says so, or the run does not count."""
+
+NEAR = 0.05
+"""How far a quotient may lie off a whole number that explains it."""
+
+FIELDS = ("accumulation", "devices", "nodes", "gpus")
+"""What a log can count otherwise than the case."""
+
+
+def own_rate(record: Record, log: Log, workload: Workload) -> float | None:
+    """Return the rate that the log itself prints for the window, None where it prints none."""
+    node: NodeLog = record["nodes"][0]
+    rate = throughput.printed_rate(node, record["case"], workload.rate_scope)
+    if rate is not None or log.means is None:
+        return rate
+    return throughput.mean_in_window(log.steps, log.means, workload.mean_after, record["case"])
+
+
+def refusal(record: Record, log: Log, workload: Workload) -> str | None:
+    """Return why the speed by the steps cannot be right, None where nothing says so."""
+    case, own = record["case"], own_rate(record, log, workload)
+    measured = throughput.measure(record)
+    micro = bool(record.get("micro_steps")) and case["accumulation"] > 1
+    if measured["time_source"] == "rates":
+        return None
+    if own is None:
+        return _MICRO.format(case["accumulation"], "and prints no rate that tells") if micro else None
+    if abs(measured["rate"] - own) <= FAR * own:
+        return None
+    both = f"its steps give {measured['rate']:.1f} {record['unit']}/s, its own rate is {own:.1f}"
+    if micro:
+        return f"{_MICRO.format(case['accumulation'], 'which its own rate contradicts')}: {both}"
+    reason = _factor(measured["rate"] / own, {field: case.get(field, 1) for field in FIELDS}, log.found)
+    return f"{both}: {reason}" if reason else None
+
+
+_MICRO = "seems to count micro-steps, {} of which make a step, {}"
+
+
+def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequence[str]]) -> str | None:
+    """Return what a quotient of two rates means if it is a whole number that the log does not account for.
+
+    A step is not faster than its program says, but may be slower: such a factor must be one of the case.
+    """
+    factor = round(max(quotient, 1 / quotient))
+    if factor < 2 or abs(max(quotient, 1 / quotient) / factor - 1) > NEAR:
+        return None
+    named = [field for field, value in fields.items() if value == factor]
+    if any(str(factor) in shown.get(field, ()) for field in named):
+        return None  # what the log itself says of its run is the case's: its rate has another unit
+    less = "times as much" if quotient > 1 else "times less"
+    if named:
+        return f"{factor} {less}, and the case has {named[0]} {factor}"
+    if quotient > 1:
+        return f"{factor} {less}, so batch, devices or accumulation of the log are not those of the case"
+    return None
