@@ -30,7 +30,8 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     """Return the throughput of a record: `{"rate", "seconds", "time_source", "second", "differs"}`.
 
     `rate` is in samples/s of all devices together: devices x bsz x accumulation x window over `seconds`, the
-    time from step warmup to step warmup + window on the node with task_index 0; a micro-step has no accumulation.
+    time from step warmup to step warmup + window on the node with task_index 0; a micro-step has no
+    accumulation.
     `time_source` says where it comes from: the framework's own time stamps (`times`), run_node's receive
     stamps (`received`), or the rates the framework prints (`rates`).  `second` is the next of these
     there is, `{"time_source", "rate"}`, and `differs` how far it lies off the first, as a fraction.

@@ -168,9 +168,11 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         if lacking:
             return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
     for node, log in read:
-        absent = sanity.missing(node.workload.sanity, log.found, log.excused)
-        if absent and not imported:
-            return Verdict("refused", f"{node.file} {absent[0]}", last_lines(node))
+        rules = [rule for rule in node.workload.sanity if rule.program or not imported]
+        absent = sanity.missing(rules, log.found, log.excused)
+        if absent:
+            foreign = ": another program wrote it" if imported else ""
+            return Verdict("refused", f"{node.file} {absent[0]}{foreign}", last_lines(node))
     if read:
         differing = sanity.differences(
             read[0][0].workload.sanity, [(node.file, log.found) for node, log in read]

@@ -60,8 +60,8 @@ class Log:
     `accumulation` make one of the optimizer, None where the log does not tell.
     `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
     seconds.  `found` are the values of the sanity rules by name, `excused` the rules that the log need not
-    show.  `refusal` says why the log is not plausible, None when it is; `mixed` that the reason may be several
-    ranks or runs.
+    show.  `refusal` says why the log is not plausible, None when it is; `mixed` that the reason may be
+    several ranks or runs.
     """
 
     size: int = 0
