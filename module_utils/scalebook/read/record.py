@@ -18,7 +18,8 @@ from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case, JobReport, NodeLog, Record
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
 from ansible.module_utils.scalebook.read import agreement, sanity, self_reported, telemetry
-from ansible.module_utils.scalebook.read.step_log import Log, LogError, read_log
+from ansible.module_utils.scalebook.read.ranks import read_any_log
+from ansible.module_utils.scalebook.read.step_log import Log, LogError
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
 from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_ending, last_lines, one_line
@@ -131,7 +132,7 @@ def _read(path: Path, name: str, task_index: int, file: str, case: Case, workloa
     workload = sanity.rules_for(workload, case, task_index)
     log, problem = None, None
     try:
-        log = read_log(path, workload)
+        log = read_any_log(path, workload)
     except FileNotFoundError:
         problem = "is missing"
     except (LogError, NotRegularError) as exc:

@@ -14,9 +14,10 @@ import json
 import math
 import os
 import re
+import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import lt
@@ -93,6 +94,14 @@ def read_log(path: str | os.PathLike[str], workload: Workload, block: int = BLOC
     """
     with open_regular(path) as file:
         return _Reader(workload, file, block).read()
+
+
+def read_lines(lines: Iterable[bytes], workload: Workload) -> Log:
+    """Read lines of a log as read_log does a file."""
+    with tempfile.TemporaryFile() as file:
+        file.writelines(lines)
+        file.seek(0)
+        return _Reader(workload, file, BLOCK).read()
 
 
 def find_word(path: str | os.PathLike[str], words: tuple[bytes, ...]) -> str | None:

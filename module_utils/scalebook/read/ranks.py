@@ -1,0 +1,207 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A log in which a launcher tagged the lines of several ranks -> the lines of each.
+
+Looked at are only logs whose steps are not those of one rank.  Each line of a step must have its tag: one
+without could be of any rank.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import BinaryIO, NamedTuple
+
+from ansible.module_utils.scalebook.files import open_regular
+from ansible.module_utils.scalebook.read.agreement import FAR
+from ansible.module_utils.scalebook.read.blocks import BLOCK, Blocks
+from ansible.module_utils.scalebook.read.step_log import Log, read_lines, read_log
+from ansible.module_utils.scalebook.read.timestamps import SECOND
+from ansible.module_utils.scalebook.read.workload import LinePattern, Workload
+from ansible.module_utils.scalebook.throughput import DIFFER
+
+MOST_RANKS = 4096
+"""Ranks of one log: a job has some hundreds, and a million would fill the memory."""
+
+KEPT = 1 << 18
+"""Bytes of steps that are kept of each rank, to be compared."""
+
+_DATE = (
+    rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4} ?"
+    rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z? ?)?"
+)
+# mpirun, horovodrun: [1,0]<stdout>:, [0]<stderr>:, with or without the date before it.
+_STREAM = rb"\[(?:\d+,)?(?P<stream>\d+)\]<std(?:out|err|diag)>: ?"
+# PyTorch and torchrun: [rank0]:, [default0]:.
+_NAMED = rb"\[[A-Za-z_]+(?P<named>\d+)\]: ?"
+# srun -l and Intel MPI: 0:, [0].
+_NUMBER = rb"(?: *(?P<number>\d+): |\[(?P<bracket>\d+)\] )"
+# pdsh: the host.
+_HOST = rb"(?P<host>[A-Za-z0-9][\w.-]*): "
+_STRONG = re.compile(_DATE + rb"(?:" + _STREAM + rb"|" + _NAMED + rb")")
+_FIRST = re.compile(_DATE + rb"(?:" + _STREAM + rb"|" + _NAMED + rb"|" + _NUMBER + rb"|" + _HOST + rb")")
+# What one rank wrote without an end of line goes on with the next tag.
+_WITHIN = re.compile(rb"(?<!^)\[(?:\d+,)?\d+\]<std(?:out|err|diag)>:")
+_ONLY_DATE = re.compile(_DATE)
+
+
+class Rank(NamedTuple):
+    """Who wrote a line: the numbers and hosts of its tags, which also say in which order ranks come."""
+
+    numbers: tuple[int, ...]
+    hosts: tuple[tuple[object, ...], ...]
+    name: str
+
+
+def read_any_log(path: str | os.PathLike[str], workload: Workload) -> Log:
+    """Read a log as read_log does, and of one with the tagged lines of several ranks those of the first.
+
+    Raises OSError and LogError as read_log does.
+    """
+    log = read_log(path, workload)
+    if not log.mixed or log.offset is not None:  # the node script stamps lines of its own job, not of others
+        return log
+    with open_regular(path) as file:
+        ranks = _steps_of_ranks(file, workload.step)
+        if not ranks:
+            return log
+        file.seek(0)
+        first = read_lines(_lines_of_rank(file, next(iter(ranks))), workload)
+    first.size = log.size
+    _compare(first, ranks, workload)
+    return first
+
+
+def _compare(log: Log, ranks: Mapping[Rank, bytes], workload: Workload) -> None:
+    """Note in the log of the first rank whether the steps of the others agree with it."""
+    first, *others = ranks
+    if log.refusal:
+        log.refusal = f"{first.name}: {log.refusal}"
+        return
+    apart = []
+    for other in others:
+        compared = read_lines([ranks[other]], workload)
+        difference = _difference(log, compared, workload)
+        if compared.refusal or difference is None or difference > FAR:
+            why = compared.refusal or _why(log, compared, workload)
+            log.refusal = f"{first.name} and {other.name} did not train together: {other.name} {why}"
+            return
+        apart += [other] if difference > DIFFER else []
+    if apart:
+        log.notes.append(f"the window of {first.name} is more than {DIFFER:.0%} off that of {_names(apart)}")
+    log.notes.append(f"launcher's tags: the steps of {first.name} count, those of {_names(others)} agree")
+
+
+def _difference(log: Log, other: Log, workload: Workload) -> float | None:
+    """Return how far the windows of two ranks lie apart, None if only one of them has a window."""
+    ours, theirs = _window(log, workload), _window(other, workload)
+    if ours is None or theirs is None:
+        return 0.0 if ours is theirs and log.last_step == other.last_step else None
+    return abs(theirs - ours) / ours if ours else 0.0
+
+
+def _window(log: Log, workload: Workload) -> float | None:
+    """Return the seconds of the window, 0 where steps have no time; None without the window."""
+    steps = list(log.steps)
+    if workload.need not in steps or (log.times is not None and workload.warmup not in steps):
+        return None
+    if log.times is None:
+        return 0.0
+    return float(log.times[steps.index(workload.need)] - log.times[steps.index(workload.warmup)])
+
+
+def _why(log: Log, other: Log, workload: Workload) -> str:
+    ours, theirs = _window(log, workload), _window(other, workload)
+    if ours is None or theirs is None:
+        return f"stops at step {other.last_step}"
+    return f"takes {theirs / SECOND:.3f} s for the window, not {ours / SECOND:.3f} s"
+
+
+def _names(ranks: Sequence[Rank]) -> str:
+    shown = ", ".join(rank.name for rank in ranks[:3])
+    return f"{shown} and {len(ranks) - 3} more" if len(ranks) > 3 else shown
+
+
+def _steps_of_ranks(file: BinaryIO, line_pattern: LinePattern) -> dict[Rank, bytes]:
+    """Return the first lines of steps of each rank without their tags, in the order of ranks.
+
+    None of fewer than two ranks, nor if a line of a step has no tag.
+    """
+    ranks: dict[Rank, bytearray] = {}
+    for data in Blocks(file, BLOCK):
+        if line_pattern.literal not in data:
+            continue
+        for line in _lines(data):
+            if line_pattern.literal not in line:
+                continue
+            rank, body = _tag(line)
+            if rank is None or not line_pattern.pattern.search(body):
+                if line_pattern.pattern.search(line):
+                    return {}
+                continue
+            kept = ranks.setdefault(rank, bytearray())
+            if len(kept) < KEPT:
+                kept += body + b"\n"
+        if len(ranks) > MOST_RANKS:
+            return {}
+    return {rank: bytes(ranks[rank]) for rank in sorted(ranks)} if len(ranks) > 1 else {}
+
+
+def _lines_of_rank(file: BinaryIO, wanted: Rank) -> Iterator[bytes]:
+    """Return the lines of one rank without their tags; a line without a tag goes on with the one before."""
+    last: Rank | None = None
+    for data in Blocks(file, BLOCK):
+        for line in _lines(data):
+            rank, body = _tag(line)
+            last = rank or last
+            if last == wanted:
+                yield body + b"\n"
+
+
+def _lines(data: bytes) -> Iterator[bytes]:
+    for line in data.split(b"\n"):
+        line = line.rstrip(b"\r")
+        if b"<std" in line:
+            yield from (piece for piece in _pieces(line) if piece)
+        elif line:
+            yield line
+
+
+def _pieces(line: bytes) -> Iterator[bytes]:
+    """Return a line cut before each tag of mpirun or horovodrun, with the date and the host before that."""
+    begin = 0
+    for tag in _WITHIN.finditer(line):
+        before = _tag(line[begin : tag.start()])[1]
+        if not _ONLY_DATE.fullmatch(before):
+            yield line[begin : tag.start()]
+            begin = tag.start()
+    yield line[begin:]
+
+
+def _tag(line: bytes) -> tuple[Rank | None, bytes]:
+    """Return who wrote a line, None if that is not known, and the line without tags."""
+    match = _FIRST.match(line)
+    if not match:
+        return None, line
+    numbers: list[int] = []
+    hosts: list[bytes] = []
+    end = 0
+    while match:
+        groups = match.groupdict()
+        number = groups["stream"] or groups["named"] or groups.get("number") or groups.get("bracket")
+        if number:
+            numbers.append(int(number))
+        else:
+            hosts.append(groups["host"])
+        end = match.end()
+        match = _STRONG.match(line, end)
+    name = " ".join([host.decode() for host in hosts] + [f"rank {number}" for number in numbers[-1:]])
+    return Rank(tuple(numbers[::-1]), tuple(map(_natural, hosts)), name), line[end:]
+
+
+def _natural(host: bytes) -> tuple[object, ...]:
+    """Return a host in a form that sorts n2 before n10."""
+    return tuple(
+        (int(part), "") if part.isdigit() else (-1, part.decode()) for part in re.split(rb"(\d+)", host)
+    )
