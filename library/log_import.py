@@ -28,6 +28,12 @@ options:
     description: The declaration of that workload.
     type: dict
     required: true
+  workloads:
+    description:
+      - The declarations of all workloads, by name.
+      - For a log that is not of O(workload), the reason then says which of them reads it.
+    type: dict
+    default: {}
   overrides:
     description:
       - What the names of the logs do not say.
@@ -54,6 +60,7 @@ EXAMPLES = r"""
     out: results/bz64
     name: tf2_bert
     workload: "{{ lookup('scalebook_workloads').tf2_bert }}"
+    workloads: "{{ lookup('scalebook_workloads') }}"
     overrides: {xla: false}
 """
 
@@ -98,6 +105,7 @@ def argument_spec() -> dict[str, Any]:
         "out": {"type": "path", "required": True},
         "name": {"type": "str", "required": True},
         "workload": {"type": "dict", "required": True},
+        "workloads": {"type": "dict", "default": {}},
         "overrides": {"type": "dict", "default": {}},
         "checksums": {"type": "bool", "default": False},
     }
@@ -128,6 +136,7 @@ def main() -> None:
             params["overrides"],
             params["checksums"],
             write=not module.check_mode,
+            others=params["workloads"],
         )
     except (ValueError, OSError) as exc:
         module.fail_json(msg=str(exc))

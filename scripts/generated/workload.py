@@ -38,7 +38,10 @@ PARTS = {
     "log.unread": {
         "literal": "A text of a line of a step that cannot be read.",
         "pattern": "The pattern of such a line. The reason of a log without other steps names it.",
-        "why": "Which program prints it, and why its steps cannot be read or what to do.",
+        "program": "Which program prints it.",
+        "why": "Why its steps cannot be read from a log of this program alone.",
+        "parameters": "With which parameters the workload runs this program, and so reads its steps: "
+        "`{torch_resnet50_trainer: examples}`.",
     },
     "self_reported": {
         "literal": "A text of the line. The last line with it has `name=value` words.",
@@ -99,7 +102,7 @@ PARTS = {
 
 NEEDED = {
     "log": ("literal", "step"),
-    "log.unread": ("literal", "pattern", "why"),
+    "log.unread": ("literal", "pattern", "program", "why"),
     "self_reported": ("literal",),
     "sanity": ("name", "literal", "pattern"),
     "failures": ("literal", "why"),

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS, PLAN_SCHEMA, Case, make_case
 from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.read.hints import hint
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
 from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
@@ -81,6 +82,7 @@ def import_tree(
     Raises WorkloadError for the declaration and TreeError for the directories.
     """
     compiled = compile_workload(workload)
+    known = {other: compile_workload(others[other]) for other in others or ()}
     root, target = Path(logs), Path(out)
     found, unread = find_logs(root, name, compiled, read_overrides(overrides or {}))
     if not found:
@@ -89,7 +91,7 @@ def import_tree(
     earlier = _earlier_import(target)
     sizes = Counter(item.size for item in found)
     twins = frozenset(size for size, count in sizes.items() if count > 1)
-    results = list(_each(partial(_import_log, compiled, target, checksums, twins, write), found))
+    results = list(_each(partial(_import_log, compiled, known, target, checksums, twins, write), found))
     changed = any(result["changed"] for result in results)
     changed |= _remove_stale(target, earlier, found, write)
     if changed and write:
@@ -248,12 +250,21 @@ def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_res
 
 
 def _import_log(
-    compiled: Workload, out: Path, checksums: bool, twins: frozenset[int], write: bool, item: Found
+    compiled: Workload,
+    known: Mapping[str, Workload],
+    out: Path,
+    checksums: bool,
+    twins: frozenset[int],
+    write: bool,
+    item: Found,
 ) -> dict[str, Any]:
     """Write the record of one log and return what the caller reports of it; `twins` are sizes of several."""
     try:
         checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
         record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum, item.readings)
+        advice = hint(item.path, record, compiled, known)
+        if advice:
+            record["reason"] = f"{record['reason']}. {advice}"
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
         record = {
             "schema": PLAN_SCHEMA,

@@ -27,7 +27,7 @@ _SELF_REPORTED_KEYS = {"literal", "rate"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
-_UNREAD_KEYS = {"literal", "pattern", "why"}
+_UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _FAILURE_KEYS = {"literal", "why", "silence"}
 
 
@@ -63,10 +63,15 @@ class Sanity:
 
 @dataclass(frozen=True)
 class Unread:
-    """A line of a step that the workload's program prints, and why it cannot be read."""
+    """A line of a step that a `program` prints, and why its steps cannot be read from its own log.
+
+    With `parameters`, pairs of a name and a value, the workload runs this program and reads its steps.
+    """
 
     line: LinePattern
+    program: str
     why: str
+    parameters: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -217,7 +222,7 @@ def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:
         device=_device(rule, place),
         min_devices=_count(rule, "min_devices", 1, 1, f"{place}."),
         unless=_text(rule["unless"], f"{place}.unless").encode() if "unless" in rule else None,
-        means=_means(rule, place),
+        means=_texts(rule, "means", place),
         program=_flag(rule, "program", place),
     )
 
@@ -227,7 +232,12 @@ def _unread(rule: Any, place: str) -> Unread:
         raise WorkloadError(f"{place}: is not a dict")
     _known(rule, _UNREAD_KEYS, place)
     line = LinePattern(_literal(rule, place), _pattern(rule, "pattern", place))
-    return Unread(line, _text(rule.get("why"), f"{place}.why"))
+    return Unread(
+        line,
+        _text(rule.get("program"), f"{place}.program"),
+        _text(rule.get("why"), f"{place}.why"),
+        _texts(rule, "parameters", place),
+    )
 
 
 def _flag(values: Mapping[str, Any], key: str, place: str) -> bool:
@@ -237,11 +247,11 @@ def _flag(values: Mapping[str, Any], key: str, place: str) -> bool:
     return flag
 
 
-def _means(rule: Mapping[str, Any], place: str) -> tuple[tuple[str, str], ...]:
-    means = rule.get("means", {})
-    if not isinstance(means, Mapping) or not all(isinstance(word, str) for word in (*means, *means.values())):
-        raise WorkloadError(f"{place}.means: {means!r} is not a dict of texts")
-    return tuple(means.items())
+def _texts(rule: Mapping[str, Any], key: str, place: str) -> tuple[tuple[str, str], ...]:
+    texts = rule.get(key, {})
+    if not isinstance(texts, Mapping) or not all(isinstance(word, str) for word in (*texts, *texts.values())):
+        raise WorkloadError(f"{place}.{key}: {texts!r} is not a dict of texts")
+    return tuple(texts.items())
 
 
 def _device(rule: Mapping[str, Any], place: str) -> str | None:

@@ -62,7 +62,7 @@ def test_a_log_of_deepspeed_that_does_not_name_its_trainer_counts_for_both(workl
 
 NVIDIA = """\
 I0302 02:18:34.095051 140737349982016 model_training_utils.py:538] Step: {0} Lr 2.91842e-05 Loss scale 32768
-I0302 02:{1:02}:{2:02}.095144 1 model_training_utils.py:9] Train Step: {0}/130  / loss = 10.2 / time = 0.143 sec
+I0302 02:{1:02}:{2:02}.095144 1 utils.py:9] Train Step: {0}/130  / loss = 10.2 / time = 0.143 sec
 I0302 02:18:34.095176 140737349982016 model_training_utils.py:540] Perf 7.35
 """
 

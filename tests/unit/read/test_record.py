@@ -480,7 +480,7 @@ def test_an_unreadable_log_is_refused_by_its_reason(tmp_path, monkeypatch):
     def denied(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(module, "read_log", denied)
+    monkeypatch.setattr(module, "read_any_log", denied)
     record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
     assert verdict(record) == ("refused", "x.log cannot be read: Permission denied")
 

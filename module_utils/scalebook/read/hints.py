@@ -1,0 +1,181 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""An imported log that does not count -> what would read it: another workload, or another window.
+
+Whatever is proposed was tried on the log.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ansible.module_utils.scalebook.contracts import Case, Record
+from ansible.module_utils.scalebook.files import NotRegularError, open_regular
+from ansible.module_utils.scalebook.read import sanity
+from ansible.module_utils.scalebook.read.blocks import Blocks
+from ansible.module_utils.scalebook.read.ranks import read_any_log
+from ansible.module_utils.scalebook.read.record import log_record
+from ansible.module_utils.scalebook.read.step_log import LogError, plain_lines, read_lines
+from ansible.module_utils.scalebook.read.workload import Unread, Workload
+
+HEAD = 1 << 20
+"""Bytes of a log in which steps are looked for."""
+
+INTERVALS, FEWEST = 5, 3
+"""Steps that a proposed window holds where they are logged, and lines that look alike, at least."""
+
+QUOTED = 120
+"""Characters of a line that are quoted."""
+
+_NUMBER = re.compile(rb"\d[\d.,:]*(?:e[+-]?\d+)?")
+_STEP = re.compile(
+    rb"\b(?:global_)?(?:steps?|iter(?:ation)?s?|batch(?:es)?|epochs?)\b.{0,20}?\d"
+    rb"|\b(?:samples?|images?|imgs?|seqs?|sequences|sentences|examples|tokens|steps|it)[ _]?(?:/|per)[ _]?s"
+    rb"|SamplesPerSec|(?:\b|_)(?:tps|ips)\b",
+    re.IGNORECASE,
+)
+
+
+def hint(path: str, record: Record, workload: Workload, others: Mapping[str, Workload]) -> str:
+    """Return what would read a log that does not count, "" where nothing is known.
+
+    `others` are the workloads by name.
+    """
+    case = record["case"]
+    shown = record["nodes"][0] if record["nodes"] else None
+    if record["status"] == "ok" or shown is None or not shown["bytes"]:
+        return ""
+    if record["status"] == "incomplete" and shown["steps"]:
+        return _window_hint(path, case, workload)
+    if record["status"] != "incomplete" and not _foreign(record):
+        return ""
+    try:
+        with open_regular(path) as file:
+            head = file.read(HEAD)
+    except (OSError, NotRegularError):
+        return ""
+    readers = [
+        f"workload={name}{_needed(path, case, name, other)}"
+        for name, other in others.items()
+        if name != case["workload"] and _reads(head, case, name, other)
+    ]
+    if readers:
+        return f"{' or '.join(readers)} reads it"
+    return "" if shown["steps"] else _unread(head, others)
+
+
+def _foreign(record: Record) -> bool:
+    reason = str(record["reason"])
+    return record["status"] == "refused" and (
+        "does not show program" in reason or "case has workload" in reason
+    )
+
+
+# Another workload
+
+
+def _reads(head: bytes, case: Case, name: str, workload: Workload) -> bool:
+    """Return whether a workload reads steps from the beginning of a log, which its program wrote."""
+    as_its_own: Case = {**case, "workload": name, "warmup": 0, "window": 1}
+    rules = sanity.rules_for(workload.of_case(as_its_own), as_its_own, 0)
+    log = read_lines([head], rules)
+    proofs = [rule for rule in rules.sanity if rule.program]
+    wrong = [
+        sentence
+        for sentence in sanity.contradictions(rules.sanity, log.found, as_its_own, 0)
+        if "the case has workload" in sentence
+    ]
+    return log.last_step is not None and not wrong and not sanity.missing(proofs, log.found, log.excused)
+
+
+def _needed(path: str, case: Case, name: str, workload: Workload) -> str:
+    """Return the window that another workload needs for the log, as parameters; "" for that of the case."""
+    as_its_own: Case = {**case, "workload": name}
+    if log_record(path, as_its_own, 1, workload, "log")["status"] == "ok":
+        return ""
+    window = _fitting_window(path, as_its_own, workload)
+    return f" {window}" if window else ""
+
+
+# Another window
+
+
+def _window_hint(path: str, case: Case, workload: Workload) -> str:
+    window = _fitting_window(path, case, workload)
+    return f"{window} fits its steps" if window else ""
+
+
+def _fitting_window(path: str, case: Case, workload: Workload) -> str:
+    """Return a window with which the log counts, as parameters; "" where there is none."""
+    try:
+        everything = replace(workload, warmup=0, window=1 << 62, global_batch=1)
+        steps = list(read_any_log(path, sanity.rules_for(everything, case, 0)).steps)
+    except (OSError, LogError, NotRegularError):
+        return ""
+    window = fitting_window(steps, case["warmup"], case["window"])
+    if window is None:
+        return ""
+    warmup, length = window
+    fitting: Case = {**case, "warmup": warmup, "window": length}
+    if log_record(path, fitting, 1, workload, "log")["status"] != "ok":
+        return ""
+    return f"warmup={warmup} window={length}"
+
+
+def fitting_window(steps: Sequence[int], warmup: int, window: int) -> tuple[int, int] | None:
+    """Return warm-up and window that begin and end with logged steps, None where the log is just too short.
+
+    The warm-up is about as long as `warmup` or longer, and the window as `window`, or five lines where those
+    are further apart.
+    """
+    after = [step for step in steps if step >= 0.9 * warmup]
+    if len(after) < 2:
+        return None
+    begin, apart = after[0], min(b - a for a, b in zip(after, after[1:], strict=False))
+    begin = warmup if warmup in after else begin
+    if begin == warmup and apart == 1:
+        return None
+    end = max(step for step in after if step <= begin + max(window, INTERVALS * apart))
+    return (begin, end - begin) if end > begin else None
+
+
+# Lines that nothing reads
+
+
+def _unread(head: bytes, others: Mapping[str, Workload]) -> str:
+    """Return the lines that look like steps, and which program prints them."""
+    lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
+    for name, workload in others.items():
+        for unread in workload.unread:
+            known = [line for line in lines if unread.line.pattern.search(line)]
+            if known:
+                return f"{_quoted(known)}: {_of(unread, name)}"
+    likely = [line for line in lines if _STEP.search(line)]
+    shapes = Counter(map(_shape, likely))
+    shape, count = shapes.most_common(1)[0] if shapes else (b"", 0)
+    if count < FEWEST:
+        return ""
+    return f"{_quoted([line for line in likely if _shape(line) == shape])}: no workload reads them"
+
+
+def _shape(line: bytes) -> bytes:
+    """Return what lines have in common that differ in their numbers."""
+    return _NUMBER.sub(b"#", b" ".join(line.split()))
+
+
+def _quoted(lines: Sequence[bytes]) -> str:
+    example = " ".join(" ".join(plain_lines(lines[0], 1)).split())
+    shortened = f"{example[:QUOTED]}..." if len(example) > QUOTED else example
+    return f'{len(lines)} lines look like steps, such as "{shortened}"'
+
+
+def _of(unread: Unread, name: str) -> str:
+    by = f"{unread.program} prints them, and they cannot be read: {unread.why}"
+    if not unread.parameters:
+        return by
+    parameters = " ".join(f"{key}={value}" for key, value in unread.parameters)
+    return f"{by}. bench.yml with workload={name} {parameters} runs this program and reads its steps"
