@@ -39,7 +39,7 @@ PARTS = {
         "literal": "A text of a line of a step that cannot be read.",
         "pattern": "The pattern of such a line. The reason of a log without other steps names it.",
         "program": "Which program prints it.",
-        "why": "Why its steps cannot be read from a log of this program alone.",
+        "why": "Why they cannot be read from its own log, after its name: `without time stamps`.",
         "parameters": "With which parameters the workload runs this program, and so reads its steps: "
         "`{torch_resnet50_trainer: examples}`.",
     },

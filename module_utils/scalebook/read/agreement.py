@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import NodeLog, Record
+from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record
 from ansible.module_utils.scalebook.read.step_log import Log
 from ansible.module_utils.scalebook.read.workload import Workload
 
@@ -20,9 +20,6 @@ FAR = 0.1
 
 NEAR = 0.05
 """How far a quotient may lie off a whole number that explains it."""
-
-FIELDS = ("accumulation", "devices", "nodes", "gpus")
-"""What a log can count otherwise than the case."""
 
 
 def own_rate(record: Record, log: Log, workload: Workload) -> float | None:
@@ -48,11 +45,21 @@ def refusal(record: Record, log: Log, workload: Workload) -> str | None:
     both = f"its steps give {measured['rate']:.1f} {record['unit']}/s, its own rate is {own:.1f}"
     if micro:
         return f"{_MICRO.format(case['accumulation'], 'which its own rate contradicts')}: {both}"
-    reason = _factor(measured["rate"] / own, {field: case.get(field, 1) for field in FIELDS}, log.found)
+    reason = _factor(measured["rate"] / own, _fields(case), log.found)
     return f"{both}: {reason}" if reason else None
 
 
 _MICRO = "seems to count micro-steps, {} of which make a step, {}"
+
+
+def _fields(case: Case) -> dict[str, int]:
+    """Return what a log can count otherwise than its case."""
+    return {
+        "accumulation": case["accumulation"],
+        "devices": case["devices"],
+        "nodes": case["nodes"],
+        "gpus": case["gpus"],
+    }
 
 
 def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequence[str]]) -> str | None:

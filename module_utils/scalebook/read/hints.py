@@ -28,8 +28,8 @@ HEAD = 1 << 20
 INTERVALS, FEWEST = 5, 3
 """Steps that a proposed window holds where they are logged, and lines that look alike, at least."""
 
-QUOTED = 120
-"""Characters of a line that are quoted."""
+QUOTED, KNOWN_QUOTED = 120, 50
+"""Characters of a line that are quoted; few where more follows, since a terminal cuts long reasons."""
 
 _NUMBER = re.compile(rb"\d[\d.,:]*(?:e[+-]?\d+)?")
 _STEP = re.compile(
@@ -65,7 +65,7 @@ def hint(path: str, record: Record, workload: Workload, others: Mapping[str, Wor
     ]
     if readers:
         return f"{' or '.join(readers)} reads it"
-    return "" if shown["steps"] else _unread(head, others)
+    return "" if shown["steps"] else _unread(head, case, others)
 
 
 def _foreign(record: Record) -> bool:
@@ -83,13 +83,13 @@ def _reads(head: bytes, case: Case, name: str, workload: Workload) -> bool:
     as_its_own: Case = {**case, "workload": name, "warmup": 0, "window": 1}
     rules = sanity.rules_for(workload.of_case(as_its_own), as_its_own, 0)
     log = read_lines([head], rules)
-    proofs = [rule for rule in rules.sanity if rule.program]
+    required = [rule for rule in rules.sanity if rule.program]
     wrong = [
         sentence
         for sentence in sanity.contradictions(rules.sanity, log.found, as_its_own, 0)
         if "the case has workload" in sentence
     ]
-    return log.last_step is not None and not wrong and not sanity.missing(proofs, log.found, log.excused)
+    return log.last_step is not None and not wrong and not sanity.missing(required, log.found, log.excused)
 
 
 def _needed(path: str, case: Case, name: str, workload: Workload) -> str:
@@ -146,20 +146,21 @@ def fitting_window(steps: Sequence[int], warmup: int, window: int) -> tuple[int,
 # Lines that nothing reads
 
 
-def _unread(head: bytes, others: Mapping[str, Workload]) -> str:
+def _unread(head: bytes, case: Case, others: Mapping[str, Workload]) -> str:
     """Return the lines that look like steps, and which program prints them."""
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():
         for unread in workload.unread:
             known = [line for line in lines if unread.line.pattern.search(line)]
             if known:
-                return f"{_quoted(known)}: {_of(unread, name)}"
+                return _of(unread, known, name, case)
     likely = [line for line in lines if _STEP.search(line)]
     shapes = Counter(map(_shape, likely))
     shape, count = shapes.most_common(1)[0] if shapes else (b"", 0)
     if count < FEWEST:
         return ""
-    return f"{_quoted([line for line in likely if _shape(line) == shape])}: no workload reads them"
+    line = next(line for line in likely if _shape(line) == shape)
+    return f"{count} lines look like steps, such as {_quoted(line, QUOTED)}: no workload reads them"
 
 
 def _shape(line: bytes) -> bytes:
@@ -167,15 +168,15 @@ def _shape(line: bytes) -> bytes:
     return _NUMBER.sub(b"#", b" ".join(line.split()))
 
 
-def _quoted(lines: Sequence[bytes]) -> str:
-    example = " ".join(" ".join(plain_lines(lines[0], 1)).split())
-    shortened = f"{example[:QUOTED]}..." if len(example) > QUOTED else example
-    return f'{len(lines)} lines look like steps, such as "{shortened}"'
+def _quoted(line: bytes, most: int) -> str:
+    text = " ".join(" ".join(plain_lines(line, 1)).split())
+    return f'"{text[:most].rstrip()}..."' if len(text) > most else f'"{text}"'
 
 
-def _of(unread: Unread, name: str) -> str:
-    by = f"{unread.program} prints them, and they cannot be read: {unread.why}"
-    if not unread.parameters:
-        return by
-    parameters = " ".join(f"{key}={value}" for key, value in unread.parameters)
-    return f"{by}. bench.yml with workload={name} {parameters} runs this program and reads its steps"
+def _of(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> str:
+    """Return what lines of a known program are, and with which parameters its workload reads them."""
+    given = {} if case["workload"] == name else {"workload": name}
+    parameters = " ".join(f"{key}={value}" for key, value in {**given, **dict(unread.parameters)}.items())
+    reader = f": bench.yml with {parameters} reads them" if unread.parameters else ""
+    line = _quoted(lines[0], KNOWN_QUOTED)
+    return f"{len(lines)} lines such as {line} are steps of {unread.program} {unread.why}{reader}"

@@ -72,7 +72,8 @@ def import_tree(
 ) -> dict[str, Any]:
     """Read every log of the workload `name` below `logs`, and write records and a plan below `out`.
 
-    `others` are the declarations of all workloads: what is no log of `name` may be one of another.
+    `others` are the declarations of all workloads: the reason of a log that is not of `name` says which
+    of them reads it.
 
     They are `out`/runs/<case>/<repeat>/result.json and `out`/plan.json.
     One bad file never costs the others their numbers: it gets a record that says what is wrong.
@@ -82,7 +83,7 @@ def import_tree(
     Raises WorkloadError for the declaration and TreeError for the directories.
     """
     compiled = compile_workload(workload)
-    known = {other: compile_workload(others[other]) for other in others or ()}
+    known = {other: compile_workload(declaration) for other, declaration in (others or {}).items()}
     root, target = Path(logs), Path(out)
     found, unread = find_logs(root, name, compiled, read_overrides(overrides or {}))
     if not found:

@@ -169,8 +169,8 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         if lacking:
             return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
     for node, log in read:
-        rules = [rule for rule in node.workload.sanity if rule.program or not imported]
-        absent = sanity.missing(rules, log.found, log.excused)
+        required = [rule for rule in node.workload.sanity if rule.program or not imported]
+        absent = sanity.missing(required, log.found, log.excused)
         if absent:
             foreign = ": another program wrote it" if imported else ""
             return Verdict("refused", f"{node.file} {absent[0]}{foreign}", last_lines(node))

@@ -241,10 +241,10 @@ def _unread(rule: Any, place: str) -> Unread:
 
 
 def _flag(values: Mapping[str, Any], key: str, place: str) -> bool:
-    flag = values.get(key, False)
-    if not isinstance(flag, bool):
-        raise WorkloadError(f"{place}.{key}: {flag!r}; allowed are true, false")
-    return flag
+    flag = str(values.get(key, False)).lower()  # as numbers, text on ansible-core 2.16
+    if flag not in ("true", "false"):
+        raise WorkloadError(f"{place}.{key}: {values[key]!r}; allowed are true, false")
+    return flag == "true"
 
 
 def _texts(rule: Mapping[str, Any], key: str, place: str) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ import pytest
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from cases import case
-from imports import DATA, import_log, workloads
+from imports import DATA, import_case, import_log, rate, workloads
 
 LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),
@@ -87,3 +87,16 @@ def test_the_steps_of_another_trainer_of_tensorflow_are_not_those_of_its_resnet5
     text = "".join(line.format(step, 100 * (step - 1)) for step in range(1, 9))
     record = import_log("tf2_resnet50", text, warmup=100, window=500)
     assert "another program wrote it" in record["reason"]
+
+
+def test_a_log_with_a_complete_window_counts_without_the_closing_summary():
+    assert rate(import_case("tf2_bert/imports/tf2_without_summary")) == pytest.approx(128.0)
+
+
+def test_a_log_that_ends_within_the_window_does_not_count():
+    log = next((DATA / "tf2_bert/imports/tf2_without_summary").glob("*/*.log")).read_text()
+    record = import_log("tf2_bert", "".join(log.splitlines(keepends=True)[:88]), "1n1g/bert_b64_fp32_1.log")
+    assert (record["status"], record["reason"]) == (
+        "incomplete",
+        "logs/1n1g/bert_b64_fp32_1.log stops at step 87, step 120 is required",
+    )
