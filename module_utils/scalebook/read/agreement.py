@@ -22,19 +22,28 @@ NEAR = 0.05
 """How far a quotient may lie off a whole number that explains it."""
 
 
-def own_rate(record: Record, log: Log, workload: Workload) -> float | None:
-    """Return the rate that the log itself prints for the window, None where it prints none."""
-    node: NodeLog = record["nodes"][0]
-    rate = throughput.printed_rate(node, record["case"], workload.rate_scope)
-    if rate is not None or log.means is None:
-        return rate
+def mean_rate(record: Record, log: Log, workload: Workload) -> float | None:
+    """Return the rate over the window by the mean rates that the log prints, None where it prints none."""
+    if log.means is None:
+        return None
     return throughput.mean_in_window(log.steps, log.means, workload.mean_after, record["case"])
+
+
+def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float | None:
+    """Return what the log itself prints of the window, None where it prints nothing.
+
+    Of mean rates and those of single steps, perhaps of the optimizer alone, the nearer to `rate`.
+    """
+    node: NodeLog = record["nodes"][0]
+    printed = throughput.printed_rate(node, record["case"], workload.rate_scope)
+    known = [own for own in (mean_rate(record, log, workload), printed) if own is not None]
+    return min(known, key=lambda own: abs(own - rate), default=None)
 
 
 def refusal(record: Record, log: Log, workload: Workload) -> str | None:
     """Return why the speed by the steps cannot be right, None where nothing says so."""
-    case, own = record["case"], own_rate(record, log, workload)
-    measured = throughput.measure(record)
+    case, measured = record["case"], throughput.measure(record)
+    own = own_rate(record, log, workload, measured["rate"])
     micro = bool(record.get("micro_steps")) and case["accumulation"] > 1
     if measured["time_source"] == "rates":
         return None

@@ -31,18 +31,20 @@ _DATE = (
     rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4} ?"
     rb"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,]*Z? ?)?"
 )
-# mpirun, horovodrun: [1,0]<stdout>:, [0]<stderr>:, with or without the date before it.
-_STREAM = rb"\[(?:\d+,)?(?P<stream>\d+)\]<std(?:out|err|diag)>: ?"
+# mpirun, horovodrun: [1,0]<stdout>:, [prterun-host-7@1,0]<stdout>:, [0]<stderr>:.
+_JOB = rb"\[(?:[\w.-]+@)?(?:\d+,)?"
+_STREAM = _JOB + rb"(?P<stream>\d+)\]<std(?:out|err|diag)>: ?"
 # PyTorch and torchrun: [rank0]:, [default0]:.
 _NAMED = rb"\[[A-Za-z_]+(?P<named>\d+)\]: ?"
 # srun -l and Intel MPI: 0:, [0].
 _NUMBER = rb"(?: *(?P<number>\d+): |\[(?P<bracket>\d+)\] )"
-# pdsh: the host.
-_HOST = rb"(?P<host>[A-Za-z0-9][\w.-]*): "
+# pdsh, Docker Compose, kubectl: the host, or the container.
+_HOST = rb"(?:\[pod/)?(?P<host>[A-Za-z0-9][\w.-]*)(?:: | +\| |/[\w.-]+\] )"
 _STRONG = re.compile(_DATE + rb"(?:" + _STREAM + rb"|" + _NAMED + rb")")
+_AFTER_HOST = re.compile(_DATE + rb"(?:" + _STREAM + rb"|" + _NAMED + rb"|" + _NUMBER + rb")")
 _FIRST = re.compile(_DATE + rb"(?:" + _STREAM + rb"|" + _NAMED + rb"|" + _NUMBER + rb"|" + _HOST + rb")")
 # What one rank wrote without an end of line goes on with the next tag.
-_WITHIN = re.compile(rb"(?<!^)\[(?:\d+,)?\d+\]<std(?:out|err|diag)>:")
+_WITHIN = re.compile(rb"(?<!^)" + _JOB + rb"\d+\]<std(?:out|err|diag)>:")
 _ONLY_DATE = re.compile(_DATE)
 
 
@@ -195,7 +197,7 @@ def _tag(line: bytes) -> tuple[Rank | None, bytes]:
         else:
             hosts.append(groups["host"])
         end = match.end()
-        match = _STRONG.match(line, end)
+        match = (_STRONG if number else _AFTER_HOST).match(line, end)
     name = " ".join([host.decode() for host in hosts] + [f"rank {number}" for number in numbers[-1:]])
     return Rank(tuple(numbers[::-1]), tuple(map(_natural, hosts)), name), line[end:]
 

@@ -277,7 +277,7 @@ def _own_speed(record: Record, node: Node) -> list[str]:
         )
     own = {"the mean rate that it prints": None, "its closing line": _reported(node)}
     if node.log and not record["nodes"][0]["rates"]:
-        own["the mean rate that it prints"] = agreement.own_rate(record, node.log, node.workload)
+        own["the mean rate that it prints"] = agreement.mean_rate(record, node.log, node.workload)
     for source, rate in own.items():
         if rate and abs(measured["rate"] - rate) > agreement.FAR * rate:
             notes.append(

@@ -62,6 +62,17 @@ def test_a_mean_rate_tells_micro_steps_whatever_the_first_steps_took():
     assert rate(import_log("bing_bert", log, accumulation=8)) == pytest.approx(200.0, abs=0.1)
 
 
+def test_rates_of_steps_of_the_optimizer_alone_do_not_contradict_micro_steps():
+    def at(step):
+        return (
+            f"{running_mean(3.0, 0.32)(step).replace('Samples', 'RunningAvgSamples')}, CurrSamplesPerSec=90.0"
+        )
+
+    record = import_log("deepspeed_bert", timer_log(at), accumulation=10)
+    assert rate(record) == pytest.approx(200.0, abs=0.1)
+    assert record["notes"][0].startswith("two readings differ by 55.0%")
+
+
 @pytest.mark.parametrize("printed", [800, 320])
 def test_steps_of_a_form_for_micro_steps_that_its_rate_contradicts_are_refused(printed):
     record = import_log("deepspeed_bert", timer_log(f"SamplesPerSec={printed}"), accumulation=4)
