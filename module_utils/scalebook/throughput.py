@@ -118,7 +118,7 @@ def mean_in_window(steps: Sequence[int], means: Sequence[float], after: int, cas
     """
     begin, end = case["warmup"], case["warmup"] + case["window"]
     at = dict(zip(steps, means, strict=False))
-    if begin <= after or not at.get(begin, 0) > 0 or not at.get(end, 0) > 0:
+    if begin <= after or not all(0 < at.get(step, 0) < math.inf for step in (begin, end)):
         return None
     taken = (end - after) / at[end] - (begin - after) / at[begin]
     return case["window"] / taken if taken > 0 else None

@@ -223,6 +223,8 @@ class _Reader:
 
     def _find(self, name: str, line_pattern: LinePattern, data: bytes) -> None:
         has_value = "value" in line_pattern.pattern.groupindex
+        if not has_value and name in self.log.found:
+            return
         for _, line in _lines_with(line_pattern.literal, data):
             match = line_pattern.pattern.search(_body(line)[0] if self.stamped else line)
             if match:
@@ -354,12 +356,13 @@ class _Reader:
         if self.log.rates is not None:
             self.log.rates.extend(self._rate(text) for text in named[self.printed_as][:keep])
         if self.log.means is not None:
-            self.log.means.extend(map(_mean, named["mean"][:keep]))
+            self.log.means.extend(_means(named["mean"][:keep]))
 
     def _micro_steps(self, steps: Sequence[int], counts: Sequence[bytes | None]) -> None:
         """Note what the steps are: where a line has no count of micro-steps beside them, they are those."""
         micro_steps = not counts[0]
-        if any(bool(count) is micro_steps for count in counts) or self.log.micro_steps is (not micro_steps):
+        mixed = any(counts) if micro_steps else not all(counts)
+        if mixed or self.log.micro_steps is (not micro_steps):
             raise MixedError("some lines of steps count micro-steps, others do not: two runs in one file")
         self.log.micro_steps = micro_steps
         if not micro_steps:
@@ -555,13 +558,19 @@ def _whole_numbers(texts: Sequence[bytes]) -> list[int]:
         raise LogError("a step line has no step number") from None
 
 
-def _mean(text: bytes | None) -> float:
-    """Return a mean rate; NaN for none, as before the first step that counts for it."""
+def _means(texts: Sequence[bytes | None]) -> list[float]:
+    """Return mean rates; one that is not a number, as before the first step that counts for it, is NaN."""
     try:
-        value = float(text or b"nan")
+        return list(map(float, texts))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return [_mean(text) for text in texts]
+
+
+def _mean(text: bytes | None) -> float:
+    try:
+        return float(text or b"nan")
     except ValueError:
         return math.nan
-    return value if math.isfinite(value) and value > 0 else math.nan
 
 
 def _text(data: bytes | None) -> str:
