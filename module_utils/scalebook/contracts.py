@@ -241,12 +241,15 @@ class JobReport(JobEnd, total=False):
     """What the verdict on a run needs of its job besides: what mpirun printed, and the nodes that failed it.
 
     `unstarted` are nodes without a login; `lost` maps nodes that no longer answer to the reason, `unwritten`
-    those that did not get their node jobs.  `unreachable` says that the control node lost the first node.
+    those that did not get their node jobs.  `unreported` says that run_job ended without a report,
+    `unreachable` that the control node lost the first node, `stopped` that run_job ended mpirun.
     """
 
     stderr: str
     timed_out: bool
     unstarted: list[str]
+    stopped: bool
+    unreported: bool
     unreachable: bool
     lost: dict[str, str]
     unwritten: dict[str, str]

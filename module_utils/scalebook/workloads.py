@@ -47,7 +47,6 @@ REQUIRED = {
     "entries of the provenance.",
     "log": "How the lines of steps are read: see [log](#log).",
     "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity).",
-    "oom": "Texts that the log of a run has that ran out of memory.",
 }
 """The keys that every declaration has, and what each is: docs/reference/workload.md is made from it."""
 
@@ -79,7 +78,10 @@ OPTIONAL = {
     "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
     "reserves_gpu_memory": "`true` where the framework reserves the memory of a GPU when it starts, as "
     "TensorFlow does. How much is in use then does not tell the report whether a larger batch fits.",
-    "failures": "The list of what a log tells of why its run failed: see [failures](#failures).",
+    "oom": "Texts by which a trainer of its own says that memory ran out. Those of frameworks, CUDA and the "
+    "system are known for all workloads: `module_utils/scalebook/failure_causes.py`.",
+    "failures": "The list of what a log tells of why its run failed, besides what is known for all "
+    "workloads: see [failures](#failures).",
     "refuses": "The list of cases that cannot run, which are skipped: see [refuses](#refuses).",
     "slower": "What to look at where several GPUs are slower than one: a hint of the report.",
     "self_reported": "The line with the trainer's own results, which the report shows as a table: see "

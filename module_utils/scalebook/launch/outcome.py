@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Node, ProgramEnd
+from ansible.module_utils.scalebook.failure_search import advice, first_cause
 
 Result = Mapping[str, Any]
 KILLED_BY_TIMEOUT = (124, 137)  # exit statuses of the program `timeout`
@@ -20,7 +21,8 @@ KILLED_BY_TIMEOUT = (124, 137)  # exit statuses of the program `timeout`
 def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
     """Return what run_job reports; where it reports nothing, the same keys from the task's result.
 
-    `unreachable` says that the control node lost the first node while the job ran.  mpirun knows hosts by
+    `unreported` says that run_job reported nothing, `unreachable` that the control node lost the first node
+    while the job ran.  mpirun knows hosts by
     the addresses it was given; here they get the names of `members`, the run's nodes.
     """
     ended: dict[str, Any] = {}
@@ -30,7 +32,8 @@ def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
     if not ended:
         message = str(result.get("stderr") or "") + str(result.get("msg") or "")
         rc = int(result.get("rc") or 0) or 255
-        ended = {"rc": rc, "seconds": 0, "stderr": message, "unreachable": bool(result.get("unreachable"))}
+        lost = {"unreported": True, "unreachable": bool(result.get("unreachable"))}
+        ended = {"rc": rc if rc > 0 else 128 - rc, "seconds": 0, "stderr": message, **lost}
     names = {node["address"]: node["name"] for node in members}
     if len(names) < len(members):  # nodes of one machine share its address
         return ended
@@ -51,7 +54,7 @@ def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> 
     reason = None
     if rc:
         lines = [*(result.get("stderr_lines") or ()), *(result.get("stdout_lines") or ())]
-        last = " ".join(str(line) for line in lines[-5:]) or str(result.get("msg") or "")
+        last = _cause(lines) or " ".join(str(line) for line in lines[-5:]) or str(result.get("msg") or "")
         late = f", at its limit of {limit} s" if rc in KILLED_BY_TIMEOUT else ""
         reason = f"it ended with status {rc}{late}; its output is in {name}.log: {last}"
     return {
@@ -62,6 +65,13 @@ def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> 
         "ended": _utc(result.get("end")),
         "reason": reason,
     }
+
+
+def _cause(lines: Sequence[Any]) -> str:
+    """Return the first cause that a program's output tells, "" for none."""
+    hit = first_cause(["\n".join(map(str, lines)).encode()])
+    why = advice(hit.cause) if hit else ""
+    return f'it says "{hit.text}"' + (f": {why}" if why else "") if hit else ""
 
 
 def _seconds(result: Result) -> float | None:

@@ -85,16 +85,3 @@ def has_long_line(data: bytes) -> bool:
             return True
         place = newline + 1
     return False
-
-
-def first_found(file: BinaryIO, words: tuple[bytes, ...], size: int = BLOCK) -> bytes | None:
-    """Return the first of `words` (by their order in each block) that the rest of `file` contains."""
-    overlap = max(map(len, words), default=1) - 1
-    before = b""
-    while chunk := file.read(size):
-        data = before + chunk
-        for word in words:
-            if word in data:
-                return word
-        before = data[-overlap:] if overlap else b""
-    return None

@@ -24,7 +24,7 @@ from operator import lt
 from typing import Any, BinaryIO
 
 from ansible.module_utils.scalebook.files import open_regular
-from ansible.module_utils.scalebook.read.blocks import ANSI, BLOCK, LINE, Blocks, first_found
+from ansible.module_utils.scalebook.read.blocks import ANSI, BLOCK, LINE, Blocks
 from ansible.module_utils.scalebook.read.timestamps import Clock, ClockError
 from ansible.module_utils.scalebook.read.workload import LinePattern, Workload
 
@@ -102,18 +102,6 @@ def read_lines(lines: Iterable[bytes], workload: Workload) -> Log:
         file.writelines(lines)
         file.seek(0)
         return _Reader(workload, file, BLOCK).read()
-
-
-def find_word(path: str | os.PathLike[str], words: tuple[bytes, ...]) -> str | None:
-    """Return the first of `words` in the log, None when there is none: what out of memory looks like.
-
-    Apart from read_log: only the logs of runs that went wrong are searched, in whole.
-    """
-    if not words:
-        return None
-    with open_regular(path) as file:
-        word = first_found(file, words)
-    return None if word is None else word.decode()
 
 
 def plain_lines(data: bytes, count: int = LAST_LINES) -> list[str]:

@@ -9,20 +9,29 @@ from the control node (which nodes no longer answer).  None of it needs the fram
 from __future__ import annotations
 
 import math
+import os
 import re
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import JobReport
-from ansible.module_utils.scalebook.read.step_log import Log, find_word, plain_lines
+from ansible.module_utils.scalebook.failure_causes import EFFECT, MEMORY, ROOT, SIGNALS, Cause
+from ansible.module_utils.scalebook.failure_search import Hit, advice, first_cause
+from ansible.module_utils.scalebook.files import open_regular
+from ansible.module_utils.scalebook.read.blocks import Blocks
+from ansible.module_utils.scalebook.read.step_log import Log, plain_lines
 from ansible.module_utils.scalebook.read.workload import Workload
 
 TIMED_OUT = 124
 """What timeout(1) ends with when it had to end mpirun."""
 
-DISK_FULL = (b"No space left on device",)
+SEARCHED = 64 << 20
+"""Bytes of the end of a log in which a cause is searched."""
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+"""Signals by which a job is ended from outside."""
 
 _STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
 _CONTACT = re.compile(
@@ -32,6 +41,11 @@ _CONTACT = re.compile(
 )
 _LOST_DAEMON = re.compile(r"Remote daemon: \S+ on node (\S+)")
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+)")
+# What run_node says of a further rank of a node, whose log stays there.
+_RANK = re.compile(
+    r"scalebook: failed: (?P<who>\S+ \(rank \d+, host \S+\)) (?P<end>ended with exit code \d+"
+    r"|was ended by signal \d+)"
+)
 
 
 class Verdict(NamedTuple):
@@ -54,6 +68,33 @@ class Node(NamedTuple):
     workload: Workload
 
 
+class Suspect(NamedTuple):
+    """A node whose processes did not end well: run_node's closing line, and the cause that its log tells."""
+
+    node: Node
+    said: Mapping[str, Any]
+    hit: Hit | None
+
+    @property
+    def has_root(self) -> bool:
+        """Whether the log tells a cause of its own, not what another node's failure did to it."""
+        return self.hit is not None and self.hit.cause.kind == ROOT
+
+    @property
+    def order(self) -> tuple[bool, float]:
+        """What sorts the nodes: those that surely failed by themselves first, then by time.
+
+        A rank whose peer died may fail too, a moment earlier by its clock: a signal is nearer the cause.
+        """
+        ended = _number(self.said.get("ended"))
+        if self.hit and self.has_root and self.hit.moment is not None:
+            ended = min(ended, self.hit.moment)
+        number = _signal(self.said)
+        killed = bool(number) and number not in _ENDING and not (self.hit and self.hit.cause.kind == EFFECT)
+        sure = self.has_root or killed or bool(self.said.get("oom_kills"))
+        return not (sure or self.said.get("status") in ("refused", "failed", "timeout")), ended
+
+
 def lost_contact(job: JobReport) -> bool:
     """Return whether nodes lost each other, or the control node lost one: a retry may succeed."""
     return bool(job.get("lost") or job.get("unreachable")) or bool(
@@ -67,9 +108,7 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     A node that no longer answers comes first, then what run_node itself stopped or saw.  The first
     node to go wrong is the culprit; those that the job then terminated are its victims.
     """
-    stderr = plain_lines(str(job.get("stderr") or "").encode())
-    # mpirun rules its messages off, and warns of a race of its own that it then ignores.
-    stderr = [line for line in stderr if line.strip("-") and "plm:rsh: Warning: setpgid" not in line]
+    stderr = _without_noise(plain_lines(str(job.get("stderr") or "").encode()))
     for failed, text in (
         (job.get("lost"), "was lost"),
         (job.get("unwritten"), "could not be given its job"),
@@ -78,23 +117,19 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
             return Verdict("failed", one_line(f"{name} {text}" + (f": {why}" if why else "")), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
     silent = [node for node in nodes if node.log is None or node.log.exit is None]
+    suspects = [Suspect(node, said, _cause(node, said)) for node, said in exits if not _ended_well(said)]
     verdict = _rendezvous(nodes, exits, job, stderr) or _hung(exits)
     if verdict:
-        return verdict
-    wrong = [(node, said) for node, said in exits if not _ended_well(said) and said["status"] != "terminated"]
-    killed = _KILLED.search(" ".join(stderr))
-    # mpirun ends as the first rank did; where it was ended otherwise, SIGTERM is what the ranks then got.
-    if _signal({"status": "exited", "rc": int(job.get("rc") or 0)}) not in (0, signal.SIGTERM):
-        wrong = [(node, said) for node, said in wrong if _signal(said) != signal.SIGTERM]
-    if wrong:
-        # A rank whose peer died may fail too, a moment earlier by its clock: a signal is nearer the cause.
-        culprit, said = min(wrong, key=lambda pair: (not _signal(pair[1]), _number(pair[1].get("ended"))))
-        verdict = _culprit(culprit, said)
+        return _explained(verdict, suspects)
+    wrong = _failed_first(suspects, job)
+    rank = _rank(stderr)
+    if wrong and (wrong.has_root or rank is None):
+        verdict = _culprit(wrong)
         if silent:
             reason = f"{verdict.reason}; {names(silent)} left no closing line"
             verdict = verdict._replace(reason=reason)
         return verdict
-    return _job(nodes, exits, silent, job, stderr, killed)
+    return rank or _job(nodes, exits, silent, job, stderr, suspects)
 
 
 def names(nodes: Sequence[Node]) -> str:
@@ -110,6 +145,11 @@ def one_line(text: str) -> str:
 def last_lines(node: Node) -> list[str]:
     """Return the last lines of a node's log."""
     return node.log.last_lines if node.log else []
+
+
+def _without_noise(lines: Iterable[str]) -> list[str]:
+    """Return lines of mpirun without the rules around its messages and a warning that it then ignores."""
+    return [line for line in lines if line.strip("-") and "plm:rsh: Warning: setpgid" not in line]
 
 
 def _rendezvous(
@@ -153,40 +193,99 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
     return Verdict("hung", one_line(reason), last_lines(node))
 
 
-def _known_failure(node: Node) -> str:
-    """Return what the workload's declaration says of a failure that the log tells, else ""."""
-    rules = {rule.text: rule.why for rule in node.workload.failures if not rule.hangs}
-    word = find_word(node.path, tuple(text.encode() for text in rules))
-    return f': its log says "{word}": {rules[word]}' if word else ""
+def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
+    """Return the first cause that a node's log tells.
+
+    Texts of the workload's own count where it ended by itself: what it prints when it is ended may have them.
+    """
+    workload = node.workload
+    own = [Cause("memory", tuple(word.decode() for word in workload.oom), status="oom", verb=MEMORY)]
+    own += [Cause("own", (rule.text,), rule.why) for rule in workload.failures if not rule.hangs]
+    if said["status"] == "terminated":
+        own = []
+    with open_regular(node.path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - SEARCHED))
+        return first_cause(Blocks(file), own)
 
 
-def _culprit(node: Node, said: Mapping[str, Any]) -> Verdict:
-    who = _who(node, said)
-    status = str(said.get("status"))
-    why = str(said.get("reason") or "")
-    full = memory = None
+def _failed_first(suspects: Sequence[Suspect], job: JobReport) -> Suspect | None:
+    """Return the node that failed by itself before the others, None where the job's end ended all.
+
+    A node that was ended with the job may have been the first one: its log says so.
+    """
+    own = [one for one in suspects if one.said["status"] != "terminated" and not _ended_with(one, job)]
+    late = job.get("timed_out") or job.get("rc") == TIMED_OUT
+    if own or not late:
+        own += [one for one in suspects if one not in own and (one.has_root or one.said.get("oom_kills"))]
+    return min(own, key=lambda one: one.order, default=None)
+
+
+def _ended_with(suspect: Suspect, job: JobReport) -> bool:
+    """Return whether a signal ended the node because the job was ended, not because of the node.
+
+    mpirun ends as the first rank did; where it was ended otherwise, SIGTERM is what the ranks then got.
+    """
+    number = _signal(suspect.said)
+    if suspect.has_root or suspect.said.get("oom_kills"):
+        return False
+    if job.get("unreported"):
+        return number in (*_ENDING, signal.SIGKILL)
+    ended = _signal({"status": "exited", "rc": int(job.get("rc") or 0)})
+    return number in _ENDING and (bool(job.get("stopped")) or ended not in (0, number))
+
+
+def _explained(verdict: Verdict, suspects: Sequence[Suspect]) -> Verdict:
+    """Return the verdict on a job that got stuck, with the first cause that a log tells."""
+    first = min((one for one in suspects if one.has_root), key=lambda one: one.order, default=None)
+    if first is None or first.hit is None:
+        return verdict
+    cause, text = first.hit.cause, first.hit.text
+    if cause.verb:
+        reason = f'{_who(first.node, first.said)} {cause.verb}: its log says "{text}"; {verdict.reason}'
+        status = cause.status if cause.status == "oom" else verdict.status
+        return Verdict(status, one_line(reason), last_lines(first.node))
+    reason = f'{verdict.reason}; the log of {first.node.name} says "{text}": {advice(cause)}'
+    return verdict._replace(reason=one_line(reason))
+
+
+def _rank(stderr: Sequence[str]) -> Verdict | None:
+    """Return the verdict on a further rank of a node that tells a cause of its own, None for none."""
+    for line in stderr:
+        match = _RANK.match(line)
+        hit = first_cause([line.encode()]) if match else None
+        if match and hit and hit.cause.kind == ROOT:
+            return _told(match["who"], match["end"], hit, list(stderr))
+    return None
+
+
+def _culprit(suspect: Suspect) -> Verdict:
+    node, said, hit = suspect
+    who, status, why = _who(node, said), str(said.get("status")), str(said.get("reason") or "")
+    killed = said.get("oom_kills") and not suspect.has_root
+    if killed and status in ("exited", "signaled", "terminated"):
+        reason = f"{who} ran out of memory: the kernel killed a process of its; it {_exit(said)}"
+        return Verdict("oom", one_line(reason), last_lines(node))
+    if hit and status in ("exited", "signaled", "terminated"):
+        return _told(who, _exit(said), hit, last_lines(node))
     if status in ("exited", "signaled"):
-        memory = find_word(node.path, node.workload.oom)
-        full = find_word(node.path, DISK_FULL)
-    if memory:
-        return _oom(node, f'{who} ran out of memory: its log says "{memory}"; it {_exit(said)}')
-    if status in ("exited", "signaled") and said.get("oom_kills"):
-        return _oom(node, f"{who} ran out of memory: the kernel killed a process of its; it {_exit(said)}")
-    if full:
-        reason = f'{who} ran out of disk: its log says "{full}"; it {_exit(said)}'
-    elif status in ("exited", "signaled"):
-        reason = f"{who} {_exit(said)}" + (f": {why}" if why else _known_failure(node))
+        reason = f"{who} {_exit(said)}"
+        why = why or SIGNALS.get(_signal(said), "")
     elif status == "timeout":
-        reason = f"{who} ran past its time limit" + (f": {why}" if why else "")
-    elif status == "failed":
-        reason = f"{who} failed" + (f": {why}" if why else "")
+        reason = f"{who} ran past its time limit"
     else:
-        reason = f"{who} was {status}" + (f": {why}" if why else "")
-    return Verdict(_STATUS.get(status, "failed"), one_line(reason), last_lines(node))
+        reason = f"{who} failed" if status == "failed" else f"{who} was {status}"
+    return Verdict(
+        _STATUS.get(status, "failed"), one_line(reason + (f": {why}" if why else "")), last_lines(node)
+    )
 
 
-def _oom(node: Node, reason: str) -> Verdict:
-    return Verdict("oom", one_line(reason), last_lines(node))
+def _told(who: str, end: str, hit: Hit, lines: list[str]) -> Verdict:
+    """Return the verdict on who ended so, where its output tells the cause."""
+    if hit.cause.verb:
+        reason = f'{who} {hit.cause.verb}: its log says "{hit.text}"; it {end}'
+    else:
+        reason = f'{who} {end}: its log says "{hit.text}": {advice(hit.cause)}'
+    return Verdict(hit.cause.status, one_line(reason), lines)
 
 
 def _job(
@@ -195,31 +294,29 @@ def _job(
     silent: Sequence[Node],
     job: JobReport,
     stderr: list[str],
-    killed: re.Match[str] | None,
+    suspects: Sequence[Suspect],
 ) -> Verdict | None:
     """Return the verdict where no node's closing line tells: from mpirun, and from what is missing."""
     rc = job.get("rc")
     rc = None if rc is None else int(rc)
     ours = [line for line in stderr if line.startswith("scalebook: ")]
-    ended = ""
-    lost = _LOST_DAEMON.search(" ".join(stderr))
-    if rc and lost:
-        ended = f"mpirun lost contact with {lost.group(1)}"
-    elif rc:
-        said = (ours or stderr)[-1:]
-        ended = f"mpirun {_exit({'status': 'exited', 'rc': rc})}" + (f": {said[0]}" if said else "")
+    ended, cause = _mpirun(nodes, job, stderr, ours) if rc else ("", None)
+    killed = _KILLED.search(" ".join(stderr))
     if silent and killed:
         rank, host, number = killed.groups()
         reason = f"run_node of rank {rank} on {host} {_exit({'signal': int(number)})}"
         return Verdict("failed", one_line(f"{silent[0].name}: {reason}"), last_lines(silent[0]) or stderr)
     if ours and "No space left on device" in ours[-1]:
         return Verdict("failed", one_line(ours[-1].partition(": failed: ")[2] or ours[-1]), stderr)
+    if cause and cause.kind == ROOT:
+        return Verdict("failed", ended, stderr)
     unread = [node for node in nodes if node.problem]
     if unread:
         reason = f"{unread[0].file} {unread[0].problem}" + (f"; {ended}" if ended else "")
         return Verdict("failed", reason, stderr)
     if rc == TIMED_OUT or job.get("timed_out"):
-        return Verdict("hung", f"mpirun ran past its time limit after {job.get('seconds')} s", stderr)
+        late = Verdict("hung", f"mpirun ran past its time limit after {job.get('seconds')} s", stderr)
+        return _explained(late, suspects)
     if silent:
         reason = f"{silent[0].file} ends without run_node's closing line: its machine or run_node died"
         return Verdict("failed", reason + (f"; {ended}" if ended else ""), last_lines(silent[0]) or stderr)
@@ -229,6 +326,28 @@ def _job(
     if terminated:
         return Verdict("failed", f"{names(terminated)} was terminated", last_lines(terminated[0]))
     return None
+
+
+def _mpirun(
+    nodes: Sequence[Node], job: JobReport, stderr: list[str], ours: list[str]
+) -> tuple[str, Cause | None]:
+    """Return how mpirun ended, or what watches it, and the cause that its output tells."""
+    lost = _LOST_DAEMON.search(" ".join(stderr))
+    end = _exit({"status": "exited", "rc": int(job.get("rc") or 0)})
+    text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
+    hit = first_cause([text.encode()])
+    if hit and not (lost and hit.cause.kind != ROOT):
+        return one_line(f'mpirun {end}: it says "{hit.line[:160]}": {advice(hit.cause)}'), hit.cause
+    if lost:
+        return f"mpirun lost contact with {lost.group(1)}", None
+    last = (ours or stderr)[-1:]
+    if job.get("unreachable"):
+        ended = f"the connection to {nodes[0].name} broke during the run"
+    elif job.get("unreported"):
+        ended = f"run_job on {nodes[0].name} {end}"
+    else:
+        ended = f"mpirun {end}"
+    return ended + (f": {last[0]}" if last else ""), None
 
 
 def _who(node: Node, said: Mapping[str, Any]) -> str:

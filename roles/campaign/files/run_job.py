@@ -6,10 +6,10 @@
 usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] -- mpirun ...
 
 DIR is the job directory of the job's first node, which is this machine. Prints one JSON line:
-{"rc", "seconds", "cpu", "started", "ended", "timed_out", "unstarted", "stderr"}; `seconds` is the time
-mpirun ran, `cpu` the processor time of the job on this machine, `stderr` the end of what mpirun
-said, `unstarted` the hosts that mpirun still waits for when the first
-node's part has not begun within the rendezvous.
+{"rc", "seconds", "cpu", "started", "ended", "timed_out", "stopped", "unstarted", "stderr"}; `seconds` is
+the time mpirun ran, `cpu` the processor time of the job on this machine, `stopped` says that mpirun was
+ended from here, `stderr` is the beginning and the end of what mpirun said, `unstarted` the hosts that
+mpirun still waits for when the first node's part has not begun within the rendezvous.
 
 The session outlives a control node that dies, but never the limit. All its processes carry
 SCALEBOOK_JOB=DIR in their environment: that is how the next start finds them and ends them. With
@@ -38,6 +38,9 @@ GRACE = 10.0
 LINGER = 12.0
 """Seconds that mpirun may take to end the others when the first node's part has gone wrong."""
 
+END = 3000
+"""Bytes of the beginning, and of the end, of what mpirun said that are reported."""
+
 
 def now() -> str:
     """Return the time of day in UTC, in seconds, as ISO 8601."""
@@ -52,6 +55,17 @@ def holds(path: str, holder: Optional[str]) -> bool:
             return same
     except (OSError, ValueError, AttributeError):
         return False
+
+
+def ends_of(file: BinaryIO) -> str:
+    """Return the beginning and the end of `file`: the cause of a failure mostly comes first."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    if size <= 2 * END:
+        return file.read().decode("utf-8", "replace")
+    first = file.read(END)
+    file.seek(size - END)
+    return (first + b"\n...\n" + file.read()).decode("utf-8", "replace")
 
 
 class Job:
@@ -154,16 +168,16 @@ def main() -> None:
     said, started, clock = os.path.join(args.dir, "mpirun.stderr"), now(), time.monotonic()
     with open(said, "w+b") as stderr:
         job = Job(args, command, stderr)
-        timed_out = False
+        timed_out = stopped = False
         while not job.wait(0.25):
             timed_out = time.monotonic() - clock > args.timeout
             if timed_out or job.overdue():
+                stopped = True
                 job.end()
                 break
         code = job.process.wait()
         seconds = time.monotonic() - clock
-        stderr.seek(max(0, stderr.seek(0, os.SEEK_END) - 4000))
-        tail = stderr.read().decode("utf-8", "replace")
+        text = ends_of(stderr)
     print(
         json.dumps(
             {
@@ -173,8 +187,9 @@ def main() -> None:
                 "started": started,
                 "ended": now(),
                 "timed_out": timed_out,
+                "stopped": stopped,
                 "unstarted": job.unstarted,
-                "stderr": tail,
+                "stderr": text,
             }
         )
     )

@@ -78,6 +78,18 @@ def test_a_program_that_failed_says_why_with_its_last_lines():
     assert said == "it ended with status 1; its output is in compute.log: a b"
 
 
+def test_a_program_that_failed_names_the_cause_rather_than_its_last_lines():
+    lines = ["Error 802: system not yet initialized", *["  at a place"] * 9]
+    said = program_end({**ENDED, "rc": 1, "stderr_lines": lines}, ["NODE1"], "compute", 1800)["reason"]
+    assert said.startswith(
+        'it ended with status 1; its output is in compute.log: it says "Error 802": the NVLink fabric'
+    )
+
+
+def test_a_run_job_that_a_signal_ended_has_the_status_that_a_shell_gives_it():
+    assert job_end({"rc": -9, "stdout": ""})["rc"] == 137
+
+
 def test_a_program_that_was_stopped_at_its_limit_says_so():
     said = program_end({**ENDED, "rc": 124}, ["NODE1"], "collectives", 60)["reason"]
     assert said.startswith("it ended with status 124, at its limit of 60 s;")

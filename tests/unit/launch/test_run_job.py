@@ -44,7 +44,7 @@ def test_it_tells_the_status_and_the_time_of_the_command(tmp_path):
 def test_the_limit_ends_the_whole_job(tmp_path):
     began = time.monotonic()
     result = run_job(tmp_path, ["sh", "-c", f"sleep 300 & echo $! > {tmp_path}/child; wait"], timeout=1)
-    assert result["timed_out"]
+    assert (result["timed_out"], result["stopped"]) == (True, True)
     assert time.monotonic() - began < 15
     assert not alive(int((tmp_path / "child").read_text()))
 
@@ -93,6 +93,16 @@ def test_a_controller_that_lost_its_lock_starts_nothing(tmp_path):
     assert done.returncode != 0
     assert "nothing was started" in done.stderr
     assert not (tmp_path / "started").exists()
+
+
+def test_the_beginning_of_what_mpirun_says_is_kept(tmp_path):
+    script = "echo the cause; for i in $(seq 3000); do echo an explanation; done; echo the end; exit 1"
+    said = run_job(tmp_path, ["sh", "-c", script])["stderr"]
+    assert (said.startswith("the cause\n"), said.endswith("the end\n"), len(said) < 7000) == (
+        True,
+        True,
+        True,
+    )
 
 
 def test_a_job_that_was_left_behind_is_found_by_its_mark_and_ended(tmp_path):

@@ -4,7 +4,7 @@
 
 import io
 
-from ansible.module_utils.scalebook.read.blocks import LINE, Blocks, first_found
+from ansible.module_utils.scalebook.read.blocks import LINE, Blocks
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -48,11 +48,3 @@ def test_the_offset_is_where_the_next_line_begins():
     blocks = Blocks(io.BytesIO(b"one\ntwo\0\nthree\n"), 6)
     places = [(block, blocks.offset) for block in blocks]
     assert places == [(b"one\n", 4), (b"two\n", 9), (b"three\n", 15)]
-
-
-def test_a_word_across_two_blocks_is_found():
-    assert (
-        first_found(io.BytesIO(b"....std::bad_alloc...."), (b"Killed", b"std::bad_alloc"), 7)
-        == b"std::bad_alloc"
-    )
-    assert first_found(io.BytesIO(b"...."), (b"Killed",), 7) is None

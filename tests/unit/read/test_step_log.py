@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.files import NotRegularError
 from ansible.module_utils.scalebook.read import step_log
-from ansible.module_utils.scalebook.read.step_log import find_word, number, plain_lines, read_log
+from ansible.module_utils.scalebook.read.step_log import number, plain_lines, read_log
 from ansible.module_utils.scalebook.read.workload import compile_workload
 from cases import case
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from role_files import declaration
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
 TF2 = compile_workload(WORKLOAD)
@@ -360,21 +359,6 @@ def test_what_is_no_file_is_refused_at_once(tmp_path, name):
         path.mkdir()
     with pytest.raises(NotRegularError, match="is a directory|is not a regular file"):
         read_log(path, TF2)
-
-
-def test_out_of_memory_is_found_wherever_it_is_said(tmp_path):
-    path = write(tmp_path, b"x" * 100_000 + b"\nOOM when allocating tensor\n" + b"Chunk at\n" * 50_000)
-    assert find_word(path, TF2.oom) == "OOM when allocating"
-    assert find_word(write(tmp_path, b"fine\n"), TF2.oom) is None
-
-
-@pytest.mark.parametrize("role", ["tf2_bert", "tf2_resnet50", "tf1_resnet50", "horovod_tf1_bert"])
-def test_xla_running_out_of_memory_is_found(tmp_path, role):
-    # As TensorFlow 1.15 printed it: https://github.com/NVIDIA/DeepLearningExamples/issues/405
-    path = write(
-        tmp_path, b"  (0) Resource exhausted: Out of memory while trying to allocate 68852648264 bytes.\n"
-    )
-    assert find_word(path, compile_workload(declaration(role)).oom) == "memory while trying to allocate"
 
 
 def test_step_numbers_beyond_all_bounds_are_refused(tmp_path):

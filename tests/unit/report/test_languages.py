@@ -14,7 +14,7 @@ from pathlib import Path
 import microbench_report
 import pytest
 import yaml
-from ansible.module_utils.scalebook import hardware, published
+from ansible.module_utils.scalebook import failure_causes, hardware, published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
@@ -372,6 +372,47 @@ def sentences_of(document):
 def test_a_failure_that_a_workload_declares_is_translated_with_its_reason(english, chinese):
     (why,) = {rule["why"] for rule in TF2_BERT["failures"]}
     assert CHINESE.sentence(english.replace("WHY", why)) == chinese.replace("SO", CATALOGUE[why])
+
+
+WHY, TO_DO = (
+    "the NVIDIA driver is too old for this software",
+    "install a newer driver, or choose another stack_name",
+)
+SAYS = f'says "Error 804": {WHY}. Fix: {TO_DO}'
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            f"NODE1 (rank 0) ended with exit code 1: its log {SAYS}",
+            "NODE1（rank 0） 以退出码 1 结束：日志中有ALL",
+        ),
+        (
+            f"NODE1 (rank 0) was ended by signal 6 (SIGABRT): its log {SAYS}; NODE2 left no closing line",
+            "NODE1（rank 0） 被信号 6（SIGABRT）终止：日志中有ALL；NODE2 没有结束行",
+        ),
+        (f"mpirun ended with exit code 1: it {SAYS}", "mpirun 以退出码 1 结束：输出中有ALL"),
+        (
+            f"rendezvous timeout: all nodes began; no step within 60 s; the log of NODE1 {SAYS}",
+            "集合超时：全部节点均已开始；60 秒内没有一步；NODE1 的日志中有ALL",
+        ),
+        (
+            'NODE1 ran out of memory: its log says "std::bad_alloc"; NODE1 hung: no output for 60 s',
+            "NODE1 内存或显存不足：日志中有“std::bad_alloc”；NODE1 卡死：60 秒没有输出",
+        ),
+        ("run_job on NODE1 was ended by signal 9 (SIGKILL)", "NODE1 上的 run_job 被信号 9（SIGKILL）终止"),
+    ],
+)
+def test_a_cause_is_translated_with_its_fix_wherever_it_stands(english, chinese):
+    said = f"“Error 804”：{CATALOGUE[WHY]}。解决办法：{CATALOGUE[TO_DO]}"
+    assert CHINESE.sentence(english) == chinese.replace("ALL", said)
+
+
+def test_every_cause_of_a_failure_is_in_the_catalogue():
+    said = [text for cause in failure_causes.CAUSES for text in (cause.why, cause.fix)]
+    said += [part for text in failure_causes.SIGNALS.values() for part in text.split(". Fix: ")]
+    assert sorted({text for text in said if text} - set(CATALOGUE)) == []
 
 
 def test_a_clock_that_was_set_is_noted_in_chinese():
