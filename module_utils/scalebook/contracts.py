@@ -242,13 +242,13 @@ class JobReport(JobEnd, total=False):
 
     `unstarted` are nodes without a login; `lost` maps nodes that no longer answer to the reason, `unwritten`
     those that did not get their node jobs.  `unreported` says that run_job ended without a report,
-    `unreachable` that the control node lost the first node, `stopped` that run_job ended mpirun.
+    `unreachable` that the control node lost the first node, `ended_by` why run_job ended mpirun.
     """
 
     stderr: str
     timed_out: bool
     unstarted: list[str]
-    stopped: bool
+    ended_by: str | None
     unreported: bool
     unreachable: bool
     lost: dict[str, str]

@@ -231,7 +231,7 @@ def _ended_with(suspect: Suspect, job: JobReport) -> bool:
     if job.get("unreported"):
         return number in (*_ENDING, signal.SIGKILL)
     ended = _signal({"status": "exited", "rc": int(job.get("rc") or 0)})
-    return number in _ENDING and (bool(job.get("stopped")) or ended not in (0, number))
+    return number in _ENDING and (bool(job.get("ended_by")) or ended not in (0, number))
 
 
 def _explained(verdict: Verdict, suspects: Sequence[Suspect]) -> Verdict:

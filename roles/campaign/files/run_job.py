@@ -6,9 +6,9 @@
 usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] -- mpirun ...
 
 DIR is the job directory of the job's first node, which is this machine. Prints one JSON line:
-{"rc", "seconds", "cpu", "started", "ended", "timed_out", "stopped", "unstarted", "stderr"}; `seconds` is
-the time mpirun ran, `cpu` the processor time of the job on this machine, `stopped` says that mpirun was
-ended from here, `stderr` is the beginning and the end of what mpirun said, `unstarted` the hosts that
+{"rc", "seconds", "cpu", "started", "ended", "timed_out", "ended_by", "unstarted", "stderr"}; `seconds` is
+the time mpirun ran, `cpu` the processor time of the job on this machine, `ended_by` says why this program
+ended it, null where it ended by itself, `stderr` is the beginning and the end of what mpirun said, `unstarted` the hosts that
 mpirun still waits for when the first node's part has not begun within the rendezvous.
 
 The session outlives a control node that dies, but never the limit. All its processes carry
@@ -168,11 +168,11 @@ def main() -> None:
     said, started, clock = os.path.join(args.dir, "mpirun.stderr"), now(), time.monotonic()
     with open(said, "w+b") as stderr:
         job = Job(args, command, stderr)
-        timed_out = stopped = False
+        timed_out, ended_by = False, None
         while not job.wait(0.25):
             timed_out = time.monotonic() - clock > args.timeout
             if timed_out or job.overdue():
-                stopped = True
+                ended_by = "timeout" if timed_out else "rendezvous" if job.unstarted else "failure"
                 job.end()
                 break
         code = job.process.wait()
@@ -187,7 +187,7 @@ def main() -> None:
                 "started": started,
                 "ended": now(),
                 "timed_out": timed_out,
-                "stopped": stopped,
+                "ended_by": ended_by,
                 "unstarted": job.unstarted,
                 "stderr": text,
             }

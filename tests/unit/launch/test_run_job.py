@@ -44,7 +44,7 @@ def test_it_tells_the_status_and_the_time_of_the_command(tmp_path):
 def test_the_limit_ends_the_whole_job(tmp_path):
     began = time.monotonic()
     result = run_job(tmp_path, ["sh", "-c", f"sleep 300 & echo $! > {tmp_path}/child; wait"], timeout=1)
-    assert (result["timed_out"], result["stopped"]) == (True, True)
+    assert (result["timed_out"], result["ended_by"]) == (True, "timeout")
     assert time.monotonic() - began < 15
     assert not alive(int((tmp_path / "child").read_text()))
 

@@ -215,7 +215,7 @@ def test_where_the_connection_broke_no_node_is_to_blame(tmp_path):
 
 
 def test_a_node_that_run_job_ended_is_not_to_blame(tmp_path):
-    job = {**JOB, "rc": 143, "stopped": True}
+    job = {**JOB, "rc": 143, "ended_by": "failure"}
     _, reason = run(tmp_path, [("", {"rc": 1, "after": 1}), ("", {**STOPPED, "after": 0})], job)
     assert reason.startswith("NODE1 (rank 0, host host1) ended with exit code 1")
 
