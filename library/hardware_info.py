@@ -44,6 +44,9 @@ from ansible.module_utils.basic import AnsibleModule
 
 QUERY = ("name", "memory.total", "power.limit", "pcie.link.gen.max", "pcie.link.width.max")
 SECONDS = 30
+ANSWERED = (0, 14)  # nvidia-smi ends with 14 where it answers and warns of a damaged infoROM
+# What a driver says that does not know the speed: -1 in 16 and in 32 bits (linux/ethtool.h, SPEED_UNKNOWN).
+UNKNOWN_SPEEDS = (65535, 4294967295)
 
 
 def read_text(path: str) -> str:
@@ -62,7 +65,7 @@ def output_of(*command: str) -> str:
         done = subprocess.run(command, timeout=SECONDS, universal_newlines=True, **pipes)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return str(done.stdout) if done.returncode == 0 else ""
+    return str(done.stdout) if done.returncode in ANSWERED else ""
 
 
 def number(text: str) -> Optional[float]:
@@ -121,7 +124,8 @@ def networks(root: str = "/sys/class") -> List[Dict[str, Any]]:
         place = "%s/net/%s" % (root, device)
         if read_text(place + "/operstate") != "down":
             megabit = number(read_text(place + "/speed"))
-            found.append(_network(device, "Ethernet", megabit / 1000 if megabit else None))
+            known = megabit not in (None, 0, *UNKNOWN_SPEEDS)
+            found.append(_network(device, "Ethernet", megabit / 1000 if megabit and known else None))
     return found
 
 

@@ -35,7 +35,8 @@ def capabilities(answers: Mapping[str, str]) -> dict[str, list[str]]:
     """
     found = {}
     for host, text in answers.items():
-        numbers = [line.strip() for line in text.splitlines()]
+        # The tool warns of a damaged infoROM behind its answer.
+        numbers = [line.strip() for line in text.splitlines() if not line.startswith("WARNING: ")]
         if numbers and all(re.fullmatch(r"\d+\.\d+", number) for number in numbers):
             found[host] = sorted(set(numbers), key=_number)
     return found

@@ -36,6 +36,9 @@ HARDWARE = {
 # … and those that a program causes itself, or that only report that one ended.
 OF_PROGRAMS = {8, 11, 13, 31, 32, 37, 43, 45, 68, 69}
 
+RECOVERY = 154
+"""The Xid with which the driver says what a GPU needs: `GPU recovery action changed from … to …`."""
+
 RESET = "nvidia-smi --gpu-reset -i N while nothing runs on it, or reboot; replace the GPU if it happens again"
 
 
@@ -104,8 +107,9 @@ def count(site: Site) -> Iterator[Finding]:
         here = len(smi["gpus"]) if smi else 0
         slots = 1 if machine["local"] else machine["slots"]
         if why is not None:
+            fix = _reboot(why) or driver
             yield finding(
-                "gpu", level, machine["nodes"], found=why, expected="an answer of nvidia-smi", fix=driver
+                "gpu", level, machine["nodes"], found=why, expected="an answer of nvidia-smi", fix=fix
             )
         elif not smi and bus:
             found = f"{bus} NVIDIA devices on the bus, but no nvidia-smi"
@@ -118,6 +122,7 @@ def count(site: Site) -> Iterator[Finding]:
             found = f"{here} GPUs, the inventory says {slots}; all {here} are used"
             fix = f"set slots: {here}"
             yield finding("gpu", "warn", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
+    yield from _warnings(site)
     for gpu in all_gpus(site):
         lost = [text for text in gpu.values.values() if re.search(r"ERR!|Unknown Error|GPU is lost", text)]
         if lost:
@@ -140,6 +145,26 @@ def count(site: Site) -> Iterator[Finding]:
                     expected=usual,
                     fix="measure fewer nodes, with GPUs of one model",
                 )
+
+
+def _warnings(site: Site) -> Iterator[Finding]:
+    for machine, smi in site.facts("smi"):
+        if smi.get("warning"):
+            fix = "nvidia-smi -q shows the GPU; it computes, but ask for a repair where the warning stays"
+            found = f"nvidia-smi warns: {smi['warning']}"
+            yield finding("gpu", "warn", machine["nodes"], found=found, expected="no warning", fix=fix)
+
+
+def _reboot(why: str) -> str:
+    """Return the fix where the driver's loaded module and its libraries differ, "" where that is not why."""
+    if not re.search("version mismatch", why, re.IGNORECASE):
+        return ""
+    library = re.search(r"library version: ([\d.]+)", why)
+    module = re.search(r"loaded module: ([\d.]+)", why)
+    newer = bool(library and module) and _version(module[1]) > _version(library[1])  # type: ignore[index]
+    age = "newer" if newer else "older"
+    fix = f"reboot: the loaded module is {age} than its libraries"
+    return fix + ("; if it stays so, install the libraries of the module's version" if newer else "")
 
 
 def driver(site: Site) -> Iterator[Finding]:
@@ -343,31 +368,59 @@ def pcie(site: Site) -> Iterator[Finding]:
 
 
 def nvlink(site: Site) -> Iterator[Finding]:
-    """All NVLinks are up on every GPU, as many as on the others of its model, and so is their fabric."""
-    active: dict[str, int] = {}
-    for gpu in all_gpus(site):
-        links = _links(site, gpu)
-        active[gpu.model] = max(active.get(gpu.model, 0), sum(link is not None for link in links.values()))
+    """Every GPU has as many NVLinks up as the others of its model, and their fabric is healthy."""
     fix = "nvidia-smi nvlink --status; check nvidia-fabricmanager and dmesg; reset all GPUs of the machine"
+    most: dict[tuple[str, str], int] = {}
     for gpu in all_gpus(site):
-        links, usual = _links(site, gpu), active[gpu.model]
+        for place in ("", str(gpu.machine["name"])):
+            most[place, gpu.model] = max(most.get((place, gpu.model), 0), _up(site, gpu))
+    for gpu in all_gpus(site):
+        links, up = _links(site, gpu), _up(site, gpu)
+        here, usual = most[str(gpu.machine["name"]), gpu.model], most["", gpu.model]
         down = [link for link, speed in links.items() if speed is None]
-        up = len(links) - len(down)
-        # Links that are up on no GPU of the model are not connected: one GPU, or no bridge.
-        if links and usual and (down or up < usual):
-            which = f", down: {', '.join(down)}" if down else ""
-            found = f"{up} NVLinks are up{which}"
-            expected = f"{max(usual, len(links))} links"
-            yield gpu.finding("nvlink", "refuse", found=found, expected=expected, fix=fix)
-        state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
-        if state is not None and (state != "Completed" or status not in (None, "Success")):
-            found = f"its NVLink fabric is {state}, {status}"
-            yield gpu.finding("nvlink", "refuse", found=found, expected="Completed, Success", fix=fix)
+        which = f"{up} NVLinks are up" + (f", down: {', '.join(down)}" if down else "")
+        if links and up < usual:
+            # Cards without a bridge on one machine, with one on another: slow, but not a fault of the GPU.
+            level = "refuse" if here else "warn"
+            yield gpu.finding("nvlink", level, found=which, expected=f"{usual} links", fix=fix)
+        elif up and down and _switched(gpu):
+            found = f"{which}, as on all {gpu.model}"
+            yield gpu.finding("nvlink", "warn", found=found, expected=f"{len(links)} links", fix=fix)
+        yield from _fabric(gpu, fix)
+
+
+def _switched(gpu: Gpu) -> bool:
+    """Return whether the GPU is of a board that connects all its links; bridges of cards leave some out."""
+    return "SXM" in gpu.model or gpu.text("fabric/state") is not None
+
+
+def _fabric(gpu: Gpu, fix: str) -> Iterator[Finding]:
+    """Yield what is wrong with the fabric of NVSwitches, as far as the GPU has one and the driver tells."""
+    state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
+    if state is not None and (state != "Completed" or status not in (None, "Success")):
+        found = f"its NVLink fabric is {state}, {status}"
+        yield gpu.finding("nvlink", "refuse", found=found, expected="Completed, Success", fix=fix)
+    sick = [
+        f"{path.rpartition('/')[2].replace('_', ' ')}: {text}"
+        for path, text in gpu.values.items()
+        if path.startswith("fabric/health/") and text not in HEALTHY
+    ]
+    if sick:
+        found = f"its NVLink fabric is unhealthy ({', '.join(sick)})"
+        yield gpu.finding("nvlink", "refuse", found=found, expected="Healthy", fix=fix)
+
+
+def _up(site: Site, gpu: Gpu) -> int:
+    return sum(speed is not None for speed in _links(site, gpu).values())
 
 
 def _links(site: Site, gpu: Gpu) -> Mapping[str, str | None]:
     links: Mapping[str, str | None] = (site.fact(gpu.machine, "nvlink") or {}).get(str(gpu.index), {})
     return links
+
+
+HEALTHY = {"Healthy", "Full", "False", "No", "None", "N/A", "[N/A]", "Not Supported", "[Not Supported]"}
+"""Texts of a fabric's health that report nothing wrong, of `nvidia-smi -q -x`."""
 
 
 def xid_applies(site: Site) -> bool:
@@ -379,12 +432,11 @@ def xid(site: Site) -> Iterator[Finding]:
     """The kernel's log reports no faulty GPU since the machine started."""
     for machine, errors in site.facts("xids"):
         for error in errors:
-            code = error["xid"]
-            if code in OF_PROGRAMS:
+            level, cause = _severity(error)
+            if not level:
                 continue
-            level = "refuse" if code in HARDWARE else "warn"
-            cause = HARDWARE.get(code, error["text"])
-            found = f"Xid {code} of {error['bus']}, {error['count']} times: {cause}"
+            kind = "SXid" if error["switch"] else "Xid"
+            found = f"{kind} {error['xid']} of {error['bus']}, {error['count']} times: {cause}"
             fix = (
                 "reboot, or replace the GPU; see https://docs.nvidia.com/deploy/xid-errors. "
                 "-e preflight_accept=xid once that is done"
@@ -394,6 +446,21 @@ def xid(site: Site) -> Iterator[Finding]:
     for failure in site.failures("xids", "xid", "warn", expected="a kernel log that can be read", fix=fix):
         if has_gpus(site):
             yield {**failure, "found": f"Xid errors are not known: {failure['found']}"}
+
+
+def _severity(error: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the level of an error in the kernel's log, "" for none, and what it means."""
+    code, text = error["xid"], error["text"]
+    if error["switch"]:
+        return ("refuse" if error["fatal"] else "warn"), f"an NVSwitch reports: {text}"
+    if code == RECOVERY:
+        action = re.search(r"\bto \S+ \((.*)\)", text)
+        if action and action[1] == "None":
+            return "", ""
+        return "refuse", f"the driver recommends: {action[1] if action else text}"
+    if code in OF_PROGRAMS:
+        return "", ""
+    return ("refuse" if code in HARDWARE or error["fatal"] else "warn"), HARDWARE.get(code, text)
 
 
 def mode(site: Site) -> Iterator[Finding]:

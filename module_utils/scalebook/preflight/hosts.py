@@ -144,8 +144,11 @@ def address(site: Site) -> Iterator[Finding]:
         place = next(
             ipaddress.ip_interface(place) for place in fields["addresses"] if place.split("/")[0] in own
         )
-        network = network or place.network
-        if place.ip not in network:
+        if place.network.num_addresses > 2:
+            network = network or place.network
+        # An address of a point-to-point link is in no network with others: its routes tell.
+        alone = not subnet and place.network.num_addresses <= 2 and site.fact(machine, "routes") is not None
+        if network and place.ip not in network and not alone:
             level = "refuse" if subnet else "warn"
             found = f"{machine['address']} on {interface} is not in {network}"
             yield finding(
@@ -182,7 +185,8 @@ def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[
     settings: dict[str, str] = {}
     for line in site.fact(machine, "nccl") or []:
         variable, _, value = line.partition("=")
-        settings.setdefault(variable, value)  # of two settings the first counts
+        if value.strip():  # an empty one is none
+            settings.setdefault(variable, value)  # of two settings the first counts
     for variable, value in settings.items():
         if variable.startswith("NCCL") and not site.with_gpus:
             continue

@@ -22,14 +22,15 @@ class ReportError(ValueError):
 
 
 def read_gpus(report: str, processes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return {"driver", "cuda", "gpus": [{"bus", "values": {path: text}, "processes"}]}.
+    """Return {"driver", "cuda", "warning", "gpus": [{"bus", "values": {path: text}, "processes"}]}.
 
     `report` is the output of `nvidia-smi -q -x`, `processes` {pid: {"user", "command"}} describes the
-    processes in it. The paths are the report's own, such as `remapped_rows/remapped_row_pending`; their names
-    depend on the driver (gpus.py).  Raises ReportError.
+    processes in it; `warning` is what nvidia-smi prints behind it. The paths are the report's own, such as
+    `remapped_rows/remapped_row_pending`; their names depend on the driver (gpus.py).  Raises ReportError.
     """
+    text, end, warning = report.partition("</nvidia_smi_log>")
     try:
-        top = ElementTree.fromstring(report)  # noqa: S314 - of the driver's own tool
+        top = ElementTree.fromstring(text + end)  # noqa: S314 - of the driver's own tool
     except ElementTree.ParseError as error:
         raise ReportError(f"nvidia-smi -q -x prints no report: {error}") from None
     gpus = []
@@ -39,7 +40,7 @@ def read_gpus(report: str, processes: Mapping[str, Mapping[str, Any]]) -> dict[s
         found = [_process(one, processes) for one in gpu.iter("process_info")]
         gpus.append({"bus": gpu.get("id", ""), "values": values, "processes": found})
     driver, cuda = top.findtext("driver_version", ""), top.findtext("cuda_version", "")
-    return {"driver": driver, "cuda": cuda, "gpus": gpus}
+    return {"driver": driver, "cuda": cuda, "warning": " ".join(warning.split()), "gpus": gpus}
 
 
 def _process(info: ElementTree.Element, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -83,16 +84,30 @@ def read_nvlink(report: str) -> dict[str, dict[str, str | None]]:
     return gpus
 
 
-def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the Xid messages in lines of the kernel's log: [{"bus", "xid", "text", "count"}].
+# "(PCI:0000:dc:00): 149, NETIR_LINK_EVT  Fatal …", with an instance of a divided GPU behind the bus
+_ERROR = re.compile(r"\b(NVRM: Xid|SXid) \((?:PCI:)?([0-9a-fA-F:.]+)[^)]*\): (\d+), ?(.*)")
 
-    The same error of the same GPU is one entry.
+
+def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the errors of GPUs, and of NVSwitches (`switch`), in lines of the kernel's log.
+
+    Each is {"bus", "xid", "text", "count", "fatal", "switch"}; `fatal` is None where the driver does not say
+    whether it is. The same error of the same device is one entry, with the last text that is not about it.
     """
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines:
-        match = re.search(r"NVRM: Xid \((?:PCI:)?([0-9a-fA-F:.]+)\): (\d+), ?(.*)", line)
-        if match:
-            bus, xid, text = match.groups()
-            entry = found.setdefault((bus, xid), {"bus": bus, "xid": int(xid), "count": 0})
-            entry.update(text=text[:200], count=entry["count"] + 1)
+        match = _ERROR.search(line)
+        if not match:
+            continue
+        kind, bus, xid, text = match.groups()
+        key = (kind, bus, xid)
+        more = kind == "SXid" and re.match(r"Severity|Data", text)  # a line about the one before it
+        if more and key in found:
+            continue
+        new = {"bus": bus, "xid": int(xid), "count": 0, "fatal": None, "switch": kind == "SXid"}
+        entry = found.setdefault(key, new)
+        severity = re.search(r"\b(non-?)?fatal\b", text, re.IGNORECASE)
+        if severity:
+            entry["fatal"] = bool(entry["fatal"]) or not severity[1]
+        entry.update(text=text[:200], count=entry["count"] + 1)
     return sorted(found.values(), key=lambda entry: (entry["bus"], entry["xid"]))

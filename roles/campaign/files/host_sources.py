@@ -30,6 +30,9 @@ PUT_OFF = "-"
 SECTOR = 512
 """Bytes of a sector in /proc/diskstats, whatever the disk's own are."""
 
+UNKNOWN_SPEEDS = (65535, 4294967295)
+"""What a driver says that does not know the speed of its link: -1 in 16 and in 32 bits."""
+
 WORD = 4
 """Bytes of a unit in InfiniBand's counters of data."""
 
@@ -242,7 +245,11 @@ class Network(Source):
         speeds = {name: number(of % (name, "speed")) for name in self.names}
         self.about = {
             "physical_interfaces": [name for name in self.names if os.path.exists(of % (name, "device"))],
-            "network_megabits": {name: speed for name, speed in speeds.items() if speed and speed > 0},
+            "network_megabits": {
+                name: speed
+                for name, speed in speeds.items()
+                if speed and speed > 0 and speed not in UNKNOWN_SPEEDS
+            },
         }
 
     def _fields(self) -> "Dict[str, List[str]]":
@@ -283,7 +290,7 @@ class InfiniBand(Source):
             ]
             rate = text(os.path.join(os.path.dirname(path), "rate")).split()
             rates[name] = float(rate[0]) * 1000 if rate else 0.0
-        self.about = {"infiniband_megabits": rates}
+        self.about = {"infiniband_megabits": {name: rate for name, rate in rates.items() if rate > 0}}
 
     def read(self, full: bool = False) -> "List[Value]":
         """The counters count words of four bytes."""

@@ -8,8 +8,9 @@ usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE 
 DIR is the job directory of the job's first node, which is this machine. Prints one JSON line:
 {"rc", "seconds", "cpu", "started", "ended", "timed_out", "ended_by", "unstarted", "stderr"}; `seconds` is
 the time mpirun ran, `cpu` the processor time of the job on this machine, `ended_by` says why this program
-ended it, null where it ended by itself, `stderr` is the beginning and the end of what mpirun said, `unstarted` the hosts that
-mpirun still waits for when the first node's part has not begun within the rendezvous.
+ended it, null where it ended by itself, `stderr` is the beginning and the end of what mpirun said,
+`unstarted` the hosts that mpirun still waits for when the first node's part has not begun within the
+rendezvous.
 
 The session outlives a control node that dies, but never the limit. All its processes carry
 SCALEBOOK_JOB=DIR in their environment: that is how the next start finds them and ends them. With

@@ -163,12 +163,15 @@ def answer(probe: Callable[[], Any], writer: int) -> None:
     os._exit(0)
 
 
-def output_of(*argv: str) -> str:
-    """Return the standard output of a command; raises RuntimeError with its error message when it fails."""
+def output_of(*argv: str, well: Tuple[int, ...] = (0,)) -> str:
+    """Return the standard output of a command; raises RuntimeError with its error message when it fails.
+
+    `well` are the exit statuses with which it does not.
+    """
     env = dict(os.environ, LC_ALL="C")
     pipe = subprocess.PIPE
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
-    if done.returncode:
+    if done.returncode not in well:
         message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise RuntimeError("%s: %s" % (argv[0], message[-300:] or "exit status %d" % done.returncode))
     return done.stdout.decode("utf-8", "replace")
@@ -437,6 +440,9 @@ def sockets(pid: str) -> List[str]:
 
 # GPUs
 
+ANSWERED = (0, 14)
+"""Statuses of nvidia-smi with an answer; 14 warns of a damaged infoROM."""
+
 
 def on_the_bus() -> int:
     """Return the number of NVIDIA display or compute devices on the PCI bus."""
@@ -456,26 +462,40 @@ def nvidia_smi() -> Optional[Dict[str, Any]]:
     `report` is the output of `nvidia-smi -q -x`, a description is that of `describe`.
     """
     try:
-        report = output_of("nvidia-smi", "-q", "-x")
+        report = output_of("nvidia-smi", "-q", "-x", well=ANSWERED)
     except FileNotFoundError:
         return None
+    except RuntimeError as error:
+        raise RuntimeError("%s%s" % (error, loaded_module())) from error
     return {
         "report": report,
         "processes": {pid: describe(pid) for pid in re.findall(r"<pid>(\d+)</pid>", report)},
     }
 
 
+def loaded_module() -> str:
+    """Return in words the version of the driver's module that the kernel has loaded; empty for none."""
+    try:
+        with open("/sys/module/nvidia/version", encoding="ascii", errors="replace") as file:
+            return "; loaded module: %s" % file.read().strip()
+    except OSError:
+        return ""
+
+
 def nvlink() -> str:
     """Return the output of `nvidia-smi nvlink --status`."""
     try:
-        return output_of("nvidia-smi", "nvlink", "--status")
+        return output_of("nvidia-smi", "nvlink", "--status", well=ANSWERED)
     except FileNotFoundError:
         return ""
 
 
 def xids() -> List[str]:
-    """Return the lines of the kernel's log in which the driver reports errors, since the machine started."""
-    return [line for line in output_of("dmesg").splitlines() if "NVRM: Xid" in line]
+    """Return the lines of the kernel's log in which the driver reports errors, since the machine started.
+
+    SXid are those of NVSwitches.
+    """
+    return [line for line in output_of("dmesg").splitlines() if "NVRM: Xid" in line or ": SXid (" in line]
 
 
 def argument_spec() -> Dict[str, Any]:

@@ -167,8 +167,9 @@ def joined(*values: Optional[str]) -> str:
 def driver() -> str:
     """Return the version of NVIDIA's driver, with the complaint of nvidia-smi where it has one."""
     status, out, err = run("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
-    if status == 0:
-        return ", ".join(sorted({line.strip() for line in out.splitlines() if line.strip()})) or NONE
+    if status in (0, 14):  # 14 warns of a damaged infoROM, behind the answer
+        lines = {line.strip() for line in out.splitlines() if not line.startswith("WARNING: ")}
+        return ", ".join(sorted(lines - {""})) or NONE
     module = first_line(read_text("/sys/module/nvidia/version"))
     if status is None:
         return module or NONE

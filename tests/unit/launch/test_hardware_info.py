@@ -115,6 +115,13 @@ def test_a_bridge_is_no_hardware_beside_a_real_device(devices):
     assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
 
 
+@pytest.mark.parametrize("speed", [65535, 4294967295, 0, -1])
+def test_a_speed_that_the_driver_does_not_know_is_absent(devices, speed):
+    make, root = devices
+    make("net/eth0", type=1, operstate="up", speed=speed, device="")
+    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
+
+
 def test_a_container_names_the_device_that_it_was_given(devices):
     make, root = devices
     make("net/eth0", type=1, operstate="up", speed=10000)

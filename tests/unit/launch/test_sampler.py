@@ -436,6 +436,18 @@ def test_bytes_sent_over_loopback_are_counted_apart(tmp_path):
         receiver.close()
 
 
+@pytest.mark.parametrize("speed", [65535.0, 4294967295.0, 0.0, -1.0])
+def test_a_speed_that_the_driver_does_not_know_is_no_capacity(monkeypatch, speed):
+    monkeypatch.setattr(host_sources, "number", lambda _: speed)
+    assert host_sources.Network().about["network_megabits"] == {}
+
+
+def test_a_port_of_infiniband_without_a_rate_has_no_capacity(tmp_path):
+    (tmp_path / "mlx5_0/ports/1/counters").mkdir(parents=True)
+    (tmp_path / "mlx5_0/ports/1/rate").write_text("0 Gb/sec\n")
+    assert host_sources.InfiniBand(str(tmp_path)).about == {"infiniband_megabits": {}}
+
+
 def test_infiniband_counts_words_of_four_bytes(tmp_path):
     counters = tmp_path / "mlx5_0/ports/1/counters"
     counters.mkdir(parents=True)

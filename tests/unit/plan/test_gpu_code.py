@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 from role_files import ROLES
 
 V100, A100, H100, H200 = "7.0\n7.0\n", "8.0\n", "9.0\n", "9.0\n"
+WARNS = H200 + "WARNING: infoROM is corrupted at gpu 0000:05:00.0\n"
 OLD_DRIVER = 'Field "compute_cap" is not a valid field to query.\n'
 
 
@@ -28,7 +29,7 @@ def test_the_declared_stack_stays_where_nothing_speaks_against_it(answer):
 
 
 @pytest.mark.parametrize("name", ["tf2_bert", "tf2_resnet50"])
-@pytest.mark.parametrize(("answer", "number"), [(A100, "8.0"), (H100, "9.0"), (H200, "9.0")])
+@pytest.mark.parametrize(("answer", "number"), [(A100, "8.0"), (H100, "9.0"), (WARNS, "9.0")])
 def test_gpus_that_the_declared_stack_has_no_code_for_get_the_other_one(answer, number, name):
     choice = choose(answer, name)
     assert choice["stack_name"] == "modern"

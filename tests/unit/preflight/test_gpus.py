@@ -465,6 +465,161 @@ def test_a_sick_gpu_with_an_older_driver_is_found_too(fields, check):
     assert [found for found, _, _ in made.bad()] == [check]
 
 
+# What people reported
+
+REPORTED = DATA / "reported"
+
+
+def reported(name, links=""):
+    """Return a node with the GPUs of a report in tests/data/preflight/reported."""
+    smi = nvidia_smi.read_gpus((REPORTED / name).read_text(), {})
+    made = Cluster(1, slots=len(smi["gpus"]))
+    made["NODE1"].update(bus=len(smi["gpus"]), smi=smi, nvlink=nvidia_smi.read_nvlink(links))
+    return made
+
+
+def test_a_healthy_fabric_is_no_fault():
+    assert reported("healthy.xml").bad() == []
+
+
+def test_a_gpu_whose_route_is_unhealthy_is_refused_by_name():
+    made = reported("route.xml")
+    assert made.bad() == [("nvlink", "refuse", ["NODE1"])]
+    assert "GPU 1 (00000000:0B:00.0): its NVLink fabric is unhealthy" in made.said()
+    assert "route unhealthy: True" in made.said()
+
+
+def test_a_fabric_without_resources_is_refused():
+    made = reported("insufficient.xml")
+    assert made.bad() == [("nvlink", "refuse", ["NODE1"])]
+    assert "its NVLink fabric is Completed, Insufficient Resources" in made.said()
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "words"),
+    [
+        ("bandwidth", "Degraded", "bandwidth: Degraded"),
+        ("summary", "Limited Capacity", "summary: Limited Capacity"),
+        ("route_recovery_in_progress", "True", "route recovery in progress: True"),
+        ("access_timeout_recovery", "True", "access timeout recovery: True"),
+        ("incorrect_configuration", "Incorrect Chassis SN", "incorrect configuration: Incorrect Chassis SN"),
+    ],
+)
+def test_what_ails_a_fabric_is_named(field, text, words):
+    made = reported("healthy.xml")
+    made["NODE1"]["smi"]["gpus"][0]["values"][f"fabric/health/{field}"] = text
+    assert made.bad() == [("nvlink", "refuse", ["NODE1"])]
+    assert words in made.said()
+
+
+NVL = (REPORTED / "nvlink-h100-nvl" / "nvlink.txt").read_text()
+
+
+def test_links_that_a_model_leaves_out_are_no_fault():
+    assert reported("nvlink-h100-nvl/smi.xml", NVL).bad() == []
+
+
+def test_a_gpu_with_fewer_links_than_its_equal_is_refused():
+    before, mark, after = NVL.partition("GPU 1:")
+    one_down = before + mark + after.replace("Link 12: 26.562 GB/s", "Link 12: <inactive>")
+    made = reported("nvlink-h100-nvl/smi.xml", one_down)
+    assert made.bad() == [("nvlink", "refuse", ["NODE1"])]
+    assert "GPU 1 (00000002:00:00.0): 11 NVLinks are up, down: 4, 5, 10, 11, 12, 16, 17" in made.said()
+
+
+def test_cards_with_a_bridge_on_one_node_only_are_a_warning():
+    made = with_fields(
+        {"product_name": "NVIDIA A100 80GB PCIe", "fabric/state": "N/A", "fabric/status": "N/A"}
+    )
+    every = {(gpu, link) for gpu in range(8) for link in range(18)}
+    made["NODE2"]["nvlink"] = nvidia_smi.read_nvlink(links(down=every))
+    assert made.bad() == [("nvlink", "warn", ["NODE2"])] * 8
+
+
+def test_a_link_that_is_down_on_all_gpus_of_a_switched_board_is_a_warning():
+    made = cluster(gpus=2, nodes=1)
+    change_all(made, {"product_name": "NVIDIA A100-SXM4-80GB"})
+    made["NODE1"]["nvlink"] = nvidia_smi.read_nvlink(links(down={(0, 3), (1, 3)}, count=12, gpus=2))
+    assert made.bad() == [("nvlink", "warn", ["NODE1"])] * 2
+
+
+def in_log(*lines):
+    """Return the levels of the errors that a node's log has, by number."""
+    made = Cluster(1)
+    made["NODE1"]["xids"] = nvidia_smi.read_xids(lines)
+    found = [one for one in made.findings() if one["check"] == "xid" and one["level"] != "ok"]
+    return {int(re.search(r"Xid (\d+)", one["found"])[1]): one["level"] for one in found}, made
+
+
+def test_a_fatal_error_of_a_link_and_a_reset_that_is_required_are_refused():
+    levels, made = in_log(*(REPORTED / "blackwell.txt").read_text().splitlines())
+    assert levels == {145: "warn", 149: "refuse", 154: "refuse"}
+    assert "the driver recommends: GPU Reset Required" in made.said()
+
+
+def test_the_errors_of_an_older_gpu_are_what_they_were():
+    levels, _ = in_log(*(REPORTED / "ampere.txt").read_text().splitlines())
+    assert levels == {63: "warn", 94: "warn", 79: "refuse", 119: "refuse"}
+
+
+ACTION = (
+    "[1.0] NVRM: Xid (PCI:0000:dc:00): 154, GPU recovery action changed from 0x1 (A) to 0x2 (Node Reboot)"
+)
+
+
+@pytest.mark.parametrize(
+    ("lines", "levels"),
+    [
+        ([ACTION], {154: "refuse"}),
+        ([ACTION, ACTION.replace("0x2 (Node Reboot)", "0x0 (None)")], {}),
+        (
+            ["[1.0] NVRM: Xid (PCI:0000:05:00 GPU-I:04): 79, pid=1, GPU has fallen off the bus."],
+            {79: "refuse"},
+        ),
+        (
+            ["[1.0] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up"],
+            {20034: "refuse"},
+        ),
+        (
+            ["[1.0] nvidia-nvswitch3: SXid (PCI:0000:8b:00.0): 22013, Non-fatal, Link 08 DLREQ"],
+            {22013: "warn"},
+        ),
+    ],
+)
+def test_an_error_counts_by_what_the_driver_says_of_it(lines, levels):
+    assert in_log(*lines)[0] == levels
+
+
+def test_the_lines_about_an_error_of_a_switch_are_not_errors_of_their_own():
+    head = "[1.0] nvidia-nvswitch3: SXid (PCI:0000:8b:00.0): 22013, "
+    lines = [f"{head}Fatal, Link 08", f"{head}Severity 0 Engine instance 08", f"{head}Data {{0x00000000}}"]
+    (error,) = nvidia_smi.read_xids(lines)
+    assert (error["count"], error["text"], error["fatal"]) == (1, "Fatal, Link 08", True)
+
+
+MISMATCH = (
+    "RuntimeError: nvidia-smi: Failed to initialize NVML: Driver/library version mismatch\n"
+    "NVML library version: 550.107"
+)
+
+
+@pytest.mark.parametrize(
+    ("module", "age"),
+    [("", "older"), ("; loaded module: 550.90.07", "older"), ("; loaded module: 560.35.03", "newer")],
+)
+def test_a_module_and_libraries_that_differ_ask_for_a_reboot(module, age):
+    made = cluster()
+    made.fail("NODE4", "smi", MISMATCH + module)
+    assert f"reboot: the loaded module is {age} than its libraries" in made.said()
+
+
+def test_a_warning_behind_the_report_is_one_and_the_gpus_are_read():
+    report = (DATA / "h100-idle.xml").read_text() + "\nWARNING: infoROM is corrupted at gpu 0000:05:00.0\n"
+    made = cluster(nvidia_smi.read_gpus(report, {}), gpus=1, nodes=1)
+    assert made.bad() == [("gpu", "warn", ["NODE1"])]
+    assert "nvidia-smi warns: WARNING: infoROM is corrupted at gpu 0000:05:00.0" in made.said()
+
+
 # How many
 
 

@@ -131,6 +131,27 @@ def test_a_node_in_another_network_is_warned_of_and_refused_where_one_was_named(
         assert cluster.bad() == [("address", level, ["NODE4"])]
 
 
+@pytest.mark.parametrize("bits", [31, 32])
+def test_an_address_of_a_point_to_point_link_with_right_routes_is_no_fault(bits):
+    cluster = Cluster()
+    for machine in cluster.machines:
+        cluster[machine["name"]]["interfaces"]["eth0"]["addresses"] = [f"{machine['address']}/{bits}"]
+    assert cluster.bad() == []
+
+
+def test_an_address_of_a_point_to_point_link_does_not_make_the_others_strangers():
+    cluster = Cluster()
+    cluster["NODE1"]["interfaces"]["eth0"]["addresses"] = ["10.11.0.2/32"]
+    assert cluster.bad() == []
+
+
+def test_an_address_of_a_point_to_point_link_with_a_wrong_route_is_refused():
+    cluster = Cluster()
+    cluster["NODE1"]["interfaces"]["eth0"]["addresses"] = ["10.11.0.2/32"]
+    cluster["NODE1"]["routes"]["NODE3"] = "172.17.0.1"
+    assert cluster.bad() == [("address", "refuse", ["NODE1"])]
+
+
 def test_an_interface_that_is_down_is_refused():
     cluster = Cluster()
     cluster["NODE1"]["interfaces"]["eth0"]["up"] = False
@@ -166,6 +187,8 @@ def test_a_setting_that_names_another_interface_is_refused(line):
         ["NCCL_SOCKET_IFNAME=^docker,lo"],
         ["NCCL_SOCKET_IFNAME==eth0", "NCCL_SOCKET_IFNAME=eth1"],
         ["GLOO_SOCKET_IFNAME=eth0"],
+        ["NCCL_SOCKET_IFNAME="],
+        ["GLOO_SOCKET_IFNAME= ", "NCCL_SOCKET_IFNAME="],
     ],
 )
 def test_a_setting_that_names_the_right_interface_is_none(lines):

@@ -221,6 +221,28 @@ def test_the_drivers_report_comes_whole(tmp_path):
     assert recorded(tmp_path / "smi", report)["smi"]["report"] == report
 
 
+def test_a_warning_of_a_damaged_inforom_is_an_answer(tmp_path):
+    warning = "WARNING: infoROM is corrupted at gpu 0000:05:00.0"
+    script = f"#!/bin/sh\necho '<nvidia_smi_log/>'\necho '{warning}'\nexit 14\n"
+    facts = run(tool(tmp_path / "bin", "nvidia-smi", script), gpus=True)["facts"]
+    assert "infoROM is corrupted" in facts["smi"]["report"]
+
+
+def test_versions_that_differ_are_an_error_with_what_was_printed(tmp_path):
+    script = (DATA / "reported" / "nvidia-smi-mismatch").read_text()
+    why = run(tool(tmp_path / "bin", "nvidia-smi", script), gpus=True)["failed"]["smi"]
+    assert "Driver/library version mismatch\nNVML library version: 550.107" in why
+
+
+def test_the_errors_of_gpus_and_of_switches_are_taken_from_the_kernels_log(tmp_path):
+    lines = [
+        "[1] NVRM: Xid (PCI:0000:05:00): 79, x",
+        "[2] nvidia-nvswitch0: SXid (PCI:0000:c1:00.0): 1, Fatal, x",
+    ]
+    script = "#!/bin/sh\ncat <<END\n" + "\n".join([*lines, "[3] NVRM: loading"]) + "\nEND\n"
+    assert run(tool(tmp_path / "bin", "dmesg", script), gpus=True)["facts"]["xids"] == lines
+
+
 def test_the_process_on_a_gpu_is_looked_up(tmp_path, children):
     children.append(start(tmp_path, env={}))
     pid = str(children[0].pid)

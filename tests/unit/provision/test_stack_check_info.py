@@ -66,6 +66,11 @@ def test_the_driver_is_what_nvidia_smi_says(says):
     assert NODE.driver() == "440.33.01"
 
 
+def test_a_warning_of_a_damaged_inforom_is_no_version(says):
+    says({"nvidia-smi": (14, "550.90.07\nWARNING: infoROM is corrupted at gpu 0000:05:00.0\n", "")})
+    assert NODE.driver() == "550.90.07"
+
+
 def test_a_driver_that_does_not_answer_is_told_with_its_words(says, texts):
     says({"nvidia-smi": (18, "Failed to initialize NVML: Driver/library version mismatch\n", "")})
     texts({"/sys/module/nvidia/version": "440.33.01\n"})
