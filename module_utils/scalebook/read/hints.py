@@ -82,14 +82,17 @@ def _reads(head: bytes, case: Case, name: str, workload: Workload) -> bool:
     """Return whether a workload reads steps from the beginning of a log, which its program wrote."""
     as_its_own: Case = {**case, "workload": name, "warmup": 0, "window": 1}
     rules = sanity.rules_for(workload.of_case(as_its_own), as_its_own, 0)
-    log = read_lines([head], rules)
-    required = [rule for rule in rules.sanity if rule.program]
-    wrong = [
-        sentence
-        for sentence in sanity.contradictions(rules.sanity, log.found, as_its_own, 0)
-        if "the case has workload" in sentence
-    ]
-    return log.last_step is not None and not wrong and not sanity.missing(required, log.found, log.excused)
+    return any(_shows(head, as_its_own, form) for form in rules.in_forms())
+
+
+def _shows(head: bytes, case: Case, workload: Workload) -> bool:
+    log = read_lines([head], workload)
+    if log.last_step is None:
+        return False
+    required = [rule for rule in workload.sanity if rule.program]
+    wrong = sanity.contradictions(workload.sanity, log.found, case, 0)
+    foreign = any("the case has workload" in sentence for sentence in wrong)
+    return not foreign and not sanity.missing(required, log.found, log.excused)
 
 
 def _needed(path: str, case: Case, name: str, workload: Workload) -> str:
@@ -112,8 +115,9 @@ def _window_hint(path: str, case: Case, workload: Workload) -> str:
 def _fitting_window(path: str, case: Case, workload: Workload) -> str:
     """Return a window with which the log counts, as parameters; "" where there is none."""
     try:
-        everything = replace(workload, warmup=0, window=1 << 62, global_batch=1)
-        steps = list(read_any_log(path, sanity.rules_for(everything, case, 0)).steps)
+        everything = sanity.rules_for(replace(workload, warmup=0, window=1 << 62, global_batch=1), case, 0)
+        logs = (read_any_log(path, form) for form in everything.in_forms())
+        steps: Sequence[int] = next((log.steps for log in logs if log.steps), [])
     except (OSError, LogError, NotRegularError):
         return ""
     window = fitting_window(steps, case["warmup"], case["window"])

@@ -132,7 +132,7 @@ def _read(path: Path, name: str, task_index: int, file: str, case: Case, workloa
     workload = sanity.rules_for(workload, case, task_index)
     log, problem = None, None
     try:
-        log = read_any_log(path, workload)
+        log, workload = _read_in_forms(path, workload)
     except FileNotFoundError:
         problem = "is missing"
     except (LogError, NotRegularError) as exc:
@@ -140,6 +140,17 @@ def _read(path: Path, name: str, task_index: int, file: str, case: Case, workloa
     except OSError as exc:
         problem = f"cannot be read: {exc.strerror}"
     return Node(name, task_index, file, path, log, problem, workload)
+
+
+def _read_in_forms(path: Path, workload: Workload) -> tuple[Log, Workload]:
+    """Return what a log shows, and the workload as it reads this form of logs."""
+    first = None
+    for form in workload.in_forms():
+        log = read_any_log(path, form)
+        if log.last_step is not None:
+            return log, form
+        first = first or log
+    return first or Log(), workload
 
 
 # What the logs show
@@ -214,7 +225,7 @@ def _record(nodes: Sequence[Node], case: Case, repeat: int, workload: Workload, 
         "job": None,
     }
     if any(part["rates"] for part in record["nodes"]):
-        record["rate_scope"] = workload.rate_scope
+        record["rate_scope"] = nodes[0].workload.rate_scope
     if any(node.log.micro_steps for node in nodes if node.log):
         record["micro_steps"] = True
     return record

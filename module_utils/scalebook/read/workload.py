@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ value in the logs of the other nodes."""
 SETTINGS = "settings."
 """Before the name of a setting of the workload, as `settings.checkpointing`, that the log must agree with."""
 
-_LOG_KEYS = {"literal", "step", "time", "rate", "mean_after", "nodes", "unread"}
+_FORM_KEYS = {"literal", "step", "time", "rate", "mean_after"}
+_LOG_KEYS = _FORM_KEYS | {"nodes", "unread", "forms"}
 _SELF_REPORTED_KEYS = {"literal", "rate"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
@@ -84,6 +85,17 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Form:
+    """The lines of steps of one version of the program; the fields are those of Workload."""
+
+    step: LinePattern
+    time: str | None
+    rate: LinePattern | None
+    rate_scope: str
+    mean_after: int
+
+
+@dataclass(frozen=True)
 class Workload:
     """A checked declaration.
 
@@ -109,6 +121,20 @@ class Workload:
     mean_after: int = 0
     unread: tuple[Unread, ...] = ()
     reported: tuple[str, str] | None = None
+    forms: tuple[Form, ...] = ()
+
+    def in_forms(self) -> Iterator[Workload]:
+        """Return the workload itself, and as it reads logs of each other form."""
+        yield self
+        for form in self.forms:
+            yield replace(
+                self,
+                step=form.step,
+                time=form.time,
+                rate=form.rate,
+                rate_scope=form.rate_scope,
+                mean_after=form.mean_after,
+            )
 
     @property
     def need(self) -> int:
@@ -125,18 +151,7 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
     """Return the workload's declaration ready for reading, or raise WorkloadError."""
     log = _mapping(workload, "log")
     _known(log, _LOG_KEYS, "log")
-    step = LinePattern(_literal(log, "log"), _pattern(log, "step", "log"))
-    groups = step.pattern.groupindex
-    if "step" not in groups:
-        raise WorkloadError("log.step: the pattern has no group `step`")
-    kind = log.get("time")
-    if kind is not None and kind not in FORMATS:
-        raise WorkloadError(f"log.time: unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
-    if ("time" in groups) != (kind is not None):
-        raise WorkloadError("log.time: give the format if and only if log.step has a group `time`")
-    if ("mean" in groups) != ("mean_after" in log):
-        raise WorkloadError("log.mean_after: give it if and only if log.step has a group `mean`")
-    rate, scope = _rate(log, groups)
+    form = _form(log, "log")
     first_node = _first_node(log, "log", False)
     names = []
     sanity = []
@@ -149,10 +164,10 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
         unit=str(workload.get("unit", "samples")),
         warmup=_count(workload, "warmup", 20, 0),
         window=_count(workload, "window", 100, 1),
-        step=step,
-        time=None if kind is None else str(kind),
-        rate=rate,
-        rate_scope=scope,
+        step=form.step,
+        time=form.time,
+        rate=form.rate,
+        rate_scope=form.rate_scope,
         first_node=first_node,
         sanity=tuple(sanity),
         oom=tuple(_text(word, "oom").encode() for word in workload.get("oom") or ()),
@@ -160,11 +175,39 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
             _failure(rule, f"failures[{index}]") for index, rule in enumerate(workload.get("failures") or ())
         ),
         reported=_reported(workload),
-        mean_after=_count(log, "mean_after", 0, 0, "log."),
+        mean_after=form.mean_after,
+        forms=tuple(
+            _other_form(form, f"log.forms[{index}]") for index, form in enumerate(log.get("forms") or ())
+        ),
         unread=tuple(
             _unread(rule, f"log.unread[{index}]") for index, rule in enumerate(log.get("unread") or ())
         ),
     )
+
+
+def _other_form(log: Any, place: str) -> Form:
+    if not isinstance(log, Mapping):
+        raise WorkloadError(f"{place}: is not a dict")
+    _known(log, _FORM_KEYS, place)
+    return _form(log, place)
+
+
+def _form(log: Mapping[str, Any], place: str) -> Form:
+    """Return how the lines of steps are read that `log` describes."""
+    step = LinePattern(_literal(log, place), _pattern(log, "step", place))
+    groups = step.pattern.groupindex
+    if "step" not in groups:
+        raise WorkloadError(f"{place}.step: the pattern has no group `step`")
+    kind = log.get("time")
+    if kind is not None and kind not in FORMATS:
+        raise WorkloadError(f"{place}.time: unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
+    if ("time" in groups) != (kind is not None):
+        raise WorkloadError(f"{place}.time: give the format if and only if {place}.step has a group `time`")
+    if ("mean" in groups) != ("mean_after" in log):
+        raise WorkloadError(f"{place}.mean_after: give it if and only if {place}.step has a group `mean`")
+    rate, scope = _rate(log, groups)
+    after = _count(log, "mean_after", 0, 0, f"{place}.")
+    return Form(step, None if kind is None else str(kind), rate, scope, after)
 
 
 def _reported(workload: Mapping[str, Any]) -> tuple[str, str] | None:

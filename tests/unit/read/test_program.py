@@ -100,3 +100,11 @@ def test_a_log_that_ends_within_the_window_does_not_count():
         "incomplete",
         "logs/1n1g/bert_b64_fp32_1.log stops at step 87, step 120 is required",
     )
+
+
+@pytest.mark.parametrize(("gpus", "rate_of_all"), [(1, 128.0), (8, 1024.0)])
+def test_dlperfs_logs_of_oneflows_resnet50_are_read(gpus, rate_of_all):
+    line = "train: epoch 0, iter {0}, loss: 7.087004, top_1: 0.000000, top_k: 0.000000, samples/s: {1} {2}\n"
+    text = "".join(line.format(step, rate_of_all, 1597933942.5 + step) for step in range(20, 140, 20))
+    record = import_log("oneflow_resnet50", text, f"1n{gpus}g/rn50_b128_fp32_1.log")
+    assert (rate(record), record["notes"]) == (pytest.approx(rate_of_all), [])
