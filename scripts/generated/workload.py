@@ -27,8 +27,8 @@ PARTS = {
         "mean_after": "The step after which the group `mean` begins to count, required with it.",
         "nodes": "`first` where only the first node prints steps, else `all`, the default.",
         "forms": "The list of other forms of the lines, of other versions of the program, each with "
-        "`literal`, `step`, `time`, `rate` and `mean_after` of its own. They are tried in turn on a log without "
-        "lines of the first.",
+        "`literal`, `step`, `time`, `rate` and `mean_after` of its own. They are tried in turn on a log "
+        "without lines of the first.",
         "unread": "The list of other lines of steps that the same program prints: see "
         "[log.unread](#logunread).",
     },
