@@ -45,6 +45,12 @@ def test_the_micro_steps_of_deepspeed_before_078_are_counted_as_such(workload):
 
 
 @pytest.mark.parametrize("workload", DEEPSPEED)
+def test_micro_steps_take_as_long_whatever_their_number_in_a_step(workload):
+    record = import_case("deepspeed_bert/imports/deepspeed_accelerate", workload, accumulation=4)
+    assert rate(record) == pytest.approx(151.44, abs=0.01)
+
+
+@pytest.mark.parametrize("workload", DEEPSPEED)
 @pytest.mark.parametrize(("log", "accumulation"), [("deepspeed_gas4_09", 4), ("deepspeed_accelerate", 1)])
 def test_steps_of_the_optimizer_and_logs_without_accumulation_count_as_before(workload, log, accumulation):
     record = import_case(f"deepspeed_bert/imports/{log}", workload, accumulation=accumulation)

@@ -8,6 +8,7 @@ import log_import
 import pytest
 from ansible.module_utils.testing import patch_module_args
 from dlperf_logs import WORKLOAD, log_of_speed
+from imports import workloads
 
 
 @pytest.fixture
@@ -35,6 +36,15 @@ def test_a_tree_gets_records_and_a_plan(module, tree, tmp_path):
     assert [entry["status"] for entry in result["refused"]] == ["incomplete"]
     out = tmp_path / "out"
     assert len(list(out.glob("runs/*/*/result.json"))) == 2 and (out / "plan.json").exists()
+
+
+def test_a_log_of_another_workload_says_which_one_reads_it(module, tree):
+    declared = workloads()
+    code, result = module(
+        **{**tree, "name": "torch_bert", "workload": declared["torch_bert"], "workloads": declared}
+    )
+    assert (code, result["counts"]) == (0, {"incomplete": 2})
+    assert result["refused"][0]["reason"].endswith(". workload=tf2_bert reads it")
 
 
 def test_check_mode_counts_and_writes_nothing(module, tree, tmp_path):
