@@ -18,14 +18,14 @@ from ansible.module_utils.scalebook.read.agreement import FAR
 from ansible.module_utils.scalebook.read.blocks import BLOCK, Blocks
 from ansible.module_utils.scalebook.read.step_log import Log, read_lines, read_log
 from ansible.module_utils.scalebook.read.timestamps import SECOND
-from ansible.module_utils.scalebook.read.workload import LinePattern, Workload
+from ansible.module_utils.scalebook.read.workload import Workload
 from ansible.module_utils.scalebook.throughput import DIFFER
 
 MOST_RANKS = 4096
 """Ranks of one log: a job has some hundreds, and a million would fill the memory."""
 
 KEPT = 1 << 18
-"""Bytes of steps that are kept of each rank, to be compared."""
+"""Bytes of steps that are kept of each rank, to be compared, besides the ends of the window."""
 
 _DATE = (
     rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4} ?"
@@ -65,7 +65,7 @@ def read_any_log(path: str | os.PathLike[str], workload: Workload) -> Log:
     if not log.mixed or log.offset is not None:  # the node script stamps lines of its own job, not of others
         return log
     with open_regular(path) as file:
-        ranks = _steps_of_ranks(file, workload.step)
+        ranks = _steps_of_ranks(file, workload)
         if not ranks:
             return log
         file.seek(0)
@@ -99,7 +99,7 @@ def _difference(log: Log, other: Log, workload: Workload) -> float | None:
     """Return how far the windows of two ranks lie apart, None if only one of them has a window."""
     ours, theirs = _window(log, workload), _window(other, workload)
     if ours is None or theirs is None:
-        return 0.0 if ours is theirs and log.last_step == other.last_step else None
+        return 0.0 if ours is theirs else None
     return abs(theirs - ours) / ours if ours else 0.0
 
 
@@ -125,25 +125,26 @@ def _names(ranks: Sequence[Rank]) -> str:
     return f"{shown} and {len(ranks) - 3} more" if len(ranks) > 3 else shown
 
 
-def _steps_of_ranks(file: BinaryIO, line_pattern: LinePattern) -> dict[Rank, bytes]:
+def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
     """Return the first lines of steps of each rank without their tags, in the order of ranks.
 
     None of fewer than two ranks, nor if a line of a step has no tag.
     """
+    literal, pattern = workload.step.literal, workload.step.pattern
+    ends = {b"%d" % workload.warmup, b"%d" % workload.need}
     ranks: dict[Rank, bytearray] = {}
     for data in Blocks(file, BLOCK):
-        if line_pattern.literal not in data:
-            continue
-        for line in _lines(data):
-            if line_pattern.literal not in line:
+        for line in _lines(data) if literal in data else ():
+            if literal not in line:
                 continue
             rank, body = _tag(line)
-            if rank is None or not line_pattern.pattern.search(body):
-                if line_pattern.pattern.search(line):
+            match = pattern.search(body)
+            if rank is None or not match:
+                if pattern.search(line):
                     return {}
                 continue
             kept = ranks.setdefault(rank, bytearray())
-            if len(kept) < KEPT:
+            if len(kept) < KEPT or match["step"] in ends:
                 kept += body + b"\n"
         if len(ranks) > MOST_RANKS:
             return {}

@@ -3,6 +3,7 @@
 """Logs in which a launcher tagged the lines of several ranks."""
 
 import pytest
+from ansible.module_utils.scalebook.read import ranks
 from dlperf_logs import log_of_speed
 from imports import import_log, rate
 
@@ -123,6 +124,21 @@ def test_a_rank_that_stops_early_is_refused():
     )
     record = import_log("tf2_bert", text, "1n2g/bert_b64_fp32_1.log")
     assert record["reason"].endswith("did not train together: rank 1 stops at step 59")
+
+
+def test_ranks_are_compared_over_a_window_of_more_steps_than_are_kept(monkeypatch):
+    monkeypatch.setattr(ranks, "KEPT", 1 << 10)
+    assert rate(
+        import_log("tf2_bert", mixed("{0}: ", two(), two()), "1n2g/bert_b64_fp32_1.log")
+    ) == pytest.approx(256.0)
+    record = import_log("tf2_bert", mixed("{0}: ", two(), two(128.0)), "1n2g/bert_b64_fp32_1.log")
+    assert "did not train together" in record["reason"]
+
+
+def test_ranks_that_all_stop_early_are_incomplete():
+    short = "\n".join(two().splitlines()[:60])
+    record = import_log("tf2_bert", mixed("{0}: ", short, short), "1n2g/bert_b64_fp32_1.log")
+    assert record["reason"].endswith("stops at step 59, step 120 is required")
 
 
 def test_words_before_a_colon_are_no_hosts_where_the_steps_need_them():
