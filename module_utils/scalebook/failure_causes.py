@@ -21,7 +21,8 @@ ROOT, EFFECT, VAGUE = "root", "effect", "vague"
 class Cause(NamedTuple):
     """One cause: the status of its run, the texts that show it, a sentence and a fix.
 
-    `verb` replaces the sentence where the cause says what became of the node: `ran out of memory`.
+    `verb` replaces the sentence where the cause says what became of the node: `ran out of memory`.  A cause
+    that is `certain` counts even in a warning.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Cause(NamedTuple):
     status: str = "failed"
     verb: str = ""
     kind: str = ROOT
+    certain: bool = False
 
 
 def _oom(name: str, *texts: str, kind: str = ROOT) -> Cause:
@@ -47,6 +49,10 @@ CAUSES = (
             "/dev/shm … No space left on device",  # noqa: S108 - a text
             "Error while creating shared memory segment",
             "unable to allocate shared memory",
+            "unable to open shared memory object",
+            "unable to write to file </torch_",
+            "insufficient shared memory",
+            "No space left on device … /dev/shm",  # noqa: S108 - a text
             "killed by signal: Bus error",
             "out of shared memory",
             "Bus error",
@@ -73,7 +79,11 @@ CAUSES = (
     ),
     Cause(
         "locked-memory",
-        ("ibv_ … Cannot allocate memory", "ibv_ … errno 12", "RLIMIT_MEMLOCK"),
+        (
+            "ibv_ … Cannot allocate memory",
+            "ibv_ … errno 12",
+            "allocate some locked memory",
+        ),
         "InfiniBand may not lock enough memory",
         "set ulimit -l unlimited for logins, as provision.yml does, and log in again",
     ),
@@ -82,7 +92,9 @@ CAUSES = (
         (
             "fork … Resource temporarily unavailable",
             "can't start new thread",
+            "pthread_create failed",
             "pthread_create … Resource temporarily unavailable",
+            "[Errno 11] Resource temporarily unavailable",
             "Thread creation failed",
         ),
         "the limit of processes or threads is too low",
@@ -126,6 +138,11 @@ CAUSES = (
         "ailed to allocate … RESOURCE_EXHAUSTED",
         "Out of memory error on GPU",
         "Cannot malloc … GPU memory",
+        "Failed to allocate … bytes",
+        "Attempting to reserve … at the bottom of memory",
+        "Failed to CUDA calloc",
+        "Failed to CUDA malloc",
+        "cublas runtime error : resource allocation failed",
         "out_of_memory_error",
         ": out of memory",
     ),
@@ -136,7 +153,7 @@ CAUSES = (
         "can't allocate memory",
         "cannot allocate memory",
         "Cannot allocate memory",
-        "DefaultCPUAllocator: not enough memory",
+        "not enough memory: you tried to allocate",
         "MemoryError",
         "DataLoader worker … killed by signal: Killed",
         "DataLoader worker … killed by signal: 9",
@@ -156,6 +173,7 @@ CAUSES = (
         "version is not that of the driver",
         "install nvidia-fabricmanager in the version of the driver and start it (systemctl status "
         "nvidia-fabricmanager)",
+        certain=True,
     ),
     Cause(
         "driver-mismatch",
@@ -166,6 +184,7 @@ CAUSES = (
         ),
         "the loaded module of the NVIDIA driver and its libraries have different versions",
         "reboot the node",
+        certain=True,
     ),
     Cause(
         "driver-old",
@@ -270,6 +289,10 @@ CAUSES = (
             "could not create cudnn handle",
             "Could not create cudnn handle",
             "CUDNN_STATUS_NOT_INITIALIZED",
+            "CUDNN_STATUS_INTERNAL_ERROR",
+            "CUDNN_STATUS_EXECUTION_FAILED",
+            "CUDNN_STATUS_MAPPING_ERROR",
+            "Could not load library libcudnn",
             "CUDNN_STATUS_VERSION_MISMATCH",
             "CUDNN_STATUS_SUBLIBRARY",
             "CUDNN_STATUS_ARCH_MISMATCH",
@@ -304,8 +327,6 @@ CAUSES = (
             "Unable to find address for",
             "Unable to find interface for",
             "ifa != nullptr",
-            "Unable to find reachable pairing",
-            "unable to find reachable pairing",
             "common task-to-task communication interfaces",
         ),
         "the network interface that the program is set to is not there, or has no address",
@@ -313,7 +334,13 @@ CAUSES = (
     ),
     Cause(
         "address-in-use",
-        ("EADDRINUSE", "Address already in use", "address already in use", "Could not start gRPC server"),
+        (
+            "EADDRINUSE",
+            "Address already in use",
+            "address already in use",
+            "failed to listen on any local network address",
+            "Could not start gRPC server",
+        ),
         "another program listens on the port of the run (address in use)",
         "stop it (ss -ltnp), or choose other ports with campaign_port",
     ),
@@ -351,6 +378,7 @@ CAUSES = (
             "Permission denied, please try again",
             "Too many authentication failures",
             "UNPROTECTED PRIVATE KEY FILE",
+            "Permissions … are too open",
             "Bad owner or permissions on",
             "This account is currently not available",
         ),
@@ -373,7 +401,16 @@ CAUSES = (
     ),
     Cause(
         "unreachable",
-        ("Network is unreachable", "No route to host", "Host is unreachable", "ENETUNREACH", "EHOSTUNREACH"),
+        (
+            "Network is unreachable",
+            "No route to host",
+            "Host is unreachable",
+            "ENETUNREACH",
+            "EHOSTUNREACH",
+            "onnect to … failed : Connection timed out",
+            "to connect failed : Connection timed out",
+            "onnect to … failed : Software caused connection abort",
+        ),
         "a network is unreachable: no route leads to another node from this interface",
         "set nccl_subnet and openmpi_subnet to a network of all nodes, and check routes and firewalls",
     ),
@@ -406,6 +443,7 @@ CAUSES = (
             "wait timeout after",
             "heartbeat timeout",
             "heartbeat monitor",
+            "DeadlineExceededError",
         ),
         "a collective operation timed out, as a rank did not take part: it failed, hangs, or cannot be "
         "reached",
@@ -415,8 +453,7 @@ CAUSES = (
     Cause(
         "infiniband",
         (
-            "Got completion from peer … error",
-            "Got completion … with error",
+            "Got completion from peer",
             "Got completion with error",
             "transport retry counter exceeded",
             "IBV_WC_RETRY_EXC_ERR",
@@ -439,18 +476,17 @@ CAUSES = (
             "RuntimeError: Connection reset by peer",
             "ConnectionResetError",
             "RuntimeError: Broken pipe",
-            "Broken pipe … c10d",
+            "onnect to … failed : Connection refused",
             "NCCL communicator was aborted",
             "UNAVAILABLE: Socket closed",
             "Unavailable: Socket closed",
             "UNAVAILABLE: Connection reset by peer",
+            "UnavailableError",
             "failed to connect to all addresses",
             "Horovod has been shut down",
             "MPI_ABORT was invoked on rank",
             "Collective ops is aborted by",
             "was preempted or restarted",
-            "Received Signals.SIGTERM",
-            "died with <Signals.SIGTERM",
         ),
         "another process ended or could not be reached",
         "look at the logs of all nodes for the one that ended first",
@@ -474,6 +510,8 @@ CAUSES = (
         "orted",
         (
             "orted: command not found",
+            "command not found: orted",
+            "command not found: prted",
             "orted: not found",
             "orted: No such file or directory",
             "prted: command not found",
@@ -514,7 +552,11 @@ CAUSES = (
             "mca_btl_tcp_endpoint",
             "failed to TCP connect to a peer",
             "connect() to … failed",
-            "cannot find a corresponding process entry for that peer",
+            "Open MPI accepted a TCP connection",
+            "detected an inbound MPI TCP connection",
+            "pair of MPI processes are unable to reach",
+            "Unable to find reachable pairing",
+            "unable to find reachable pairing",
             "received unexpected process identifier",
         ),
         "Open MPI connects over a network that does not reach the other node",
@@ -526,6 +568,7 @@ CAUSES = (
             "was unable to find the specified executable file",
             "could not access or execute an executable",
             "was unable to launch the specified application",
+            "tried to fork a new process via the",
         ),
         "mpirun finds the program that it is to start on no node, or not on all of them",
         "run provision.yml on all nodes",
@@ -590,6 +633,19 @@ CAUSES = (
         ("PermissionError: ", ": Permission denied", "Operation not permitted"),
         "the user of the run may not use a file or a device",
         "check its owner and mode",
+        kind=VAGUE,
+    ),
+    Cause(
+        "connection",
+        (
+            "Broken pipe",
+            "Connection reset by peer",
+            "Signal 15 (SIGTERM) received",
+            "Received Signals.SIGTERM",
+            "died with <Signals.SIGTERM",
+        ),
+        "another process ended or could not be reached",
+        "look at the logs of all nodes for the one that ended first",
         kind=VAGUE,
     ),
     Cause(

@@ -11,6 +11,9 @@ from typing import NamedTuple
 from ansible.module_utils.scalebook.failure_causes import CAUSES, HARMLESS, VAGUE, Cause
 
 GAP = "…"
+STEPS = 4
+"""Steps of other ranks that may still be logged when one of them has failed."""
+
 _WITHIN = 240
 """Bytes that a gap of a text may stand for."""
 
@@ -26,7 +29,8 @@ _VALUE = re.compile(
     rb"(?:=|[\[,(]|--[\w-]+) *[\"'`]?$"  # name=TEXT, [TEXT, (TEXT, --name TEXT
     rb"|[\"'][\w.-]+[\"'] *: *[\"'\[]*$"  # "name": TEXT
     rb"|[=:\[,] *([\"'])(?:(?!\1).)*$"  # a quotation that begins with a value
-    rb"|(?:^|[\s{,])[a-z][a-z0-9]*(?:_[a-z0-9]+)+ *: *$"  # some_name: TEXT
+    rb"|(?:^|[{,]) *(?:- )?[a-z][a-z0-9]*(?:_[a-z0-9]+)+ *: *$"  # some_name: TEXT
+    rb"|^\s*(?:- *[\"']?|[\"'])$"  # - TEXT
 )
 # Of these the value is what an exception says.
 _RAISED = re.compile(
@@ -76,24 +80,48 @@ _TABLE = _compiled(CAUSES, own=False)
 _HARMLESS = _compiled([Cause("harmless", HARMLESS)], own=False)
 
 
-def first_cause(blocks: Iterable[bytes], own: Sequence[Cause] = ()) -> Hit | None:
+class _Search:
+    """What is known of the lines read so far: the first cause, the first vague one, and steps since then."""
+
+    def __init__(self, texts: Sequence[_Text], step: bytes) -> None:
+        self.texts, self.step = texts, step
+        self.hit: Hit | None = None
+        self.vague: Hit | None = None
+        self.steps = 0
+
+    def read(self, block: bytes) -> None:
+        """Read a block of whole lines."""
+        seen = 0
+        for place, line, present in _candidates(block, self.texts):
+            self._pass_by(block, seen, place)
+            seen = place
+            hit = _hit(line, present) if self.hit is None else None
+            if hit and hit.cause.kind != VAGUE:
+                self.hit, self.steps = hit, 0
+            elif hit and self.vague is None:
+                self.vague, self.steps, seen = hit, 0, place + len(line)
+        self._pass_by(block, seen, len(block))
+
+    def _pass_by(self, block: bytes, start: int, end: int) -> None:
+        """Forget what the program went on from: steps follow, or an exception of another kind."""
+        if self.step:
+            self.steps += block.count(self.step, start, end)
+            if self.steps > STEPS:
+                self.hit = self.vague = None
+        if self.vague is not None and self.hit is None and _other_exception(block[start:end], self.texts):
+            self.vague = None
+
+
+def first_cause(blocks: Iterable[bytes], own: Sequence[Cause] = (), step: bytes = b"") -> Hit | None:
     """Return the first cause that `blocks` of whole lines tell; of those `own` to a workload, too.
 
-    A vague one counts if there is no other, and no exception of another kind follows it.
+    A vague one counts if there is no other, and no exception of another kind follows it.  None counts that
+    several lines with the text `step` follow: the training went on.
     """
-    texts = [*_compiled(own, own=True), *_TABLE]
-    vague: Hit | None = None
+    search = _Search([*_compiled(own, own=True), *_TABLE], step)
     for block in blocks:
-        after = 0
-        for place, line, present in _candidates(block, texts):
-            hit = _hit(line, present)
-            if hit and hit.cause.kind != VAGUE:
-                return hit
-            if hit and vague is None:
-                vague, after = hit, place + len(line)
-        if vague is not None and _other_exception(block[after:], texts):
-            vague = None
-    return vague
+        search.read(block)
+    return search.hit or search.vague
 
 
 def _candidates(block: bytes, texts: Iterable[_Text]) -> Iterator[tuple[int, bytes, list[_Text]]]:
@@ -115,7 +143,7 @@ def _hit(line: bytes, texts: Iterable[_Text]) -> Hit | None:
     body = line[stamps.end() :] if stamps else line
     for text in texts:
         span = _span(body, text)
-        if span and (text.own or not _harmless(body, span[0])):
+        if span and (text.own or text.cause.certain or not _harmless(body, span[0])):
             words = body[span[0] : span[1]].decode(errors="replace")
             moment = float(stamps[1]) if stamps else None
             return Hit(text.cause, words[:160], body.decode(errors="replace").strip(), moment)

@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.read.workload import Workload
 TIMED_OUT = 124
 """What timeout(1) ends with when it had to end mpirun."""
 
-SEARCHED = 64 << 20
+SEARCHED = 32 << 20
 """Bytes of the end of a log in which a cause is searched."""
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -205,7 +205,7 @@ def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
         own = []
     with open_regular(node.path) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - SEARCHED))
-        return first_cause(Blocks(file), own)
+        return first_cause(Blocks(file), own, workload.step.literal)
 
 
 def _failed_first(suspects: Sequence[Suspect], job: JobReport) -> Suspect | None:

@@ -110,6 +110,17 @@ def test_a_text_of_the_workload_comes_before_those_of_all():
     assert first_cause([b"launch failed: CUDA out of memory\n"], [own]).cause is own
 
 
+@pytest.mark.parametrize(("steps", "counts"), [(2, True), (20, False)])
+def test_a_cause_after_which_the_training_went_on_is_none(steps, counts):
+    text = b"OOM when allocating tensor\n" + b"step=1\n" * steps + b"the end\n"
+    assert (first_cause([text], step=b"step=") is not None) == counts
+
+
+def test_a_cause_after_the_steps_counts_whatever_was_before():
+    text = b"OOM when allocating tensor\n" + b"step=1\n" * 20 + b"OSError: Address already in use\n"
+    assert first_cause([text], step=b"step=").cause.name == "address-in-use"
+
+
 def test_causes_in_different_blocks_keep_their_order():
     assert first_cause([b"Address already in use\n", b"CUDA out of memory\n"]).cause.name == "address-in-use"
 
