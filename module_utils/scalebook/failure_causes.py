@@ -678,6 +678,7 @@ HARMLESS = (
     "(ignored)",
     "Could not load dynamic library",
     "failed call to cuInit",
+    "Failed to get cuda runtime version",
     "UserWarning:",
     "FutureWarning:",
     "DeprecationWarning:",

@@ -19,9 +19,10 @@ _WITHIN = 240
 
 # What run_node puts before every line: monotonic and wall-clock seconds.
 _STAMPS = re.compile(rb"\d{1,12}\.\d{6} (\d{1,12}\.\d{6}) ")
-# Lines that report no failure: of information levels, and what a program or a shell says of its options.
+# Lines that report no failure: of information levels, warnings of C++ libraries (glog), and what a program or
+# a shell says of its options.
 _INFORMATION = re.compile(
-    rb"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE)[\s\]):|]|(?:^|: |\.\d+ )I (?:tensorflow|external|xla)|^I\d{4} "
+    rb"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE)[\s\]):|]|(?:^|: |\.\d+ )I (?:tensorflow|external|xla)|^\[?[IW]\d{4}"
     rb"|^SCALEBOOK \{|^\++ |\bNamespace\(|^[A-Z][A-Z0-9_]+ [\w.]+="
 )
 # … and what stands before a text that is the value of an option or a piece of code.

@@ -89,6 +89,14 @@ def test_a_line_tells_its_cause_or_none(cause, line):
     assert (hit.cause.name if hit else "-") == cause
 
 
+GOOD = sorted(DATA.parent.glob("*/[12]n*.log"))
+
+
+@pytest.mark.parametrize("log", GOOD, ids=[f"{log.parent.name}/{log.stem}" for log in GOOD])
+def test_the_log_of_a_run_that_went_well_tells_no_cause(log):
+    assert first_cause([log.read_bytes()]) is None
+
+
 def test_the_pool_of_tensorflow_is_no_cause_where_an_exception_of_another_kind_follows():
     pool = next(line for cause, line in LINES if cause == "gpu-memory-pool")
     text = f"{pool}\nTraceback (most recent call last):\nValueError: the batch is empty\n"
