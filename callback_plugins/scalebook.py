@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import re
+import signal
 import sys
 import threading
 import time
@@ -14,6 +17,7 @@ from typing import Any
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
 from ansible.playbook.task_include import TaskInclude
 from ansible.plugins.callback.default import CallbackModule as Default
+from ansible.utils.color import ANSIBLE_COLOR
 
 DOCUMENTATION = r"""
 name: scalebook
@@ -29,6 +33,9 @@ description:
   - In check mode each task that would change a host is a line. With C(--diff) differences are printed.
   - With C(-v) the output is that of C(ansible.builtin.default).
   - On a terminal the last line counts the seconds of the current phase and names the current task.
+  - Control characters but newlines and tabs are shown as text, such as C(\x1b), whoever prints
+    them. What nodes, logs and archives say cannot move the cursor, hide text or set the terminal's title.
+  - After Ctrl-C or SIGTERM a last line says how to go on.
 extends_documentation_fragment:
   - default_callback
   - result_format_callback
@@ -39,6 +46,45 @@ DEBUG = ("ansible.builtin.debug", "debug")
 MAX_HOSTS = 8
 # Seconds: a phase that is shorter and changes nothing, such as a check of parameters, is not a line.
 SHORTEST = 1.0
+STOPPED = "Stopped. The same command resumes."
+
+# Control characters but newline and tab, C1 and delete included; what changes the direction of text or
+# has no width; separators of lines; halves of surrogate pairs, which cannot be printed.
+_UNSAFE = (
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"
+    r"\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ud800-\udfff"
+)
+_CONTROL = re.compile(f"[{_UNSAFE}]")
+# The colours that Ansible prints where it prints some; the second alternative is what is replaced.
+_CONTROL_OR_COLOR = re.compile(rf"(\x1b\[(?:0|[01];[34][0-7]|[34]8;5;\d+)m)|[{_UNSAFE}]")
+
+
+def harmless(text: Any, colors: bool = False) -> str:
+    r"""Return `text` with control characters as text; with `colors` those of Ansible stay.
+
+    >>> harmless("\x1b[31mred\r\n\x07")
+    '\\x1b[31mred\n\\x07'
+    """
+
+    def shown(match: re.Match[str]) -> str:
+        if colors and match[1]:
+            return match[1]
+        return match[0].encode("unicode_escape", "surrogatepass").decode()
+
+    return (_CONTROL_OR_COLOR if colors else _CONTROL).sub(shown, str(text).replace("\r\n", "\n"))
+
+
+def guard(display: Any) -> None:
+    """Make everything that `display` prints harmless: messages, warnings and Ansible's own errors."""
+    if getattr(display.display, "guarded", False):
+        return
+    plain = display.display
+
+    def guarded(msg: Any, *args: Any, **kwargs: Any) -> Any:
+        return plain(harmless(msg, colors=bool(ANSIBLE_COLOR)), *args, **kwargs)
+
+    guarded.guarded = True  # type: ignore[attr-defined]
+    display.display = guarded
 
 
 def duration(seconds: float) -> str:
@@ -82,6 +128,24 @@ def message_of(values: Mapping[str, Any]) -> str:
     elif values.get("module_stderr"):
         message += f": {str(values['module_stderr']).strip().splitlines()[-1]}"
     return message or "failed without a message; -v shows the result"
+
+
+def tell_when_stopped(say: Callable[[str], None], quiet: Callable[[], None]) -> None:
+    """Say STOPPED as the last line where a user or a system ends this process; call `quiet` at once."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+
+        def stop(number: int, frame: Any, before: Any = before) -> None:
+            quiet()
+            # Ansible reports the interruption and exits; a termination ends the process where it is.
+            if number == signal.SIGINT:
+                atexit.register(say, STOPPED)
+            else:
+                say(STOPPED)
+            before(number, frame)
+
+        if callable(before):
+            signal.signal(number, stop)
 
 
 class Phase:
@@ -138,7 +202,7 @@ class Ticker:
             text = self.text
             if text is not None:
                 width = os.get_terminal_size(1).columns - 1
-                os.write(1, b"\r\033[K" + text()[:width].encode())
+                os.write(1, b"\r\033[K" + harmless(text())[:width].encode())
             time.sleep(1)
 
 
@@ -151,7 +215,9 @@ class CallbackModule(Default):
 
     def __init__(self) -> None:
         super().__init__()
+        guard(self._display)
         self._ticker = Ticker()
+        tell_when_stopped(self._say, self._ticker.stop)
         self._phase: Phase | None = None
         self._play_name = ""
         self._own_tasks: Phase | None = None
@@ -268,7 +334,7 @@ class CallbackModule(Default):
 
     def _say(self, text: str, color: str | None = None, stderr: bool = False) -> None:
         self._ticker.stop()
-        self._display.display(text, color=color, stderr=stderr)
+        self._display.display(harmless(text), color=color, stderr=stderr)
 
     def _start(self, task: Any) -> None:
         self._repeat_hosts()
@@ -326,7 +392,8 @@ class CallbackModule(Default):
         if self._phase:
             self._phase.closing = True
             self._phase.failed += [host] if host not in self._phase.failed else []
-        text = f"{self._task}: {kind}{message_of(values)}"
+        # Of several lines, only the first may look like one of ours: the others may be foreign text.
+        text = f"{self._task}: {kind}{message_of(values)}".replace("\n", "\n    ")
         others = self._shown.get(text)
         if isinstance(others, list):
             others.append(host)

@@ -135,7 +135,8 @@ class CallbackModule(CallbackBase):
         if values["status"] == "ok":
             outcome, color = f"{values['rate']:.2f} {record.get('unit', 'samples')}/s", C.COLOR_OK
         else:
-            outcome = f"{values['status']}: {values.get('reason')}"
+            # One line, whatever the node said.
+            outcome = " ".join(f"{values['status']}: {values.get('reason')}".split())
             # A search goes on until a run is out of memory: that does not need attention.
             expected = run["folder"] == "search" and values["status"] == "oom"
             color = C.COLOR_SKIP if expected else C.COLOR_ERROR

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook.text import clean
+
 
 def identity() -> dict[str, Any]:
     """Return this ansible-playbook: host, process, and what tells it from a later process of the same number.
@@ -77,7 +79,10 @@ def taken_by(held: Mapping[str, Mapping[str, Any]]) -> str:
         nodes.setdefault(str(holder.get("id")), []).append(node)
     sentences = []
     for names in nodes.values():
-        user, host, pid, since = (held[names[0]].get(key, "?") for key in ("user", "host", "pid", "since"))
+        # Other users of the node can write the lock.
+        user, host, pid, since = (
+            clean(held[names[0]].get(key, "?"))[:100] for key in ("user", "host", "pid", "since")
+        )
         verb = "is" if len(names) == 1 else "are"
         sentences.append(f"{', '.join(names)} {verb} in use by {user}@{host}, process {pid}, since {since}.")
     fix = "if that host is gone for good, -e campaign_takeover=true takes its nodes over"

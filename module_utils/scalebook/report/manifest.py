@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook.report.source import FileSum, Source
+from ansible.module_utils.scalebook.text import clean
 
 NAME = "manifest.json"
 SCHEMA = 1
@@ -131,7 +132,7 @@ def extend(
 def sentence(problem: Problem) -> str:
     """Return the problem as a sentence."""
     after = {"changed": "has been changed", "missing": "is missing", "added": "has been added"}
-    return f"{problem['file']} {after[problem['what']]} since it was reported"
+    return f"{clean(problem['file'])} {after[problem['what']]} since it was reported"
 
 
 def sentences(check: ManifestCheck) -> list[str]:

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+from ansible.module_utils.scalebook.text import clean
 
 ARCHIVE = "runs.tar.xz"
 SEAL = "archive.json"
@@ -212,7 +213,8 @@ def _check_seal(archive: Path, files: dict[str, bytes]) -> None:
     now = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != SEAL}
     wrong = sorted(name for name in {*sums, *now} if sums.get(name) != now.get(name))
     if wrong:
-        raise SourceError(f"{archive}: has been changed since it was packed: {', '.join(wrong)}")
+        names = ", ".join(map(clean, wrong))
+        raise SourceError(f"{archive}: has been changed since it was packed: {names}")
 
 
 def _unpacked(archive: Path) -> dict[str, bytes]:
@@ -228,8 +230,9 @@ def _unpacked(archive: Path) -> dict[str, bytes]:
                 if member.isdir():
                     continue
                 name = PurePosixPath(member.name)
-                if not member.isreg() or name.is_absolute() or ".." in name.parts:
-                    raise SourceError(f"{archive}: {member.name} is not a regular file of a campaign")
+                strange = name.is_absolute() or ".." in name.parts or not member.name.isprintable()
+                if not member.isreg() or strange:
+                    raise SourceError(f"{archive}: {clean(member.name)} is not a regular file of a campaign")
                 file = opened.extractfile(member)
                 files[str(name)] = file.read() if file else b""
     except (tarfile.TarError, lzma.LZMAError, OSError, EOFError) as exc:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.report.page import page
-from ansible.module_utils.scalebook.text import aligned
+from ansible.module_utils.scalebook.text import aligned, clean
 
 SHOWN = 10  # lines of one section; the page has them all
 WIDEST = 300  # characters of one of them
@@ -55,7 +55,8 @@ def _family_table(shown: Mapping[str, Any]) -> str:
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return aligned([head, *rows], separator=" | ", rule="-|-")
+    cells = [[clean(cell) for cell in row] for row in rows]
+    return aligned([head, *cells], separator=" | ", rule="-|-")
 
 
 def display(document: Results, report: str) -> str:
@@ -117,7 +118,8 @@ def _comparison(made: Mapping[str, Any] | None) -> list[str]:
 def _some(title: str, lines: Sequence[str], fix: str = "") -> list[str]:
     if not lines:
         return []
-    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in lines[:SHOWN]]
+    # Names and reasons come from records and logs of other machines: one line each, whatever they hold.
+    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])]
     more = [f"  … and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
     last = [f"  {fix}"] if fix else []
     return ["\n".join([f"{title}:", *(f"  {line}" for line in shown), *more, *last])]

@@ -77,3 +77,14 @@ def test_nodes_of_one_holder_are_named_together():
         "NODE1, NODE3 are in use by ann@desk, process 7, since noon. "
         "NODE2 is in use by bob@lap, process 8, since one. Wait for it or stop it"
     )
+
+
+def test_a_lock_with_escapes_and_newlines_is_told_on_one_line_without_them():
+    hostile = {
+        "id": 1,
+        "user": "\x1b]0;owned\x07\x1b[2J",
+        "host": "h\nfatal: fake line",
+        "pid": 1,
+        "since": "now",
+    }
+    assert taken_by({"NODE2": hostile}).isprintable()

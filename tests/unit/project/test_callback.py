@@ -97,6 +97,64 @@ def test_an_error_is_one_line(values, text):
     assert scalebook.message_of(values) == text
 
 
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1m\u202egnp.exe\u2028\r\ud800"
+
+
+def test_control_characters_are_shown_as_text():
+    assert scalebook.harmless(HOSTILE).isprintable()
+    assert scalebook.harmless("\x1b[1;32mok") == r"\x1b[1;32mok"
+
+
+def test_newlines_tabs_and_letters_of_all_languages_stay():
+    assert scalebook.harmless("a\tb\r\nc 报告 ü «»") == "a\tb\nc 报告 ü «»"
+
+
+def test_only_colors_that_ansible_prints_stay():
+    diff = "\x1b[0;31m- a\x1b[0m \x1b[8mhidden"
+    assert scalebook.harmless(diff, colors=True) == "\x1b[0;31m- a\x1b[0m \\x1b[8mhidden"
+
+
+class Display:
+    """What Ansible prints with."""
+
+    def __init__(self):
+        self.printed = []
+
+    def display(self, text, **_options):
+        self.printed.append(text)
+
+
+def test_all_that_is_printed_is_harmless_once_the_callback_is_loaded():
+    display = Display()
+    scalebook.guard(display)
+    scalebook.guard(display)
+    display.display(f"[WARNING]: {HOSTILE}")
+    assert [text.isprintable() for text in display.printed] == [True]
+
+
+def interrupted(number):
+    """Return what a process prints that loads the callback and gets a signal."""
+    script = (
+        "import os, signal, scalebook\n"
+        "scalebook.tell_when_stopped(lambda text: print(text, flush=True), lambda: None)\n"
+        "try: os.kill(os.getpid(), NUMBER)\n"
+        "except KeyboardInterrupt: print('User interrupted execution', flush=True)\n"
+    )
+    # As Ansible does, which ends its children first.
+    before = "import signal; signal.signal(signal.SIGTERM, lambda *_: exit(1))\n"
+    command = [sys.executable, "-c", before + script.replace("NUMBER", f"signal.{number}")]
+    folder = ROOT / "callback_plugins"
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+
+
+def test_the_last_line_after_an_interruption_says_how_to_go_on():
+    assert interrupted("SIGINT").splitlines() == ["User interrupted execution", scalebook.STOPPED]
+
+
+def test_the_last_line_after_a_termination_says_how_to_go_on():
+    assert interrupted("SIGTERM").splitlines() == [scalebook.STOPPED]
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "callback_plugins").glob("*.py")), ids=lambda path: path.stem)
 def test_a_callback_can_be_loaded_before_ansible_knows_the_module_utils_of_the_project(path):
     command = [sys.executable, "-c", f"import {path.stem}"]

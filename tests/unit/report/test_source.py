@@ -84,6 +84,14 @@ def test_a_truncated_archive_is_named(archived):
         load_campaign(archived)
 
 
+def test_a_name_with_escapes_is_refused_on_one_line_without_them(tmp_path):
+    with tarfile.open(tmp_path / ARCHIVE, "w:xz") as packed:
+        packed.addfile(tarfile.TarInfo("\x1b]0;title\x07evil\nfatal: fake line"), io.BytesIO())
+    with pytest.raises(SourceError, match="not a regular file of a campaign") as refused:
+        load_campaign(tmp_path)
+    assert str(refused.value).isprintable()
+
+
 @pytest.mark.parametrize("name", ["../evil", "/evil", "runs/../../evil"])
 def test_names_that_leave_the_archive_are_refused(tmp_path, name):
     with tarfile.open(tmp_path / ARCHIVE, "w:xz") as packed:
