@@ -23,8 +23,9 @@ from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # 
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
 from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, placement  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
-from ansible.module_utils.scalebook.provision import interpreters, urls  # noqa: E402
+from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
+from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
 
@@ -135,8 +136,8 @@ class FilterModule:
             "scalebook_holders": lock_holder.holders,
             "scalebook_taken_by": lock_holder.taken_by,
             "scalebook_wanted": wanted,
-            "scalebook_redact": urls.redact,
-            "scalebook_secret": urls.has_secret,
+            "scalebook_redact": without_secrets,
+            "scalebook_secret": has_secret,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -12,29 +12,15 @@ import hashlib
 import io
 import json
 import lzma
-import re
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ansible.module_utils.scalebook.report import manifest
 from ansible.module_utils.scalebook.report.source import SEAL, open_source
+from ansible.module_utils.scalebook.secrets import secrets
 
 SCHEMA = 1
-SECRETS = {
-    "a private key": re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    "a password in a URL": re.compile(rb"[a-z][a-z0-9+.-]*://[^\s/@:'\"]+:(?!\*\*\*)[^\s/@'\"]+@"),
-    "a token": re.compile(
-        rb"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|hf_[A-Za-z0-9]{30,}"
-        rb"|pypi-[\w-]{40,}|(?:AKIA|ASIA)[A-Z0-9]{16})\b"
-    ),
-    "an authorization header": re.compile(rb"(?i)authorization\W{1,4}(?:basic|bearer)\s+[\w+/=.-]{8,}"),
-    "a password": re.compile(
-        rb"(?i)(?:password|passwd|passphrase|api_?key|secret_?key|access_?token|auth_?token)"
-        rb"[\"']?\s*[=:]\s*[\"']?(?!\*\*\*|none\b|null\b)[^\s\"',;<>{}$]{6,}"
-    ),
-}
-"""What a secret looks like, by what it is called."""
 
 
 class ArchiveError(ValueError):
@@ -61,7 +47,7 @@ def pack(top: Path) -> bytes:
         path.relative_to(top).as_posix() for path in (top / "report").iterdir() if path.is_file()
     )
     files = {name: source.read(name) for name in [*source.covered(), manifest.NAME, *reports]}
-    found = [f"{name}, line {line}: {what}" for name in files for line, what in secrets(name, files[name])]
+    found = [f"{name}, line {line}: {what}" for name in files for line, what in secrets_of(name, files[name])]
     if found:
         raise ArchiveError("not packed, what looks like a secret was found: " + "; ".join(found))
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
@@ -69,16 +55,14 @@ def pack(top: Path) -> bytes:
     return _tar({SEAL: seal.encode(), **files})
 
 
-def secrets(name: str, content: bytes) -> Iterator[tuple[int, str]]:
-    """Yield (line, what it is) of everything in a file that looks like a secret; .xz files are unpacked."""
+def secrets_of(name: str, content: bytes) -> Iterator[tuple[int, str]]:
+    """Return (line, what it is) of everything in a file that looks like a secret; .xz files are unpacked."""
     if name.endswith(".xz"):
         try:
             content = lzma.decompress(content)
         except lzma.LZMAError as exc:
             raise ArchiveError(f"{name}: cannot be searched for secrets: {exc}") from None
-    for what, pattern in SECRETS.items():
-        for match in pattern.finditer(content):
-            yield content.count(b"\n", 0, match.start()) + 1, what
+    return secrets(content)
 
 
 def _tar(files: Mapping[str, bytes]) -> bytes:

@@ -155,7 +155,7 @@ def test_a_secret_is_refused_with_its_file_and_line_and_is_not_printed(tmp_path,
     "text", ["tokens=12345678", "https://***:***@mirror.example", "password=***", "steps 1:20@8"]
 )
 def test_ordinary_lines_are_no_secrets(text):
-    assert list(archive.secrets("NODE1.log", text.encode())) == []
+    assert list(archive.secrets_of("NODE1.log", text.encode())) == []
 
 
 def test_a_campaign_without_a_report_is_not_packed(tmp_path):
