@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib.util
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from ansible import constants as C  # noqa: N812 - Ansible's own name for it
@@ -35,6 +37,7 @@ description:
   - On a terminal the last line counts the seconds of the current phase and names the current task.
   - Control characters but newlines and tabs are shown as text, such as C(\x1b), whoever prints
     them. What nodes, logs and archives say cannot move the cursor, hide text or set the terminal's title.
+  - The user, password and query of a URL and tokens of known services are shown as C(***), with C(-vvv) too.
   - After Ctrl-C or SIGTERM a last line says how to go on.
 extends_documentation_fragment:
   - default_callback
@@ -74,14 +77,24 @@ def harmless(text: Any, colors: bool = False) -> str:
     return (_CONTROL_OR_COLOR if colors else _CONTROL).sub(shown, str(text).replace("\r\n", "\n"))
 
 
+def secrets_module() -> Any:
+    """Return module_utils/scalebook/secrets.py; callbacks are loaded before Ansible knows where it is."""
+    path = Path(__file__).resolve().parent.parent / "module_utils/scalebook/secrets.py"
+    spec = importlib.util.spec_from_file_location("scalebook_secrets", path)
+    assert spec and spec.loader, path
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def guard(display: Any) -> None:
-    """Make everything that `display` prints harmless: messages, warnings and Ansible's own errors."""
+    """Make everything that `display` prints harmless and free of secrets: Ansible's own errors, too."""
     if getattr(display.display, "guarded", False):
         return
-    plain = display.display
+    plain, without_secrets = display.display, secrets_module().without_secrets
 
     def guarded(msg: Any, *args: Any, **kwargs: Any) -> Any:
-        return plain(harmless(msg, colors=bool(ANSIBLE_COLOR)), *args, **kwargs)
+        return plain(without_secrets(harmless(msg, colors=bool(ANSIBLE_COLOR))), *args, **kwargs)
 
     guarded.guarded = True  # type: ignore[attr-defined]
     display.display = guarded

@@ -65,6 +65,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.report import tracking
 from ansible.module_utils.scalebook.report.load import decode
+from ansible.module_utils.scalebook.secrets import without_secrets
 
 PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
 TAG = "scalebook.id"
@@ -161,7 +162,7 @@ def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]
     """Push a report and return what the module returns, or raise ValueError or OSError."""
     if tracker == "wandb" and "://" in target:
         raise PushError(
-            f"push_to={target}: with push=wandb it must be a directory; wandb sync takes it from there"
+            f"push_to={without_secrets(target)}: with push=wandb it must be a directory; wandb sync takes it from there"
         )
     document: Results = decode((report / "results.json").read_bytes())  # type: ignore[assignment]
     runs = tracking.runs(document)
@@ -180,7 +181,7 @@ def main() -> None:
     try:
         result = push(Path(params["report"]), params["tracker"], params["target"], not module.check_mode)
     except Exception as exc:  # noqa: BLE001 - the clients have errors of their own
-        module.fail_json(msg=str(exc))
+        module.fail_json(msg=without_secrets(str(exc)))
     module.exit_json(**result)
 
 

@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import ansible.module_utils
 from ansible import constants
 from ansible.errors import AnsibleError
+from ansible.inventory.helpers import sort_groups
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
@@ -25,8 +26,9 @@ DOCUMENTATION = r"""
 name: scalebook_parameters
 short_description: Read and check the parameters of a playbook
 description:
-  - Returns a dict with C(values), the parameters of the playbook by name as typed values, and C(problem),
-    one text that names every mistake; it is empty where there is none.
+  - Returns a dict with C(values), the parameters of the playbook by name as typed values, C(problem),
+    one text that names every mistake, and C(inventory), one line with the values that are from the inventory
+    and with their files; these two are empty where there is none.
   - A parameter may come from C(-e) or from the inventory. Names are checked for C(-e) only, since an
     inventory has variables of its own.
 options:
@@ -51,7 +53,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: One dict with C(values) and C(problem).
+  description: One dict with C(values), C(problem) and C(inventory).
   type: list
   elements: dict
 """
@@ -64,6 +66,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return str(value) if isinstance(value, str) else value
+
+
+def near(path: Any) -> str:
+    """Return `path` as seen from the working directory if it is below that."""
+    whole = Path(str(path)).resolve()
+    return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole)
 
 
 class LookupModule(LookupBase):
@@ -81,16 +89,55 @@ class LookupModule(LookupBase):
         values = {name: plain(self._templar.template(variables[name])) for name in names}
         paths = constants.DEFAULT_ROLES_PATH
         try:
+            given = plain(dict(load_extra_vars(self._loader)))
             known = parameters.Known(
                 load_workloads(paths),
                 declared.stacks(str(ROOT / "playbooks/vars")),
                 declared.role_variables(paths),
                 len(variables.get("groups", {}).get("nodes", [])),
                 declared.role_choices(paths),
+                self._slots(values, variables),
+                dict(self._sources(sorted(names - set(given)), variables)),
             )
-            given = plain(dict(load_extra_vars(self._loader)))
-            return [{"values": parameters.read(terms, values, given, known), "problem": ""}]
+            read = parameters.read(terms, values, given, known)
+            inventory = parameters.taken_from(terms, read, given, known)
+            return [{"values": read, "problem": "", "inventory": inventory}]
         except parameters.ParameterError as error:
-            return [{"values": {}, "problem": str(error)}]
+            return [{"values": {}, "problem": str(error), "inventory": ""}]
         except ValueError as error:
             raise AnsibleError(str(error)) from error
+
+    def _slots(self, values: Mapping[str, Any], variables: Mapping[str, Any]) -> int:
+        """Return the smallest `slots` of the nodes where these count, 0 where the nodes' GPUs are counted."""
+        nodes = variables.get("groups", {}).get("nodes", []) if values.get("device") == "cpu" else []
+        slots = [str(variables["hostvars"][name].get("slots", 1)) for name in nodes]
+        return min((int(each) for each in slots if each.isdecimal()), default=0)
+
+    def _sources(self, names: Iterable[str], variables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield (name, where its value is from) of those that the inventory sets for this host."""
+        for name in names:
+            place = next(self._places(name, variables), None)
+            if place:
+                yield name, place
+
+    def _places(self, name: str, variables: Mapping[str, Any]) -> Iterator[str]:
+        """Yield where the inventory sets a variable: of a host before groups, of these before parents."""
+        inventory = getattr(variables.get("hostvars"), "_inventory", None)
+        host = inventory.get_host(variables["inventory_hostname"]) if inventory else None
+        if host is None:
+            return
+        sources = [Path(source) for source in inventory._sources if Path(source).exists()]
+        folders = [source if source.is_dir() else source.parent for source in sources]
+        folders.insert(0, Path(variables.get("playbook_dir", ".")))
+        groups = sort_groups(host.get_groups())[::-1]
+        for kind, entity in (("host", host), *(("group", group) for group in groups)):
+            for folder in folders:
+                yield from self._files(folder / f"{kind}_vars", entity.name, name)
+            if name in entity.vars:
+                yield f"{kind} {entity.name} of {', '.join(map(near, sources)) or 'the inventory'}"
+
+    def _files(self, folder: Path, entity: str, name: str) -> Iterator[str]:
+        """Yield the files below group_vars or host_vars that set a variable for a group or host."""
+        for file in self._loader.find_vars_files(str(folder), entity):
+            if name in (self._loader.load_from_file(str(file)) or {}):
+                yield near(file)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
+
 PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror", "evaluation")
 
 TAKES_ALL = ("provision", "preflight", "mirror")
@@ -24,10 +26,10 @@ TAKES_ALL = ("provision", "preflight", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, batch, bool, choice, name, topology, percent, share, seconds, mapping or text; of
-    `choice`, `choices` are the values, or empty where they follow from the workloads or stacks.  `lists`
-    are the playbooks in which it takes several values.  `default` is the value where none is given; None
-    where it follows from something else, which `otherwise` describes.
+    `kind` is count, batch, bool, choice, name, topology, percent, share, seconds, mapping, text or uri, a
+    text that may hold a secret; of `choice`, `choices` are the values, or empty where they follow from the
+    workloads or stacks.  `lists` are the playbooks in which it takes several values.  `default` is the value
+    where none is given; None where it follows from something else, which `otherwise` describes.
     """
 
     name: str
@@ -283,7 +285,7 @@ TABLE = (
         "experiment tracker that also gets the results, MLflow or Weights & Biases (offline)",
         choices=("mlflow", "wandb"),
     ),
-    Parameter("push_to", "text", ("report",), "directory for push, or the URI of an MLflow server"),
+    Parameter("push_to", "uri", ("report",), "directory for push, or the URI of an MLflow server"),
     Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
     Parameter(
@@ -358,6 +360,8 @@ RENAMED_VALUES = {
 SPLIT = {"bing_bert": "deepspeed_bert", "horovod_tf1_bert": "horovod_bert"}
 """Workload -> the one that it was a part of in earlier versions, when it read the variables of that one."""
 
+_DEVICES = {"cpu": "CPUs", "gpu": "GPUs"}
+
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TOPOLOGY = re.compile(r"([1-9][0-9]{0,5})n([1-9][0-9]{0,3})g")
 _SECONDS = re.compile(r"[0-9]{1,6}(\.[0-9]{1,6})?")
@@ -373,7 +377,8 @@ class Known(NamedTuple):
     """What values are checked with: the workloads' declarations, the stacks by name, the roles' variables.
 
     `variables` maps each public variable of a role to its type, `choices` those with a list of allowed values
-    to it.  `nodes` is the number of nodes in the inventory, 0 where that is not known.
+    to it.  `nodes` is the number of nodes in the inventory, `slots` the smallest number of devices that it
+    gives one of them; 0 where that is not known.  `sources` tells where in the inventory a value is from.
     """
 
     workloads: Mapping[str, Mapping[str, Any]]
@@ -381,6 +386,8 @@ class Known(NamedTuple):
     variables: Mapping[str, str]
     nodes: int = 0
     choices: Mapping[str, Sequence[str]] = {}
+    slots: int = 0
+    sources: Mapping[str, str] = {}
 
 
 def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
@@ -402,7 +409,7 @@ def read(
     must be known to one of the playbooks.  A parameter that means something else in another of them was
     given to that one, and keeps its default.  Raises ParameterError that lists every mistake.
     """
-    first = playbooks[0]
+    first, given = playbooks[0], hidden(given)
     rows = rows_of((*playbooks, *(("bench",) if first in TAKES_ALL else ())))
     meant_for_others = {
         name for name, row in rows_of(playbooks[1:]).items() if name in rows and rows[name] is not row
@@ -411,13 +418,13 @@ def read(
     read: dict[str, Any] = {}
     for row in rows.values():
         value = None if row.name in meant_for_others else values.get(row.name)
-        chosen = row.default
-        if value is not None and value != "":
-            try:
-                chosen = _value(row, value, playbooks, _choices(row, read, known, first))
-            except ParameterError as error:
-                problems.append(str(error))
-        read[row.name] = chosen
+        read[row.name] = row.default
+        try:
+            if value is not None and value != "":
+                read[row.name] = _value(row, value, playbooks, read, known)
+        except ParameterError as error:
+            problems.append(str(error))
+    problems += _of_the_report(first, values, given, read, known)
     problems += _conflicts(read, known)
     problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
@@ -427,15 +434,60 @@ def read(
     if list(playbooks) == ["report"]:
         problems += _report_conflicts(read, given)
     if problems:
-        raise ParameterError("; ".join(problems))
+        raise ParameterError(_with_sources(problems, given, known))
     return read
+
+
+def taken_from(
+    playbooks: Sequence[str], read: Mapping[str, Any], given: Mapping[str, Any], known: Known
+) -> str:
+    """Return what the inventory says in place of -e, and where; "" where it says nothing."""
+    names = [
+        row.name
+        for row in rows_of(playbooks[:1]).values()
+        if row.name in known.sources and row.name not in given and read.get(row.name) != row.default
+    ]
+    places: dict[str, list[str]] = {}
+    for name in names:
+        places.setdefault(known.sources[name], []).append(f"{name}={text(hidden(read[name]))}")
+    listed = "; ".join(f"{' '.join(pairs)} ({place})" for place, pairs in places.items())
+    return f"From the inventory, as -e does not say otherwise: {listed}" if listed else ""
+
+
+def _with_sources(problems: Sequence[str], given: Mapping[str, Any], known: Known) -> str:
+    """Return the problems as one text that also says which values are from where in the inventory."""
+    told = "; ".join(problems)
+    places: dict[str, list[str]] = {}
+    for name, place in known.sources.items():
+        if name not in given and re.search(rf"(?<!\w){name}(?=[=:])", told):
+            places.setdefault(place, []).append(name)
+    origins = " and ".join(f"{place} sets {', '.join(names)}" for place, names in places.items())
+    fix = "parameters of scalebook: rename them there, or give other values with -e"
+    return f"{told}. {origins}, {fix}" if origins else told
+
+
+def _of_the_report(
+    first: str, values: Mapping[str, Any], given: Mapping[str, Any], read: Mapping[str, Any], known: Known
+) -> list[str]:
+    """Return what is wrong with values of the inventory that the report after a campaign reads.
+
+    Otherwise they are refused after everything has been measured.
+    """
+    problems = []
+    for name, row in rows_of(["report"]).items() if first == "bench" else ():
+        if name in known.sources and not (name in given or name in read or values.get(name) in (None, "")):
+            try:
+                _value(row, values[name], ("report", "bench"), read, known)
+            except ParameterError as error:
+                problems.append(str(error))
+    return problems
 
 
 def _unknown(
     given: Mapping[str, Any], rows: Mapping[str, Parameter], playbook: str, known: Known
 ) -> list[str]:
     """Return what is wrong with the extra variables: unknown names, and values that roles cannot take."""
-    problems = []
+    problems = [] if "_raw_params" in given else _commas(given)
     for name, value in given.items():
         if name == "_raw_params":
             problems.append(_stray(str(value), given))
@@ -464,6 +516,16 @@ def _unknown(
             hint = f"; did you mean {meant}?" if near else f"; allowed are {', '.join(rows)}"
             problems.append(f"{name}: there is no parameter of this name{hint}")
     return problems
+
+
+def _commas(given: Mapping[str, Any]) -> list[str]:
+    """Return the values that end in a comma, which was meant to come before the next parameter."""
+    return [
+        f"{name}={value[:40]}: a comma at the end is not allowed; parameters have none between them, "
+        "and lists are written without spaces, as 32,64"
+        for name, value in given.items()
+        if isinstance(value, str) and value.rstrip().endswith(",")
+    ]
 
 
 def _stray(words: str, given: Mapping[str, Any]) -> str:
@@ -562,6 +624,49 @@ def _port(name: str, value: Any, nodes: int) -> list[str]:
     return [f"{name}={word}: allowed are 1 to {largest}{why}"]
 
 
+def _value(
+    row: Parameter, value: Any, playbooks: Sequence[str], read: Mapping[str, Any], known: Known
+) -> Any:
+    """Return the typed value of a parameter, or raise ParameterError; `read` are those before it."""
+    # Of a wrong value an error shows the beginning, by which a secret would no longer be known as one.
+    value = value if row.kind in ("text", "uri", "mapping") else hidden(value)
+    if isinstance(value, str) and value.rstrip().endswith(","):
+        value = value.rstrip().rstrip(",")  # an extra variable is refused for it by _commas
+    choices = _choices(row, read, known, playbooks[0])
+    try:
+        return _typed(row, value, playbooks, choices)
+    except ParameterError as error:
+        if row.name != "dtype":
+            raise
+        raise ParameterError(_whose_dtypes(str(error), read, known)) from None
+
+
+def _whose_dtypes(problem: str, read: Mapping[str, Any], known: Known) -> str:
+    """Return `problem` of a dtype with the workloads and devices that have others."""
+    chosen = [name for name in read.get("workload") or () if name in known.workloads]
+
+    def by_device(name: str) -> str:
+        dtypes = known.workloads[name]["dtypes"]
+        if len({tuple(each) for each in dtypes.values()}) == 1:
+            return ", ".join(next(iter(dtypes.values())))
+        return " and ".join(
+            f"{', '.join(each)} on {_DEVICES[device]}" for device, each in dtypes.items() if each
+        )
+
+    own = {dtype for name in chosen for each in known.workloads[name]["dtypes"].values() for dtype in each}
+    others: dict[str, list[str]] = {}
+    for name, declaration in known.workloads.items():
+        for dtype in dict.fromkeys(
+            d for each in declaration["dtypes"].values() for d in each if d not in own
+        ):
+            others.setdefault(dtype, []).append(name)
+    has = [f"{name} has {by_device(name)}" for name in chosen]
+    has += [
+        f"{dtype} is of {', '.join(names[:3])}{' …' if names[3:] else ''}" for dtype, names in others.items()
+    ]
+    return f"{problem} ({'; '.join(has)})" if has else problem
+
+
 def _choices(row: Parameter, read: Mapping[str, Any], known: Known, playbook: str) -> Sequence[str]:
     """Return the values that a parameter of kind choice may have, given the parameters before it."""
     if row.choices:
@@ -585,7 +690,8 @@ def _declarations(read: Mapping[str, Any], known: Known) -> list[Mapping[str, An
     ]
 
 
-def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequence[str]) -> Any:
+def _typed(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequence[str]) -> Any:
+    """Return the typed value of a parameter of any kind; a list of them where the playbook takes one."""
     readers: dict[str, Callable[[Any], Any]] = {
         "count": lambda value: as_count(row.name, value, row.largest),
         "batch": lambda value: as_batch(row.name, value, row.largest),
@@ -598,6 +704,7 @@ def _value(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "seconds": lambda value: as_seconds(row.name, value, row.largest),
         "mapping": lambda value: as_mapping(row.name, value),
         "text": lambda value: as_text(row.name, value),
+        "uri": lambda value: as_text(row.name, value, secret=True),
     }
     reader = readers[row.kind]
     # A parameter that the first playbook has not means what it does in the others.
@@ -621,7 +728,8 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
     problems = []
     declarations = [known.workloads[name] for name in read.get("workload") or [] if name in known.workloads]
     if read.get("topology") and (read.get("nodes") or read.get("gpus")):
-        problems.append("topology: it names nodes and devices already; leave out nodes and gpus")
+        named = " and ".join(f"{name}={text(read[name])}" for name in ("nodes", "gpus") if read.get(name))
+        problems.append(f"topology: it names nodes and devices already; leave out nodes and gpus ({named})")
     counts = [nodes for nodes, _ in map(parts, read.get("topology") or ())]
     smallest = min(counts or as_list(read.get("nodes") or 0))
     if known.nodes and smallest > known.nodes:
@@ -629,6 +737,10 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
         problems.append(
             f"{name}={text(read[name])}: {allowed_counts(known.nodes)}, the nodes of this inventory"
         )
+    gpus = [count for _, count in map(parts, read.get("topology") or ())] or as_list(read.get("gpus") or 0)
+    if known.slots and read.get("device") == "cpu" and min(gpus) > known.slots:
+        name = "topology" if counts else "gpus"
+        problems.append(f"{name}={text(read[name])}: {allowed_counts(known.slots)}, the devices of each node")
     if isinstance(read.get("xla"), list) and declarations:
         able = {value for each in declarations for value in each["xla"]}
         names = ", ".join(str(each["title"]) for each in declarations)
@@ -807,11 +919,13 @@ def as_seconds(name: str, value: Any, largest: int) -> float:
     return seconds
 
 
-def as_text(name: str, value: Any) -> str:
-    """Return `value` if it is one line of text: a path or a name."""
+def as_text(name: str, value: Any, secret: bool = False) -> str:
+    """Return `value` if it is one line of text: a path or a name; only with `secret` may it hold one."""
     word = str(value).strip()
+    if has_secret(word) and not secret:
+        raise ParameterError(f"{name}={without_secrets(word)[:80]}: it may hold no password, token or query")
     if isinstance(value, (list, dict, bool)) or "\n" in word or "\0" in word:
-        raise ParameterError(f"{name}={word[:40]!r}: it must be one line of text")
+        raise ParameterError(f"{name}={without_secrets(word)[:40]!r}: it must be one line of text")
     return word
 
 
@@ -819,7 +933,8 @@ def as_mapping(name: str, value: Any) -> dict[str, Any]:
     """Return `value` if it has fields; what reads them checks them."""
     if not isinstance(value, Mapping):
         raise ParameterError(
-            f"{name}={str(value)[:40]}: it must have fields; give them in a file, as -e @FILE"
+            f"{name}={without_secrets(str(value))[:40]}: it must have fields; "
+            "give them in a file, as -e @FILE"
         )
     return dict(value)
 
@@ -894,5 +1009,6 @@ def _values(row: Parameter, playbook: str) -> str:
         "seconds": "seconds",
         "mapping": "fields",
         "text": "path or name" if row.name == "baseline" else "path",
+        "uri": "path or URI",
     }
     return kinds[row.kind] + (", or a list" if playbook in row.lists else "")

@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.plan.parameters import (
     reference,
     rows_of,
     safe_name,
+    taken_from,
 )
 from ansible.module_utils.scalebook.report.baseline import BaselineError, read_limit
 from ansible.module_utils.scalebook.throughput import READINGS
@@ -557,3 +558,74 @@ def test_the_reference_is_that_of_the_table(request):
 def test_a_name_that_could_be_a_path_or_a_command_is_refused(name):
     with pytest.raises(ParameterError, match="host name="):
         safe_name("host name", name)
+
+
+OURS = KNOWN._replace(sources={"device": "group_vars/all.yml", "bsz": "group_vars/all.yml", "index": "h.yml"})
+
+
+def refusal_of(values, given):
+    with pytest.raises(ParameterError) as error:
+        read(["bench"], values, given, OURS)
+    return str(error.value)
+
+
+def test_a_wrong_value_of_the_inventory_names_its_file():
+    said = refusal_of({"device": "mlx5_0", "bsz": 0}, {})
+    assert said.endswith(
+        "group_vars/all.yml sets device, bsz, parameters of scalebook: "
+        "rename them there, or give other values with -e"
+    )
+
+
+def test_a_value_of_e_does_not_name_the_file_that_it_overrides():
+    assert "group_vars" not in refusal_of({"device": "x"}, {"device": "x"})
+
+
+def test_what_only_the_report_reads_is_refused_before_anything_is_measured():
+    assert refusal_of({"index": 3}, {}).startswith("index=3: allowed are true and false. h.yml sets index")
+
+
+def test_what_the_inventory_sets_is_told_with_its_file():
+    values = {"device": "cpu", "bsz": "16"}
+    told = taken_from(["bench"], read(["bench"], values, {}, OURS), {}, OURS)
+    assert told == "From the inventory, as -e does not say otherwise: bsz=16 device=cpu (group_vars/all.yml)"
+
+
+def test_what_e_overrides_or_is_the_default_is_not_told():
+    values = {"device": "auto", "bsz": "16"}
+    assert taken_from(["bench"], read(["bench"], values, values, OURS), {"bsz": "16"}, OURS) == ""
+
+
+SECRET = "https://me:geheim-token@host.example/x"
+
+
+@pytest.mark.parametrize(
+    "name", ["bsz", "campaign", "baseline", "device", "telemetry_export", "nonsense", "bzs"]
+)
+def test_a_misplaced_secret_is_refused_and_not_shown(name):
+    assert "geheim" not in refusal(**{name: SECRET})
+
+
+def test_a_secret_is_given_to_a_tracker_only():
+    assert given("report", push_to=SECRET, push="mlflow")["push_to"] == SECRET
+    assert "may hold no password" in refusal("report", campaign_dir=SECRET)
+
+
+def test_a_comma_between_parameters_is_refused_in_these_words():
+    said = refusal(bsz="64,", dtype="fp64")
+    assert said.startswith("bsz=64,: a comma at the end is not allowed; parameters have none between them")
+    assert "dtype=fp64" in said
+
+
+def test_a_dtype_is_refused_with_those_of_other_devices_and_workloads():
+    assert "(tf2_bert has fp32 on CPUs and fp32, fp16 on GPUs; bf16 is of other)" in refusal(
+        workload="tf2_bert", dtype="fp8"
+    )
+
+
+def test_too_many_devices_are_refused_with_all_other_mistakes():
+    values = {"gpus": "9", "device": "cpu", "dtype": "fp64"}
+    with pytest.raises(ParameterError) as error:
+        read(["bench"], values, values, KNOWN._replace(slots=8))
+    assert "dtype=fp64" in str(error.value)
+    assert "gpus=9: allowed are 1 to 8, the devices of each node" in str(error.value)

@@ -132,6 +132,13 @@ def test_all_that_is_printed_is_harmless_once_the_callback_is_loaded():
     assert [text.isprintable() for text in display.printed] == [True]
 
 
+def test_no_token_is_printed_once_the_callback_is_loaded():
+    display = Display()
+    scalebook.guard(display)
+    display.display('"target": "https://me:geheim@h/x", token=' + "hf" + "_a1B2" * 10)
+    assert display.printed == ['"target": "https://***@h/x", token=***']
+
+
 def interrupted(number):
     """Return what a process prints that loads the callback and gets a signal."""
     script = (
