@@ -135,7 +135,7 @@ def test_all_that_is_printed_is_harmless_once_the_callback_is_loaded():
 def test_no_token_is_printed_once_the_callback_is_loaded():
     display = Display()
     scalebook.guard(display)
-    display.display('"target": "https://me:geheim@h/x", token=' + "hf" + "_a1B2" * 10)
+    display.display('"target": "https://me:geheim@h/x", token=' + "hf_" + "a1B2" * 10)
     assert display.printed == ['"target": "https://***@h/x", token=***']
 
 
