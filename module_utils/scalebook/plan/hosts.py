@@ -10,11 +10,17 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Node
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-_ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:%-]{0,252}")
+# Role node has the same: what the plan accepts can be provisioned.
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
+_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+# Where Ansible logs in, also with IPv6.
+_LOGIN = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:%-]{0,252}")
+_PORT = re.compile(r"[1-9]\d{0,4}")
 _SLOTS = re.compile(r"[1-9]\d{0,3}")
 
 MOST_SLOTS = 1024
+LARGEST_PORT = 65535
+SSH_PORT = 22
 
 
 class HostError(ValueError):
@@ -35,21 +41,46 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
     found: list[Node] = []
     for index, host in enumerate(hosts):
         name, actor = names[index], hosts[acting[index]]
-        address = "127.0.0.1" if local[index] else str(host.get("ansible_host", name))
-        machine = check_address(address, name)
+        login = "127.0.0.1" if local[index] else str(host.get("ansible_host", name))
+        address = check_address(str(host.get("node_address", login)), name)
         gpus = int(actor.get("workload_gpu_count", 0)) if device == "gpu" else 0
         home = actor.get("scalebook_home")
         found.append(
             {
                 "name": name,
                 "host": names[acting[index]],
-                "address": check_address(str(host.get("node_address", address)), name),
+                "address": address,
                 "slots": gpus or check_slots(host.get("slots", 1), name),
-                "machine": "localhost" if local[index] else machine,
+                "machine": "localhost" if local[index] else _machine(login, host, name),
                 "work": str(actor.get("campaign_work") or f"{home}/work") if home else None,
             }
         )
+    _refuse_shared_addresses([node for node, here in zip(found, local, strict=True) if not here])
     return found
+
+
+def _machine(login: str, host: Mapping[str, Any], name: str) -> str:
+    """Return where Ansible logs in, with the port unless it is that of ssh: one machine has one."""
+    if not _LOGIN.fullmatch(login):
+        raise HostError(f"{name}: ansible_host {login[:60]!r}: allowed is a host name or an address")
+    port = check_port(host.get("ansible_port", SSH_PORT), name)
+    return login if port == SSH_PORT else f"[{login}]:{port}"
+
+
+def _refuse_shared_addresses(remote: Iterable[Node]) -> None:
+    """Raise HostError for nodes that the others cannot tell apart: ports of ssh do not reach what trains."""
+    names: dict[str, list[str]] = {}
+    for node in remote:
+        names.setdefault(node["address"], []).append(node["name"])
+    shared = [
+        f"{' and '.join(nodes)} have the address {address}" for address, nodes in names.items() if nodes[1:]
+    ]
+    if shared:
+        raise HostError(
+            f"{'; '.join(shared)}: mpirun and the training processes reach a node by its address alone, so "
+            "each needs one of its own. Fix: set node_address of each to an address that the other nodes reach "
+            "(ansible_host and ansible_port may stay), or list one machine once, with its GPUs as slots"
+        )
 
 
 def check_name(name: str) -> str:
@@ -57,16 +88,31 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name) or ".." in name:
         raise HostError(
             f"host name {name[:60]!r}: allowed are letters, digits, dot, dash and underscore, at most 100, "
-            "beginning with a letter or digit"
+            "beginning and ending with a letter or digit"
         )
     return name
 
 
 def check_address(address: str, name: str) -> str:
-    """Return `address` if it can be an address of the host `name`."""
+    """Return `address` if it can be an address of the host `name` for mpirun and the training processes."""
+    if ":" in address:
+        raise HostError(
+            f"{name}: address {address[:60]!r}: runs use IPv4, as Open MPI is built without IPv6. Fix: set "
+            "node_address to an IPv4 address of the node, or to a name that has one; ansible_host may stay"
+        )
     if not _ADDRESS.fullmatch(address):
         raise HostError(f"{name}: address {address[:60]!r}: allowed is a host name or an address")
     return address
+
+
+def check_port(value: Any, name: str) -> int:
+    """Return the port of the ssh server of the host `name`."""
+    text = str(value).strip()
+    if isinstance(value, bool) or not _PORT.fullmatch(text) or int(text) > LARGEST_PORT:
+        raise HostError(
+            f"{name}: ansible_port={text[:60]!r}: allowed are whole numbers from 1 to {LARGEST_PORT}"
+        )
+    return int(text)
 
 
 def check_slots(value: Any, name: str) -> int:

@@ -2,8 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes from the inventory: names, addresses and slots are checked, and who acts for whom."""
 
+import re
+from pathlib import Path
+
 import pytest
-from ansible.module_utils.scalebook.plan.hosts import HostError, check_address, check_name, check_slots, nodes
+import yaml
+from ansible.module_utils.scalebook.plan import hosts
+from ansible.module_utils.scalebook.plan.hosts import HostError, check_name, check_slots, nodes
+
+ROOT = Path(__file__).resolve().parents[3]
 
 HOSTILE = [
     ";rm -rf /",
@@ -45,10 +52,60 @@ def test_slots_that_are_not_a_number_of_devices_are_refused(slots):
         check_slots(slots, "NODE1")
 
 
+@pytest.mark.parametrize("address", ["fe80::1%eth0", "fd00::7", "::1"])
+def test_ipv6_is_refused_for_runs_with_its_fix(address):
+    with pytest.raises(HostError, match="NODE1: address .* runs use IPv4.*Fix: set node_address"):
+        nodes([host("NODE1", ansible_host=address)], "cpu")
+
+
+def test_ansible_may_log_in_with_ipv6():
+    (node,) = nodes([host("NODE1", ansible_host="fd00::7", node_address="10.0.0.1")], "cpu")
+    assert (node["machine"], node["address"]) == ("fd00::7", "10.0.0.1")
+
+
+def test_nodes_of_one_address_are_refused_by_name():
+    ports = [host("worker1", ansible_host="203.0.113.7", ansible_port=22)]
+    ports += [host("worker2", ansible_host="203.0.113.7", ansible_port=9922)]
+    with pytest.raises(
+        HostError, match="worker1 and worker2 have the address 203.0.113.7.*Fix: set node_address"
+    ):
+        nodes(ports, "cpu")
+
+
+def test_nodes_behind_ports_of_one_address_are_machines_where_they_have_addresses_of_their_own():
+    behind = {"ansible_host": "203.0.113.7"}
+    found = nodes(
+        [
+            host("worker1", **behind, node_address="10.0.0.1"),
+            host("worker2", **behind, ansible_port="9922", node_address="10.0.0.2"),
+        ],
+        "cpu",
+    )
+    assert [node["machine"] for node in found] == ["203.0.113.7", "[203.0.113.7]:9922"]
+
+
+@pytest.mark.parametrize("port", ["ssh", 0, 65536, True, "22; id"])
+def test_a_port_that_is_not_one_is_refused(port):
+    with pytest.raises(HostError, match="NODE1: ansible_port="):
+        nodes([host("NODE1", ansible_port=port)], "cpu")
+
+
+@pytest.mark.parametrize("name", ["NODE1-", "NODE1.", "node_", "_node"])
+def test_a_name_that_role_node_would_refuse_is_refused_by_the_plan(name):
+    with pytest.raises(HostError, match="ending with a letter or digit"):
+        check_name(name)
+
+
+def test_the_plan_and_role_node_accept_the_same_names():
+    variables = yaml.safe_load((ROOT / "roles/node/vars/main.yml").read_text())
+    for name in ("gpu_node_01", "a", "a-b.c", *HOSTILE, "a-", "a.", "_a"):
+        ours = bool(hosts._NAME.fullmatch(name))
+        assert bool(re.fullmatch(variables["__node_is_name"], name)) == ours, name
+
+
 def test_an_address_that_is_not_one_is_refused():
-    assert check_address("fe80::1%eth0", "NODE1") == "fe80::1%eth0"
     for address in ("10.0.0.1;id", "-oProxyCommand=id", "$(id)"):
-        with pytest.raises(HostError, match="NODE1: address"):
+        with pytest.raises(HostError, match="NODE1: a"):
             nodes([host("NODE1", ansible_host=address)], "cpu")
 
 
