@@ -161,6 +161,40 @@ def tell_when_stopped(say: Callable[[str], None], quiet: Callable[[], None]) -> 
             signal.signal(number, stop)
 
 
+GUIDE = "docs/how-to/users-and-keys.md"
+NETWORK = "check address, network and firewall; ansible_host and ansible_port say where Ansible looks"
+FIXES = {
+    # what the message of a failure holds: what to do
+    "REMOTE HOST IDENTIFICATION HAS CHANGED": (
+        f"if the host was installed again, ssh-keygen -R ADDRESS, then as for a new host; {GUIDE}"
+    ),
+    "Host key verification failed": (
+        "ssh-keyscan ADDRESS >>~/.ssh/known_hosts, and compare the fingerprint (ssh-keygen -lf) with the "
+        f"host's; {GUIDE}"
+    ),
+    "Permission denied (": f"set ansible_user or ansible_ssh_private_key_file in the inventory; {GUIDE}",
+    "Could not resolve hostname": "set ansible_host to an address, or correct the name in the inventory",
+    "Connection refused": "start sshd there, or set ansible_port",
+    "Connection timed out": NETWORK,
+    "No route to host": NETWORK,
+    "Missing sudo password": f"sudo asks for a password: add --ask-become-pass; {GUIDE}",
+    "Incorrect sudo password": f"give sudo's password with --ask-become-pass; {GUIDE}",
+    "a password is required": f"sudo asks for a password: add --ask-become-pass; {GUIDE}",
+    "is not in the sudoers file": f"let this user use sudo, or set ansible_user: root; {GUIDE}",
+    "cannot write the lock": (
+        "it is not provisioned for this user: run provision.yml with this ansible_user, or log in as the "
+        f"user of the last provision.yml; {GUIDE}"
+    ),
+}
+"""The fixes of failures that Ansible and ssh report, which know nothing of inventories and provision.yml."""
+
+
+def with_fix(message: str) -> str:
+    """Return `message` with what to do about it, unless it says that itself."""
+    fix = next((FIXES[sign] for sign in FIXES if sign in message), "")
+    return f"{message.rstrip('. ')}. Fix: {fix}" if fix and "Fix:" not in message else message
+
+
 class Phase:
     """One line of the terminal: what it is called, since when it runs, what it did."""
 
@@ -406,7 +440,7 @@ class CallbackModule(Default):
             self._phase.closing = True
             self._phase.failed += [host] if host not in self._phase.failed else []
         # Of several lines, only the first may look like one of ours: the others may be foreign text.
-        text = f"{self._task}: {kind}{message_of(values)}".replace("\n", "\n    ")
+        text = f"{self._task}: {kind}{with_fix(message_of(values))}".replace("\n", "\n    ")
         others = self._shown.get(text)
         if isinstance(others, list):
             others.append(host)

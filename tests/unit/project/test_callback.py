@@ -139,6 +139,29 @@ def test_no_token_is_printed_once_the_callback_is_loaded():
     assert display.printed == ['"target": "https://***@h/x", token=***']
 
 
+@pytest.mark.parametrize(
+    ("message", "fix"),
+    [
+        ("me@h: Permission denied (publickey,password).", "ansible_ssh_private_key_file"),
+        ("Host key verification failed.", "ssh-keyscan"),
+        (
+            "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @ Host key verification failed.",
+            "ssh-keygen -R",
+        ),
+        ("Task failed: Missing sudo password", "--ask-become-pass"),
+        ("ssh: connect to host 10.0.0.1 port 22: Connection refused", "ansible_port"),
+        ("cannot write the lock /opt/scalebook/work/lock.json", "run provision.yml"),
+    ],
+)
+def test_what_ssh_and_sudo_report_has_a_fix(message, fix):
+    assert fix in scalebook.with_fix(message).partition(". Fix: ")[2]
+
+
+def test_a_message_with_a_fix_of_its_own_and_other_messages_stay_as_they_are():
+    for message in ("Connection refused. Fix: wait", "bsz=0: must be at least 1"):
+        assert scalebook.with_fix(message) == message
+
+
 def interrupted(number):
     """Return what a process prints that loads the callback and gets a signal."""
     script = (
