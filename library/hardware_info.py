@@ -9,7 +9,8 @@ short_description: Describe the hardware and the system of a node
 description:
   - Returns what MLPerf's system description asks for, as far as the machine says it. A value that cannot be
     read is absent.
-  - Reads /proc, /sys and nvidia-smi only, so it needs neither root nor a package.
+  - Returns too what tells the machine from all others.
+  - Reads /proc, /sys, the network devices and nvidia-smi only, so it needs neither root nor a package.
 options: {}
 attributes:
   check_mode: {support: full}
@@ -32,13 +33,28 @@ hardware:
   returned: success
   type: dict
   sample: {system: "Ubuntu 18.04", processor: "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", cores: 40}
+identity:
+  description: >-
+    The keys machine (a digest of /etc/machine-id, which is confidential), board (a digest of the UUID that
+    root alone can read), addresses (digests of the permanent hardware addresses of network devices), gpus
+    (UUIDs) and boot (the boot_id of the kernel).
+  returned: success
+  type: dict
+  sample: {machine: 0f3c9d1a2b4e5f60, addresses: [9a8b7c6d5e4f3a2b], gpus: [GPU-1c2d3e4f]}
 """
 
+import array
+import contextlib
+import fcntl
+import hashlib
+import hmac
 import os
 import platform
 import re
+import socket
+import struct
 import subprocess
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 
@@ -47,6 +63,8 @@ SECONDS = 30
 ANSWERED = (0, 14)  # nvidia-smi ends with 14 where it answers and warns of a damaged infoROM
 # What a driver says that does not know the speed: -1 in 16 and in 32 bits (linux/ethtool.h, SPEED_UNKNOWN).
 UNKNOWN_SPEEDS = (65535, 4294967295)
+# linux/sockios.h, linux/ethtool.h
+SIOCETHTOOL, ETHTOOL_GPERMADDR, LONGEST_ADDRESS = 0x8946, 0x20, 32
 
 
 def read_text(path: str) -> str:
@@ -60,12 +78,22 @@ def read_text(path: str) -> str:
 
 def output_of(*command: str) -> str:
     """Return what a command prints, an empty text where it fails, hangs or is not installed."""
-    pipes: Dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    pipes: Dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.DEVNULL,
+    }
     try:
-        done = subprocess.run(command, timeout=SECONDS, universal_newlines=True, **pipes)
-    except (OSError, subprocess.TimeoutExpired):
+        process = subprocess.Popen(command, universal_newlines=True, **pipes)
+    except OSError:
         return ""
-    return str(done.stdout) if done.returncode in ANSWERED else ""
+    try:
+        text = process.communicate(timeout=SECONDS)[0]
+    except subprocess.TimeoutExpired:
+        # Nobody waits for its end: what hangs in a driver cannot be ended.
+        process.kill()
+        return ""
+    return str(text) if process.returncode in ANSWERED else ""
 
 
 def number(text: str) -> Optional[float]:
@@ -160,6 +188,65 @@ def gpus(table: str) -> List[Dict[str, Any]]:
     return found
 
 
+def without_uuids(table: str) -> Tuple[str, List[str]]:
+    """Return what nvidia-smi prints for QUERY and `uuid` as two: GPUs of a kind are described alike."""
+    pattern = r"(?m),[ ]*(GPU-[0-9a-fA-F-]+)[ ]*$"
+    return re.sub(pattern, "", table), sorted(re.findall(pattern, table))
+
+
+def digest(text: str) -> str:
+    """Return a word by which `text` can be compared and not read (machine-id(5) asks for a key)."""
+    return hmac.new(b"scalebook", text.encode("utf-8", "replace"), hashlib.sha256).hexdigest()[:16]
+
+
+def permanent_address(device: str) -> str:
+    """Return the address that the maker gave to a network device, whatever a bond or a user made of it.
+
+    A device that the kernel made, such as that of a container, has none.
+    """
+    data = array.array("B", struct.pack("II", ETHTOOL_GPERMADDR, LONGEST_ADDRESS) + bytes(LONGEST_ADDRESS))
+    request = struct.pack("16sP", device.encode("utf-8", "surrogateescape")[:15], data.buffer_info()[0])
+    try:
+        with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as inquiry:
+            fcntl.ioctl(inquiry, SIOCETHTOOL, request.ljust(40, b"\0"))
+    except OSError:
+        return ""
+    size = struct.unpack("II", data[:8].tobytes())[1]
+    address = data[8 : 8 + size].tobytes()
+    return address.hex() if any(address) and address != b"\xff" * size else ""
+
+
+def hardware_addresses(root: str = "/sys/class") -> List[str]:
+    """Return digests of the permanent addresses of the network devices, and of the GUIDs of InfiniBand.
+
+    The device through which a board's management controller is reached (USB) has the same one on all boards.
+    """
+    devices = [
+        name
+        for name in _names(root + "/net")
+        if os.path.basename(os.path.realpath("%s/net/%s/device/subsystem" % (root, name))) != "usb"
+    ]
+    found = {permanent_address(name) for name in devices}
+    for name in _names(root + "/infiniband"):
+        guid = read_text("%s/infiniband/%s/node_guid" % (root, name))
+        found.add(guid if guid.strip("0:") else "")
+    return sorted(digest(address) for address in found if address)
+
+
+def identity(uuids: List[str]) -> Dict[str, Any]:
+    """Return what tells this machine from others; `uuids` are those of its GPUs."""
+    machine = read_text("/etc/machine-id")
+    board = read_text("/sys/class/dmi/id/product_uuid").lower()
+    found = {
+        "machine": digest(machine) if re.match(r"[0-9a-f]{32}$", machine) else "",
+        "board": digest(board) if board else "",
+        "addresses": hardware_addresses(),
+        "gpus": uuids,
+        "boot": read_text("/proc/sys/kernel/random/boot_id"),
+    }
+    return {key: value for key, value in found.items() if value}
+
+
 def topology(text: str) -> Dict[str, Any]:
     """Return the matrix of `nvidia-smi topo -m`, and how many pairs of GPUs each kind of link connects."""
     rows = [re.sub(r"\x1b\[[0-9;]*m", "", line).rstrip() for line in text.split("Legend:")[0].splitlines()]
@@ -188,7 +275,8 @@ def main() -> None:
         "networks": networks(),
     }
     found.update(processor(cpuinfo, platform.machine()))
-    table = output_of("nvidia-smi", "--query-gpu=" + ",".join(QUERY), "--format=csv,noheader,nounits")
+    query = "--query-gpu=" + ",".join(QUERY + ("uuid",))
+    table, uuids = without_uuids(output_of("nvidia-smi", query, "--format=csv,noheader,nounits"))
     if table:
         found["gpus"] = gpus(table)
         found.update(topology(output_of("nvidia-smi", "topo", "-m")))
@@ -200,7 +288,9 @@ def main() -> None:
             match = re.search(pattern, head)
             found[key] = match.group(1) if match else ""
     module.exit_json(
-        changed=False, hardware={key: value for key, value in found.items() if value not in ("", None)}
+        changed=False,
+        hardware={key: value for key, value in found.items() if value not in ("", None)},
+        identity=identity(uuids),
     )
 
 

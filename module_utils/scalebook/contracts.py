@@ -178,17 +178,35 @@ class BatchSearch(TypedDict, total=False):
     reason: str | None
 
 
+class MachineIdentity(TypedDict, total=False):
+    """What tells the machine of a node from all others (machines.difference); what cannot be read is absent.
+
+    `machine` is a digest of /etc/machine-id, `board` one of the UUID of the mainboard or virtual machine,
+    `addresses` are digests of the permanent hardware addresses of the network devices.  `gpus` are the UUIDs
+    of the GPUs, `boot` is Linux's boot_id, which all containers of a host share until it is started again.
+    """
+
+    machine: str
+    board: str
+    addresses: list[str]
+    gpus: list[str]
+    boot: str
+
+
 class Plan(TypedDict, total=False):
     """plan.json: what a campaign measures, in which order, and what it cannot.
 
     `parameters` are those of the campaign as they were read, `variables` those of workloads that were given
     with -e; an import has `source` (the name of its directory of logs) and `unread` (files that are not logs
     of a case) instead.  While a search goes on, the cases that wait for its answer are not in the plan yet.
+    `machines` are those of the nodes that the cases use, in inventory order; plans of earlier versions have
+    none.
     """
 
     schema: int
     campaign: str
     inventory: str
+    machines: dict[str, MachineIdentity]
     parameters: dict[str, Any]
     variables: dict[str, Any]
     repeats: int
@@ -388,9 +406,9 @@ class Record(TypedDict, total=False):
     """result.json: one run as it was seen, with a status and the reason for it.  No statistics.
 
     `hardware` and `software` have an entry for each kind of node; the software is what provenance.json says
-    of the workload.  `scalebook` has the commit, `command` measures the campaign again.
-    `telemetry` is there if the run counts and was made with it.  `micro_steps` is there, and true, where the
-    steps are those of which `accumulation` make one of the optimizer.
+    of the workload.  `machines` has the machine of each of its nodes.  `scalebook` has the commit, `command`
+    measures the campaign again.  `telemetry` is there if the run counts and was made with it.  `micro_steps`
+    is there, and true, where the steps are those of which `accumulation` make one of the optimizer.
     """
 
     schema: int
@@ -407,6 +425,7 @@ class Record(TypedDict, total=False):
     last_lines: list[str]
     self_reported: dict[str, str]
     hardware: list[Hardware]
+    machines: dict[str, MachineIdentity]
     software: list[dict[str, Any]]
     scalebook: dict[str, str]
     command: str

@@ -126,3 +126,63 @@ def test_a_container_names_the_device_that_it_was_given(devices):
     make, root = devices
     make("net/eth0", type=1, operstate="up", speed=10000)
     assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet", "speed_gbit": 10}]
+
+
+def test_the_uuids_of_gpus_are_kept_apart_from_what_describes_them():
+    table, uuids = hardware_info.without_uuids(
+        "NVIDIA A10, 23028, 150.00, 4, 8, GPU-1b-2\nA, 1, 2, 3, 4, [N/A]\n"
+    )
+    assert (table.splitlines()[0], uuids) == ("NVIDIA A10, 23028, 150.00, 4, 8", ["GPU-1b-2"])
+
+
+@pytest.fixture
+def machine_id(monkeypatch):
+    """Return a function that gives this machine a /etc/machine-id and returns its identity."""
+    real = hardware_info.read_text
+
+    def identity(text):
+        monkeypatch.setattr(
+            hardware_info, "read_text", lambda path: text if path == "/etc/machine-id" else real(path)
+        )
+        return hardware_info.identity([])
+
+    return identity
+
+
+def test_a_machine_id_is_never_shown_itself(machine_id):
+    secret = "0123456789abcdef0123456789abcdef"
+    assert len(machine_id(secret)["machine"]) == 16
+    assert not any(secret[start : start + 8] in str(machine_id(secret)) for start in range(24))
+    assert machine_id(secret) != machine_id(secret[::-1])
+
+
+@pytest.mark.parametrize("text", ["", "uninitialized"])
+def test_a_machine_without_a_machine_id_says_none(machine_id, text):
+    assert "machine" not in machine_id(text)
+
+
+def test_the_boot_is_that_which_node_scripts_report():
+    assert hardware_info.identity([])["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+
+
+def test_a_device_that_the_kernel_made_has_no_permanent_address():
+    assert hardware_info.permanent_address("lo") == hardware_info.permanent_address("no-such") == ""
+
+
+def test_addresses_are_those_of_real_devices_and_not_of_the_management_controller(devices, monkeypatch):
+    make, root = devices
+    make("bus/usb", x="")
+    make("net/usb0/device", x="")
+    (root / "net/usb0/device/subsystem").symlink_to(root / "bus/usb")
+    make("net/eth0", type=1)
+    make("infiniband/mlx5_0", node_guid="0c42:a103:0065:1234")
+    make("infiniband/mlx5_1", node_guid="0000:0000:0000:0000")
+    known = {"eth0": "02fc00000001", "usb0": "be3af2b6059f"}
+    monkeypatch.setattr(hardware_info, "permanent_address", lambda name: known[name])
+    wanted = sorted(map(hardware_info.digest, ["02fc00000001", "0c42:a103:0065:1234"]))
+    assert hardware_info.hardware_addresses(str(root)) == wanted
+
+
+def test_a_command_that_hangs_costs_its_time_limit_only(monkeypatch):
+    monkeypatch.setattr(hardware_info, "SECONDS", 0.1)
+    assert hardware_info.output_of("sleep", "20") == ""

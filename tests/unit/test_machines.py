@@ -1,0 +1,110 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Machine identities: what is the same machine, and what only looks like it."""
+
+import pytest
+from ansible.module_utils.scalebook.machines import count_machines, difference, digest
+
+HOST = {
+    "machine": "m1",
+    "board": "b1",
+    "addresses": ["a1", "a2"],
+    "gpus": ["GPU-1", "GPU-2"],
+    "boot": "boot1",
+}
+RESTARTED = {**HOST, "boot": "boot2"}
+
+
+def without(*keys):
+    return {key: value for key, value in RESTARTED.items() if key not in keys}
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        HOST,
+        RESTARTED,
+        {**RESTARTED, "addresses": ["a2", "a9"]},
+        {**RESTARTED, "gpus": ["GPU-2", "GPU-9"]},
+        without("board"),
+        without("gpus"),
+        without("board", "addresses", "gpus"),
+        {**HOST, "machine": "m9"},
+    ],
+    ids=[
+        "as it was",
+        "started again",
+        "a new network card",
+        "one GPU exchanged",
+        "not read by root",
+        "driver gone",
+        "only its machine-id",
+        "its container made again",
+    ],
+)
+def test_the_same_machine(now):
+    assert difference(HOST, now) == difference(now, HOST) == ""
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ({**RESTARTED, "machine": "m9"}, "another machine-id"),
+        ({**RESTARTED, "addresses": ["a8", "a9"]}, "other network devices"),
+        ({**RESTARTED, "gpus": ["GPU-8", "GPU-9"]}, "other GPUs"),
+        ({**RESTARTED, "board": "b9"}, "other mainboard"),
+        ({**HOST, "gpus": ["GPU-8"]}, "other GPUs"),
+        ({"boot": "boot9"}, "another machine-id; one of them is unknown"),
+        ({}, "another machine-id; one of them is unknown"),
+    ],
+    ids=[
+        "installed anew",
+        "a copy of the disk",
+        "a copy that has GPUs",
+        "a copy of a virtual machine",
+        "a container with other GPUs of the host",
+        "only a boot is known",
+        "nothing is known",
+    ],
+)
+def test_another_machine(now, why):
+    assert difference(HOST, now) == difference(now, HOST) == why
+
+
+def test_a_container_without_a_machine_id_is_known_by_its_gpus():
+    assert difference({"gpus": ["GPU-1"], "boot": "1"}, {"gpus": ["GPU-1", "GPU-2"], "boot": "2"}) == ""
+
+
+def test_two_descriptions_that_say_nothing_are_not_one_machine():
+    assert difference({}, {}) != ""
+
+
+@pytest.mark.parametrize("broken", [{"machine": 3}, {"gpus": [1, None]}, {"boot": {"a": 1}}])
+def test_a_description_that_somebody_broke_is_no_machine(broken):
+    assert difference(HOST, broken) != ""
+
+
+def test_a_restart_changes_no_digest_and_another_machine_does():
+    def of(identity):
+        return digest({"NODE1": identity})
+
+    assert of(HOST) == of(RESTARTED)
+    assert len({of(HOST), of({**HOST, "gpus": ["GPU-9"]}), digest({"NODE2": HOST})}) == 3
+
+
+def test_containers_of_one_host_are_one_machine():
+    nodes = {f"NODE{i}": {"machine": f"m{i}", "boot": "boot1"} for i in range(4)}
+    assert count_machines(nodes, nodes) == 1
+
+
+def test_hosts_are_as_many_machines():
+    assert count_machines(["A", "B"], {"A": HOST, "B": RESTARTED}) == 2
+
+
+def test_records_of_earlier_versions_count_by_what_their_node_scripts_reported():
+    assert count_machines(["A", "B"], {}, {"A": "boot1", "B": "boot1"}) == 1
+
+
+def test_a_node_that_says_nothing_leaves_the_number_of_machines_unknown():
+    assert count_machines(["A", "B"], {"A": HOST}) is None
+    assert count_machines([], {}) is None
