@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
-from ansible.module_utils.scalebook.plan import declared, gpu_code, hosts, placement  # noqa: E402
+from ansible.module_utils.scalebook.plan import declared, devices, gpu_code, hosts, placement  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
@@ -121,6 +121,8 @@ class FilterModule:
         """Name -> function."""
         return {
             "scalebook_nodes": nodes,
+            "scalebook_gpus": devices.gpus,
+            "scalebook_mixed_devices": devices.mixed,
             "scalebook_roles": declared.roles_with,
             "scalebook_stack_choice": stack_choice,
             "scalebook_job_dirs": job_dirs,
