@@ -9,8 +9,8 @@ short_description: Turn the logs of a run into its result record
 description:
   - Reads the node logs in O(run_dir) and writes C(exit.json) and C(result.json) beside them.
   - A log that cannot be trusted never fails the task. The status and the reason of the record say so.
-  - The software of the nodes, the commit of scalebook and the command come from C(provenance.json) and
-    C(plan.json) of the campaign, where they exist.
+  - The software of the nodes and the commit of scalebook come from C(provenance.json) of the campaign, where
+    it exists.
   - Records are written atomically, by a rename. Runs on the control node.
 options:
   run_dir:
@@ -65,6 +65,16 @@ options:
     type: list
     elements: dict
     default: []
+  machines:
+    description: The identities of the nodes' machines by node, for the record.
+    type: dict
+    default: {}
+  command:
+    description:
+      - The command that measures the campaign again, for the record; by default that of C(plan.json), which
+        another process may have written since.
+    type: str
+    default: ""
   workload:
     description: The workload's declaration, its settings resolved.
     type: dict
@@ -148,6 +158,8 @@ def argument_spec() -> dict[str, Any]:
         "notes": {"type": "list", "elements": "str", "default": []},
         "again": {"type": "bool", "default": False},
         "hardware": {"type": "list", "elements": "dict", "default": []},
+        "machines": {"type": "dict", "default": {}},
+        "command": {"type": "str", "default": ""},
         "workload": {"type": "dict", "required": True},
     }
 
@@ -182,7 +194,9 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
             run_dir, case, repeat, params["workload"], params["nodes"], params["job"], params["notes"]
         )
     record["hardware"] = hardware.of_nodes(params["hardware"], params["nodes"])
-    record.update(origin(run_dir.parents[2], case["workload"], params["nodes"]))
+    if params["machines"]:
+        record["machines"] = {node: params["machines"][node] for node in params["nodes"]}
+    record.update(origin(run_dir.parents[2], case["workload"], params["nodes"], params["command"]))
     again = params["again"] and record["status"] == "failed" and lost_contact(params["job"])
     exits = {"job": params["job"], "nodes": {node["node"]: node["exit"] for node in record["nodes"]}}
     changed = write_json(run_dir / "exit.json", exits, write, sync=True)

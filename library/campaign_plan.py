@@ -12,7 +12,8 @@ description:
   - Writes C(plan.json) below O(results) unless O(write) is false or in check mode.
   - Where the batch is C(max), returns the short runs that search for the largest batch, and plans with the
     answer once these have been made.
-  - Refuses a campaign that an earlier version planned, and one with nothing to run.
+  - Refuses a campaign that an earlier version planned, one that other machines have measured, and one with
+    nothing to run.
   - Runs on the control node.
 options:
   parameters:
@@ -33,6 +34,17 @@ options:
     type: list
     elements: dict
     required: true
+  machines:
+    description: >-
+      The identities of the nodes' machines by node, as M(hardware_info) returns them. Empty where the nodes
+      were not asked; only their names are compared then, and O(write) must be false.
+    type: dict
+    default: {}
+  hardware:
+    description: What the nodes are made of, one entry for each kind of node, to be shown.
+    type: list
+    elements: dict
+    default: []
   inventory:
     description: Where the nodes come from, for the record.
     type: str
@@ -86,7 +98,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 campaign:
-  description: Name of the campaign; it follows from the matrix unless the parameter C(campaign) names it.
+  description: >-
+    Name of the campaign; it follows from the matrix and the machines unless the parameter C(campaign)
+    names it.
   returned: success
   type: str
 path:
@@ -118,6 +132,10 @@ total:
   description: How many runs the plan has.
   returned: success
   type: int
+command:
+  description: The command that measures the campaign again, for the records of this start.
+  returned: success
+  type: str
 display:
   description: The plan as text.
   returned: success
@@ -130,11 +148,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Plan
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
+from ansible.module_utils.scalebook.plan import continued
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
-from ansible.module_utils.scalebook.plan.matrix import describe, plan, why_nothing_runs
+from ansible.module_utils.scalebook.plan.matrix import describe, describe_devices, plan, why_nothing_runs
 from ansible.module_utils.scalebook.plan.placement import members
 from ansible.module_utils.scalebook.plan.resume import (
     RUNS,
@@ -153,6 +173,8 @@ def argument_spec() -> dict[str, Any]:
         "workloads": {"type": "dict", "required": True},
         "device": {"type": "str", "choices": ["cpu", "gpu"], "required": True},
         "nodes": {"type": "list", "elements": "dict", "required": True},
+        "machines": {"type": "dict", "default": {}},
+        "hardware": {"type": "list", "elements": "dict", "default": []},
         "inventory": {"type": "str", "default": ""},
         "given": {"type": "list", "elements": "str", "default": []},
         "results": {"type": "path", "required": True},
@@ -200,10 +222,10 @@ def launch_command(
     """Return the command that starts the first run of `case`, as text."""
     used = members(case, nodes)
     jobs = make_jobs(case, 1, planned["campaign"], used, int(launch["port"]))
-    command = job_command(
+    words = job_command(
         jobs, used, launch["mpirun"], launch["run_node"], processes_of(case, workload), launch["options"]
     )
-    return shlex.join(command)
+    return shlex.join(words)
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
@@ -222,9 +244,12 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         params["inventory"],
         params["given"],
         searched,
+        params["machines"],
+        lambda name, machines: continued.choose(results, name, machines),
     )
     directory = results / planned["campaign"]
     check_plan(directory)
+    machines = continued.check_machines(directory, planned)
     search = search_runs(planned)
     if params["write"] and not planned["cases"] and not search:
         raise ValueError(why_nothing_runs(planned))
@@ -245,7 +270,11 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         if (run["case"], run["repeat"]) not in done | oom
     ]
     changed = False
-    display = describe(planned, done)
+    devices = describe_devices(params["device"], params["nodes"], params["hardware"])
+    notes = continued.remarks(results, planned, len(done))
+    took = None if params["write"] else earlier_seconds(results, cases)
+    display = describe(planned, done, took, devices, notes)
+    planned["machines"] = machines
     if params["write"]:
         try:
             left = search + pending
@@ -255,13 +284,11 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
                 set_aside(directory, each["case"]["name"], each["repeat"], each["folder"])
         except OSError as error:
             raise OSError(f"cannot write the plan below {params['results']}: {error}") from error
-    else:
-        display = describe(planned, done, earlier_seconds(results, cases))
     if (search or pending) and params["launch"] and (check or not params["write"]):
         case = (search + pending)[0]["case"]
         workload = params["workloads"][case["workload"]]
-        command = launch_command(planned, case, workload, params["nodes"], params["launch"])
-        display += f"\n  launch of {case['label']}: {command}"
+        launched = launch_command(planned, case, workload, params["nodes"], params["launch"])
+        display += f"\n  launch of {case['label']}: {launched}"
     return {
         "changed": changed,
         "campaign": planned["campaign"],
@@ -271,5 +298,6 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "oom": [cases[name] for name in sorted({name for name, _ in oom})],
         "measured": len(done),
         "total": len(planned["runs"]),
+        "command": command(planned),
         "display": display,
     }

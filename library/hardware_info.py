@@ -35,9 +35,10 @@ hardware:
   sample: {system: "Ubuntu 18.04", processor: "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", cores: 40}
 identity:
   description: >-
-    The keys machine (a digest of /etc/machine-id, which is confidential), board (a digest of the UUID that
-    root alone can read), addresses (digests of the permanent hardware addresses of network devices), gpus
-    (UUIDs) and boot (the boot_id of the kernel).
+    The keys machine (a digest of /etc/machine-id, which is confidential), container (a digest of the place
+    where an overlay root is written), board (a digest of the UUID that root alone can read), addresses
+    (digests of the permanent hardware addresses of network devices), gpus (UUIDs) and boot (the boot_id of
+    the kernel).
   returned: success
   type: dict
   sample: {machine: 0f3c9d1a2b4e5f60, addresses: [9a8b7c6d5e4f3a2b], gpus: [GPU-1c2d3e4f]}
@@ -219,7 +220,7 @@ def permanent_address(device: str) -> str:
 def hardware_addresses(root: str = "/sys/class") -> List[str]:
     """Return digests of the permanent addresses of the network devices, and of the GUIDs of InfiniBand.
 
-    The device through which a board's management controller is reached (USB) has the same one on all boards.
+    The device by which a board's own processor is reached (USB) has the same one on all boards.
     """
     devices = [
         name
@@ -233,12 +234,23 @@ def hardware_addresses(root: str = "/sys/class") -> List[str]:
     return sorted(digest(address) for address in found if address)
 
 
+def container(mounts: str) -> str:
+    """Return where what is written to the root goes, from the text of /proc/self/mountinfo.
+
+    Each container has a layer of its own, which it keeps when it is started again; a root on a disk has none.
+    """
+    layers = re.findall(r"(?m)^\S+ \S+ \S+ \S+ / .* - overlay \S+ \S*\bupperdir=([^,\s]+)", mounts)
+    return str(layers[-1]) if layers else ""
+
+
 def identity(uuids: List[str]) -> Dict[str, Any]:
     """Return what tells this machine from others; `uuids` are those of its GPUs."""
     machine = read_text("/etc/machine-id")
     board = read_text("/sys/class/dmi/id/product_uuid").lower()
+    layer = container(read_text("/proc/self/mountinfo"))
     found = {
         "machine": digest(machine) if re.match(r"[0-9a-f]{32}$", machine) else "",
+        "container": digest(layer) if layer else "",
         "board": digest(board) if board else "",
         "addresses": hardware_addresses(),
         "gpus": uuids,

@@ -181,12 +181,14 @@ class BatchSearch(TypedDict, total=False):
 class MachineIdentity(TypedDict, total=False):
     """What tells the machine of a node from all others (machines.difference); what cannot be read is absent.
 
-    `machine` is a digest of /etc/machine-id, `board` one of the UUID of the mainboard or virtual machine,
-    `addresses` are digests of the permanent hardware addresses of the network devices.  `gpus` are the UUIDs
-    of the GPUs, `boot` is Linux's boot_id, which all containers of a host share until it is started again.
+    `machine` is a digest of /etc/machine-id, `container` one of the place where an overlay root is written,
+    `board` one of the UUID of the mainboard or virtual machine, `addresses` are digests of the permanent
+    hardware addresses of the network devices.  `gpus` are the UUIDs of the GPUs, `boot` is Linux's boot_id,
+    which all containers of a host share until it is started again.
     """
 
     machine: str
+    container: str
     board: str
     addresses: list[str]
     gpus: list[str]

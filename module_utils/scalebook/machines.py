@@ -11,34 +11,34 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import MachineIdentity
 
-_HARDWARE = {"board": "mainboard", "addresses": "network devices", "gpus": "GPUs"}
-"""What two descriptions of one machine have in common, where both have it -> what it is called."""
+_HARDWARE = {"board": "another mainboard", "addresses": "other network devices", "gpus": "other GPUs"}
+"""What two descriptions of one machine have in common, where both have it -> what to say otherwise."""
+_SYSTEM = {"machine": "another machine-id", "container": "another container"}
+_LASTING = (*_HARDWARE, *_SYSTEM)
 
 
 def difference(one: MachineIdentity, other: MachineIdentity) -> str:
     """Return why two descriptions are not known to be of the same machine, "" where they are.
 
     A part of the hardware may be exchanged, or hidden from a container: where both have network devices,
-    one of these is the same, and so for GPUs.  Containers that have no GPU in common are two machines, since
-    their numbers come from other GPUs.  A container that is made again has another machine-id, but the boot
-    of its host.
+    one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of
+    it may differ, unless they have a GPU in common: such a container was made again.
     """
-    for key, name in _HARDWARE.items():
+    for key, what in {**_HARDWARE, **_SYSTEM}.items():
         known, others = _values(one, key), _values(other, key)
-        if known and others and not known & others:
-            return f"other {name}"
-    if _values(one, "boot") & _values(other, "boot"):
-        return ""
-    known, others = _values(one, "machine"), _values(other, "machine")
-    if known or others:
-        unknown = "" if known and others else "; one of them is unknown"
-        return "" if known == others else f"another machine-id{unknown}"
-    shared = any(_values(one, key) & _values(other, key) for key in _HARDWARE)
-    return "" if shared else "nothing is known that tells machines apart"
+        if (
+            known
+            and others
+            and not known & others
+            and not (key == "container" and _share(one, other, "gpus"))
+        ):
+            return what
+    same = any(_share(one, other, key) for key in ("machine", "container", "addresses", "gpus", "boot"))
+    return "" if same else "it is not known what it was"
 
 
 def count_machines(
@@ -57,14 +57,23 @@ def count_machines(
 def digest(machines: Mapping[str, MachineIdentity]) -> str:
     """Return a word for nodes and their machines, the same after these are started again."""
     lasting = [
-        (node, {key: sorted(_values(identity, key)) for key in ("machine", *_HARDWARE)})
+        (node, {key: sorted(_values(identity, key)) for key in _LASTING})
         for node, identity in machines.items()
     ]
     return hashlib.sha256(json.dumps(lasting).encode()).hexdigest()[:8]
 
 
-def _values(identity: Mapping[str, Any], key: str) -> set[str]:
+def lasts(identity: MachineIdentity) -> bool:
+    """Return whether a machine is known by more than its boot."""
+    return any(_values(identity, key) for key in _LASTING)
+
+
+def _share(one: MachineIdentity, other: MachineIdentity, key: str) -> bool:
+    return bool(_values(one, key) & _values(other, key))
+
+
+def _values(identity: MachineIdentity, key: str) -> set[str]:
     """Return what an identity says of `key`, nothing where it is absent or no text."""
-    value = identity.get(key)
+    value = cast(Mapping[str, Any], identity).get(key)
     values = value if isinstance(value, list) else [value]
     return {each for each in values if isinstance(each, str) and each}

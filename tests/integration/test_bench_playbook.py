@@ -3,6 +3,7 @@
 """bench.yml from the command to the records, with real jobs of a scripted trainer on simulated nodes."""
 
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -39,18 +40,19 @@ class Played:
         return [res for name, res in self.results if name == action]
 
 
-def play(playbook, private, extra="", cmdline="", roles=None):
+def play(playbook, private, extra="", cmdline="", roles=None, inventory=ROOT / "inventory/local", path=""):
     # A fresh one each time: the runner keeps and merges what an earlier start was given.
     return Played(
         ansible_runner.run(
             private_data_dir=tempfile.mkdtemp(dir=private),
             project_dir=str(ROOT),
-            inventory=str(ROOT / "inventory" / "local"),
+            inventory=str(inventory),
             playbook=playbook,
             cmdline=f'{cmdline} -e "{extra}"' if extra else cmdline,
             envvars={
                 **ENVIRONMENT,
                 "ANSIBLE_ROLES_PATH": f"{ENVIRONMENT['ANSIBLE_ROLES_PATH']}:{roles or ''}",
+                "PATH": os.pathsep.join([*([str(path)] if path else []), os.environ["PATH"]]),
             },
             quiet=True,
         )
@@ -67,9 +69,10 @@ def mpirun(tmp_path_factory):
     assert played.rc == 0, played.failures
 
 
-def bench(root, extra, cmdline="", roles=None):
+def bench(root, extra, cmdline="", roles=None, **played):
     places = f"campaign=test campaign_results={root}/results campaign_port=24100"
-    return play("bench.yml", root, f"workload=scripted scripted_step=0.003 {places} {extra}", cmdline, roles)
+    given = f"workload=scripted scripted_step=0.003 {places} {extra}"
+    return play("bench.yml", root, given, cmdline, roles, **played)
 
 
 def records(root, repeat=1):
@@ -149,6 +152,31 @@ def test_a_finished_campaign_launches_nothing(resumed):
     assert played.rc == 0
     assert played.of("bench_result") == []
     assert "16 already measured" in played.shown
+
+
+def test_another_inventory_is_refused_the_numbers_of_this_one(resumed, tmp_path):
+    """Nothing is provisioned for its hosts, and nothing is measured or reported under their names."""
+    other = tmp_path / "other.yml"
+    other.write_text((ROOT / "inventory/local/hosts.yml").read_text().replace("NODE", "GPUHOST"))
+    results = resumed[0] / "results/test"
+    before = {path: path.read_bytes() for path in results.rglob("*") if path.is_file()}
+    played = bench(resumed[0], f"nodes=1,2 repeats={REPEATS}", inventory=other)
+    assert played.rc != 0
+    assert "it was measured on NODE1, NODE2 (inventory/local)" in played.failures[-1]
+    assert f"the nodes of today are GPUHOST1, GPUHOST2 ({other})" in played.failures[-1]
+    assert played.of("speedup_report") == []
+    assert {path: path.read_bytes() for path in results.rglob("*") if path.is_file()} == before
+
+
+def test_a_driver_that_does_not_answer_is_no_host_without_gpus(tmp_path):
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\necho 'Failed to initialize NVML: Driver/library version mismatch'\nexit 18\n")
+    smi.chmod(0o755)
+    played = bench(tmp_path, "nodes=1", path=smi.parent)
+    assert played.rc != 0
+    assert "NODE1: nvidia-smi ended with status 18: Failed to initialize NVML" in played.failures[-1]
+    assert "device cpu" in bench(tmp_path, "nodes=1 device=cpu plan_only=true", path=smi.parent).shown
 
 
 def test_every_node_had_its_own_task_index_and_port(resumed):

@@ -29,7 +29,7 @@ def without(*keys):
         without("board"),
         without("gpus"),
         without("board", "addresses", "gpus"),
-        {**HOST, "machine": "m9"},
+        {"boot": "boot1"},
     ],
     ids=[
         "as it was",
@@ -39,7 +39,7 @@ def without(*keys):
         "not read by root",
         "driver gone",
         "only its machine-id",
-        "its container made again",
+        "only its boot, and not started again",
     ],
 )
 def test_the_same_machine(now):
@@ -52,13 +52,13 @@ def test_the_same_machine(now):
         ({**RESTARTED, "machine": "m9"}, "another machine-id"),
         ({**RESTARTED, "addresses": ["a8", "a9"]}, "other network devices"),
         ({**RESTARTED, "gpus": ["GPU-8", "GPU-9"]}, "other GPUs"),
-        ({**RESTARTED, "board": "b9"}, "other mainboard"),
+        ({**RESTARTED, "board": "b9"}, "another mainboard"),
         ({**HOST, "gpus": ["GPU-8"]}, "other GPUs"),
-        ({"boot": "boot9"}, "another machine-id; one of them is unknown"),
-        ({}, "another machine-id; one of them is unknown"),
+        ({"boot": "boot9"}, "it is not known what it was"),
+        ({}, "it is not known what it was"),
     ],
     ids=[
-        "installed anew",
+        "another system",
         "a copy of the disk",
         "a copy that has GPUs",
         "a copy of a virtual machine",
@@ -71,8 +71,29 @@ def test_another_machine(now, why):
     assert difference(HOST, now) == difference(now, HOST) == why
 
 
-def test_a_container_without_a_machine_id_is_known_by_its_gpus():
-    assert difference({"gpus": ["GPU-1"], "boot": "1"}, {"gpus": ["GPU-1", "GPU-2"], "boot": "2"}) == ""
+CONTAINER = {"container": "c1", "boot": "boot1"}
+
+
+@pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        ({**CONTAINER, "boot": "boot2"}, ""),
+        ({**CONTAINER, "container": "c2"}, "another container"),
+        ({**CONTAINER, "container": "c2", "machine": "m1"}, "another container"),
+    ],
+    ids=["started again", "another one on the same host", "another one with a machine-id"],
+)
+def test_a_container_without_gpus_is_known_by_its_layer(now, why):
+    assert difference(CONTAINER, now) == why
+
+
+@pytest.mark.parametrize(
+    ("gpus", "why"),
+    [(["GPU-1"], ""), (["GPU-1", "GPU-2"], ""), (["GPU-2"], "other GPUs"), ([], "another container")],
+)
+def test_a_container_that_is_made_again_is_known_by_its_gpus(gpus, why):
+    one = {**CONTAINER, "gpus": ["GPU-1"]}
+    assert difference(one, {"container": "c2", "boot": "boot2", "gpus": gpus}) == why
 
 
 def test_two_descriptions_that_say_nothing_are_not_one_machine():

@@ -15,6 +15,8 @@ from ansible.module_utils.scalebook.contracts import (
     PLAN_SCHEMA,
     BatchSearch,
     Case,
+    Hardware,
+    MachineIdentity,
     Node,
     Plan,
     SkippedCase,
@@ -35,6 +37,7 @@ from ansible.module_utils.scalebook.workloads import idle_settings, refusal
 MOST_RUNS = 100_000  # at a minute each that is two months
 
 Workloads = Mapping[str, Mapping[str, Any]]
+Machines = Mapping[str, MachineIdentity]
 
 
 def powers_of_two(largest: int) -> list[int]:
@@ -62,6 +65,8 @@ def plan(
     inventory: str = "",
     given: Collection[str] = (),
     outcome: Callable[[str, str], largest_batch.Outcome | None] = lambda _campaign, _case: None,
+    machines: Machines | None = None,
+    named: Callable[[str, Machines], str] = lambda name, _machines: name,
 ) -> Plan:
     """Return the plan of a campaign or raise ParameterError.
 
@@ -90,7 +95,11 @@ def plan(
         for name, workload in workloads.items()
         for line in _lines(parameters, name, workload, device, nodes, points)
     ]
-    campaign = safe_name("campaign", parameters.get("campaign") or _campaign_name(lines, parameters))
+    used = nodes[: max((case["nodes"] for line in lines for case in line.cases), default=0)]
+    on: Machines = {node["name"]: (machines or {}).get(node["name"], {}) for node in used}
+    campaign = safe_name(
+        "campaign", parameters.get("campaign") or named(_campaign_name(lines, parameters), on)
+    )
     cases: dict[str, Case] = {}
     skipped = [entry for line in lines for entry in line.skipped]
     searches: list[BatchSearch] = []
@@ -111,6 +120,7 @@ def plan(
         "schema": PLAN_SCHEMA,
         "campaign": campaign,
         "inventory": inventory,
+        "machines": dict(on),
         "parameters": {**parameters, "workload": list(workloads), "device": device},
         "variables": {
             f"{name}_{setting}": value
@@ -136,11 +146,16 @@ def _no_largest(search: BatchSearch) -> str:
 
 
 def describe(
-    plan: Plan, done: Iterable[tuple[str, int]] = (), seconds: Mapping[str, float] | None = None
+    plan: Plan,
+    done: Iterable[tuple[str, int]] = (),
+    seconds: Mapping[str, float] | None = None,
+    devices: str = "",
+    notes: Sequence[str] = (),
 ) -> str:
     """Return the plan as plain text.
 
-    `done` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took before.
+    `done` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took before,
+    `devices` what describe_devices returns.
     """
     finished = set(done)
     pending = [run for run in plan["runs"] if (run["case"], run["repeat"]) not in finished]
@@ -154,6 +169,9 @@ def describe(
         f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
         f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
     ]
+    if devices and named:
+        models = dict.fromkeys(each["model"] for each in named)
+        lines.append(f"  {devices}, model {', '.join(models)}")
     for search in plan["searches"]:
         lines.append(f"  search {_row(search, ','.join(search['points']), several)}  {_standing(search)}")
     for case in cases:
@@ -170,10 +188,24 @@ def describe(
         lines.append(f"  skip  {_row(same[0], labels, several)}  {reason}")
     known = {case["label"] for case in cases} | {label for each in searching for label in each["points"]}
     if known and BASELINE not in known:
-        lines.append(f"  note: {BASELINE} is not in the plan, so speedups will be n/a")
+        notes = [f"{BASELINE} is not in the plan, so speedups will be n/a", *notes]
+    lines += [f"  note: {note}" for note in notes]
     if pending and seconds is not None:
         lines.append(f"  {_estimate([run['case'] for run in pending], seconds)}")
     return "\n".join(lines)
+
+
+def describe_devices(device: str, nodes: Sequence[Node], hardware: Sequence[Hardware] = ()) -> str:
+    """Return what the nodes compute with, such as `device gpu (4 × NVIDIA H200 per node)`.
+
+    `hardware` is that of the nodes, none where nobody asked them.
+    """
+    slots = dict.fromkeys(str(node["slots"]) for node in nodes)
+    counts = " or ".join(slots)
+    if device == "cpu":
+        return f"device cpu ({counts} worker{'' if counts == '1' else 's'} per node)"
+    names = dict.fromkeys(gpu["name"] for entry in hardware for gpu in entry.get("gpus") or ())
+    return f"device {device} ({counts} × {' or '.join(names) or 'GPU'} per node)"
 
 
 def why_nothing_runs(plan: Plan) -> str:

@@ -22,7 +22,7 @@ class ResumeError(ValueError):
 
 def check_plan(directory: Path) -> None:
     """Raise ResumeError where the campaign in `directory` was planned by an earlier version."""
-    found = _json(directory / "plan.json")
+    found = read_object(directory / "plan.json")
     schema = found.get("schema")
     if isinstance(schema, int) and schema < PLAN_SCHEMA:
         raise ResumeError(
@@ -33,7 +33,7 @@ def check_plan(directory: Path) -> None:
 
 def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, str] | None:
     """Return status and reason of a run of the campaign in `directory`, None without a readable record."""
-    found = _json(directory / folder / case / str(repeat) / "result.json")
+    found = read_object(directory / folder / case / str(repeat) / "result.json")
     # Without a readable record the run is measured again.
     return (str(found["status"]), str(found.get("reason") or "")) if "status" in found else None
 
@@ -59,7 +59,7 @@ def earlier_seconds(results: Path, cases: Iterable[str], most: int = 5) -> dict[
     for case in dict.fromkeys(cases):
         found = []
         for path in sorted(results.glob(f"*/runs/{case}/*/result.json"))[:most]:
-            record = _json(path)
+            record = read_object(path)
             job = record.get("job")
             took = job.get("seconds") if isinstance(job, dict) and record.get("status") == "ok" else None
             if isinstance(took, (int, float)):
@@ -86,7 +86,7 @@ def set_aside(directory: Path, case: str, repeat: int, folder: str = RUNS) -> No
     left.rename(kept / f"{repeat}-{number + 1}")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file, {} where there is none that can be read."""
     try:
         content = json.loads(path.read_bytes())

@@ -14,10 +14,11 @@ from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Plan, Record
 
 
-def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> Record:
+def origin(campaign: Path, workload: str, nodes: Sequence[str], given: str = "") -> Record:
     """Return `software`, `scalebook` and `command` of a record; without what the files do not have.
 
-    `software` is grouped as hardware is.
+    `software` is grouped as hardware is.  The command is the one `given` by the process that made the run,
+    else that of the plan, which another process may have written since.
     """
     provenance = _read(campaign / "provenance.json")
     plan = cast(Plan, _read(campaign / "plan.json"))
@@ -25,7 +26,7 @@ def origin(campaign: Path, workload: str, nodes: Sequence[str]) -> Record:
     found: dict[str, Any] = {
         "software": hardware.group({node: facts[node] for node in nodes if node in facts}),
         "scalebook": provenance.get("scalebook"),
-        "command": command(plan),
+        "command": given or command(plan),
     }
     return cast(Record, {key: value for key, value in found.items() if value})
 

@@ -161,6 +161,21 @@ def test_a_machine_without_a_machine_id_says_none(machine_id, text):
     assert "machine" not in machine_id(text)
 
 
+OVERLAY = (
+    "641 198 0:53 / / rw - overlay overlay rw,lowerdir=/s/l/A:/s/l/B,upperdir=/s/987c/diff,workdir=/s/w\n"
+)
+DISK = (
+    "29 1 259:1 / / rw,relatime shared:1 - ext4 /dev/root rw\n90 29 0:53 / /mnt rw - overlay o upperdir=/u\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "layer"), [(OVERLAY, "/s/987c/diff"), (DISK, ""), (DISK + OVERLAY, "/s/987c/diff")]
+)
+def test_a_container_is_known_by_the_layer_of_its_root(mounts, layer):
+    assert hardware_info.container(mounts) == layer
+
+
 def test_the_boot_is_that_which_node_scripts_report():
     assert hardware_info.identity([])["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 

@@ -62,6 +62,23 @@ def test_check_mode_writes_nothing(one_run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["NODE1.log"]
 
 
+def test_a_record_has_the_machines_of_its_nodes_alone(one_run, tmp_path):
+    machines = {"NODE1": {"machine": "m1", "boot": "b1"}, "NODE2": {"machine": "m2"}}
+    run(**one_run, machines=machines)
+    assert json.loads((tmp_path / "result.json").read_text())["machines"] == {"NODE1": machines["NODE1"]}
+
+
+def test_a_record_has_the_command_of_the_process_that_made_it(one_run, tmp_path):
+    place = tmp_path / "runs/case/2"
+    place.mkdir(parents=True)
+    (place / "NODE1.log").write_text(node_log())
+    (tmp_path / "plan.json").write_text(
+        '{"parameters": {"bsz": 64}, "variables": {}, "inventory": "another"}'
+    )
+    run(**{**one_run, "run_dir": str(place)}, command="ansible-playbook -i mine bench.yml")
+    assert json.loads((place / "result.json").read_text())["command"] == "ansible-playbook -i mine bench.yml"
+
+
 def test_a_run_that_does_not_count_does_not_fail_the_task(one_run, tmp_path):
     text = log_text(step_times(0.5, count=60), last=120)
     (tmp_path / "NODE1.log").write_text(node_log(text=text))
