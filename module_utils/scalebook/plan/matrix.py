@@ -200,12 +200,12 @@ def describe_devices(device: str, nodes: Sequence[Node], hardware: Sequence[Hard
 
     `hardware` is that of the nodes, none where nobody asked them.
     """
-    slots = dict.fromkeys(str(node["slots"]) for node in nodes)
-    counts = " or ".join(slots)
+    counts = " or ".join(dict.fromkeys(str(node["slots"]) for node in nodes))
     if device == "cpu":
         return f"device cpu ({counts} worker{'' if counts == '1' else 's'} per node)"
     names = dict.fromkeys(gpu["name"] for entry in hardware for gpu in entry.get("gpus") or ())
-    return f"device {device} ({counts} × {' or '.join(names) or 'GPU'} per node)"
+    shared = len(nodes) > len({node["machine"] for node in nodes})
+    return f"device {device} ({counts} × {' or '.join(names) or 'GPU'} per {'machine' if shared else 'node'})"
 
 
 def why_nothing_runs(plan: Plan) -> str:

@@ -250,6 +250,12 @@ def test_the_plan_shows_what_the_nodes_compute_with(start):
     assert "  device gpu (4 × NVIDIA H200 per node), model base\n" in shown
 
 
+def test_gpus_that_simulated_nodes_share_are_those_of_their_machine(start):
+    nodes = [{**node, "slots": 4, "machine": "localhost"} for node in site(1, 2)[0]]
+    shown = start((nodes, site(1, 2)[1]), device="gpu", hardware=[])["display"]
+    assert "  device gpu (4 × GPU per machine), model base\n" in shown
+
+
 def test_the_command_is_that_of_this_start_and_not_of_the_plan_that_another_wrote(start, tmp_path):
     assert "inventory/mine" in start(site(1, 2), NAMED)["command"]
     other = start(site(1, 2), NAMED, inventory="inventory/other")["command"]
