@@ -501,7 +501,7 @@ class Run(TypedDict, total=False):
     rate by another one and `differs` how far it is off.  `steps` are the seconds of each step of the
     window; `hosts` maps nodes to the host names that their node scripts reported, `boots` to a word for
     the start of their machine (Linux's boot_id), `utilisation` quantities to the mean of each node or
-    device that has them.
+    device that has them.  `hardware` is that of its nodes, `command` the command that made it.
     """
 
     case: str
@@ -525,6 +525,8 @@ class Run(TypedDict, total=False):
     steps: list[float]
     hosts: dict[str, str]
     boots: dict[str, str]
+    hardware: list[Hardware]
+    command: str
     utilisation: dict[str, list[float]]
     gpus: list[GpuState]
     timeline: CaseTimeline | None
@@ -675,6 +677,8 @@ class Row(GroupFields, total=False):
     quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
     logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
     `latency_ms` is the time of a step at the median rate, of workloads that declare `latency`.
+    `hardware` are the places of its nodes in the hardware of the report, empty where no record says it, and
+    `machines` is on how many machines its nodes were, None where that is not known.
     """
 
     case: str
@@ -687,6 +691,8 @@ class Row(GroupFields, total=False):
     status: str
     good: int
     planned: int
+    hardware: list[int]
+    machines: int | None
     runs: list[Run]
     outliers: list[int]
     interval: list[float] | None
@@ -737,11 +743,19 @@ class Family(TypedDict):
     lines: list[dict[str, Any]]
 
 
+class Command(TypedDict):
+    """A command and the names of the cases that it measures; without any it searches the largest batch."""
+
+    command: str
+    cases: list[str]
+
+
 class Results(TypedDict, total=False):
     """results.json: the whole report as data, every number unrounded.
 
     `simulated` is the number of nodes and of machines of the largest run whose nodes shared machines.
     `hardware` has one entry for each kind of node, none where the records are from before it was read.
+    `commands` measure the rows again, `plan` is what the last command planned.
     """
 
     schema: int
@@ -769,6 +783,7 @@ class Results(TypedDict, total=False):
     only_published: list[dict[str, Any]]
     result_files: dict[str, list[int]]
     plan: Plan
+    commands: list[Command]
     provenance: dict[str, Any] | None
     files: list[str]
 

@@ -1,12 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes are made of: nodes with the same hardware are described once.
+"""What nodes are made of: nodes with the same hardware are described once, and a case has what it used of it.
 
 The fields are those of MLPerf's system description, as far as module hardware_info can read them.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
@@ -18,6 +19,14 @@ Say = Callable[..., str]
 
 # Interfaces that a sentence names; a table has them all.
 FEW = 3
+
+VISIBLE = ("gpus", "gpu_links", "gpu_topology")
+"""Fields that tell which GPUs of a node a job could see, and not what the node is."""
+
+
+def plain(text: str, **values: Any) -> str:
+    """Return an English text with its `{names}` replaced."""
+    return text.format(**values)
 
 
 def group(found: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
@@ -37,15 +46,16 @@ def merge(entries: Iterable[Hardware]) -> list[Hardware]:
     return merged
 
 
+def places(entries: Sequence[Hardware], own: Iterable[Hardware]) -> list[int]:
+    """Return where in `entries` those are that describe the same kinds of node as `own`."""
+    kinds = [_kind(entry) for entry in entries]
+    return sorted({kinds.index(_kind(entry)) for entry in own if _kind(entry) in kinds})
+
+
 def of_nodes(entries: Iterable[Hardware], names: Sequence[str]) -> list[Hardware]:
     """Return the entries of these nodes only."""
     chosen = [{**entry, "nodes": [name for name in entry["nodes"] if name in names]} for entry in entries]
     return [cast(Hardware, entry) for entry in chosen if entry["nodes"]]
-
-
-def plain(text: str, **values: Any) -> str:
-    """Return an English text with its `{names}` replaced."""
-    return text.format(**values)
 
 
 def sentence(entry: Hardware, _: Say = plain) -> str:
@@ -57,13 +67,90 @@ def sentence(entry: Hardware, _: Say = plain) -> str:
     return _("; ").join(part for part in parts if part)
 
 
+def hosts(entries: Iterable[Hardware]) -> list[Hardware]:
+    """Return an entry for each kind of node, with all GPUs that some case could see of it."""
+    found: list[Hardware] = []
+    for entry in sorted(entries, key=lambda each: -len(each.get("gpus") or ())):
+        same = next((each for each in found if _same_node(each, entry)), None)
+        if same is None:
+            found.append(cast(Hardware, {**entry, "nodes": list(entry["nodes"])}))
+        else:
+            same["nodes"] += [node for node in entry["nodes"] if node not in same["nodes"]]
+    return found
+
+
+def visible(entries: Iterable[Hardware], host: Hardware) -> list[int]:
+    """Return how many GPUs of a `host`, an entry of `hosts`, these entries have, each number once."""
+    return sorted({len(entry.get("gpus") or ()) for entry in entries if _same_node(host, entry)})
+
+
+def of_case(entries: Sequence[Hardware], of: Mapping[str, Any]) -> list[Hardware]:
+    """Return the entries that a case, or a row with its fields, ran on: those that it names, if it does.
+
+    Others that have fewer GPUs than it used are not its own.
+    """
+    named = [entries[index] for index in of.get("hardware") or () if index < len(entries)]
+    if named or of.get("device") == "cpu":
+        return named or list(entries)
+    enough = [entry for entry in entries if len(entry.get("gpus") or ()) >= of["gpus"]]
+    return enough or list(entries)
+
+
+def used(entries: Sequence[Hardware], of: Mapping[str, Any]) -> list[Hardware]:
+    """Return what a case used of its nodes: on each as many GPUs as it says, and no GPU on processors."""
+    return merge(_part(entry, of) for entry in of_case(entries, of))
+
+
+def kind(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+    """Return what two runs of a case have in common if they can be compared: `2 × NVIDIA H200, NV18`.
+
+    That is the GPU, how many of each node were used and their link, or the processor; for nodes that share
+    machines also their numbers.  It is "" where no record says it.
+    """
+    names = {_gpus_and_links(_part(entry, of)) or processor(entry) for entry in of_case(entries, of)}
+    text = clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
+    return text and "; ".join(filter(None, [text, shared(of)]))
+
+
+def link(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+    """Return how the GPUs of a case are linked and whether its nodes share machines, '' if unknown."""
+    names = {name for entry in of_case(entries, of) for name in _part(entry, of).get("gpu_links") or ()}
+    return "; ".join(filter(None, [", ".join(sorted(names)), shared(of)]))
+
+
+def shared(of: Mapping[str, Any], _: Say = plain) -> str:
+    """Return such as `4 nodes, 1 machine` for a case whose nodes shared machines, else ''."""
+    machines = of.get("machines")
+    if not machines or machines >= of["nodes"]:
+        return ""
+    text = "{nodes} nodes, 1 machine" if machines == 1 else "{nodes} nodes, {machines} machines"
+    return _(text, nodes=of["nodes"], machines=machines)
+
+
+def node(entry: Hardware) -> str:
+    """Return a node as one line that names its GPUs and not how many of them were visible."""
+    models = {gpu["name"]: gpu for gpu in entry.get("gpus") or ()}
+    alone = {**entry, "gpus": list(models.values()), "gpu_links": {}}
+    return sentence(cast(Hardware, alone)).replace("1 × ", "")
+
+
 def kinds(entries: Iterable[Hardware]) -> str:
     """Return what sets the hardware of a campaign apart: the GPUs of each kind of node, else the processor.
 
     It is "" where no record says it.
     """
-    names = {clean(gpus(entry) or processor(entry)) for entry in entries}
+    names = {clean(_gpus_and_links(entry) or processor(entry)) for entry in hosts(entries)}
     return " and ".join(sorted(filter(None, names))).replace("|", "/")
+
+
+def links(entry: Hardware, count: int) -> list[str]:
+    """Return the names of the links between the first `count` GPUs of a node."""
+    rows = [line.split("\t") for line in entry.get("gpu_topology", "").splitlines() if _OF_GPU.match(line)]
+    try:
+        found = {rows[one][other + 1].strip() for one in range(count) for other in range(one)}
+    except IndexError:
+        found = set(entry.get("gpu_links") or ())
+    return sorted(filter(None, found)) if count > 1 else []
 
 
 def gpus(entry: Hardware, _: Say = plain) -> str:
@@ -126,6 +213,37 @@ def system(entry: Hardware, _: Say = plain) -> str:
     if "virtual" in known:
         known["virtual"] = _(known["virtual"])
     return _(", ").join(known.values())
+
+
+_OF_GPU = re.compile(r"GPU\d+\t")
+
+
+def _part(entry: Hardware, of: Mapping[str, Any]) -> Hardware:
+    """Return a node with the GPUs that a case used of it; nodes of one machine have links to each other."""
+    rest = {key: value for key, value in entry.items() if key not in VISIBLE}
+    found = entry.get("gpus") or []
+    if of.get("device") == "cpu" or not found:
+        return cast(Hardware, rest)
+    on_one = -(-of["nodes"] // of["machines"]) if shared(of) else 1
+    between = links(entry, min(of["gpus"] * on_one, len(found)))
+    return cast(Hardware, {**rest, "gpus": found[: of["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
+
+
+def _gpus_and_links(entry: Hardware) -> str:
+    """Return such as `8 × NVIDIA H200, NV18`."""
+    names = Counter(gpu["name"] for gpu in entry.get("gpus") or ())
+    text = " and ".join(f"{count} × {name}" for name, count in names.items())
+    return ", ".join(filter(None, [text, *sorted(entry.get("gpu_links") or ())])) if text else ""
+
+
+def _same_node(host: Hardware, entry: Hardware) -> bool:
+    """Return whether two entries are of the same node, of which one may have had fewer GPUs visible."""
+    fields = {*host, *entry} - {"nodes", *VISIBLE}
+    one, other = ({field: each.get(field) for field in fields} for each in (host, entry))
+    more, fewer = host.get("gpus") or [], entry.get("gpus") or []
+    if one != other or len(more) == len(fewer):
+        return _kind(host) == _kind(entry)
+    return bool(set(host["nodes"]) & set(entry["nodes"])) and all(gpu in more for gpu in fewer)
 
 
 def _kind(entry: Hardware) -> dict[str, Any]:

@@ -106,8 +106,9 @@ def load_workloads(roles_paths: Iterable[str]) -> dict[str, dict[str, Any]]:
 
     As for Ansible, a role in an earlier path hides one of the same name in a later path. Each
     declaration gets `name`, `path` (directory of the role), `setting_types`, the type that the
-    role's argument_specs give to each variable that `resolve` needs, and `own_environment`, the variable that
-    names an environment of the user's own, "" where the role takes none. Raises WorkloadError.
+    role's argument_specs give to each variable that `resolve` needs, `setting_defaults`, its default unless
+    that is a template, and `own_environment`, the variable that names an environment of the user's own, ""
+    where the role takes none. Raises WorkloadError.
     """
     workloads: dict[str, dict[str, Any]] = {}
     for roles_path in roles_paths:
@@ -282,7 +283,15 @@ def _load(role: Path) -> dict[str, Any]:
         "path": str(role),
         "own_environment": own,
         "setting_types": {name: types[name] for name in variables(declaration)},
+        "setting_defaults": _defaults(role, variables(declaration)),
     }
+
+
+def _defaults(role: Path, names: Iterable[str]) -> dict[str, Any]:
+    """Return the defaults of variables of a role, without those that are templates."""
+    file = role / "defaults/main.yml"
+    values = _read(file) if file.is_file() else {}
+    return {name: values[name] for name in names if name in values and "{{" not in str(values[name])}
 
 
 def _check_dlperf(file: Path, declaration: Mapping[str, Any]) -> None:

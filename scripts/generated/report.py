@@ -80,7 +80,9 @@ CSV_COLUMNS = {
     },
     "flop_per_sample": "operations of a sample, forward and backward, that the workload declares",
     "tflops_per_device": "flop_per_sample times the rate of a device, in TFLOP/s",
-    "mfu": "tflops_per_device / the peak of the data sheet (model FLOPs utilization)",
+    "mfu": "tflops_per_device / peak_tflops_per_device (model FLOPs utilization)",
+    "peak_tflops_per_device": "the peak of the data sheet, dense, in TFLOP/s",
+    "peak_of": "the GPU and the number format of that peak",
     "global_batch": "samples of one update over all devices",
     "strong_speedup": f"speedup over {BASELINE} with the same global batch",
     "strong_efficiency": "strong_speedup / devices",
@@ -92,8 +94,8 @@ CSV_COLUMNS = {
     "baseline_interval95_high": "its upper end",
     "baseline_verdict": "same, faster, slower, or only here",
     "flags": "sentences of all flags",
-    "machines": "`1 machine, 4 simulated nodes` where nodes shared machines",
-    "hardware": "what the nodes are made of, kinds of nodes separated by ` / `",
+    "machines": "`4 nodes, 1 machine` where the nodes of the case shared machines",
+    "hardware": "what the case used of its nodes, kinds of nodes separated by ` / `",
     "software": "framework, CUDA, NCCL, MPI, Python and the commit of scalebook",
 }
 """Columns of results.csv, in their order."""
@@ -108,6 +110,9 @@ FLAGS = {
     "scattered": f"The slowest and the fastest run differ by more than {100 * weak_scaling.SCATTERED:g} % of "
     "the median, and no run is an outlier. Compare ranges, not medians. Look for other programs and virtual "
     "machines on the node, and for clocks held down. Raise `window` if it lasts a few seconds.",
+    "shared-machine": "The nodes of the case were on fewer machines than there are nodes: simulated nodes, "
+    "or containers of one host (boot_id of Linux), or containers of which no record says where they were. "
+    "Such a row says nothing about a network between machines.",
     "above-peak": "The rate is above the peak of the device's data sheet (MFU above 100 %): the batch, the "
     "dtype, the model or the number of devices is not what the case says.",
     "not-on-tensor-cores": "The MFU takes the peak of tensor cores, which were active for less than "

@@ -5,7 +5,7 @@
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.command import LEFT_OUT, command
+from ansible.module_utils.scalebook.command import LEFT_OUT, Measured, command, commands
 from ansible.module_utils.scalebook.plan import parameters
 from ansible.module_utils.scalebook.report.load import load_campaign
 
@@ -66,3 +66,77 @@ def test_an_import_has_no_command():
 )
 def test_a_value_cannot_leave_the_quotes_of_the_command(value, word):
     assert command({"parameters": {"model": value}}) == f"ansible-playbook bench.yml -e {word}"
+
+
+PIPE = '{{ lookup("pipe", "id") }}'
+
+
+@pytest.mark.parametrize("value", [PIPE, "{% raw %}", "{# none #}"])
+def test_a_value_that_ansible_would_take_for_a_template_is_left_out(value):
+    given = {"model": value, "bsz": [64]}
+    assert command({"parameters": given}) == 'ansible-playbook bench.yml -e "bsz=64"'
+
+
+def test_a_name_that_is_no_variable_is_left_out():
+    given = {"x=1 campaign": "night", "bsz": [64]}
+    assert command({"parameters": given}) == 'ansible-playbook bench.yml -e "bsz=64"'
+
+
+CASE = {
+    **{"name": "a", "workload": "torch_bert", "model": "base", "device": "gpu", "dtype": "fp16"},
+    **{"xla": False, "bsz": 64, "accumulation": 1, "warmup": 20, "window": 100, "nodes": 1, "gpus": 1},
+}
+PLAN = {"parameters": {"bsz": [64]}}
+
+
+def made(*cases, own=(), plan=PLAN, runs=3):
+    return [each["command"] for each in commands(plan, [Measured(each, runs, own) for each in cases])]
+
+
+def test_cases_that_are_all_combinations_share_a_command():
+    cases = [{**CASE, "gpus": gpus, "bsz": bsz} for gpus in (1, 2) for bsz in (64, 32)]
+    [line] = made(*cases)
+    assert " bsz=32,64 nodes=1 gpus=1,2 repeats=3 " in line
+
+
+def test_cases_of_which_a_combination_was_not_measured_have_commands_of_their_own():
+    assert len(made(CASE, {**CASE, "gpus": 2}, {**CASE, "bsz": 32})) == 2
+
+
+def test_topologies_that_nodes_and_gpus_do_not_give_are_named():
+    [line] = made(CASE, {**CASE, "nodes": 2, "gpus": 8})
+    assert " topology=1n1g,2n8g " in line
+
+
+@pytest.mark.parametrize("setting", [{"parallel": "fsdp"}, {"own_data": "/data"}])
+def test_cases_with_other_settings_have_commands_of_their_own(setting):
+    assert len(made(CASE, {**CASE, "settings": setting})) == 2
+
+
+def test_a_setting_of_a_record_that_is_a_template_is_left_out():
+    [line] = made({**CASE, "settings": {"own_data": PIPE}})
+    assert "own_data" not in line
+
+
+def test_what_a_case_does_not_decide_comes_from_the_command_of_its_records():
+    own = 'ansible-playbook -i site bench.yml -e "workload=torch_bert stack_name=modern torch_bert_python=/p"'
+    [line] = made(CASE, own=[own], plan={"inventory": "other", "parameters": {"stack_name": "dlperf2020"}})
+    assert line.startswith("ansible-playbook -i site bench.yml ")
+    assert "stack_name=modern" in line
+    assert "torch_bert_python=/p" in line
+
+
+def test_a_variable_of_another_workload_is_left_to_its_own_cases():
+    own = 'ansible-playbook bench.yml -e "workload=torch_bert,torch_gpt2 torch_gpt2_clip=2.0"'
+    assert "torch_gpt2" not in made(CASE, own=[own])[0]
+
+
+def test_an_import_and_a_campaign_that_does_not_say_how_it_was_made_have_none():
+    assert made(CASE, plan={"source": "logs"}) == made(CASE, plan={}) == []
+
+
+def test_a_search_for_the_largest_batch_has_a_command_without_cases():
+    search = {**CASE, "points": ["1n1g", "1n2g"], "limit": 9, "trials": [], "settings": {}}
+    plan = {**PLAN, "searches": [search]}
+    assert [each["cases"] for each in commands(plan, [Measured(CASE, 3)])] == [["a"], []]
+    assert " bsz=max nodes=1 gpus=1,2 repeats=1 " in made(CASE, plan=plan)[1]

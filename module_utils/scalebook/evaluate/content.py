@@ -186,18 +186,6 @@ def _appendix(writer: Writer) -> None:
     writer.table(t["campaigns"], ("campaign", "started", "good", "planned"), rows)
     writer.heading(t["commands"], 3)
     for campaign in e["campaigns"]:
-        writer.code(campaign["name"], command(campaign))
+        writer.code(campaign["name"], "\n".join(campaign["commands"]) or NONE)
     writer.heading(t["checksums"], 3)
     writer.table(t["checksums"], ("file", "SHA-256"), [list(each) for each in e["checksums"].items()])
-
-
-def command(campaign: Mapping[str, Any]) -> str:
-    """Return the command that a campaign was measured with."""
-
-    def text(value: Any) -> str:
-        values = value if isinstance(value, list) else [value]
-        return ",".join(str(each).lower() if isinstance(each, bool) else str(each) for each in values)
-
-    inventory = f" -i {campaign['inventory']}" if campaign["inventory"] else ""
-    given = " ".join(f"{name}={text(each)}" for name, each in campaign["parameters"].items())
-    return f'ansible-playbook{inventory} bench.yml -e "{given}"' if given else NONE

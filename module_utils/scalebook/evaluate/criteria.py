@@ -135,5 +135,5 @@ def _comparable(one: Option, other: Option) -> bool:
     return (
         one["workload"] != other["workload"]
         and setting(one) == setting(other)
-        and (one["family"], one["nodes"], one["gpus"]) == (other["family"], other["nodes"], other["gpus"])
+        and all(one.get(name) == other.get(name) for name in ("family", "nodes", "gpus", "link"))
     )

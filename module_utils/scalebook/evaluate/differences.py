@@ -56,7 +56,14 @@ def _facts(results: Results, group: Group, workloads: Mapping[str, Mapping[str, 
         "size": size_of(group.get("settings") or {}, declaration),
         "window": window(group),
         "unit": str(group["unit"]),
-        "hardware": "; ".join(hardware.sentence(entry) for entry in results.get("hardware") or ())
-        or NOT_RECORDED,
+        "hardware": _hardware(results, group),
         **{name: str(about.get(name) or NOT_RECORDED) for name in STACK},
     }
+
+
+def _hardware(results: Results, group: Group) -> str:
+    """Return the nodes that the rows of a group ran on, however many of their GPUs these used."""
+    entries = results.get("hardware") or ()
+    rows = [row for row in results["rows"] if row["case"] in group["rows"]]
+    own = [entry for row in rows for entry in hardware.of_case(entries, row)]
+    return "; ".join(dict.fromkeys(map(hardware.node, hardware.hosts(own)))) or NOT_RECORDED

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import command, hardware
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate import (
     costs,
@@ -49,7 +49,7 @@ def document(
         "title": given["title"],
         "platform": given["platform"],
         "texts": dict(given["texts"]),
-        "campaigns": [_campaign(results) for results in campaigns],
+        "campaigns": [campaign_of(results, workloads) for results in campaigns],
         "frameworks": versions,
         "families": [
             {
@@ -90,27 +90,27 @@ def document(
     }
 
 
-def _campaign(results: Results) -> dict[str, Any]:
-    """Return what the document says of a campaign: when, on what, which cases and runs, which command."""
-    plan = results.get("plan") or {}
-    parameters = plan.get("parameters") or {}
+def campaign_of(results: Results, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what the document says of a campaign: when, on what, which cases and runs, which commands."""
     rows: Sequence[Mapping[str, Any]] = results["rows"]
+    hosts = hardware.hosts(results.get("hardware") or ())
+    if "commands" in results:
+        commands = results["commands"]
+    else:
+        commands = command.of_rows(results.get("plan") or {}, rows, workloads)
     return {
         "name": results["campaign"],
         "started": results["started"],
         "runs": results["counts"],
         "simulated": results.get("simulated"),
-        "hardware": [hardware.sentence(entry) for entry in results.get("hardware") or ()],
-        "topology": [
-            entry["gpu_topology"] for entry in results.get("hardware") or () if entry.get("gpu_topology")
-        ],
+        "hardware": [hardware.sentence(entry) for entry in hosts],
+        "topology": [entry["gpu_topology"] for entry in hosts if entry.get("gpu_topology")],
         "matrix": {
             **{axis: sorted({row[axis] for row in rows}) for axis in AXES},
             "repeats": sorted({row["planned"] for row in rows}),
             "window": list(dict.fromkeys(differences.window(group) for group in results["groups"])),
         },
-        "inventory": plan.get("inventory"),
-        "parameters": {name: each for name, each in parameters.items() if each is not None},
+        "commands": [each["command"] for each in commands],
     }
 
 

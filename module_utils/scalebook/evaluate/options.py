@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
+from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Results, Row
 from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
@@ -20,7 +21,8 @@ class Option(TypedDict):
 
     `slowest` to `fastest` is the range of `rates`, those of its `runs` runs, per second in `unit`; of one run
     all three are equal.  A published row has no `rates`, and `runs` is 0 where nobody says how many there
-    were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it.
+    were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it; `link` is
+    how they are linked and whether nodes share machines, '' where no record says it.
     `compiler` is the name of what compiled the model, '' where nothing did; `variant` is its gradient
     accumulation or what its publisher says of it; `differing` are the settings in which the groups of its
     workload in the campaign differ; `size` says how much a sample is.  `joules` is the energy of the GPUs per
@@ -38,6 +40,7 @@ class Option(TypedDict):
     task: str
     size: str
     gpu: str | None
+    link: str
     nodes: int
     gpus: int
     bsz: int
@@ -85,13 +88,13 @@ def _options(
         usage.setdefault(entry["case"], {})[entry["quantity"]] = entry["mean"]
     shares = {entry["case"]: entry["mfu"] for entry in results.get("mfu") or ()}
     bottlenecks = {entry["case"]: entry["sentence"] for entry in results.get("bottlenecks") or ()}
-    gpu = gpu_model(results.get("hardware") or ())
+    entries = results.get("hardware") or ()
     return [
         _option(
             row,
             groups[row["group"]],
             str(results["campaign"]),
-            gpu,
+            entries,
             workloads.get(row["workload"], {}),
             {
                 "usage": usage.get(row["case"], {}),
@@ -108,7 +111,7 @@ def _option(
     row: Row,
     group: Group,
     source: str,
-    gpu: str | None,
+    entries: Sequence[Hardware],
     declaration: Mapping[str, Any],
     measured: Mapping[str, Any],
 ) -> Option:
@@ -122,7 +125,8 @@ def _option(
         "family": str(group.get("family", "")),
         "task": str(declaration.get("task", "")),
         "size": size_of(row.get("settings") or {}, declaration),
-        "gpu": hardware_of(row, gpu),
+        "gpu": hardware_of(row, gpu_model(hardware.of_case(entries, row))),
+        "link": hardware.link(entries, row),
         "compiler": compiler,
         "variant": variant_of(row),
         "differing": differing,
@@ -154,9 +158,9 @@ def hardware_of(row: Row, gpu: str | None) -> str | None:
     return (gpu or NOT_RECORDED) if row["device"] == "gpu" else NOT_RECORDED
 
 
-def gpu_model(hardware: Sequence[Hardware]) -> str | None:
+def gpu_model(entries: Sequence[Hardware]) -> str | None:
     """Return the model of the GPUs of all nodes; None where they differ, have none or it is not recorded."""
-    models = {str(gpu["name"]) for entry in hardware for gpu in entry.get("gpus") or ()}
+    models = {str(gpu["name"]) for entry in entries for gpu in entry.get("gpus") or ()}
     return models.pop() if len(models) == 1 else None
 
 

@@ -156,6 +156,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "mfu": None,
         "bottleneck": "",
         "differing": "",
+        "link": "",
         **known,
     }
     return made  # type: ignore[return-value]

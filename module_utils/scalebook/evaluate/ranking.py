@@ -55,7 +55,8 @@ def of_family(options: Sequence[Option]) -> list[Lead]:
     """Return, for each case that several workloads ran, the lead of the fastest over each other workload."""
     cases: dict[tuple[object, ...], list[Option]] = {}
     for option in options:
-        cases.setdefault((*setting(option), option["nodes"], option["gpus"]), []).append(option)
+        place = (option["nodes"], option["gpus"], option.get("link", ""))
+        cases.setdefault((*setting(option), *place), []).append(option)
     found = []
     for rivals in cases.values():
         ordered = sorted(rivals, key=lambda each: -each["rate"])

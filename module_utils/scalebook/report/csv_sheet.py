@@ -31,7 +31,6 @@ def sheet(document: Results) -> list[dict[str, Any]]:
     usage = {(line["case"], line["quantity"]): line["mean"] for line in document["utilisation"]}
     arithmetic = {entry["case"]: entry for entry in document["mfu"]}
     fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
-    system = environment.system(document)
     for row in document["rows"]:
         values: Mapping[str, Any] = row
         entry = compared.get(row["case"], {})
@@ -54,6 +53,8 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "flop_per_sample": done.get("flop"),
                 "tflops_per_device": done.get("tflops"),
                 "mfu": done.get("mfu"),
+                "peak_tflops_per_device": done.get("peak_tflops"),
+                "peak_of": done.get("peak_of"),
                 "global_batch": global_batch(row),
                 "strong_speedup": strong_row.get("speedup"),
                 "strong_efficiency": strong_row.get("efficiency"),
@@ -63,7 +64,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 **_limits("baseline_interval95", entry.get("interval")),
                 "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
                 "flags": "; ".join(flag["text"] for flag in row["flags"]),
-                **system,
+                **environment.system(document, row),
             }
         )
     return out

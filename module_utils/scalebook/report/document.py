@@ -8,11 +8,19 @@ dlperf_format.py.  The same records always make the same document: it holds no t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware, published
-from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Group, Hardware, Results, Row
+from ansible.module_utils.scalebook import command, hardware, published
+from ansible.module_utils.scalebook.contracts import (
+    RESULTS_SCHEMA,
+    Command,
+    Group,
+    Hardware,
+    Results,
+    Row,
+    Run,
+)
 from ansible.module_utils.scalebook.report import (
     baseline,
     bottleneck,
@@ -20,6 +28,7 @@ from ansible.module_utils.scalebook.report import (
     families,
     gpu_flags,
     largest_batch,
+    machines,
     manifest,
     mfu,
     node_flags,
@@ -56,11 +65,12 @@ def build(
         list(campaign.cases.values()), campaign.runs, plan.get("runs") or (), workloads
     )
     groups, rows = tables["groups"], tables["rows"]
+    machines.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
     _flag_changed_files(rows, check)
     _flag_slower_than_one(rows, workloads)
-    for module in (gpu_flags, node_flags):
-        for row, flag in module.flags(rows, campaign.runs):
-            row["flags"].append(flag)
+    of_nodes = node_flags.flags(rows, campaign.runs, campaign.hardware)
+    for row, flag in [*gpu_flags.flags(rows, campaign.runs), *of_nodes]:
+        row["flags"].append(flag)
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
     used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
     for row, flag in mfu.flags(rows, shares, used):
@@ -76,7 +86,7 @@ def build(
             "planned": sum(row["planned"] for row in rows),
         },
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
-        "simulated": _simulated(campaign),
+        "simulated": machines.simulated(campaign.runs, campaign.provenance),
         "hardware": campaign.hardware,
         "families": families.tabulate(groups, rows, workloads),
         "groups": groups,
@@ -107,6 +117,7 @@ def build(
         "only_published": _only_published(groups, compared, published_rows, workloads),
         "result_files": dlperf_format.result_files(groups, name),
         "plan": plan,
+        "commands": _commands(campaign, workloads),
         "provenance": campaign.provenance or None,
         "files": [],
     }
@@ -140,29 +151,9 @@ def _flag_slower_than_one(rows: Iterable[Row], workloads: weak_scaling.Workloads
             row["flags"].append(weak_scaling.flag("slower-than-one", f"slower than one device: {hint}"))
 
 
-def _simulated(campaign: Campaign) -> dict[str, int] | None:
-    """Return `{"nodes", "machines"}` of the largest run whose nodes shared machines, None without one.
-
-    Which machine a node is on comes from provenance.json (`machine`), else from the host name that its
-    node script reported.
-    """
-    facts = campaign.provenance.get("nodes")
-    known = {
-        str(node): str(values["machine"])
-        for node, values in (facts.items() if isinstance(facts, Mapping) else ())
-        if isinstance(values, Mapping) and values.get("machine")
-    }
-    shared = []
-    for run in campaign.runs:
-        machines = [known.get(node, host) for node, host in run["hosts"].items()]
-        if len(set(machines)) < len(machines):
-            shared.append({"nodes": len(machines), "machines": len(set(machines))})
-    return max(shared, key=lambda counts: counts["nodes"], default=None)
-
-
 def _compare(
     rows: Sequence[Row],
-    machines: Iterable[Hardware],
+    entries: Sequence[Hardware],
     earlier: Baseline | None,
     workloads: weak_scaling.Workloads,
 ) -> dict[str, Any] | None:
@@ -174,11 +165,36 @@ def _compare(
         raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
     for entry in [*compared["only_here"], *compared["only_there"]]:
         entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
-    here, there = hardware.kinds(machines), hardware.kinds(earlier.hardware)
-    other = None
-    if here and there and here != there:
-        other = f"{earlier.name} ran on {there}, this campaign on {here}"
+    other = _other_hardware(rows, entries, earlier, workloads)
     return {"name": earlier.name, "other_hardware": other, **compared}
+
+
+def _other_hardware(
+    rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: weak_scaling.Workloads
+) -> str | None:
+    """Return on what the cases ran that did not run on the same here and there, None where all did."""
+    there = {baseline.key_of(row, workloads): hardware.kind(earlier.hardware, row) for row in earlier.rows}
+    pairs = [(hardware.kind(entries, row), there.get(baseline.key_of(row, workloads), "")) for row in rows]
+    unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
+    if not unlike:
+        return None
+    now, then = (" and ".join(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
+    return f"{earlier.name} ran on {then}, this campaign on {now}"
+
+
+def _commands(campaign: Campaign, workloads: weak_scaling.Workloads) -> list[Command]:
+    """Return the commands that measure again what has records."""
+    made: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        if run["status"] != "skipped":
+            made.setdefault(run["case"], []).append(run)
+    measured = [
+        command.Measured(
+            campaign.cases[case], len(own), [each for run in own if (each := run.get("command"))]
+        )
+        for case, own in made.items()
+    ]
+    return command.commands(campaign.plan, measured, workloads)
 
 
 def _compare_published(

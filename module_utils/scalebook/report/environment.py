@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.command import command
-from ansible.module_utils.scalebook.contracts import Hardware, Results
+from ansible.module_utils.scalebook.contracts import Hardware, Results, Row
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
@@ -69,15 +68,23 @@ def table(document: Results) -> list[Line]:
         "campaign": document["campaign"],
         "first run": document["started"],
         "machines": simulated(document),
-        "command": command(document["plan"]),
         "commit of scalebook": own.get("commit"),
     }
     lines = [_line(what, "", value) for what, value in campaign.items()]
-    entries = document["hardware"] or [Hardware(nodes=[])]
+    lines += _commands(document)
+    entries = hardware.hosts(document["hardware"]) or [Hardware(nodes=[])]
     for entry in entries:
         where = ", ".join(entry["nodes"])
         lines += [_line(what, where, value) for what, value in _hardware(entry).items()]
     return lines + _software(provenance)
+
+
+def _commands(document: Results) -> list[Line]:
+    """Return a line for each command, where there are several with the cases that it measures."""
+    found = document.get("commands") or []
+    if len(found) < 2:
+        return [_line("command", "", found[0]["command"] if found else None)]
+    return [_line("command", ", ".join(each["cases"]), each["command"]) for each in found]
 
 
 def simulated(document: Results) -> str | None:
@@ -86,34 +93,68 @@ def simulated(document: Results) -> str | None:
     return sharing(document["simulated"], ENGLISH) or nothing
 
 
-def system(document: Results) -> Line:
-    """Return `{"machines", "hardware", "software"}`, each as one line, for tables read by programs."""
-    found = [hardware.sentence(entry) for entry in document["hardware"]]
+def system(document: Results, row: Row) -> Line:
+    """Return `{"machines", "hardware", "software"}` of a row, each as a line, for tables read by programs."""
+    found = [hardware.sentence(entry) for entry in hardware.used(document["hardware"], row)]
+    alone = "no simulated nodes" if row.get("machines") or document["hardware"] else NOT_RECORDED
     return {
-        "machines": simulated(document) or NOT_RECORDED,
+        "machines": hardware.shared(row) or alone,
         "hardware": clean(" / ".join(found)) or NOT_RECORDED,
         "software": " / ".join(software(document["provenance"])),
     }
 
 
-def machines(entries: Sequence[Hardware], wording: Wording) -> list[str]:
-    """Return a line for each kind of node, `not recorded` alone where no record says it."""
+def machines(entries: Sequence[Hardware], wording: Wording, rows: Sequence[Row] = ()) -> list[str]:
+    """Return a line for each kind of node, `not recorded` alone where no record says it.
+
+    It says which cases, of `rows`, could not see all GPUs of their nodes.
+    """
     if not entries:
         return [wording(NOT_RECORDED)]
+    kinds = hardware.hosts(entries)
     return [
         clean(
-            (", ".join(entry["nodes"]) if len(entries) > 1 else wording("each node"))
+            (", ".join(kind["nodes"]) if len(kinds) > 1 else wording("each node"))
             + wording(": ")
-            + hardware.sentence(entry, wording)
+            + hardware.sentence(kind, wording)
+            + _partly_visible(kind, entries, rows, wording)
         )
-        for entry in entries
+        for kind in kinds
     ]
 
 
+def _partly_visible(
+    kind: Hardware, entries: Sequence[Hardware], rows: Sequence[Row], wording: Wording
+) -> str:
+    """Return such as `; 1n1g and 1n2g had 1 and 2 of them visible`, '' where every case saw all GPUs."""
+    _ = wording
+    total = len(kind.get("gpus") or ())
+    seen: dict[str, list[int]] = {}
+    for row in rows:
+        own = hardware.visible(hardware.of_case(entries, row), kind) if row["hardware"] else []
+        seen[row["label"]] = sorted({*seen.get(row["label"], []), *own})
+    parts = {label: counts for label, counts in seen.items() if set(counts) - {total}}
+    if not parts:
+        return ""
+    texts = {label: _(" or ").join(map(str, counts)) for label, counts in parts.items()}
+    if any(len(counts) > 1 for counts in parts.values()):
+        listed = [_("{counts} visible in {case}", counts=text, case=label) for label, text in texts.items()]
+        return _("; ") + _("of them {list}", list=_(", ").join(listed))
+    counts = list(texts.values())[:1] if len(set(texts.values())) == 1 else list(texts.values())
+    names = {"cases": _(" and ").join(texts), "counts": _(" and ").join(counts)}
+    return _("; ") + _("{cases} had {counts} of them visible", **names)
+
+
 def sharing(counts: Mapping[str, int] | None, wording: Wording) -> str:
-    """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''."""
+    """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''.
+
+    Containers of one host, which look like machines, are `4 nodes, 1 machine`.
+    """
     if not counts:
         return ""
+    if counts.get("containers"):
+        several = [wording.count(counts["nodes"], "node"), wording.count(counts["machines"], "machine")]
+        return wording(", ").join(several)
     return (
         wording.count(counts["machines"], "machine")
         + wording(", ")

@@ -8,12 +8,15 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Group, Row
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Group, Mfu, Row
 from ansible.module_utils.scalebook.report import weak_scaling
 from ansible.module_utils.scalebook.report.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
 HEADING = ("workload", "model", "dtype")
+UNKNOWN = (*("label", "shared", "devices", "rate", "total", "efficiency", "steps", "mfu", "peak", "spread"),)
+"""What is not known of a group without a valid run."""
 
 
 def noun_of(group: Group) -> str:
@@ -56,13 +59,14 @@ def card(
     group: Group,
     groups: Sequence[Group],
     rows: Sequence[Row],
-    shares: Mapping[str, float | None],
+    shares: Mapping[str, Mfu],
     wording: Wording,
 ) -> dict[str, Any]:
     """Return the numbers of a group's largest measured case; '' for what is not known.
 
     `groups` are all of the report, `rows` those of the group, `shares` the MFU of cases whose workload
-    declares its operations; of others it is what the runs report.  `flags` counts the flags of all rows.
+    declares its operations, as the table has it; of other workloads it is what the runs report.  `flags`
+    counts the flags of all rows.
     """
     measured = [(row["devices"], median, row) for row in rows if (median := row["median"]) is not None]
     flags = [(clean(row["label"]), flag["code"]) for row in rows for flag in row["flags"]]
@@ -73,12 +77,13 @@ def card(
         "device": wording(noun_of(group)),
         "flags": wording.count(len(flags), "flag") if flags else "",
         "runs": f"{sum(row['good'] for row in rows)}/{sum(row['planned'] for row in rows)}",
-        **dict.fromkeys(("label", "devices", "rate", "total", "efficiency", "steps", "mfu", "spread"), ""),
+        **dict.fromkeys(UNKNOWN, ""),
     }
     if not measured:
         return made
     devices, median, top = max(measured, key=lambda each: each[:2])
     made["label"] = clean(top["label"])
+    made["shared"] = hardware.shared(top, wording)
     made["devices"] = wording.count(devices, noun_of(group))
     made["rate"] = wording.number(median / devices)
     made["total"] = wording.number(median)
@@ -86,9 +91,16 @@ def card(
     if devices > 1 and top["efficiency"] is not None:
         made["efficiency"] = wording.percent(top["efficiency"])
         made["steps"] = f"1 → {wording.count(devices, noun_of(group))}"
-    share = shares.get(top["case"]) or mfu(top)
+    share = shares[top["case"]]["mfu"] if top["case"] in shares else mfu(top)
     made["mfu"] = wording.percent(share) if share is not None else ""
+    made["peak"] = peak(shares[top["case"]], wording) if top["case"] in shares and made["mfu"] else ""
     return made
+
+
+def peak(entry: Mfu, wording: Wording) -> str:
+    """Return such as `989.4 TFLOP/s, NVIDIA H200, dense bf16`, what an MFU is a share of."""
+    of = wording.sentence(clean(entry["peak_of"]))
+    return wording(", ").join([f"{entry['peak_tflops']:g} TFLOP/s", of])
 
 
 def mfu(row: Row) -> float | None:

@@ -77,32 +77,36 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarati
 
     `declared` are the declarations of the workloads by name.
     """
-    read: list[tuple[Entry, list[Row], dict[str, str]]] = []
+    read: list[tuple[Entry, list[Row], list[str], dict[str, str]]] = []
     unread: list[str] = []
     for path in sorted(top.glob("*/report/results.json")):
         name = path.parents[1].name
         try:
             document = decode(path.read_bytes())
             titles = {group["id"]: group["title"] for group in document["groups"]}
-            read.append((_entry(name, document), baseline.check(document), titles))
+            rows = baseline.check(document)
+            entries = document.get("hardware") or ()
+            kinds = [hardware.kind(entries, row) or NOT_RECORDED for row in rows]
+            read.append((_entry(name, document), rows, kinds, titles))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
             unread.append(clean(f"{name}: {exc}"))
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
-    for entry, rows, titles in sorted(read, key=lambda each: (each[0]["started"], each[0]["campaign"])):
-        keys = [(entry["hardware"], baseline.key_of(row, declared)) for row in rows]
+    read.sort(key=lambda each: (each[0]["started"], each[0]["campaign"]))
+    for entry, rows, kinds, titles in read:
+        keys = [(kind, baseline.key_of(row, declared)) for kind, row in zip(kinds, rows, strict=True)]
         # Without a date there is no campaign before, and unknown hardware is not the same hardware.
-        dated = entry["started"] and entry["hardware"] != NOT_RECORDED
-        earlier = [before[key] for key in keys if key in before] if dated else []
+        known = [key for key in keys if entry["started"] and key[0] != NOT_RECORDED]
+        earlier = [before[key] for key in known if key in before]
         compared = baseline.compare(rows, earlier, limit, declared)["rows"] if earlier else []
         found = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row in zip(keys, rows, strict=True):
-            line = series.setdefault(key, _series(row, entry["hardware"], titles))
+            line = series.setdefault(key, _series(row, key[0], titles))
             line["points"].append(_point(entry, row, found.get(row["case"], {})))
             if row["runs"]:
                 before[key] = row
-    campaigns = sorted((entry for entry, _, _ in read), key=lambda each: each["started"], reverse=True)
+    campaigns = sorted((entry for entry, *_ in read), key=lambda each: each["started"], reverse=True)
     lines = sorted(series.values(), key=_place)
     return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
 

@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_record,
 )
 from ansible.module_utils.scalebook.files import open_regular
-from ansible.module_utils.scalebook.report import baseline, manifest, runs, weak_scaling
+from ansible.module_utils.scalebook.report import baseline, machines, manifest, runs, weak_scaling
 from ansible.module_utils.scalebook.report.source import (
     MicrobenchSource,
     Source,
@@ -118,6 +118,7 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
+            machines.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
             return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
         with open_regular(path) as file:
             content = file.read()

@@ -67,7 +67,7 @@ def flags(rows: Iterable[Row], entries: Iterable[Mfu], used: Iterable[Usage]) ->
         if percent > 100:
             text = f"MFU {percent:.1f} %: faster than the peak ({entry['peak_of']})"
             made.append((row, weak_scaling.flag("above-peak", text)))
-        on_tensor_cores = not entry["peak_of"].endswith("fp32")
+        on_tensor_cores = "dense fp32" not in entry["peak_of"]
         pipe = active.get(entry["case"])
         if on_tensor_cores and pipe is not None and pipe < THRESHOLDS["tensor-share"].value * percent:
             text = (
@@ -88,11 +88,24 @@ def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: P
     try:
         entry["flop"] = flops.of_case(declared, row)
         entry["tflops"] = cast(float, row["median"]) / row["devices"] * entry["flop"] / TERA
-        entry["peak_tflops"], entry["peak_of"] = _peak(row, declared, names, peaks)
+        known = _reported(row) if not names else None
+        entry["peak_tflops"], entry["peak_of"] = known or _peak(row, declared, names, peaks)
         entry["mfu"] = entry["tflops"] / entry["peak_tflops"]
     except flops.FlopsError as error:
         entry["reason"] = str(error)
     return cast(Mfu, entry)
+
+
+def _reported(row: Row) -> tuple[float, str] | None:
+    """Return the peak that all runs of a row took for their MFU and what it is of, None without one."""
+    reported = [run.get("self_reported") or {} for run in row["runs"]]
+    values = {(each.get("peak_tflops"), each.get("peak_of")) for each in reported}
+    try:
+        [(peak, of)] = values
+        kind, dtype, name = str(of).split("-", 2)
+        return float(peak or "nan"), f"{name.replace('-', ' ')}, {kind} {dtype}, as its runs report"
+    except ValueError:
+        return None
 
 
 def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> tuple[float, str]:

@@ -345,7 +345,7 @@ def page(
         "hardware": environment.machines(files.machines, wording),
         "simulated": environment.sharing(microbench_records.simulated(files.results), wording),
         "software": environment.software(microbench_records.provenance(made), wording),
-        "command": clean(files.about.get("command") or ""),
+        "commands": [{"command": text}] if (text := clean(files.about.get("command") or "")) else [],
         "good": sum(row["status"] == "ok" for row in rows),
         "all": len(rows),
         "failed": [_.sentence(clean(text)) for text in microbench_records.failures(made)],

@@ -1,22 +1,42 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What nodes went through: processor time that a hypervisor took, and another machine than before."""
+"""What nodes went through: processor time that a hypervisor took, machines that changed or were shared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Row, Run
-from ansible.module_utils.scalebook.report import weak_scaling
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Hardware, Row, Run
+from ansible.module_utils.scalebook.report import machines, weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.report.utilisation import valid_by_case
 
 
-def flags(rows: Iterable[Row], runs: Sequence[Run]) -> list[tuple[Row, Flag]]:
-    """Return each row with a flag that its nodes give it, for the runs that count."""
+def flags(
+    rows: Iterable[Row], runs: Sequence[Run], entries: Sequence[Hardware] = ()
+) -> list[tuple[Row, Flag]]:
+    """Return each row with a flag that its nodes give it, for the runs that count.
+
+    `entries` is the hardware of the report.
+    """
     rows = list(rows)
     by_case = valid_by_case(runs)
-    return [*_stolen(rows, by_case), *_machine_changed(rows, by_case)]
+    return [*_stolen(rows, by_case), *_machine_changed(rows, by_case), *_shared(rows, entries)]
+
+
+def _shared(rows: Iterable[Row], entries: Sequence[Hardware]) -> list[tuple[Row, Flag]]:
+    """Return flags of rows whose nodes shared machines, as simulated nodes and containers of one host do."""
+    made = []
+    for row in rows:
+        text = hardware.shared(row)
+        if text:
+            text += ": this says nothing about a network between machines"
+        elif row["nodes"] > 1 and row["machines"] is None and machines.in_containers(entries, row):
+            text = f"{row['nodes']} nodes in containers: no record says on how many machines"
+        if text:
+            made.append((row, weak_scaling.flag("shared-machine", text)))
+    return made
 
 
 def _stolen(rows: Iterable[Row], by_case: Mapping[str, Sequence[Run]]) -> list[tuple[Row, Flag]]:

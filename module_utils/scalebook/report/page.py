@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.command import command
+from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     Family,
@@ -53,7 +53,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
     alone = {row["group"]: row["steps"] for row in document["rows"] if row["label"] == BASELINE}
     lines = {row["case"]: _line(row, alone.get(row["group"]), wording, linked) for row in document["rows"]}
     raw = {row["case"]: row for row in document["rows"]}
-    shares = {entry["case"]: entry["mfu"] for entry in document["mfu"]}
+    shares = {entry["case"]: entry for entry in document["mfu"]}
     groups = [
         {
             "id": group["id"],
@@ -79,10 +79,10 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "cases": wording.count(document["counts"]["cases"], "case"),
         "started": wording.moment(document["started"] or ""),
         "simulated": environment.sharing(document["simulated"], wording),
-        "hardware": environment.machines(document["hardware"], wording),
+        "hardware": environment.machines(document["hardware"], wording, document["rows"]),
         "software": environment.software(document["provenance"], wording),
         "flagged": _flagged(document, wording),
-        "command": command(document["plan"]),
+        "commands": _commands(document, wording),
         "campaign_files": linked.campaign,
         "families": [_family(family, groups, wording) for family in document["families"]],
         "groups": groups,
@@ -114,6 +114,20 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "rules": method.unique_rules(document["groups"], wording),
         "method": method.sentences(wording),
     }
+
+
+def _commands(document: Results, wording: Wording) -> list[dict[str, str]]:
+    """Return the commands that measure the campaign again, each with its cases in words."""
+    short, labels = _short_names(document), {row["case"]: clean(row["label"]) for row in document["rows"]}
+    made = []
+    for each in document.get("commands") or ():
+        groups: dict[str, list[str]] = {}
+        for case in [name for name in labels if name in each["cases"]]:
+            groups.setdefault(short[case], []).append(labels[case])
+        texts = [f"{group} {wording(', ').join(cases)}".strip() for group, cases in groups.items()]
+        cases = wording("; ").join(texts) or wording("search for the largest batch")
+        made.append({"command": each["command"], "cases": cases})
+    return made
 
 
 def _line(row: Row, alone: StepTimes | None, wording: Wording, linked: links.Links) -> dict[str, Any]:
@@ -205,13 +219,20 @@ def _flags(row: Row, wording: Wording) -> list[dict[str, str]]:
     return [
         {
             "code": flag["code"],
-            "short": f"{row['good']}/{row['planned']}"
-            if flag["code"] == "runs"
-            else wording(SHORT.get(flag["code"], flag["code"].replace("-", " "))),
+            "short": _few_letters(row, flag["code"], wording),
             "text": wording.sentence(clean(flag["text"])),
         }
         for flag in row["flags"]
     ]
+
+
+def _few_letters(row: Row, code: str, wording: Wording) -> str:
+    """Return the few letters of a flag in a cell: its numbers, or what its code stands for."""
+    if code == "runs":
+        return f"{row['good']}/{row['planned']}"
+    if code == "shared-machine":
+        return hardware.shared(row, wording) or wording("machines not recorded")
+    return wording(SHORT.get(code, code.replace("-", " ")))
 
 
 def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
@@ -302,14 +323,20 @@ def _largest_batch(entry: Mapping[str, Any], wording: Wording) -> dict[str, str]
 def _self_reported(document: Results) -> list[dict[str, Any]]:
     """Return the printed cells of what workloads report themselves."""
     short = _short_names(document)
+    # The table of the MFU has it, of the median rate.
+    elsewhere = ["mfu"] if any(entry["mfu"] is not None for entry in document["mfu"]) else []
     return [
         {
             "workload": clean(table["workload"]),
-            "columns": [clean(name) for name in table["columns"]],
+            "columns": [clean(name) for name in table["columns"] if name not in elsewhere],
             "rows": [
                 [
                     " ".join(filter(None, [clean(row["label"]), short[row["case"]]])),
-                    *(clean(row["values"].get(name, "")) for name in table["columns"]),
+                    *(
+                        clean(row["values"].get(name, ""))
+                        for name in table["columns"]
+                        if name not in elsewhere
+                    ),
                     str(row["runs"]),
                 ]
                 for row in table["rows"]

@@ -87,6 +87,8 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         },
         "hosts": {node: host for node, host in _said(record, "host").items() if host != "localhost"},
         "boots": _said(record, "boot"),
+        "hardware": list(record.get("hardware") or []),
+        "command": str(record.get("command") or ""),
         "utilisation": {},
         "gpus": [],
         "timeline": None,

@@ -216,6 +216,8 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
         "status": "ok" if len(good) >= ENOUGH_RUNS else ("provisional" if good else "incomplete"),
         "good": len(good),
         "planned": planned,
+        "hardware": [],
+        "machines": None,
         "runs": [
             {
                 key: cast("Mapping[str, Any]", run)[key]

@@ -47,6 +47,16 @@ def test_a_baseline_on_other_hardware_is_said_to_be(gpu, said):
     assert ("before ran on 1 × Tesla P40, this campaign on 1 × NVIDIA H200" in text) is said
 
 
+def test_a_baseline_that_saw_another_number_of_gpus_is_no_other_hardware():
+    of = case()
+    records = [record(of, repeat) for repeat in (1, 2, 3)]
+    now, then = ([{"nodes": ["A"], "gpus": [{"name": "NVIDIA H200"}] * count}] for count in (1, 4))
+    digests = [runs.digest(each) for each in records]
+    campaign = Campaign("now", cases={of["name"]: of}, runs=digests, hardware=now)
+    earlier = Baseline("before", "before", documents.build(campaign)["rows"], 0.03, then)
+    assert documents.build(campaign, earlier=earlier)["baseline"]["other_hardware"] is None
+
+
 def test_the_speedup_of_a_slow_case_is_that_of_its_rates():
     made = page.page(build([record(case(1, 1), 1, 0.0143), record(case(1, 2), 1, 0.0260)]))
     assert [row["speedup"] for row in made["groups"][0]["rows"]] == ["1", "1.82"]

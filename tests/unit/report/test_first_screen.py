@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import first_screen, links
+from ansible.module_utils.scalebook.report import first_screen, links, mfu
 from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.page import page
 from ansible.module_utils.scalebook.report.source import open_source
 from ansible.module_utils.scalebook.report.wording import Wording
+from ansible.module_utils.scalebook.workloads import load_workloads
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 TORCH = {"torch_bert": {"compiler": "torch.compile", "title": "PyTorch BERT pretraining"}}
@@ -46,6 +48,40 @@ def test_the_mfu_is_the_one_that_the_workload_reports():
 
 def test_without_an_mfu_in_the_records_there_is_none():
     assert cards("h200x4-2026-11-21/scaling")[0]["mfu"] == ""
+
+
+def flops_page(name):
+    """Return the printed page of a campaign whose workloads declare their operations."""
+    workloads = load_workloads([str(RESULTS.parents[1] / "roles")])
+    with (RESULTS.parents[1] / "data/gpus.csv").open(newline="") as lines:
+        peaks = mfu.read_peaks(lines)
+    return page(
+        documents.build(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "peak"),
+    [
+        ("h200x4-2026-11-26/torch_resnet50", "989.4 TFLOP/s, NVIDIA H200, dense bf16"),
+        (
+            "h200x2-2026-11-22/deepspeed_2020_fp32",
+            "66.9 TFLOP/s, NVIDIA H200, dense fp32, as its runs report",
+        ),
+    ],
+)
+def test_the_page_has_one_mfu_with_its_peak(name, peak):
+    shown = flops_page(name)
+    card, row = shown["groups"][0]["card"], shown["mfu"][-1]
+    assert (card["mfu"], card["peak"]) == (row["mfu"], peak)
+    assert "mfu" not in [column for table in shown["self_reported"] for column in table["columns"]]
+
+
+def test_a_case_says_how_many_gpus_it_could_see():
+    lines = page(documents.build(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50")))["hardware"]
+    assert len(lines) == 1
+    assert lines[0].startswith("each node: 2 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18; ")
+    assert lines[0].endswith("; 1n1g had 1 of them visible")
 
 
 def test_one_device_has_no_efficiency():

@@ -18,6 +18,7 @@ from report_records import campaign, case, record
 
 TEMPLATES = str(Path(__file__).resolve().parents[3] / "templates")
 H200 = [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}]}]
+NEW = ("hardware", "machines")
 SPREAD = (0.999, 1.0, 1.001, 1.0005, 0.9995)
 
 
@@ -75,6 +76,29 @@ def test_other_hardware_is_another_line(tmp_path):
     found = index.build(tmp_path)
     assert {each["hardware"] for each in found["series"]} == {"1 × NVIDIA H200", "1 × Tesla P40"}
     assert sum(each["regressions"] for each in found["campaigns"]) == 0
+
+
+def seeing(count):
+    """Return an H200 host of which `count` GPUs were visible."""
+    return [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}] * count}]
+
+
+def test_a_case_stays_on_its_line_when_another_number_of_gpus_was_visible(tmp_path):
+    report(tmp_path, "one", 100.0, hardware=seeing(1))
+    report(tmp_path, "two", 90.0, 2, hardware=seeing(4))
+    [series] = index.build(tmp_path)["series"]
+    assert series["hardware"] == "1 × NVIDIA H200"
+    assert series["points"][1]["regression"]
+
+
+def test_a_case_stays_on_its_line_when_the_last_report_is_of_an_earlier_version(tmp_path):
+    report(tmp_path, "one", 100.0, hardware=[*seeing(1), *seeing(2)])
+    path = tmp_path / "one/report/results.json"
+    content = json.loads(path.read_text())
+    content["rows"][0] = {key: value for key, value in content["rows"][0].items() if key not in NEW}
+    path.write_text(json.dumps(content))
+    report(tmp_path, "two", 90.0, 2, hardware=seeing(4))
+    assert len(index.build(tmp_path)["series"]) == 1
 
 
 def test_a_case_stays_on_its_line_when_its_workload_gets_a_setting(tmp_path):

@@ -3,7 +3,7 @@
 """Flags of nodes: processor time that a hypervisor took, and another machine than before."""
 
 import pytest
-from ansible.module_utils.scalebook.report import document
+from ansible.module_utils.scalebook.report import csv_sheet, document, page
 from ansible.module_utils.scalebook.report.load import load_campaign
 from report_records import campaign, case, record
 
@@ -105,3 +105,49 @@ def test_machines_that_are_not_known_are_not_flagged(tmp_path):
     of = case()
     records = [run_on(of, 1, None), run_on(of, 2, "a"), run_on(case(2, 1), 1, "b", None)]
     assert changed(tmp_path, *records) == []
+
+
+def shared(tmp_path, *records):
+    return flags(tmp_path, *records, code="shared-machine")
+
+
+def two_containers(boots, virtual="container"):
+    made = run_on(case(2, 1), 1, *boots)
+    names = [node["node"] for node in made["nodes"]]
+    nodes = [{**node, "exit": {**node["exit"], "host": node["node"]}} for node in made["nodes"]]
+    return {**made, "nodes": nodes, "hardware": [{"nodes": names, "virtual": virtual}]}
+
+
+def test_containers_that_were_started_with_one_kernel_are_on_one_machine(tmp_path):
+    assert shared(tmp_path, two_containers("aa")) == [
+        "2 nodes, 1 machine: this says nothing about a network between machines"
+    ]
+
+
+def test_simulated_nodes_are_on_one_machine(tmp_path):
+    assert shared(tmp_path, run_on(case(2, 1), 1, None, None)) == [
+        "2 nodes, 1 machine: this says nothing about a network between machines"
+    ]
+
+
+def test_containers_of_two_hosts_have_no_flag(tmp_path):
+    assert shared(tmp_path, two_containers("ab")) == []
+
+
+def test_containers_that_do_not_tell_their_host_are_not_taken_for_machines(tmp_path):
+    assert shared(tmp_path, two_containers([None, None])) == [
+        "2 nodes in containers: no record says on how many machines"
+    ]
+
+
+def test_hosts_with_names_of_their_own_are_machines(tmp_path):
+    assert shared(tmp_path, two_containers([None, None], virtual="")) == []
+
+
+def test_the_head_and_the_table_say_that_containers_share_a_machine(tmp_path):
+    made = document.build(load_campaign(campaign(tmp_path, [two_containers("aa")])))
+    shown = page.page(made)
+    assert shown["simulated"] == "2 nodes, 1 machine"
+    assert shown["groups"][0]["card"]["shared"] == "2 nodes, 1 machine"
+    assert "2 nodes, 1 machine" in [flag["short"] for flag in shown["groups"][0]["rows"][0]["flags"]]
+    assert csv_sheet.sheet(made)[0]["machines"] == "2 nodes, 1 machine"

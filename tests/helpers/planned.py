@@ -1,0 +1,86 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A printed command -> what it measures, planned in this process on more nodes and devices than it names."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shlex
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+from ansible.module_utils.scalebook import workloads
+from ansible.module_utils.scalebook.contracts import IDENTITY
+from ansible.module_utils.scalebook.plan import declared, matrix, parameters
+from ansible.parsing.splitter import parse_kv
+
+ROOT = Path(__file__).resolve().parents[2]
+ROLES = [str(ROOT / "roles")]
+NODES = [{"name": f"NODE{rank}", "slots": 8, "machine": f"NODE{rank}"} for rank in range(1, 9)]
+
+
+@functools.cache
+def known() -> parameters.Known:
+    """Return what the parameters of bench.yml are checked with."""
+    return parameters.Known(
+        workloads.load_workloads(ROLES),
+        declared.stacks(str(ROOT / "playbooks/vars")),
+        declared.role_variables(ROLES),
+        len(NODES),
+        declared.role_choices(ROLES),
+    )
+
+
+def extra_variables(command: str) -> dict[str, str]:
+    """Return the variables that a command line gives with -e, as Ansible reads them."""
+    words = shlex.split(command)
+    return parse_kv(" ".join(after for word, after in zip(words, words[1:], strict=False) if word == "-e"))
+
+
+def plan_of(command: str) -> Mapping[str, Any]:
+    """Return the plan of bench.yml for a command line; raise ParameterError for one that it refuses."""
+    given = extra_variables(command)
+    values = parameters.read(("bench",), given, given, known())
+    chosen = {name: _resolved(name, given, values["stack_name"] or "") for name in values["workload"]}
+    return matrix.plan(values, chosen, NODES, values["device"], given=list(given))
+
+
+def runs_of(command: str, refused: Collection[str] = ()) -> set[tuple[str, int]]:
+    """Return (what identifies the case, repeat) of every run of a command line.
+
+    Nothing may be skipped but cases of the workloads `refused`, which count as planned.
+    """
+    plan = plan_of(command)
+    skipped = [entry["case"] for entry in plan["skipped"]]
+    assert {case["workload"] for case in skipped} <= set(refused), plan["skipped"]
+    repeats = range(1, plan["repeats"] + 1)
+    return {(identity(case), repeat) for case in [*plan["cases"], *skipped] for repeat in repeats}
+
+
+def identity(case: Mapping[str, Any]) -> str:
+    """Return what identifies a case, whenever it was measured."""
+    settings = workloads.settings_of(known().workloads[case["workload"]], case.get("settings"))
+    fields = {field: case.get(field) for field in IDENTITY}
+    return json.dumps({**fields, "settings": settings}, sort_keys=True)
+
+
+def _resolved(name: str, given: Mapping[str, str], stack_name: str) -> dict[str, Any]:
+    """Return the declaration of a workload with the defaults of its role and the variables that are given."""
+    declaration = known().workloads[name]
+    values = yaml.safe_load((ROOT / f"roles/{name}/defaults/main.yml").read_text()) | dict(given)
+    values["stack"] = declared.stack_of([name], known().workloads, known().stacks, stack_name)
+    _render(values, workloads.variables(declaration))
+    return workloads.resolve(declaration, values)
+
+
+def _render(values: dict[str, Any], names: Iterable[str]) -> None:
+    """Put the values of templates in; a template may name another."""
+    environment = jinja2.Environment()
+    for _ in range(2):
+        for name in names:
+            if "{{" in str(values[name]):
+                values[name] = environment.from_string(values[name]).render(values)
