@@ -3,10 +3,12 @@
 """What docs/ quotes is in the source, and what it asks to type can be typed."""
 
 import re
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -82,3 +84,27 @@ def test_every_page_outside_of_docs_is_in_the_site():
     assert {path.parent.name for path in ROOT.glob("roles/*/README.md")} == {
         Path(target).stem for target in site.pages().values() if target.startswith("reference/")
     }
+
+
+def build_of_the_site(folder, page):
+    """Return the output of the command of scripts/test that builds the site, for a site of one page."""
+    (folder / "docs").mkdir()
+    (folder / "docs/index.md").write_text(page)
+    settings = {"INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": "docs", "nav": [{"Home": "index.md"}]}
+    alone = {"hooks": [], "plugins": [], "theme": {"name": "mkdocs"}, "markdown_extensions": []}
+    (folder / "mkdocs.yml").write_text(yaml.safe_dump({**settings, **alone}))
+    [command] = re.findall(r"\b(mkdocs build [^|\n]*?) \|\| return", (ROOT / "scripts/test").read_text())
+    program = str(Path(sys.executable).parent / "mkdocs")
+    words = [program, *command.split()[1:], "--site-dir", str(folder / "site")]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
+
+
+def test_broken_links_fail_the_build_of_the_site_and_are_named(tmp_path):
+    links = ("none.md", "#none", "../README.zh-CN.md")
+    built = build_of_the_site(tmp_path, "# Home\n\n" + " ".join(f"[a]({link})" for link in links))
+    assert built.returncode != 0
+    assert [link for link in links if f"'{link}'" not in built.stderr + built.stdout] == []
+
+
+def test_a_site_without_a_broken_link_is_built(tmp_path):
+    assert build_of_the_site(tmp_path, "# Home\n\n[a](#home)\n").returncode == 0
