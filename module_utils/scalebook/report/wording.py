@@ -32,8 +32,13 @@ _JOINTS = (
 LISTS = ("reasons", "why", "hint", "verdict", "text", "note")
 """Names of a text that may stand for several sentences; others stand for less than one."""
 WITHIN = {
-    **dict.fromkeys(("causes", "advice", "what", "evidence"), r"(?:(?!\. ).)"),
-    **dict.fromkeys(("cause", "run"), "[^()]"),
+    **dict.fromkeys(("causes", "advice", "what"), r"(?:(?!\. ).)"),
+    # Other brackets are those of another piece of advice.
+    "evidence": r"(?:(?!\. )[^()])",
+    # Runs in brackets behind a note, not the brackets of the last piece of advice.
+    "where": r"(?:(?<=\()\d+n\d+g repeat \d|(?<!\()[^;])",
+    "cause": "[^();]",
+    "run": "[^()]",
 }
 """A character of what a name stands for that ends with its sentence, or before its brackets."""
 LONGEST = 2000  # characters of a sentence; a longer one is a line of a log

@@ -48,6 +48,7 @@ PROPER = re.compile(
 )
 
 
+WORKLOADS = load_workloads([str(ROOT / "roles")])
 TF2_BERT = yaml.safe_load((ROOT / "roles/tf2_bert/meta/workload.yml").read_text())
 
 
@@ -294,7 +295,7 @@ def test_sentences_of_the_document_are_translated(english, chinese):
 def of_published():
     """Return what is said of a case of each workload beside DLPerf's results, for every batch and device."""
     table = published.read((ROOT / "data/dlperf-published-results.csv").read_text().splitlines())
-    for workload, declared in load_workloads([str(ROOT / "roles")]).items():
+    for workload, declared in WORKLOADS.items():
         kinds = product(
             ["base", "resnet50", "other"], ["fp32", "fp16", "bf16"], [False, True], ["cpu", "gpu"]
         )
@@ -354,6 +355,7 @@ def sentences_of(document):
     yield from (entry["reason"] for entry in document["uncounted"])
     yield from (entry["sentence"] for entry in document["bottlenecks"])
     yield from document["notes"]
+    yield from (entry["reason"] or "" for entry in document["mfu"])
 
 
 @pytest.mark.parametrize(
@@ -431,9 +433,27 @@ def test_advice_with_a_semicolon_in_its_brackets_is_one_piece_of_advice():
     assert CHINESE.sentence(text) == "可尝试：剖析该线程；更大的 batch（bsz=128；GPU 显存 6.96 %）。"
 
 
+def of_advice():
+    """Return the advice on every cause to cases of all workloads, as sentences."""
+    causes = {rule.cause for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)}
+    kinds = product(("cpu", "gpu"), ("fp32", "bf16"), (False, True), ({}, {"gpu_memory": 4.0}), (1, 2))
+    for (device, dtype, xla, evidence, steps), cause in product(kinds, causes):
+        for name, declared in WORKLOADS.items():
+            row = {"workload": name, "device": device, "dtype": dtype, "xla": xla, "bsz": 64}
+            advice = bottleneck._advice(cause, {**row, "accumulation": steps}, evidence, declared)
+            yield f"Try {'; '.join(advice)}."
+
+
+def test_no_advice_stays_english():
+    said = {text: CHINESE.sentence(text) for text in of_advice()}
+    assert len(said) > 50
+    assert left_in(said.values()) == []
+    assert [text for text in said.values() if re.search(r"[\u4e00-\u9fff](?:\(|; )|[^\w%]\)", text)] == []
+
+
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
-        found |= set(sentences_of(documents.build(load_campaign(top.parent))))
-    assert len(found) > 5
+        found |= set(sentences_of(documents.build(load_campaign(top.parent), WORKLOADS)))
+    assert len(found) > 200
     assert left_in(CHINESE.sentence(text) for text in found) == []
