@@ -164,8 +164,8 @@ def gpus(entry: Hardware, _: Say = plain) -> str:
     if len(generations) == 1:
         widths = sorted({gpu["pcie_width"] for gpu in found if "pcie_width" in gpu})
         text += _(", ") + f"PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
-    links = entry.get("gpu_links") or {}
-    return text + (_(", linked by {links}", links=", ".join(sorted(links))) if links else "")
+    between = _(", ").join(sorted(entry.get("gpu_links") or ()))
+    return _("{gpus}, linked by {links}", gpus=text, links=between) if between else text
 
 
 COUNTS = {
@@ -199,8 +199,8 @@ def network(entry: Hardware, _: Say = plain) -> str:
         + ")"
         for device in found
     ]
-    more = _(" and {count} more", count=len(named) - FEW) if len(named) > FEW else ""
-    return _(", ").join(named[:FEW]) + more
+    first = _(", ").join(named[:FEW])
+    return _("{list} and {count} more", list=first, count=len(named) - FEW) if named[FEW:] else first
 
 
 def system(entry: Hardware, _: Say = plain) -> str:

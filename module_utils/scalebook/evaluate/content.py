@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.scalebook.evaluate import background, drawing, family
 from ansible.module_utils.scalebook.evaluate.blocks import (
     NONE,
     Block,
     Cell,
+    Code,
     Figure,
     all_digits,
     exact,
@@ -42,7 +43,23 @@ def blocks(
     _cost(writer)
     _problems(writer)
     _appendix(writer)
-    return writer.blocks
+    return [phrased(block, texts["phrases"]) for block in writer.blocks]
+
+
+def phrased(block: Block, phrases: Sequence[Sequence[str]]) -> Block:
+    """Return a block with the phrases of the records, and of names made of them, as the language has them."""
+
+    def said(part: Any) -> Any:
+        if isinstance(part, str):
+            for recorded, own in phrases:
+                part = part.replace(recorded, own)
+            return part
+        if isinstance(part, Figure):
+            return part._replace(text=said(part.text))
+        return [said(each) for each in part] if isinstance(part, (list, tuple)) else part
+
+    made: Block = block if isinstance(block, Code) else cast(Any, type(block))(*map(said, block))
+    return made
 
 
 def _criteria(writer: Writer) -> None:

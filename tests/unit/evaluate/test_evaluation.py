@@ -183,6 +183,26 @@ def test_the_chinese_document_has_no_english_sentence(tmp_path):
     assert [line for line in prose if re.search(r"\b(the|is|are|of)\b", line)] == []
 
 
+THREE_WORDS = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+[,;:]? ){2,}[A-Za-z]+(?![\w=/])")
+"""English of three words in a row: a sentence or a phrase, not a name such as `torch_bert base bf16`."""
+PROPER = re.compile(r"Accelerated Linear Algebra|Automatic Mixed Precision|Hugging Face|global batch size")
+
+
+@pytest.mark.parametrize("campaign", ["h200x4-2026-11-26/tf2_bert", "h200x4-2026-11-26/torch_gpt2"])
+def test_the_chinese_document_has_no_english_phrase(tmp_path, campaign):
+    evaluate(
+        tmp_path,
+        language="zh",
+        title="评测报告",
+        platform="H200",
+        task={},
+        campaigns=[f"docs/results/{campaign}"],
+    )
+    text = re.sub(r"```.*?```|`[^`]*`", "", (tmp_path / "evaluation.md").read_text(), flags=re.DOTALL)
+    assert THREE_WORDS.findall(PROPER.sub("", text)) == []
+    assert re.search(r"[\u4e00-\u9fff]\(", text) is None
+
+
 def test_a_second_evaluation_changes_nothing(tmp_path):
     assert evaluate(tmp_path)["changed"]
     assert not evaluate(tmp_path)["changed"]

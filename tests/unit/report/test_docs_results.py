@@ -6,17 +6,21 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import upgrade_row
-from ansible.module_utils.scalebook.report import manifest
+from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.report import manifest, render
+from ansible.module_utils.scalebook.report.load import load_campaign
 from ansible.module_utils.scalebook.report.source import ARCHIVE, open_source
 
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
-WORKLOADS = workloads.load_workloads([str(RESULTS.parents[1] / "roles")])
+ROOT = Path(__file__).parents[3]
+RESULTS = ROOT / "docs" / "results"
+WORKLOADS = workloads.load_workloads([str(ROOT / "roles")])
 CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
 
 
@@ -61,6 +65,40 @@ def test_its_cases_can_be_compared_with_those_of_today(source):
         today = {setting.removeprefix(f"{name}_") for setting in declaration["settings"]}
         lacking |= today - set(workloads.settings_of(declaration, row["settings"]))
     assert lacking == set()
+
+
+@pytest.fixture(scope="module")
+def written():
+    """Return the files that report.yml writes for a campaign with many charts, by their path below ROOT."""
+    top = RESULTS / "h100x2-2026-11-25" / "torch"
+    made = render.files(documents.build(load_campaign(top), WORKLOADS), str(ROOT / "templates"))
+    return {str((top / "report" / name).relative_to(ROOT)): text for name, text in made.items()}
+
+
+def ignored(folder, names):
+    """Return which of these files git ignores by .gitignore."""
+    shutil.copy(ROOT / ".gitignore", folder)
+    subprocess.run(["git", "init", "--quiet", folder], check=True)
+    check = ["git", "-C", folder, "check-ignore", "--stdin"]
+    return set(subprocess.run(check, input="\n".join(names), capture_output=True, text=True).stdout.split())
+
+
+def test_what_a_report_writes_beside_the_committed_files_is_ignored(tmp_path, written):
+    others = {name for name in written if not re.search(r"(report\.md|results\.json|[a-z]\.svg)$", name)}
+    assert others - ignored(tmp_path, others) == set()
+    assert len(others) > 20
+
+
+def test_a_committed_report_is_not_ignored(tmp_path, written):
+    kept = [name for name in written if re.search(r"(report\.md|results\.json|[a-z]\.svg)$", name)]
+    assert ignored(tmp_path, kept) == set()
+
+
+def test_a_report_shows_no_chart_that_is_not_committed(tmp_path, written):
+    [page] = [text for name, text in written.items() if name.endswith("report.md")]
+    folder = "docs/results/h100x2-2026-11-25/torch/report"
+    assert ignored(tmp_path, [f"{folder}/{name}" for name in re.findall(r"!\[.*?\]\((.*?)\)", page)]) == set()
+    assert "- timeline1.svg: " in page
 
 
 def test_there_are_campaigns():
