@@ -48,6 +48,7 @@ def failure(done):
 def mirror(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mirror") / "mirror"
     home = tmp_path_factory.mktemp("home")
+    folder.with_suffix(".tar").write_text("the user's own")
     done = play("playbooks/mirror.yml", folder, home, "-e", "mirror_piece=5M")
     assert done.returncode == 0, failure(done)
     assert list(home.iterdir()) == [], "gathering left something"
@@ -66,6 +67,12 @@ def test_a_workload_that_cannot_be_mirrored_is_refused(tmp_path):
         "workload=lonely: the role has no tasks/mirror.yml. Allowed are bing_bert, deepspeed_bert"
         in done.stdout
     )
+
+
+def test_gathering_leaves_the_mirror_and_its_pieces_and_the_users_own_files(mirror):
+    beside = {path.name for path in mirror.parent.iterdir()}
+    assert beside == {"mirror", "mirror.pieces", "mirror.tar"}
+    assert mirror.with_suffix(".tar").read_text() == "the user's own"
 
 
 def test_the_pieces_of_what_is_gathered_are_enough_where_there_is_no_outside(mirror, tmp_path):

@@ -54,6 +54,7 @@ def mirror(tmp_path_factory):
         # Without it no environment can be made there, so gathering would install it.
         NODES.ssh("NODE1", "apt-get -q update && apt-get -q install -y --no-install-recommends python3-venv")
         before = NODES.state("NODE1")
+        (folder / "mirror.tar").write_text("the user's own")
         play(
             "playbooks/mirror.yml",
             folder / "mirror",
@@ -122,6 +123,11 @@ def test_hosts_are_provisioned_with_the_outside_cut_off(provisioned):
     for node in NAMES:
         held = NODES.ssh(node, query).stdout.splitlines()
         assert held == ["libcudnn7=7.6.5.32-1+cuda10.2 hold", "libnccl2=2.7.3-1+cuda10.2 hold"]
+
+
+def test_copying_to_the_hosts_leaves_the_users_own_files(provisioned, mirror):
+    assert {path.name for path in mirror.parent.iterdir()} == {"apt", "mirror", "mirror.tar"}
+    assert mirror.with_suffix(".tar").read_text() == "the user's own"
 
 
 def test_a_second_run_brings_again_what_a_host_lost_and_changes_nothing_else(provisioned, mirror):

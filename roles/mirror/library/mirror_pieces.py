@@ -60,6 +60,7 @@ import os
 import re
 import shutil
 import tarfile
+import tempfile
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
@@ -67,7 +68,8 @@ from ansible.module_utils.scalebook.files import sha256_of, write_whole
 
 LIST = "pieces.sha256"
 NAME = "mirror.tar.%04d"
-LINE = re.compile(r"([0-9a-f]{64})  (mirror\.tar\.\d{4,})\Z", re.ASCII)
+PIECE = re.compile(r"mirror\.tar\.\d{4,}\Z", re.ASCII)
+LINE = re.compile(r"([0-9a-f]{64})  (%s)" % PIECE.pattern, re.ASCII)
 LEAST = 1 << 20
 
 
@@ -117,7 +119,7 @@ def split(top: str, folder: str, size: int) -> int:
     """Write the pieces of the directory `top` to `folder`; return their number."""
     os.makedirs(folder, exist_ok=True)
     for name in os.listdir(folder):
-        if name == LIST or name.startswith("mirror.tar."):
+        if name == LIST or PIECE.match(name):
             os.remove(os.path.join(folder, name))
     pieces = Pieces(folder, size)
     with tarfile.open(fileobj=pieces, mode="w|", format=tarfile.GNU_FORMAT) as tar:
@@ -181,24 +183,41 @@ def files_of(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
         yield member
 
 
+def unpack(paths: List[str], top: str) -> None:
+    """Unpack the pieces to the new directory `top`, whole or not at all."""
+    new = tempfile.mkdtemp(prefix=".scalebook-mirror.", dir=os.path.dirname(top))
+    try:
+        with tarfile.open(fileobj=io.BufferedReader(Joined(paths), 1 << 20), mode="r|") as tar:
+            tar.extractall(new, members=files_of(tar))  # noqa: S202 (files_of refuses what leads elsewhere)
+        os.chmod(new, 0o755)  # noqa: S103 - mkdtemp makes it private
+        os.rename(new, top)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
 def join(folder: str) -> Tuple[bool, int]:
     """Unpack the pieces in `folder` to its directory `mirror`, unless they were before.
 
-    Returns whether it did, and the number of pieces.
+    Returns whether it did, and the number of pieces.  Raises PieceError for a directory of somebody else's.
     """
     with open(os.path.join(folder, LIST), "rb") as stream:
         listed = stream.read()
     top, record = os.path.join(folder, "mirror"), os.path.join(folder, "joined.sha256")
     identity = hashlib.sha256(listed).hexdigest().encode("ascii")
-    if os.path.isdir(top) and os.path.isfile(record):
+    recorded = b""
+    if os.path.isfile(record):
         with open(record, "rb") as stream:
-            if stream.read() == identity:
-                return False, len(listed.splitlines())
+            recorded = stream.read()
+    if os.path.lexists(top) and not recorded:
+        raise PieceError("%s exists already, and not from pieces. Fix: move it elsewhere" % top)
+    if os.path.isdir(top) and recorded == identity:
+        return False, len(listed.splitlines())
     paths = checked(folder, listed.decode("ascii", "replace"))
-    shutil.rmtree(top, ignore_errors=True)
-    with tarfile.open(fileobj=io.BufferedReader(Joined(paths), 1 << 20), mode="r|") as tar:
-        tar.extractall(top, members=files_of(tar))  # noqa: S202 (files_of refuses what leads elsewhere)
+    # The record comes first: it says that the directory of this name is from pieces.
+    if os.path.isdir(top):
+        shutil.rmtree(top)
     write_whole(record, identity)
+    unpack(paths, top)
     return True, len(paths)
 
 

@@ -59,6 +59,28 @@ def test_pieces_of_a_newer_mirror_replace_the_older_one(pieces, mirror):
     assert files(pieces / "mirror") == {"sha256sums": b"of the mirror\n"}
 
 
+def test_files_that_are_no_pieces_are_left_alone(pieces, mirror):
+    (pieces / "mirror.tar.gz").write_bytes(b"the user's")
+    call_module(mirror_pieces, path=str(pieces), mirror=str(mirror), size=PIECE)
+    assert (pieces / "mirror.tar.gz").read_bytes() == b"the user's"
+
+
+def test_a_directory_that_is_not_from_pieces_is_left_alone(pieces):
+    (pieces / "mirror").mkdir()
+    (pieces / "mirror/file").write_text("the user's")
+    refused = join(pieces)["msg"]
+    assert refused == f"{pieces}/mirror exists already, and not from pieces. Fix: move it elsewhere"
+    assert files(pieces / "mirror") == {"file": b"the user's"}
+
+
+def test_an_interrupted_start_leaves_nothing_that_the_next_one_refuses(pieces, mirror, monkeypatch):
+    monkeypatch.setattr(mirror_pieces.os, "rename", lambda *names: (_ for _ in ()).throw(OSError("power")))
+    assert join(pieces)["failed"]
+    monkeypatch.undo()
+    assert join(pieces)["changed"]
+    assert files(pieces / "mirror") == files(mirror)
+
+
 def test_a_changed_piece_is_refused_by_its_name(pieces):
     with (pieces / "mirror.tar.0001").open("r+b") as stream:
         stream.write(b"\xff")
