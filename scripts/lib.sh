@@ -111,7 +111,7 @@ prepare_venv() {
   rm -f "$flag"
   # --no-compile: it halves the time, and what is imported is compiled then.
   if ! .venv/bin/python -m pip install --no-user --no-compile --disable-pip-version-check --require-hashes \
-    -r "$requirements" >"$log" 2>&1 </dev/null; then
+    --only-binary :all: -r "$requirements" >"$log" 2>&1 </dev/null; then
     tail -n 12 "$log" >&2
     if grep -qE 'Name or service not known|name resolution|No route to host|Network is unreachable|NewConnectionError|ConnectTimeout|Connection refused|ProxyError' "$log"; then
       die "the package registry cannot be reached." \

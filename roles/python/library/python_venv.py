@@ -8,6 +8,8 @@ module: python_venv
 short_description: Create a virtual environment from a lock file with hashes
 description:
   - Creates the environment, installs the pinned pip, and with it the packages of the lock.
+  - Only wheels are installed, except for packages that the lock names in lines C(--no-binary NAME), which
+    are built in the environment, with the packages of O(build_lock).
   - The environment's last file is C(scalebook.lock), its interpreter and its lock. An environment without it,
     or with another one, is incomplete or out of date, and is created again.
 options:
@@ -27,6 +29,10 @@ options:
     description: Content of the lock file of pip itself.
     type: str
     required: true
+  build_lock:
+    description: Content of the lock file of what builds source distributions.
+    type: str
+    default: ""
   index:
     description: Lines before a lock, the source of its packages. Default is the configuration of pip.
     type: str
@@ -55,6 +61,7 @@ lacking:
 
 import glob
 import os
+import re
 import shutil
 import subprocess
 from typing import Any, Dict, List
@@ -79,6 +86,9 @@ ensurepip.bootstrap(upgrade=True)
 # that imports them compiles the ones that are used.
 PIP = ["-I", "-m", "pip", "install", "--quiet", "--no-input", "--no-deps", "--no-compile"]
 PIP += ["--require-hashes", "--requirement", "/dev/stdin"]
+# In a build environment of its own, pip would install the newest setuptools, whose hash nobody checks.
+PIP += ["--only-binary", ":all:", "--no-build-isolation"]
+SOURCE = re.compile(r"^--no-binary[ =]", re.MULTILINE)
 
 
 class FailedError(Exception):
@@ -96,6 +106,7 @@ def argument_spec() -> Dict[str, Any]:
         "python": text,
         "lock": text,
         "pip_lock": text,
+        "build_lock": {"type": "str", "default": ""},
         # It may hold a token.
         "index": {"type": "str", "default": "", "no_log": True},
     }
@@ -127,8 +138,8 @@ def remove(path: str) -> None:
         os.unlink(path)
 
 
-def create(path: str, python: str, pip_lock: str, lock: str, index: str) -> None:
-    """Create the environment from scratch and fill it. Raises FailedError and OSError."""
+def create(path: str, python: str, pip_lock: str, locks: List[str], index: str) -> None:
+    """Create the environment from scratch and install the locks in turn. Raises FailedError and OSError."""
     try:
         run([python, "-I", "-c", "import ensurepip, venv"])
     except FailedError as error:
@@ -141,7 +152,8 @@ def create(path: str, python: str, pip_lock: str, lock: str, index: str) -> None
     # The pip of an old interpreter does not know the tags of current wheels. -B: it starts only this once.
     # The index is part of the standard input, since every user of the node can read command lines.
     run([own, "-B"] + PIP, index + pip_lock)
-    run([own] + PIP, index + lock)
+    for lock in locks:
+        run([own] + PIP, index + lock)
 
 
 def main() -> None:
@@ -150,8 +162,10 @@ def main() -> None:
     record = os.path.join(given["path"], "scalebook.lock")
     before, after = read(record), "# interpreter: %s\n%s\n" % (given["python"], given["lock"].strip("\n"))
     if before != after and not module.check_mode:
+        os.umask(0o022)  # root's own may hide what it installs from the user of the runs
         try:
-            create(given["path"], given["python"], given["pip_lock"], given["lock"], given["index"])
+            locks = [given["build_lock"]] if SOURCE.search(given["lock"]) else []
+            create(given["path"], given["python"], given["pip_lock"], locks + [given["lock"]], given["index"])
             write_whole(record, after.encode("utf-8"), mode=0o644)
         except FailedError as error:
             module.fail_json(msg=str(error), lacking=error.lacking)

@@ -3,8 +3,11 @@
 """Creating an environment from a lock: whole, with the hashes, or not recorded as created."""
 
 import hashlib
+import io
+import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -28,6 +31,52 @@ def wheel(folder, name, version="1.0"):
         for member, text in files.items():
             archive.writestr(member, text)
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+# Writes the wheel of `source`; `tool`, which it needs for that, is in no environment but by the build lock.
+BACKEND = """
+import zipfile
+import tool
+INFO = "source-1.0.dist-info"
+FILES = {
+    "source.py": "VERSION = '1.0'",
+    INFO + "/METADATA": "Metadata-Version: 2.1\\nName: source\\nVersion: 1.0\\n",
+    INFO + "/WHEEL": "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n",
+    INFO + "/RECORD": "source.py,,\\n",
+}
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(folder + "/source-1.0-py3-none-any.whl", "w") as archive:
+        for name, text in FILES.items():
+            archive.writestr(name, text)
+    return "source-1.0-py3-none-any.whl"
+"""
+PROJECT = '[build-system]\nrequires = ["tool"]\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+def source(folder):
+    """Write a source distribution; return its line of a lock."""
+    path = folder / "source-1.0.tar.gz"
+    files = {"backend.py": BACKEND, "pyproject.toml": PROJECT, "PKG-INFO": "Name: source\nVersion: 1.0\n"}
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"source-1.0/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return f"source==1.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+@pytest.fixture
+def sources(tmp_path):
+    """Options of the module for an environment with a source distribution, which `tool` builds."""
+    lock = source(tmp_path)
+    return {
+        "path": str(tmp_path / "venv"),
+        "python": sys.executable,
+        "lock": lock,
+        "pip_lock": wheel(tmp_path, "thing"),
+        "build_lock": wheel(tmp_path, "tool"),
+        "index": f"--no-index\n--find-links {tmp_path}\n",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +135,28 @@ def test_a_package_with_another_hash_is_refused_and_the_environment_is_not_recor
     assert (result["failed"], result["lacking"]) == (True, False)
     assert "0" * 64 in result["msg"]
     assert not (tmp_path / "venv/scalebook.lock").exists()
+
+
+def test_a_source_distribution_is_built_with_the_packages_of_the_build_lock_alone(sources):
+    result = run_module("python_venv", **{**sources, "lock": f"--no-binary source\n{sources['lock']}"})
+    assert result["changed"], result
+    done = subprocess.run([f"{sources['path']}/bin/python", "-I", "-c", "import source"], check=False)
+    assert done.returncode == 0
+
+
+def test_a_source_distribution_that_the_lock_does_not_name_is_refused(sources):
+    result = run_module("python_venv", **sources)
+    assert result["failed"]
+    assert "No matching distribution found for source==1.0" in result["msg"]
+
+
+def test_an_environment_is_for_every_user_whatever_the_umask_of_root(site, tmp_path):
+    umask = os.umask(0o077)
+    try:
+        run_module("python_venv", **{**site, "path": str(tmp_path / "a/venv")})
+    finally:
+        os.umask(umask)
+    assert [path for path in (tmp_path / "a").rglob("*") if not path.stat().st_mode & 0o004] == []
 
 
 def test_an_interpreter_without_ensurepip_is_told_apart_and_nothing_is_removed(site, tmp_path):
