@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
 
-PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror", "evaluation")
+PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror", "evaluation", "uninstall")
 
-TAKES_ALL = ("provision", "preflight", "mirror")
+TAKES_ALL = ("provision", "preflight", "mirror", "uninstall")
 """Playbooks that accept the parameters of bench.yml, so that one file of variables serves them all."""
 
 
@@ -293,6 +293,13 @@ TABLE = (
     ),
     Parameter(
         "mirror", "text", ("provision", "mirror"), "directory of fetched files, for hosts without internet"
+    ),
+    Parameter(
+        "remove_home",
+        "bool",
+        ("uninstall",),
+        "also remove scalebook_home, with the data and the work of runs in it",
+        default=False,
     ),
     Parameter(
         "provision_force", "bool", ("provision",), "install again although nothing changed", default=False
