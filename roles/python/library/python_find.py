@@ -24,6 +24,10 @@ options:
   uv_dir:
     description: Directory of interpreters that uv has installed, besides the user's own.
     type: path
+  root_only:
+    description: Whether root may only start interpreters that nobody else can change.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full}
 author: [Contributors to the scalebook project]
@@ -57,6 +61,7 @@ import subprocess
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Union
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.root_only import weakness_of
 
 # Runs in every candidate. The executable is taken from base_prefix: inside a virtual environment
 # sys.executable would be the environment's link, and an environment created from it would depend on it.
@@ -83,6 +88,7 @@ def argument_spec() -> Dict[str, Any]:
         "versions": {"type": "list", "elements": "str", "required": True},
         "search": {"type": "list", "elements": "str", "choices": places, "default": places},
         "uv_dir": {"type": "path"},
+        "root_only": {"type": "bool", "default": False},
     }
 
 
@@ -158,6 +164,16 @@ def probe(path: str) -> Any:
         return "does not start: %s" % str(error).splitlines()[0]
 
 
+def probe_of_root(path: str) -> Any:
+    """As probe, but start nothing that somebody else than root may change."""
+    weakness = weakness_of(path)
+    if weakness:
+        return "is not started as root: %s" % (weakness,)
+    answer = probe(path)
+    weakness = weakness_of(answer["executable"]) if isinstance(answer, dict) else None
+    return "is not started as root: %s" % (weakness,) if weakness else answer
+
+
 def objection(answer: Union[str, Dict[str, Any]], version: str) -> str:
     """Return why an interpreter cannot be used, or an empty text. `answer` is that of probe()."""
     if not isinstance(answer, dict):
@@ -220,7 +236,9 @@ def find(
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     options = module.params
-    module.exit_json(changed=False, **find(options["versions"], options["search"], options["uv_dir"]))
+    started = probe_of_root if options["root_only"] and os.geteuid() == 0 else probe
+    answer = find(options["versions"], options["search"], options["uv_dir"], probe=started)
+    module.exit_json(changed=False, **answer)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ FILES = [
     if "tasks" in path.parts or path.parent == ROOT / "playbooks" or folder == "molecule"
 ]
 VARIABLES = [path for folder in ("defaults", "vars") for path in (ROOT / "roles").glob(f"*/{folder}/*.yml")]
+VARIABLES += sorted((ROOT / "playbooks/vars").glob("*.yml"))
 
 
 def tasks_of(content):

@@ -183,3 +183,17 @@ def test_the_module_finds_an_interpreter():
 def test_the_module_reports_that_there_is_none():
     result = run_module("python_find", versions=["3.4"])
     assert result["found"] is None and "failed" not in result
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+def test_root_does_not_start_an_interpreter_that_somebody_else_may_change(tmp_path):
+    planted = tmp_path / "python3.99"
+    planted.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    planted.chmod(0o755)
+    os.chown(planted, 12345, 12345)
+    options = {"versions": ["3.99"], "search": ["system"], "env": {"PATH": f"{tmp_path}:/usr/bin:/bin"}}
+    (rejected,) = run_module("python_find", root_only=True, **options)["rejected"]
+    assert rejected == f"{planted} is not started as root: {planted} belongs to uid 12345"
+    assert not (tmp_path / "started").exists()
+    run_module("python_find", root_only=False, **options)
+    assert (tmp_path / "started").exists()

@@ -1,0 +1,126 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The user of the runs cannot become root on fresh hosts, which are provisioned by a root with umask 077."""
+
+import os
+
+import pytest
+from container_nodes import Nodes, said
+from nets import free_net
+
+ROLES = {"ANSIBLE_ROLES_PATH": "roles:tests/roles"}
+NODES = Nodes(free_net("10.61.1", "10.62.1", "10.63.1"), count=2, **ROLES)
+HOME = "/opt/scalebook"
+# As hardened hosts have it; ssh starts commands with the shell that reads this file.
+HARDENED = "umask 077; printf 'umask 077\\n' >~root/.bashrc; useradd --create-home --shell /bin/bash you"
+# Who else than root can change something below scalebook_home, but for the work of runs.
+OPEN = (
+    rf"find {HOME} -path {HOME}/work -prune -o -path '{HOME}/untrusted.*' -prune -o "
+    r"\( ! -user root -o ! -type l -perm /022 \) -print"
+)
+# What the user could do with an installation of earlier versions.
+PLANT = f"""
+chown you {HOME}
+su you -c '
+cd {HOME} && mv openmpi openmpi.old && mkdir -p openmpi/bin && cp openmpi.old/scalebook.lock openmpi/
+printf "#!/bin/sh\\nid >{HOME}/work/started-by\\n" >openmpi/bin/mpirun
+chmod 755 openmpi/bin/mpirun
+mv ~/.ssh/id_ed25519_scalebook ~/.ssh/kept && ln -s /etc/shadow ~/.ssh/id_ed25519_scalebook'
+"""
+
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
+]
+
+
+def provision(ok=True, **variables):
+    """Provision as root for the user `you`."""
+    variables = {"workload": "scripted", "node_user": "you", **variables}
+    return NODES.playbook("provision.yml", HOME, ok=ok, **variables)
+
+
+@pytest.fixture(scope="module")
+def provisioned():
+    """Provision hosts with a hardened root."""
+    NODES.up("--ready")
+    try:
+        for node in ("NODE1", "NODE2"):
+            NODES.ssh(node, HARDENED)
+        yield provision()
+    finally:
+        NODES.down()
+
+
+@pytest.fixture(scope="module")
+def repaired(provisioned):
+    """Plant programs and a link as the user of the runs on NODE1, and provision again.
+
+    Returns the plays with the link and without it, and the owner of the file that it led to.
+    """
+    NODES.ssh("NODE1", PLANT)
+    refused = provision(ok=False)
+    owner = NODES.ssh("NODE1", "stat --format %U /etc/shadow").stdout.strip()
+    NODES.ssh("NODE1", "mv -f ~you/.ssh/kept ~you/.ssh/id_ed25519_scalebook")
+    return refused, provision(), owner
+
+
+def test_only_root_can_change_what_is_installed(provisioned):
+    assert NODES.ssh("NODE1", f"stat --format '%U:%G %a' {HOME}; {OPEN}").stdout == "root:root 755\n"
+
+
+def test_what_runs_write_belongs_to_their_user(provisioned):
+    assert NODES.ssh("NODE1", f"stat --format %U {HOME}/work ~you/.ssh/*").stdout.split() == ["you"] * 6
+
+
+def test_the_user_of_the_runs_can_use_what_a_hardened_root_has_installed(provisioned):
+    uses = f"{HOME}/openmpi/bin/mpirun --version && cat {HOME}/scripted/trainer.py"
+    assert "Open MPI" in NODES.ssh("NODE2", f"su you -c '{uses}'").stdout
+
+
+def test_a_key_is_accepted_from_its_own_node_alone(provisioned):
+    keys = NODES.ssh("NODE1", "cat ~you/.ssh/authorized_keys").stdout.splitlines()[1:-1]
+    assert [key.split(" ssh-ed25519 ")[0] for key in keys] == [
+        f'restrict,from="{NODES.net}.2"',
+        f'restrict,from="{NODES.net}.3"',
+    ]
+    # From the node itself the key of the other one would come from the wrong address.
+    NODES.ssh("NODE1", "su you -c 'ssh NODE2 cat .ssh/id_ed25519_scalebook' >stolen && chmod 600 stolen")
+    options = "-i stolen -o IdentitiesOnly=yes -o BatchMode=yes"
+    options += " -o UserKnownHostsFile=~you/.ssh/known_hosts_scalebook"
+    refused = NODES.ssh("NODE1", f"ssh {options} you@{NODES.net}.3 true", ok=False)
+    assert "Permission denied" in refused.stderr
+
+
+def test_runs_belong_to_their_user_also_where_root_logs_in(provisioned, tmp_path):
+    few = {"nodes": 2, "gpus": 1, "repeats": 1, "device": "cpu", "campaign": "users", "scripted_sync": True}
+    variables = {"workload": "scripted", "node_user": "you", "campaign_results": str(tmp_path), **few}
+    NODES.playbook("bench.yml", HOME, **variables)
+    assert NODES.ssh("NODE1", f"find {HOME}/work ! -user you").stdout == ""
+
+
+def test_a_planted_program_is_moved_aside_and_not_executed_by_root(repaired):
+    asked = f"cat {HOME}/work/started-by; {OPEN}; ls {HOME}/untrusted.*"
+    assert NODES.ssh("NODE1", asked, ok=False).stdout == "openmpi\n"
+    assert f"{HOME}/openmpi belongs to you. It is installed again" in said(repaired[0])
+
+
+def test_a_planted_link_is_not_followed_by_root(repaired):
+    assert "/etc/shadow" in repaired[0].stdout
+    assert repaired[2] == "root"
+
+
+def test_a_directory_that_others_can_write_is_refused_above_scalebook_home(repaired):
+    NODES.ssh("NODE2", "mkdir -m 777 /srv/open")
+    refused = NODES.playbook(
+        "provision.yml", "/srv/open/scalebook", ok=False, workload="scripted", node_user="you"
+    )
+    assert "/srv/open may be written by others (mode 0777): root would execute" in said(refused)
+
+
+def test_uninstall_takes_back_what_was_written(repaired):
+    # Of /etc only what was not there before: files of packages stay.
+    NODES.playbook("playbooks/uninstall.yml", HOME, node_user="you", remove_home=True)
+    left = "grep -rl scalebook /etc ~you/.ssh; ls -d /opt/scalebook ~you/.ssh/*scalebook*; true"
+    assert NODES.ssh("NODE1", left).stdout == ""
