@@ -206,8 +206,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if not params["out"]:
         check_place(source)
     earlier = load_baseline(params["baseline"], limit, params["reading"]) if params["baseline"] else None
-    campaign = read_source(source, params["reading"])
     files = manifest.files_of(source)
+    campaign = read_source(source, params["reading"], files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
     table = None
     if params["compare"]:

@@ -99,7 +99,7 @@ class Case(TypedDict, total=False):
 
     workload: str
     model: str
-    device: str
+    device: str | None
     dtype: str
     xla: bool
     bsz: int
@@ -150,7 +150,7 @@ class Trial(TypedDict):
     reason: str | None
 
 
-class BatchSearch(TypedDict, total=False):
+class BatchSearch(TypedDict):
     """The search for the largest batch per device of one workload in one precision (`bsz=max`).
 
     `points` are the topologies at which the batch has to fit, `first` is the batch that is tried first,
@@ -162,7 +162,7 @@ class BatchSearch(TypedDict, total=False):
 
     workload: str
     model: str
-    device: str
+    device: str | None
     dtype: str
     xla: bool
     accumulation: int
@@ -304,28 +304,37 @@ class NodeLog(TypedDict, total=False):
     exit: dict[str, Any] | None
 
 
-class Network(TypedDict, total=False):
-    """A network device; `kind` is Ethernet, InfiniBand or RoCE."""
-
+class _Network(TypedDict):
     name: str
     kind: str
+
+
+class Network(_Network, total=False):
+    """A network device; `kind` is Ethernet, InfiniBand or RoCE."""
+
     speed_gbit: float
 
 
-class Gpu(TypedDict, total=False):
+class _Gpu(TypedDict):
+    name: str
+
+
+class Gpu(_Gpu, total=False):
     """A GPU as nvidia-smi describes it."""
 
-    name: str
     memory_mib: int
     power_limit_w: int
     pcie_generation: int
     pcie_width: int
 
 
-class Hardware(TypedDict, total=False):
+class _Hardware(TypedDict):
+    nodes: list[str]
+
+
+class Hardware(_Hardware, total=False):
     """What some nodes are made of, as module hardware_info returns it; what cannot be read is absent."""
 
-    nodes: list[str]
     system: str
     kernel: str
     processor: str
@@ -433,6 +442,18 @@ class Record(TypedDict, total=False):
     command: str
     telemetry: list[NodeTelemetry]
     source: str
+
+
+class Provenance(TypedDict, total=False):
+    """provenance.json: what the nodes have for each of `workloads`; `nodes` is that of the first one.
+
+    `preflight` is the result of the preflight.  Early campaigns have neither `workloads` nor `scalebook`.
+    """
+
+    scalebook: dict[str, Any]
+    preflight: Any
+    nodes: dict[str, dict[str, Any]]
+    workloads: dict[str, dict[str, dict[str, Any]]]
 
 
 class Measurement(TypedDict):

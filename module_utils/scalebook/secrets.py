@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 HIDDEN = "***"
@@ -83,6 +84,9 @@ LOWER_CASE = {
 }
 """The same, of text in lower case: a pattern that ignores case is several times slower."""
 
+MOST_FOUND = 20
+"""Places of one kind in one file that are named: more tell nothing else."""
+
 
 def without_secrets(text: str) -> str:
     """Return `text` with the secrets of the URLs in it, and tokens of known services, replaced by `***`.
@@ -116,5 +120,5 @@ def secrets(content: bytes) -> Iterator[tuple[int, str]]:
     text = content.decode("latin-1")  # a character for each byte, in lower case too
     for shapes, searched in ((EXACT, text), (LOWER_CASE, text.lower())):
         for what, pattern in shapes.items():
-            for match in pattern.finditer(searched):
+            for match in islice(pattern.finditer(searched), MOST_FOUND):
                 yield text.count("\n", 0, match.start()) + 1, what

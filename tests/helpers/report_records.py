@@ -6,6 +6,7 @@ import hashlib
 import json
 from itertools import accumulate
 
+from ansible.module_utils.scalebook.contracts import case_name
 from dlperf_figures import SPEEDS_BY_SIZE
 
 
@@ -28,8 +29,7 @@ def case(nodes=1, gpus=1, **other):
         "label": f"{nodes}n{gpus}g",
         **other,
     }
-    words = ("workload", "model", "label", "bsz", "dtype", "xla", "device", "accumulation")
-    return {"name": "-".join(str(base[word]).replace("/", "_") for word in words), **base}
+    return {"name": case_name(base), **base}
 
 
 def record(of, repeat=1, rate=100.0, **other):

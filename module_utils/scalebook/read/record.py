@@ -54,8 +54,9 @@ def run_record(
     verdict = judge_ending(read, report) or _content(read, case, imported=False)
     record = _record(read, case, repeat, compiled, checksums=True)
     if report:
+        rc = report.get("rc")
         record["job"] = {
-            "rc": report.get("rc"),
+            "rc": None if rc is None else int(rc),
             "seconds": report.get("seconds"),
             "started": report.get("started"),
             "ended": report.get("ended"),

@@ -10,7 +10,6 @@ the window only if all of it does. What is not there has a reason and no number.
 from __future__ import annotations
 
 import json
-import lzma
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
 from ansible.module_utils.scalebook.read import timeline
+from ansible.module_utils.scalebook.unpack import TooLargeError, UnpackError, unpacked
 
 SCHEMA = 1
 PUT_OFF = "-"
@@ -38,6 +38,9 @@ kernel of the driver or of another program may lie in it."""
 
 MOST = 1 << 28
 """Bytes of a file, unpacked, that are read at most: far beyond a day of readings."""
+MOST_CELLS = 1_500_000
+"""Cells of a file that may be there whatever its size, of which each takes 40 bytes of memory; real ones have
+less than one for each byte that they are packed to."""
 
 
 Window = tuple[float, float]
@@ -82,7 +85,7 @@ def parse(text: str) -> Readings:
             absent={},
         )
         names = lines[1].split(",")
-    except (LookupError, TypeError, ValueError) as exc:
+    except (LookupError, TypeError, ValueError, RecursionError) as exc:
         raise exc if isinstance(exc, TelemetryError) else TelemetryError("has no head of readings") from None
     if names != ["at", "mark", *readings.kinds]:
         raise TelemetryError("has other columns than its head says")
@@ -100,7 +103,7 @@ def _take_tail(readings: Readings, line: str) -> None:
         tail = json.loads(line.removeprefix("# "))
         readings.absent.update(tail["absent"])
         readings.about.update(tail["about"])
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, TypeError, ValueError, RecursionError):
         raise TelemetryError("has a closing line that is not one") from None
 
 
@@ -293,9 +296,13 @@ def read_file(path: str | os.PathLike[str]) -> Readings:
         with open_regular(path) as file:
             data = file.read(MOST)
         if Path(path).suffix == ".xz":
-            data = lzma.LZMADecompressor().decompress(data, MOST)
+            packed, data = len(data), unpacked(data, MOST)
+            if data.count(b",") + data.count(b"\n") > MOST_CELLS + packed:
+                raise TelemetryError(f"has more than {MOST_CELLS + packed} cells, the most for its size")
         return parse(data.decode("ascii"))
-    except (lzma.LZMAError, UnicodeDecodeError):
+    except TooLargeError as exc:
+        raise TelemetryError(f"cannot be read: {exc}") from None
+    except (UnpackError, UnicodeDecodeError):
         raise TelemetryError("is not a file of readings") from None
     except NotRegularError as exc:
         raise TelemetryError(str(exc)) from None

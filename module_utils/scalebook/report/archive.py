@@ -11,14 +11,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import lzma
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ansible.module_utils.scalebook.report import manifest
-from ansible.module_utils.scalebook.report.source import SEAL, open_source
+from ansible.module_utils.scalebook.report.source import LARGEST, SEAL, open_source
 from ansible.module_utils.scalebook.secrets import secrets
+from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 
 SCHEMA = 1
 
@@ -59,8 +59,8 @@ def secrets_of(name: str, content: bytes) -> Iterator[tuple[int, str]]:
     """Return (line, what it is) of everything in a file that looks like a secret; .xz files are unpacked."""
     if name.endswith(".xz"):
         try:
-            content = lzma.decompress(content)
-        except lzma.LZMAError as exc:
+            content = unpacked(content, LARGEST)
+        except UnpackError as exc:
             raise ArchiveError(f"{name}: cannot be searched for secrets: {exc}") from None
     return secrets(content)
 

@@ -109,6 +109,7 @@ def build(
             for entry in plan.get("skipped") or ()
         ],
         "notes": [
+            *campaign.doubts,
             *_reading_notes(campaign.reading),
             *_file_notes(check),
             *_notes(groups, rows, campaign.unreadable),

@@ -5,37 +5,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
     Case,
     Hardware,
     Plan,
+    Provenance,
     Row,
     Run,
     upgrade_plan,
     upgrade_record,
 )
-from ansible.module_utils.scalebook.files import open_regular
-from ansible.module_utils.scalebook.report import baseline, machines, manifest, runs, weak_scaling
+from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.report import baseline, evidence, machines, manifest, runs, weak_scaling
 from ansible.module_utils.scalebook.report.source import (
+    ARCHIVE,
+    SEAL,
+    ArchiveSource,
+    FileSum,
     MicrobenchSource,
     Source,
     SourceError,
     open_results,
     open_source,
+    read_small,
 )
+
+UNSEALED = "The archive has no {lacking}: whether its files are those that were packed cannot be checked"
 
 
 @dataclass(frozen=True)
 class Campaign:
     """A campaign or an import, read: one short run for each record.
 
-    `name` is that of its directory.  `unreadable` are sentences about files that are not records,
+    `name` is that of its directory.  `unreadable` are sentences about files that are not records, `doubts`
+    about what cannot be checked,
     `statuses` maps `runs/<case>/<repeat>` to the status of the record there, `hardware` is what the
     records say of their nodes, `reading` which time source counts.
     """
@@ -45,6 +54,7 @@ class Campaign:
     cases: dict[str, Case] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     hardware: list[Hardware] = field(default_factory=list)
@@ -63,30 +73,65 @@ class Baseline(NamedTuple):
 
 def load_campaign(path: str | Path, reading: str = "stamps") -> Campaign:
     """Return the campaign at `path`, a directory or an archive; raise ValueError for what is not one."""
-    return read_source(open_source(Path(path)), reading)
+    source = open_source(Path(path))
+    return read_source(source, reading, manifest.files_of(source))
 
 
-def read_source(source: Source, reading: str = "stamps") -> Campaign:
-    """Return the campaign whose files are in `source`, or raise ValueError."""
-    plan = upgrade_plan(_optional(source, "plan.json"))
-    try:
-        cases = {case["name"]: case for case in map(runs.check_case, plan.get("cases") or [])}
-    except ValueError as exc:
-        raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
+def read_source(
+    source: Source, reading: str = "stamps", files: Mapping[str, FileSum] | None = None
+) -> Campaign:
+    """Return the campaign whose files are in `source`, or raise ValueError.
+
+    `files` are those that manifest.files_of returns: the logs are compared with their records, which needs
+    the checksum of each.
+    """
+    plan = _plan(source)
     campaign = Campaign(
         name=source.name,
-        plan=cast(Plan, plan),
-        cases=cast("dict[str, Case]", cases),
-        provenance=_optional(source, "provenance.json"),
+        plan=plan,
+        cases={case["name"]: case for case in plan.get("cases") or []},
+        provenance=_provenance(source),
         reading=reading,
+        doubts=_unsealed(source),
     )
-    _read_records(source, campaign)
+    _read_records(source, campaign, files)
     for search in campaign.plan.get("searches") or ():
         for trial in search["trials"]:
             campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
     # What an import found that is not the log of a case.
     campaign.unreadable.extend(f"{entry['path']} {entry['reason']}" for entry in plan.get("unread") or [])
     return campaign
+
+
+def _plan(source: Source) -> Plan:
+    """Return the plan of a campaign, {} without one; raise ValueError naming the file."""
+    plan = upgrade_plan(_optional(source, "plan.json"))
+    try:
+        for case in plan.get("cases") or []:
+            runs.check_case(case)
+        shapes.check(Plan, plan)
+    except ValueError as exc:
+        raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
+    return cast(Plan, plan)
+
+
+def _provenance(source: Source) -> dict[str, Any]:
+    """Return the content of provenance.json, {} without one; raise ValueError naming the file."""
+    provenance = _optional(source, "provenance.json")
+    try:
+        shapes.check(Provenance, provenance)
+    except ValueError as exc:
+        raise ValueError(f"{source.top / 'provenance.json'}: {exc}") from exc
+    return provenance
+
+
+def _unsealed(source: Source) -> list[str]:
+    """Return what an archive lacks to check its files with; runs.tar.xz has no archive.json."""
+    if not isinstance(source, ArchiveSource):
+        return []
+    wanted = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
+    lacking = [name for name in wanted if not source.exists(name)]
+    return [UNSEALED.format(lacking=" and no ".join(lacking))] if lacking else []
 
 
 def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
@@ -114,14 +159,13 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
     path = Path(path)
     try:
         if path.is_dir() or path.name.endswith(".tar.xz"):
-            campaign = load_campaign(path, reading)
+            campaign = read_source(open_source(path), reading)
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
             machines.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
             return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
-        with open_regular(path) as file:
-            content = file.read()
+        content = read_small(path)
         try:
             document = decode(content)
         except (json.JSONDecodeError, UnicodeDecodeError):
@@ -137,56 +181,54 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
         raise ValueError(f"baseline={path}: {exc}") from exc
 
 
-def decode(content: bytes) -> dict[str, Any]:
-    """Return the content of a JSON file that has to be an object, or raise ValueError."""
-    decoded = json.loads(content, parse_constant=_refuse_constant)
-    if not isinstance(decoded, dict):
-        raise ValueError("is not a JSON object")
-    return decoded
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    """Refuse the constants that Python reads and JSON does not have."""
-    raise ValueError(f"holds {text}, which is not a number")
-
-
 def _optional(source: Source, file: str) -> dict[str, Any]:
     """Return the object in `file`, {} where there is no such file; raise ValueError naming it."""
     if not source.exists(file):
         return {}
     try:
         return decode(source.read(file))
-    except (OSError, ValueError, RecursionError) as exc:
+    except (OSError, ValueError) as exc:
         raise ValueError(f"{source.top / file}: {exc}") from exc
 
 
-def _read_records(source: Source, campaign: Campaign) -> None:
+def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSum] | None) -> None:
     """Add every record to `campaign`, and the cases that only records have.
 
     Each record is reduced as it is read: thousands of them with every step would not fit.  Of runs whose
     logs have the same content only the first counts: a copied directory is not a measurement.
     """
-    first: dict[tuple[str, int], str] = {}
     logs: dict[str, str] = {}
+    planned = dict(campaign.cases)
     for file in sorted(source.records(), key=_order):
         try:
-            record = runs.check_record(upgrade_record(decode(source.read(file))))
-            case = record["case"]
-            if first.setdefault((case["name"], record["repeat"]), file) != file:
-                raise ValueError(f"repeats {first[case['name'], record['repeat']]}")
-            campaign.cases.setdefault(case["name"], case)
-            campaign.hardware[:] = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
+            content = decode(source.read(file))
+            record = runs.check_record(upgrade_record(content))
+            case, folder = record["case"], file.rpartition("/")[0]
+            own = f"runs/{case['name']}/{record['repeat']}/result.json"
+            if file != own:
+                raise ValueError(f"repeats {own}, or was moved from there")
+            differs = evidence.differing_case(case, planned.get(case["name"]), content.get("schema"))
+            if differs and case["name"] not in planned:
+                raise ValueError(differs)
+            found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             run = runs.digest(record, campaign.reading)
-            log = runs.log_of(record) if run["rate"] is not None else None
-            place = str(record.get("source") or file.rpartition("/")[0])
+            if differs:
+                run = runs.refused(run, f"{file}: {differs}")
+            counts = run["rate"] is not None
+            run["notes"] += evidence.log_notes(record, folder, files) if counts and files else []
+            log = runs.log_of(record) if counts else None
+            place = str(record.get("source") or folder)
             if log and logs.setdefault(log, place) != place:
                 run = runs.repeated(run, logs[log])
-            campaign.runs.append(run)
-            campaign.statuses[file.rpartition("/")[0]] = record["status"]
         except (OSError, ValueError) as exc:
             campaign.unreadable.append(f"{file}: {exc}")
         except Exception as exc:  # one unforeseen record must not cost the others their report
             campaign.unreadable.append(f"{file}: {type(exc).__name__}: {exc}")
+        else:
+            campaign.cases.setdefault(case["name"], case)
+            campaign.hardware[:] = found
+            campaign.runs.append(run)
+            campaign.statuses[folder] = record["status"]
 
 
 def _order(file: str) -> tuple[str, int, str]:

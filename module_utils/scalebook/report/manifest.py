@@ -14,8 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, TypedDict, cast
 
+from ansible.module_utils.scalebook import shapes
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report.source import FileSum, Source
 from ansible.module_utils.scalebook.text import clean
 
@@ -62,16 +64,20 @@ def read(source: Source) -> Manifest | None:
     """Return the manifest of a campaign, None without one; raise ManifestError for a bad one."""
     path = source.top / NAME
     try:
-        manifest: Manifest = json.loads(source.read(NAME))
+        manifest = decode(source.read(NAME))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, RecursionError) as exc:
+    except (OSError, ValueError) as exc:
         raise ManifestError(f"{path} cannot be read: {exc}") from None
-    if not isinstance(manifest, dict) or manifest.get("schema") != SCHEMA:
+    if manifest.get("schema") != SCHEMA:
         raise ManifestError(f"{path} is not a manifest of schema {SCHEMA}")
+    try:
+        shapes.check(Manifest, manifest)
+    except shapes.ShapeError as exc:
+        raise ManifestError(f"{path}: {exc}") from None
     if manifest.get("sha256") != _own_sha256(manifest):
         raise ManifestError(f"{path} has been changed: its content does not have the sha256 that it names")
-    return manifest
+    return cast(Manifest, manifest)
 
 
 def files_of(source: Source) -> dict[str, FileSum]:

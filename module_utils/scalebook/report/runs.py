@@ -12,9 +12,16 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, REQUIRED_FIELDS, STATUSES, Record, Run
-from ansible.module_utils.scalebook.report import gpu_flags, timeline, utilisation
+from ansible.module_utils.scalebook import shapes, stats
+from ansible.module_utils.scalebook.contracts import (
+    RECORD_SCHEMA,
+    REQUIRED_FIELDS,
+    STATUSES,
+    Case,
+    Record,
+    Run,
+)
+from ansible.module_utils.scalebook.report import evidence, gpu_flags, timeline, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
 UNMEASURED: Run = {
@@ -38,13 +45,28 @@ def check_case(case: Any) -> dict[str, Any]:
     """Return `case` if it has every field that the report needs, else raise RecordError."""
     if not isinstance(case, Mapping):
         raise RecordError("has no case")
-    for field, kind in REQUIRED_FIELDS.items():
-        value = case.get(field)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise RecordError(f"case.{field} is {value!r}")
+    _fit(Case, {**case}, "case")
+    lacking = [field for field in REQUIRED_FIELDS if field not in case]
+    if lacking:
+        raise RecordError(f"its case has no {lacking[0]}")
     if case["devices"] < 1 or case["devices"] != case["nodes"] * case["gpus"]:
         raise RecordError(f"case.devices is {case['devices']} for {case['label']}")
+    if case["label"] != f"{case['nodes']}n{case['gpus']}g":
+        raise RecordError(
+            f"case.label is {case['label']} for {case['nodes']} nodes and {case['gpus']} devices each"
+        )
+    wrong = [field for field in ("bsz", "accumulation", "window") if case[field] < 1]
+    if wrong or case["warmup"] < 0:
+        field = [*wrong, "warmup"][0]
+        raise RecordError(f"case.{field} is {case[field]}")
     return dict(case)
+
+
+def _fit(contract: Any, value: Any, place: str = "") -> None:
+    try:
+        shapes.check(contract, value, place)
+    except shapes.ShapeError as exc:
+        raise RecordError(str(exc)) from None
 
 
 def check_record(record: Any) -> Record:
@@ -59,6 +81,8 @@ def check_record(record: Any) -> Record:
     if not isinstance(repeat, int) or isinstance(repeat, bool):
         raise RecordError(f"has repeat {repeat!r}")
     check_case(record.get("case"))
+    # The readings of telemetry are checked where they are used: without them a rate stands as it is.
+    _fit(Record, {key: value for key, value in record.items() if key != "telemetry"})
     return cast(Record, record)
 
 
@@ -97,6 +121,7 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         run["reason"] = run["reason"] or "no reason recorded"
         return run
     try:
+        evidence.check_stamps(record)
         measured = measure(record, reading)
         rate = measured["rate"]
         if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
@@ -123,15 +148,21 @@ def digest(record: Record, reading: str = "stamps") -> Run:
 
 def log_of(record: Record) -> str | None:
     """Return the sha256 of the log of the first node of a checked `record`, None if it is not known."""
-    first: Mapping[str, Any] = next((node for node in record["nodes"] if node.get("task_index") == 0), {})
+    first: Mapping[str, Any] = next(
+        (node for node in record.get("nodes") or [] if node.get("task_index") == 0), {}
+    )
     digest_of_log = first.get("sha256")
     return digest_of_log if isinstance(digest_of_log, str) else None
 
 
+def refused(run: Run, reason: str) -> Run:
+    """Return a run that counts as one that does not, for `reason`."""
+    return {**run, **UNMEASURED, "status": "refused", "reason": reason}
+
+
 def repeated(run: Run, place: str) -> Run:
     """Return a run that counts as one that does not, since its log is, byte for byte, that of `place`."""
-    reason = f"its log has the same content as that of {place}: the same log counts as one run"
-    return {**run, **UNMEASURED, "status": "refused", "reason": reason}
+    return refused(run, f"its log has the same content as that of {place}: the same log counts as one run")
 
 
 def _said(record: Record, key: str) -> dict[str, str]:

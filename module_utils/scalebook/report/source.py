@@ -10,17 +10,18 @@ archive.py packs, has the report and archive.json too, the checksum of each file
 from __future__ import annotations
 
 import hashlib
-import io
 import itertools
-import json
-import lzma
 import tarfile
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
+from ansible.module_utils.scalebook import shapes
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.unpack import Unpacked, UnpackError, room
 
 ARCHIVE = "runs.tar.xz"
 SEAL = "archive.json"
@@ -34,9 +35,11 @@ MEASURED = ("about.json", "hardware.json", *(f"{kind}.{end}" for kind in KINDS f
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of one JSON file; a record of 120 steps on 125 nodes has about 1 MB."""
+"""Bytes of one file; a record of 120 steps on 125 nodes has about 1 MB, with telemetry 6 MB."""
 LARGEST_ARCHIVE = 1024**3
-"""Bytes of an archive's files, unpacked."""
+"""Bytes of an archive's files, unpacked; a small archive may hold less, see unpack.room."""
+LARGEST_HEAD = 128 * 1024
+"""Bytes that tell the name and size of one file of an archive, before its content."""
 
 
 class SourceError(ValueError):
@@ -48,6 +51,13 @@ class FileSum(TypedDict):
 
     sha256: str | None
     bytes: int | None
+
+
+class Seal(TypedDict):
+    """archive.json: the sha256 of each other file of an archive."""
+
+    schema: int
+    files: dict[str, str]
 
 
 class Source(ABC):
@@ -90,11 +100,7 @@ class DirectorySource(Source):
 
     def read(self, file: str) -> bytes:
         """See Source."""
-        size = (self.top / file).stat().st_size
-        if size > LARGEST:
-            raise ValueError(f"has {size} bytes, at most {LARGEST} are read")
-        with open_regular(self.top / file) as opened:
-            return b"".join(iter(lambda: opened.read(1 << 20), b""))
+        return read_small(self.top / file)
 
     def records(self) -> list[str]:
         """See Source."""
@@ -165,6 +171,15 @@ class ArchiveSource(Source):
         return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
 
+def read_small(path: Path) -> bytes:
+    """Return the content of a regular file of at most LARGEST bytes; raise OSError or ValueError."""
+    with open_regular(path) as opened:
+        content = b"".join(iter(lambda: opened.read(1 << 20) if opened.tell() <= LARGEST else b"", b""))
+    if len(content) > LARGEST:
+        raise ValueError(f"has more than {LARGEST} bytes, which is more than is read")
+    return content
+
+
 def open_results(path: Path) -> Source:
     """Return the files of the campaign or of the micro-benchmarks at `path`; see open_source."""
     return MicrobenchSource(path) if (path / MICROBENCH).is_file() else open_source(path)
@@ -207,9 +222,11 @@ def _check_seal(archive: Path, files: dict[str, bytes]) -> None:
     if SEAL not in files:
         return
     try:
-        sums = dict(json.loads(files[SEAL])["files"])
-    except (ValueError, KeyError, TypeError, RecursionError) as exc:
+        seal = decode(files[SEAL])
+        shapes.check(Seal, seal)
+    except ValueError as exc:
         raise SourceError(f"{archive}: {SEAL} cannot be read: {exc}") from None
+    sums = seal["files"]
     now = {name: hashlib.sha256(content).hexdigest() for name, content in files.items() if name != SEAL}
     wrong = sorted(name for name in {*sums, *now} if sums.get(name) != now.get(name))
     if wrong:
@@ -217,24 +234,65 @@ def _check_seal(archive: Path, files: dict[str, bytes]) -> None:
         raise SourceError(f"{archive}: has been changed since it was packed: {names}")
 
 
+class _Tape:
+    """What an archive holds, of which no more is read at once than the next file of it has a right to."""
+
+    def __init__(self, packed: bytes) -> None:
+        self._unpacked = Unpacked(packed, room(len(packed), LARGEST_ARCHIVE))
+        self.allowed = LARGEST_HEAD
+
+    def read(self, size: int) -> bytes:
+        self.allowed -= size
+        if self.allowed < 0:
+            raise UnpackError("one of its files has a head without end")
+        return self._unpacked.read(size)
+
+    def drain(self) -> None:
+        """Read what is left, so that a missing end is noticed."""
+        while self._unpacked.read(1 << 20):
+            pass
+
+
 def _unpacked(archive: Path) -> dict[str, bytes]:
-    files: dict[str, bytes] = {}
+    """Return the content of each file of an archive by its name."""
     try:
-        # Whole, not as tarfile reads it: that does not see that the end of a file is missing.
-        with lzma.open(archive) as packed:
-            content = packed.read(LARGEST_ARCHIVE + 1)
-        if len(content) > LARGEST_ARCHIVE:
-            raise SourceError(f"{archive}: has more than {LARGEST_ARCHIVE} bytes unpacked")
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as opened:
-            for member in opened:
-                if member.isdir():
-                    continue
-                name = PurePosixPath(member.name)
-                strange = name.is_absolute() or ".." in name.parts or not member.name.isprintable()
-                if not member.isreg() or strange:
-                    raise SourceError(f"{archive}: {clean(member.name)} is not a regular file of a campaign")
-                file = opened.extractfile(member)
-                files[str(name)] = file.read() if file else b""
-    except (tarfile.TarError, lzma.LZMAError, OSError, EOFError) as exc:
+        if archive.stat().st_size > LARGEST_ARCHIVE:
+            raise SourceError(f"{archive}: has more than {LARGEST_ARCHIVE} bytes")
+        with open_regular(archive) as opened:
+            tape = _Tape(opened.read())
+        # As a stream: nothing is unpacked before it is known to be small enough.
+        with tarfile.open(fileobj=tape, mode="r|") as members:  # type: ignore[call-overload]
+            files = dict(_members(archive, tape, members))
+        tape.drain()
+    except (tarfile.TarError, UnpackError, OSError, EOFError) as exc:
         raise SourceError(f"{archive} cannot be read: {exc}") from None
     return files
+
+
+def _members(archive: Path, tape: _Tape, members: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, content) of each file of an archive; raise SourceError for what a campaign has not."""
+    names: set[str] = set()
+    while (member := members.next()) is not None:
+        members.members.clear()  # type: ignore[attr-defined]  # it would keep the head of each file
+        if members.pax_headers:
+            raise SourceError(f"{archive}: has a head for all files, which the archive of a campaign has not")
+        if not member.isdir():
+            name = _name(archive, member)
+            if name in names:
+                raise SourceError(f"{archive}: {clean(name)} is in it twice")
+            names.add(name)
+            tape.allowed = member.size + LARGEST_HEAD
+            file = members.extractfile(member)
+            yield name, file.read() if file else b""
+        tape.allowed = LARGEST_HEAD
+
+
+def _name(archive: Path, member: tarfile.TarInfo) -> str:
+    """Return the name of a file in an archive; raise SourceError unless it is a regular file in it."""
+    name = PurePosixPath(member.name)
+    strange = name.is_absolute() or ".." in name.parts or not member.name.isprintable()
+    if not member.isreg() or member.issparse() or strange:
+        raise SourceError(f"{archive}: {clean(member.name)} is not a regular file of a campaign")
+    if member.size > LARGEST:
+        raise SourceError(f"{archive}: {clean(member.name)} has {member.size} bytes, {LARGEST} are the most")
+    return str(name)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ansible.module_utils.scalebook.files import write_json, write_whole
-from ansible.module_utils.scalebook.report.load import decode
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report.manifest import NAME, Manifest
 
 

@@ -1,0 +1,65 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The content of a JSON file -> an object, or ValueError: whatever it holds, it takes no more than it may."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+MOST_VALUES = 2_000_000
+"""Values of one file: a record of 1,000 nodes with 8 GPUs each has 1.8 million, with its telemetry.
+
+Three bytes of JSON can become 72 of memory, so the size of a file alone bounds nothing.
+"""
+LARGEST_NUMBER = 1 << 63
+
+_LONG = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
+
+
+def decode(content: bytes) -> dict[str, Any]:
+    """Return the content of a JSON file that has to be an object, or raise ValueError."""
+    if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_VALUES:
+        raise ValueError(f"holds more than {MOST_VALUES} values")
+    # Only a file that holds such a number at all pays for a look at each.
+    numbers: dict[str, Any] = {"parse_int": _whole, "parse_float": _real} if _LONG.search(content) else {}
+    try:
+        decoded = json.loads(content, parse_constant=_refuse_constant, object_pairs_hook=_distinct, **numbers)
+    except RecursionError:
+        raise ValueError("is nested too deeply") from None
+    if not isinstance(decoded, dict):
+        raise ValueError("is not a JSON object")
+    return decoded
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these pairs; of two values of one key nobody can know which one is meant."""
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"names {twice[:100]!r} twice in one object")
+    return made
+
+
+def _refuse_constant(text: str) -> NoReturn:
+    """Refuse the constants that Python reads and JSON does not have."""
+    raise ValueError(f"holds {text}, which is not a number")
+
+
+def _whole(text: str) -> int:
+    """Return a whole number that every program can read."""
+    number = int(text) if len(text) < 25 else LARGEST_NUMBER
+    if not -LARGEST_NUMBER < number < LARGEST_NUMBER:
+        raise ValueError(f"holds the number {text[:30]}, which is too large")
+    return number
+
+
+def _real(text: str) -> float:
+    """Return a number; one beyond all floating point numbers would become infinite."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"holds the number {text[:30]}, which is too large")
+    return number
