@@ -18,6 +18,11 @@ options:
     description: Directory of one campaign or import that has a report.
     type: path
     required: true
+  sign_key:
+    description:
+      - A private key of SSH without a passphrase, or the C(.pub) of one that ssh-agent holds. The archive is
+        signed with it, into C(<campaign>.tar.xz.sig).
+    type: path
 attributes:
   check_mode:
     support: full
@@ -40,6 +45,10 @@ bytes:
   description: Its size.
   returned: success
   type: int
+signature:
+  description: Path of its signature, empty where it is not signed.
+  returned: success
+  type: str
 """
 
 from pathlib import Path
@@ -47,29 +56,36 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.report import archive
+from ansible.module_utils.scalebook.report import archive, signature
 
 
 def argument_spec() -> dict[str, Any]:
-    return {"path": {"type": "path", "required": True}}
+    return {"path": {"type": "path", "required": True}, "sign_key": {"type": "path"}}
 
 
-def write_archive(path: str, write: bool) -> dict[str, Any]:
+def write_archive(path: str, sign_key: str | None, write: bool) -> dict[str, Any]:
     """Write the archive and return what the module returns, or raise ValueError."""
     top = Path(path).resolve()
     content = archive.pack(top)
     target = top.parent / f"{top.name}.tar.xz"
+    own = signature.beside(target)
+    changed = write_whole(target, content, write, sync=True)
+    if changed and write:
+        own.unlink(missing_ok=True)  # it was the signature of what was there before
+    if sign_key and write:
+        changed |= write_whole(own, signature.sign(target, sign_key), sync=True)
     return {
-        "changed": write_whole(target, content, write, sync=True),
+        "changed": changed,
         "archive": str(target),
         "bytes": len(content),
+        "signature": str(own) if sign_key else "",
     }
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
-        result = write_archive(module.params["path"], not module.check_mode)
+        result = write_archive(module.params["path"], module.params["sign_key"], not module.check_mode)
     except (OSError, ValueError) as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(**result)

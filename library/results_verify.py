@@ -7,9 +7,11 @@ from __future__ import annotations  # runs on the control node only
 
 DOCUMENTATION = r"""
 module: results_verify
-short_description: Compare the files of a campaign, or of micro-benchmarks, with their manifest
+short_description: Compare the files of a campaign, or of micro-benchmarks, with their manifest and logs
 description:
   - Compares the files below O(path) with C(manifest.json), which the first report wrote there.
+  - Reads the logs of each run that counts again, and compares what they show with its record.
+  - Says who signed an archive, and fails where its signature does not hold.
   - Writes nothing. Files that differ do not fail the task; they are in RV(problems).
   - Runs on the control node.
 options:
@@ -19,6 +21,15 @@ options:
         of micro-benchmarks, which contains C(microbench.json).
     type: path
     required: true
+  workloads:
+    description: The declarations of the workloads by name, C(lookup('scalebook_workloads')).
+    type: dict
+    default: {}
+  allowed_signers:
+    description:
+      - A file of keys that may sign, as the manual of C(ssh-keygen) says. An archive that none of them
+        signed is refused.
+    type: path
 attributes:
   check_mode:
     support: full
@@ -35,48 +46,178 @@ EXAMPLES = r"""
 RETURN = r"""
 problems:
   description:
-    - The files that differ, each with C(file), C(what) (changed, missing or added), C(run) and C(row).
+    - The files that differ, each with C(file), C(what), C(run) and C(row). C(what) is changed, missing,
+      added, or recomputed for a record that differs from its logs.
   returned: success
   type: list
   elements: dict
 display:
-  description: A sentence for each of them, or that all files are what was reported.
+  description: A sentence for each of them, or that all files are what was reported; who signed an archive.
   returned: success
   type: str
 """
 
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.report import manifest
-from ansible.module_utils.scalebook.report.load import check_files
-from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook import shapes, throughput
+from ansible.module_utils.scalebook.contracts import NodeTelemetry, Record
+from ansible.module_utils.scalebook.read.record import run_record
+from ansible.module_utils.scalebook.read.workload import WorkloadError
+from ansible.module_utils.scalebook.report import manifest, signature
+from ansible.module_utils.scalebook.report.load import check_files, counted, read_source
+from ansible.module_utils.scalebook.report.source import ArchiveSource, Source, open_results
+from ansible.module_utils.scalebook.text import clean, count_of
+
+OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
+"""What a record has of each log, and what a reader of logs finds again."""
 
 
 def argument_spec() -> dict[str, Any]:
-    return {"path": {"type": "path", "required": True}}
-
-
-def verify(path: str) -> dict[str, Any]:
-    """Return what the module returns for the campaign at `path`; raise ValueError without a manifest."""
-    count, problems = check_files(path)
-    named: list[dict[str, Any]] = []
-    for problem in problems:
-        case, _, repeat = problem["run"].removeprefix("runs/").partition("/")
-        row = f"case {case}, repeat {repeat}" if case else "the whole directory"
-        named.append({**problem, "row": row, "sentence": clean(f"{manifest.sentence(problem)} ({row})")})
-    lines = [each.pop("sentence") for each in named]
     return {
-        "changed": False,
-        "problems": named,
-        "display": "\n".join(lines) or f"All {count} files are what was reported.",
+        "path": {"type": "path", "required": True},
+        "workloads": {"type": "dict", "default": {}},
+        "allowed_signers": {"type": "path"},
     }
+
+
+def verify(
+    path: str, workloads: Mapping[str, Any] | None = None, allowed: str | None = None
+) -> dict[str, Any]:
+    """Return what the module returns for the campaign at `path`; raise ValueError without a manifest."""
+    source = open_results(Path(path))
+    signed = _signer(source, allowed or "")
+    count, problems = check_files(path)
+    named: list[dict[str, Any]] = [
+        {**problem, **_row(problem["run"]), "sentence": manifest.sentence(problem)} for problem in problems
+    ]
+    read, notes, differences = _read_again(source, workloads or {})
+    named += [{**each, **_row(each["run"])} for each in differences]
+    lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in named]
+    good = [f"All {count} files are what was reported."]
+    good += [f"The logs of {count_of(read, 'run')} give the numbers of the records."] if read else []
+    return {"changed": False, "problems": named, "display": "\n".join([*(lines or good), *notes, *signed])}
+
+
+def _signer(source: Source, allowed: str) -> list[str]:
+    """Return who signed the archive; nothing of a directory, which has no signature."""
+    if isinstance(source, ArchiveSource):
+        return [clean(signature.signer(source.archive, allowed))]
+    if allowed:
+        raise ValueError(
+            f"allowed_signers={allowed}: {source.top} is not an archive; only archives are signed"
+        )
+    return []
+
+
+def _row(run: str) -> dict[str, str]:
+    case, _, repeat = run.removeprefix("runs/").partition("/")
+    return {"row": f"case {case}, repeat {repeat}" if case else "the whole directory"}
+
+
+def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list[str], list[dict[str, Any]]]:
+    """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
+    campaign = read_source(source)
+    notes = [f"It does not count: {sentence}" for sentence in campaign.unreadable]
+    notes += [
+        f"It does not count: {run['case']}, repeat {run['repeat']}: {run['reason']}"
+        for run in campaign.runs
+        if run["status"] == "refused"
+    ]
+    read, unread, found = 0, set(), []
+    for run, record in counted(campaign, source) if workloads else ():
+        workload = record["case"]["workload"]
+        if "source" in record:
+            unread.add("of an import are not here")
+        elif workload not in workloads:
+            unread.add(f"of {workload} cannot be read: no workload has this name")
+        else:
+            read += 1
+            found += [
+                {"file": f"{run}/result.json", "what": "recomputed", "run": run, "sentence": f"{run}: {text}"}
+                for text in _differences(source, run, record, workloads[workload])
+            ]
+    return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], found
+
+
+def _differences(source: Source, run: str, record: Record, workload: Mapping[str, Any]) -> list[str]:
+    """Return how a record differs from what its logs show, both values named."""
+    names = [node["node"] for node in record["nodes"]]
+    with _directory(source, run) as folder:
+        try:
+            again = run_record(folder, record["case"], record["repeat"], workload, names, record.get("job"))
+        except WorkloadError as exc:
+            return [f"its logs cannot be read: {exc}"]
+    if again["status"] != "ok":
+        return [f"status is ok, by the logs {again['status']}: {again['reason']}"]
+    rates = [throughput.measure(each)["rate"] for each in (record, again)]
+    differ = [f"the throughput is {rates[0]:.6g}, by the logs {rates[1]:.6g}"] if rates[0] != rates[1] else []
+    for ours, theirs in zip(record["nodes"], again["nodes"], strict=True):
+        differ += _of_node(ours["node"], {**ours}, {**theirs})
+    return differ + _of_telemetry(record.get("telemetry") or [], again.get("telemetry") or [])
+
+
+def _of_telemetry(ours: list[NodeTelemetry], theirs: list[NodeTelemetry]) -> list[str]:
+    """Return how the quantities of a record differ from the readings beside its logs."""
+    try:
+        shapes.check(list[NodeTelemetry], ours, "telemetry")
+    except shapes.ShapeError as exc:
+        return [str(exc)]
+    if len(ours) > len(theirs):
+        return [f"it has the telemetry of {len(ours)} nodes, by the files {len(theirs)}"]
+    differ = []
+    for before, now in zip(ours, theirs, strict=False):
+        quantities, found = before.get("quantities") or {}, now.get("quantities") or {}
+        names = [name for name in quantities if quantities[name] != found.get(name)][:1]
+        differ += [
+            f"{before.get('node')}: {name} is {quantities[name]}, by the readings {found.get(name)}"
+            for name in names
+        ]
+    return differ
+
+
+def _of_node(node: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
+    """Return how the fields of one log differ; an earlier version did not read all of them."""
+    differ = []
+    for field in OF_LOGS:
+        before, now = ours.get(field), theirs.get(field)
+        if before is None or before == now:
+            continue
+        if isinstance(before, list) and isinstance(now, list):
+            differ += _of_lists(f"{node}: {field}", before, now)
+        else:
+            differ.append(f"{node}: {field} is {before}, by the log {now}")
+    return differ
+
+
+def _of_lists(what: str, ours: list[Any], theirs: list[Any]) -> list[str]:
+    if len(ours) != len(theirs):
+        return [f"{what} has {len(ours)} entries, by the log {len(theirs)}"]
+    at = next(index for index, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1])
+    return [f"{what}[{at}] is {ours[at]}, by the log {theirs[at]}"]
+
+
+@contextmanager
+def _directory(source: Source, run: str) -> Iterator[Path]:
+    """Yield a directory with the files of one run, unpacked where they are in an archive."""
+    if not isinstance(source, ArchiveSource):
+        yield source.top / run
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name in source.covered():
+            if name.startswith(f"{run}/"):
+                Path(folder, name.rpartition("/")[2]).write_bytes(source.read(name))
+        yield Path(folder)
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     try:
-        result = verify(module.params["path"])
+        result = verify(module.params["path"], module.params["workloads"], module.params["allowed_signers"])
     except (OSError, ValueError) as exc:
         module.fail_json(msg=str(exc))
     module.exit_json(**result)

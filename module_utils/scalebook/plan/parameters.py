@@ -278,6 +278,10 @@ TABLE = (
     Parameter(
         "archive", "bool", ("report",), "also pack the campaign into results/<campaign>.tar.xz", default=False
     ),
+    Parameter("sign_key", "text", ("report",), "private SSH key that signs the archive"),
+    Parameter(
+        "allowed_signers", "text", ("report",), "keys of which one must have signed the archive, for verify"
+    ),
     Parameter(
         "push",
         "choice",
@@ -317,7 +321,7 @@ TABLE = (
 OF_LOGS = ("workload", "xla", "accumulation", "warmup", "window", "device")
 """What describes imported logs; the records of a campaign have it."""
 OF_THE_INDEX = ("index", "max_regression", "report_language", "stack_name")
-OF_VERIFY = ("verify", "campaign", "campaign_dir", "stack_name")
+OF_VERIFY = ("verify", "allowed_signers", "campaign", "campaign_dir", "stack_name")
 """All that report.yml uses with index=true, and with verify=true."""
 
 NAMES = tuple(dict.fromkeys(row.name for row in TABLE if "bench" in row.playbooks))
@@ -786,6 +790,8 @@ def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[s
         "mirror_sha256": ("mirror", "mirror=DIR", read.get("mirror")),
         "bsz_max_runs": ("bsz", f"bsz={MAX}", MAX in (read.get("bsz") or ())),
         "max_regression": ("baseline", "baseline=NAME", read.get("baseline") or read.get("index")),
+        "sign_key": ("archive", "archive=true", read.get("archive")),
+        "allowed_signers": ("verify", "verify=true", read.get("verify")),
     }
     return [
         f"{name}={text(given[name])}: only with {written}; give both or neither"

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.contracts import (
     Hardware,
     Plan,
     Provenance,
+    Record,
     Row,
     Run,
     upgrade_plan,
@@ -132,6 +133,14 @@ def _unsealed(source: Source) -> list[str]:
     wanted = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
     lacking = [name for name in wanted if not source.exists(name)]
     return [UNSEALED.format(lacking=" and no ".join(lacking))] if lacking else []
+
+
+def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
+    """Yield (directory, record) of each run of a campaign that counts, whole, from its files."""
+    for run in campaign.runs:
+        if run["rate"] is not None:
+            folder = f"runs/{run['case']}/{run['repeat']}"
+            yield folder, runs.check_record(upgrade_record(decode(source.read(f"{folder}/result.json"))))
 
 
 def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
