@@ -185,28 +185,28 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
     )
 
 
-def _other_form(log: Any, place: str) -> Form:
-    if not isinstance(log, Mapping):
+def _other_form(values: Any, place: str) -> Form:
+    if not isinstance(values, Mapping):
         raise WorkloadError(f"{place}: is not a dict")
-    _known(log, _FORM_KEYS, place)
-    return _form(log, place)
+    _known(values, _FORM_KEYS, place)
+    return _form(values, place)
 
 
-def _form(log: Mapping[str, Any], place: str) -> Form:
-    """Return how the lines of steps are read that `log` describes."""
-    step = LinePattern(_literal(log, place), _pattern(log, "step", place))
+def _form(values: Mapping[str, Any], place: str) -> Form:
+    """Return how the lines of steps are read that `values` describe."""
+    step = LinePattern(_literal(values, place), _pattern(values, "step", place))
     groups = step.pattern.groupindex
     if "step" not in groups:
         raise WorkloadError(f"{place}.step: the pattern has no group `step`")
-    kind = log.get("time")
+    kind = values.get("time")
     if kind is not None and kind not in FORMATS:
         raise WorkloadError(f"{place}.time: unknown format {kind!r}; allowed are {', '.join(FORMATS)}")
     if ("time" in groups) != (kind is not None):
         raise WorkloadError(f"{place}.time: give the format if and only if {place}.step has a group `time`")
-    if ("mean" in groups) != ("mean_after" in log):
+    if ("mean" in groups) != ("mean_after" in values):
         raise WorkloadError(f"{place}.mean_after: give it if and only if {place}.step has a group `mean`")
-    rate, scope = _rate(log, groups)
-    after = _count(log, "mean_after", 0, 0, f"{place}.")
+    rate, scope = _rate(values, groups)
+    after = _count(values, "mean_after", 0, 0, f"{place}.")
     return Form(step, None if kind is None else str(kind), rate, scope, after)
 
 
