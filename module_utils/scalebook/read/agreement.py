@@ -51,14 +51,14 @@ def refusal(record: Record, log: Log, workload: Workload) -> str | None:
         return _MICRO.format(case["accumulation"], "and prints no rate that tells") if micro else None
     if abs(measured["rate"] - own) <= FAR * own:
         return None
-    both = f"its steps give {measured['rate']:.1f} {record['unit']}/s, its own rate is {own:.1f}"
+    both = f"by its steps the rate is {measured['rate']:.1f}, by its own lines {own:.1f}"
     if micro:
         return f"{_MICRO.format(case['accumulation'], 'which its own rate contradicts')}: {both}"
     reason = _factor(measured["rate"] / own, _fields(case), log.found)
     return f"{both}: {reason}" if reason else None
 
 
-_MICRO = "seems to count micro-steps, {} of which make a step, {}"
+_MICRO = "seems to count micro-steps, {} to a step, {}"
 
 
 def _fields(case: Case) -> dict[str, int]:

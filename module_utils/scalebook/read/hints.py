@@ -64,7 +64,7 @@ def hint(path: str, record: Record, workload: Workload, others: Mapping[str, Wor
         if name != case["workload"] and _reads(head, case, name, other)
     ]
     if readers:
-        return f"{' or '.join(readers)} reads it"
+        return f"{' / '.join(readers)} reads it"
     return "" if shown["steps"] else _unread(head, case, others)
 
 

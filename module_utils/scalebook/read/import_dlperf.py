@@ -265,7 +265,7 @@ def _import_log(
         record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum, item.readings)
         advice = hint(item.path, record, compiled, known)
         if advice:
-            record["reason"] = f"{record['reason']}. {advice}"
+            record["reason"] = f"{record['reason']}; {advice}"
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
         record = {
             "schema": PLAN_SCHEMA,

@@ -293,8 +293,7 @@ def _own_speed(record: Record, node: Node) -> list[str]:
     for source, rate in own.items():
         if rate and abs(measured["rate"] - rate) > agreement.FAR * rate:
             notes.append(
-                f"two readings differ: {measured['rate']:.2f} {record['unit']}/s by "
-                f"{measured['time_source']}, {rate:.2f} by {source}"
+                f"the rate is {measured['rate']:.2f} by {measured['time_source']} and {rate:.2f} by {source}"
             )
     return notes
 

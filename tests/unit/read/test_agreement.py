@@ -84,14 +84,14 @@ def test_steps_of_a_form_for_micro_steps_that_its_rate_contradicts_are_refused(p
     record = import_log("deepspeed_bert", timer_log(f"SamplesPerSec={printed}"), accumulation=4)
     assert record["status"] == "refused"
     assert record["reason"].endswith(
-        "seems to count micro-steps, 4 of which make a step, which its own rate contradicts: "
-        f"its steps give 200.0 samples/s, its own rate is {printed}.0"
+        "seems to count micro-steps, 4 to a step, which its own rate contradicts: "
+        f"by its steps the rate is 200.0, by its own lines {printed}.0"
     )
 
 
 def test_micro_steps_without_a_rate_that_tells_are_refused():
     record = import_log("bing_bert", timer_log("SamplesPerSec=-inf"), accumulation=2)
-    assert record["reason"].endswith("2 of which make a step, and prints no rate that tells")
+    assert record["reason"].endswith("2 to a step, and prints no rate that tells")
 
 
 def test_lines_of_both_forms_are_two_runs():
@@ -136,7 +136,7 @@ def test_a_whole_factor_between_a_log_and_its_own_rate_is_refused(throughput, re
     record = import_log("oneflow_bert", oneflow(throughput), "1n8g/bert_b32_fp32_1.log")
     assert record["status"] == "refused"
     assert record["reason"].endswith(
-        f"its steps give 256.0 samples/s, its own rate is {throughput:.1f}: {reason}"
+        f"by its steps the rate is 256.0, by its own lines {throughput:.1f}: {reason}"
     )
 
 
@@ -171,4 +171,4 @@ def test_a_closing_line_that_contradicts_the_steps_is_a_note():
     steps = "".join(f"TORCH_BERT step={step}/120 loss=7.0 time={1000 + step / 4}\n" for step in range(1, 121))
     record = import_log("torch_bert", f"{steps}TORCH_BERT samples_per_second=128.0 x=1\n")
     assert rate(record) == 256.0
-    assert record["notes"] == ["two readings differ: 256.00 samples/s by times, 128.00 by its closing line"]
+    assert record["notes"] == ["the rate is 256.00 by times and 128.00 by its closing line"]

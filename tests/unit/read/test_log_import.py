@@ -44,7 +44,7 @@ def test_a_log_of_another_workload_says_which_one_reads_it(module, tree):
         **{**tree, "name": "torch_bert", "workload": declared["torch_bert"], "workloads": declared}
     )
     assert (code, result["counts"]) == (0, {"incomplete": 2})
-    assert result["refused"][0]["reason"].endswith(". workload=tf2_bert reads it")
+    assert result["refused"][0]["reason"].endswith("; workload=tf2_bert reads it")
 
 
 def test_check_mode_counts_and_writes_nothing(module, tree, tmp_path):

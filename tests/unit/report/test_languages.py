@@ -285,6 +285,23 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
             "2 accumulation steps here",
             "数值不可比，只能比较曲线形状：本次 batch 为 32，最接近的公布值为 64；本次有 2 个梯度累积步",
         ),
+        (
+            'a.log shows no step, step 120 is required; 153 lines such as "Epoch: [0]" are steps of '
+            "main.py of pytorch/examples without time stamps: bench.yml with "
+            "torch_resnet50_trainer=examples reads them",
+            "a.log 中没有任何一步，需要到第 120 步；153 行（如“Epoch: [0]”）是 "
+            "pytorch/examples 的 main.py 的步，没有时间戳："
+            "以 torch_resnet50_trainer=examples 运行 bench.yml 可读取",
+        ),
+        (
+            "a.log: by its steps the rate is 256.0, by its own lines 32.0: 8 times as much, and the case "
+            "has devices 8",
+            "a.log：按其步吞吐率为 256.0，按其自身的记录为 32.0：前者是后者的 8 倍，而用例的 设备数 为 8",
+        ),
+        (
+            "a.log is not plausible: rank 0 and rank 1 did not train together: rank 1 stops at step 59",
+            "a.log 不可信：rank 0 与 rank 1 没有一起训练：rank 1 止于第 59 步",
+        ),
         ("at least 80 %", "不低于 80%"),
     ],
 )
