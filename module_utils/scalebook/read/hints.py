@@ -155,7 +155,9 @@ def _unread(head: bytes, case: Case, others: Mapping[str, Workload]) -> str:
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():
         for unread in workload.unread:
-            known = [line for line in lines if unread.line.pattern.search(line)]
+            known = [
+                line for line in lines if unread.line.literal in line and unread.line.pattern.search(line)
+            ]
             if known:
                 return _of(unread, known, name, case)
     likely = [line for line in lines if _STEP.search(line)]

@@ -43,6 +43,7 @@ def test_lines_that_look_like_steps_are_quoted_with_what_reads_them(path):
     [
         ("torch_resnet50/2n1g_examples_unpatched-NODE1.log", "main.py of pytorch/examples"),
         ("mxnet_resnet50/1p_gluoncv.log", "a trainer of gluon-cv"),
+        ("mxnet_resnet50/2p_gluoncv.log", "a trainer of gluon-cv"),
         ("paddle_resnet50/paddle18_2p_not_synchronised.log", "train.py of PaddleCV"),
     ],
 )
