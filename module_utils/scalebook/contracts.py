@@ -182,9 +182,10 @@ class MachineIdentity(TypedDict, total=False):
     """What tells the machine of a node from all others (machines.difference); what cannot be read is absent.
 
     `machine` is a digest of /etc/machine-id, `container` one of the place where an overlay root is written,
-    `board` one of the UUID of the mainboard or virtual machine, `addresses` are digests of the permanent
-    hardware addresses of the network devices.  `gpus` are the UUIDs of the GPUs, `boot` is Linux's boot_id,
-    which all containers of a host share until it is started again.
+    `board` one of the UUID of the mainboard or virtual machine.  `addresses` are digests of the permanent
+    hardware addresses of the network devices, with `local-` before one that is not unique in the world.
+    `gpus` are the UUIDs of the GPUs, `boot` is Linux's boot_id, which all containers of a host share until
+    it is started again.
     """
 
     machine: str

@@ -19,6 +19,10 @@ _HARDWARE = {"board": "another mainboard", "addresses": "other network devices",
 """What two descriptions of one machine have in common, where both have it -> what to say otherwise."""
 _SYSTEM = {"machine": "another machine-id", "container": "another container"}
 _LASTING = (*_HARDWARE, *_SYSTEM)
+_UNIQUE = ("addresses", "gpus", *_SYSTEM)
+
+LOCAL = "local-"
+"""What the digest of an address begins with that is not unique in the world: others may have it too."""
 
 
 def difference(one: MachineIdentity, other: MachineIdentity) -> str:
@@ -28,17 +32,14 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
     one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of
     it may differ, unless they have a GPU in common: such a container was made again.
     """
+    made_again = _common(one, other, "gpus")
     for key, what in {**_HARDWARE, **_SYSTEM}.items():
-        known, others = _values(one, key), _values(other, key)
-        if (
-            known
-            and others
-            and not known & others
-            and not (key == "container" and _share(one, other, "gpus"))
-        ):
+        if key == "container" and made_again:
+            continue
+        if _values(one, key) and _values(other, key) and not _common(one, other, key):
             return what
-    same = any(_share(one, other, key) for key in ("machine", "container", "addresses", "gpus", "boot"))
-    return "" if same else "it is not known what it was"
+    common = set().union(*(_common(one, other, key) for key in (*_UNIQUE, "boot")))
+    return "" if any(not value.startswith(LOCAL) for value in common) else "it is not known what it was"
 
 
 def count_machines(
@@ -68,8 +69,8 @@ def lasts(identity: MachineIdentity) -> bool:
     return any(_values(identity, key) for key in _LASTING)
 
 
-def _share(one: MachineIdentity, other: MachineIdentity, key: str) -> bool:
-    return bool(_values(one, key) & _values(other, key))
+def _common(one: MachineIdentity, other: MachineIdentity, key: str) -> set[str]:
+    return _values(one, key) & _values(other, key)
 
 
 def _values(identity: MachineIdentity, key: str) -> set[str]:

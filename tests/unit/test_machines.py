@@ -96,6 +96,16 @@ def test_a_container_that_is_made_again_is_known_by_its_gpus(gpus, why):
     assert difference(one, {"container": "c2", "boot": "boot2", "gpus": gpus}) == why
 
 
+@pytest.mark.parametrize(("address", "why"), [("a1", ""), ("local-a1", "it is not known what it was")])
+def test_an_address_that_somebody_chose_makes_no_two_machines_one(address, why):
+    assert difference({"addresses": [address], "boot": "1"}, {"addresses": [address], "boot": "2"}) == why
+
+
+def test_an_address_that_somebody_chose_tells_copies_of_a_virtual_machine_apart():
+    one, other = ({"machine": "m1", "addresses": [f"local-{name}"]} for name in "ab")
+    assert difference(one, other) == "other network devices"
+
+
 def test_two_descriptions_that_say_nothing_are_not_one_machine():
     assert difference({}, {}) != ""
 

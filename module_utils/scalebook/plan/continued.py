@@ -53,7 +53,7 @@ def check_machines(directory: Path, planned: Plan) -> dict[str, MachineIdentity]
     """
     now = planned["machines"]
     then = machines_of(directory) if any(_kept(directory)) else {}
-    if differing := _differing(then, now):
+    if differing := _differing(then, now) or _differing_records(directory, now):
         before = str(read_object(directory / "plan.json").get("inventory") or "")
         raise ResumeError(_refusal(directory.name, (before, then), (planned["inventory"], now), differing))
     # What is known of a machine stays as it was: many small changes would make another machine of it.
@@ -136,6 +136,17 @@ def _differing(then: Machines, now: Machines) -> dict[str, str]:
         elif _asked(now) and (why := difference(earlier, identity)):
             found[node] = why
     return found
+
+
+def _differing_records(directory: Path, now: Machines) -> dict[str, str]:
+    """Return the same of the nodes of records: another process may have written the plan since."""
+    return {
+        node: why
+        for record in _kept(directory)
+        if "machines" in record
+        for node, identity in _of_record(record).items()
+        if now.get(node) and (why := difference(identity, now[node]))
+    }
 
 
 def _refusal(

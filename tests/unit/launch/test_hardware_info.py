@@ -194,7 +194,9 @@ def test_addresses_are_those_of_real_devices_and_not_of_the_management_controlle
     make("infiniband/mlx5_1", node_guid="0000:0000:0000:0000")
     known = {"eth0": "02fc00000001", "usb0": "be3af2b6059f"}
     monkeypatch.setattr(hardware_info, "permanent_address", lambda name: known[name])
-    wanted = sorted(map(hardware_info.digest, ["02fc00000001", "0c42:a103:0065:1234"]))
+    wanted = sorted(
+        ["local-" + hardware_info.digest("02fc00000001"), hardware_info.digest("0c42:a103:0065:1234")]
+    )
     assert hardware_info.hardware_addresses(str(root)) == wanted
 
 

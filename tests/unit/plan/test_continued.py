@@ -177,6 +177,16 @@ def test_a_campaign_whose_plan_is_lost_is_known_by_its_records(start, tmp_path):
     assert start(site(1, 2, boot=2), NAMED)["measured"] == 2
 
 
+def test_runs_of_other_machines_are_found_behind_a_plan_that_another_process_wrote(start, tmp_path):
+    first, other = site(1, 2), site(3, 4)
+    runs = start(first, NAMED, measure=False)["pending"]
+    start(other, NAMED, measure=False)
+    for run in runs:
+        record(tmp_path / "night", run, *first)
+    with pytest.raises(ResumeError, match="NODE1: other network devices"):
+        start(other, NAMED)
+
+
 def test_small_changes_do_not_add_up_to_another_machine(start):
     nodes, machines = site(1)
     one = {**NAMED, "nodes": 1}
