@@ -28,11 +28,11 @@ from ansible.module_utils.scalebook.report import (
     families,
     gpu_flags,
     largest_batch,
-    machines,
     manifest,
     mfu,
     node_flags,
     self_reported,
+    sharing,
     strong_scaling,
     timeline,
     utilisation,
@@ -65,7 +65,7 @@ def build(
         list(campaign.cases.values()), campaign.runs, plan.get("runs") or (), workloads
     )
     groups, rows = tables["groups"], tables["rows"]
-    machines.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
+    sharing.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
     _flag_changed_files(rows, check)
     _flag_slower_than_one(rows, workloads)
     of_nodes = node_flags.flags(rows, campaign.runs, campaign.hardware)
@@ -86,7 +86,7 @@ def build(
             "planned": sum(row["planned"] for row in rows),
         },
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
-        "simulated": machines.simulated(campaign.runs, campaign.provenance),
+        "simulated": sharing.simulated(campaign.runs, campaign.provenance),
         "hardware": campaign.hardware,
         "families": families.tabulate(groups, rows, workloads),
         "groups": groups,

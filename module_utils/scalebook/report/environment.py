@@ -14,6 +14,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Hardware, Results, Row
+from ansible.module_utils.scalebook.report import sharing
 from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
@@ -89,14 +90,17 @@ def _commands(document: Results) -> list[Line]:
 
 def simulated(document: Results) -> str | None:
     """Return `1 machine, 4 simulated nodes` where nodes shared machines, else `no simulated nodes`."""
-    nothing = "no simulated nodes" if document["hardware"] else None
-    return sharing(document["simulated"], ENGLISH) or nothing
+    entries = document["hardware"]
+    unknown = any(sharing.unknown(entries, row) for row in document.get("rows") or ())
+    nothing = "no simulated nodes" if entries and not unknown else None
+    return shared(document["simulated"], ENGLISH) or nothing
 
 
 def system(document: Results, row: Row) -> Line:
     """Return `{"machines", "hardware", "software"}` of a row, each as a line, for tables read by programs."""
     found = [hardware.sentence(entry) for entry in hardware.used(document["hardware"], row)]
-    alone = "no simulated nodes" if row.get("machines") or document["hardware"] else NOT_RECORDED
+    known = row.get("machines") or (document["hardware"] and not sharing.unknown(document["hardware"], row))
+    alone = "no simulated nodes" if known else NOT_RECORDED
     return {
         "machines": hardware.shared(row) or alone,
         "hardware": clean(" / ".join(found)) or NOT_RECORDED,
@@ -145,7 +149,7 @@ def _partly_visible(
     return _("; ") + _("{cases} had {counts} of them visible", **names)
 
 
-def sharing(counts: Mapping[str, int] | None, wording: Wording) -> str:
+def shared(counts: Mapping[str, int] | None, wording: Wording) -> str:
     """Return `1 machine, 4 simulated nodes` where nodes shared machines, else ''.
 
     Containers of one host, which look like machines, are `4 nodes, 1 machine`.

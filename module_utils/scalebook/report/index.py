@@ -9,6 +9,7 @@ the same hardware, by the tests of baseline.py.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -122,7 +123,8 @@ def files(index: Index, templates: str, language: str = "en") -> dict[str, str]:
         "summary": people.count(campaigns, "campaign") + _(", ") + people.count(cases, "case"),
         "slower": _("{cases} slower than before", cases=people.count(slower, "case")) if slower else "",
         "workloads": sorted({name for each in index["campaigns"] for name in each["workloads"]}),
-        "hardware": sorted({each["hardware"] for each in index["campaigns"]}),
+        "hardware": sorted({model for each in index["campaigns"] for model in models(each["hardware"])}),
+        "models": models,
         "number": people.number,
         "moment": people.moment,
         "sparkline": sparkline,
@@ -130,6 +132,11 @@ def files(index: Index, templates: str, language: str = "en") -> dict[str, str]:
     }
     html = framed("index.html.j2", templates, people, people("en"), shown, SCRIPTS)
     return {"index.html": html, "index.json": json.dumps(index, indent=1) + "\n"}
+
+
+def models(kind: str) -> list[str]:
+    """Return the models of GPUs and processors in the text of a kind of hardware, for the filter."""
+    return [re.sub(r"^\d+ × |[,;] .*", "", part) for part in kind.split(" and ")]
 
 
 def sparkline(points: Iterable[Point]) -> dict[str, Any]:

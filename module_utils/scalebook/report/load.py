@@ -23,7 +23,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_record,
 )
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.report import baseline, evidence, machines, manifest, runs, weak_scaling
+from ansible.module_utils.scalebook.report import baseline, evidence, manifest, runs, sharing, weak_scaling
 from ansible.module_utils.scalebook.report.source import (
     ARCHIVE,
     SEAL,
@@ -172,7 +172,7 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
             )
-            machines.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
+            sharing.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
             return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
         content = read_small(path)
         try:

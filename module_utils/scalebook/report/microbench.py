@@ -343,7 +343,7 @@ def page(
         "title": clean(_("Micro-benchmarks of {device}", device=name) if name else _("Micro-benchmarks")),
         "lead": clean(lead),
         "hardware": environment.machines(files.machines, wording),
-        "simulated": environment.sharing(microbench_records.simulated(files.results), wording),
+        "simulated": environment.shared(microbench_records.simulated(files.results), wording),
         "software": environment.software(microbench_records.provenance(made), wording),
         "commands": [{"command": text}] if (text := clean(files.about.get("command") or "")) else [],
         "good": sum(row["status"] == "ok" for row in rows),

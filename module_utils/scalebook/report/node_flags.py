@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Hardware, Row, Run
-from ansible.module_utils.scalebook.report import machines, weak_scaling
+from ansible.module_utils.scalebook.report import sharing, weak_scaling
 from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.report.utilisation import valid_by_case
 
@@ -32,7 +32,7 @@ def _shared(rows: Iterable[Row], entries: Sequence[Hardware]) -> list[tuple[Row,
         text = hardware.shared(row)
         if text:
             text += ": this says nothing about a network between machines"
-        elif row["nodes"] > 1 and row["machines"] is None and machines.in_containers(entries, row):
+        elif sharing.unknown(entries, row):
             text = f"{row['nodes']} nodes in containers: no record says on how many machines"
         if text:
             made.append((row, weak_scaling.flag("shared-machine", text)))

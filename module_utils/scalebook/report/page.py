@@ -78,7 +78,7 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
         "counts": document["counts"],
         "cases": wording.count(document["counts"]["cases"], "case"),
         "started": wording.moment(document["started"] or ""),
-        "simulated": environment.sharing(document["simulated"], wording),
+        "simulated": environment.shared(document["simulated"], wording),
         "hardware": environment.machines(document["hardware"], wording, document["rows"]),
         "software": environment.software(document["provenance"], wording),
         "flagged": _flagged(document, wording),

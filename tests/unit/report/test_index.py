@@ -131,6 +131,25 @@ def test_the_policy_allows_this_script_only(slower):
     assert f"script-src &#39;sha256-{digest}&#39;" in html or f"script-src 'sha256-{digest}'" in html
 
 
+def test_the_filter_takes_a_campaign_and_its_cases_by_the_model_of_their_gpus(tmp_path):
+    report(tmp_path, "one", 100.0, hardware=seeing(4))
+    html = index.files(index.build(tmp_path), TEMPLATES)["index.html"]
+    assert html.count('data-hardware="NVIDIA H200"') == 2
+    assert "<option>NVIDIA H200</option>" in html or 'value="NVIDIA H200"' in html
+
+
+@pytest.mark.parametrize(
+    ("kind", "models"),
+    [
+        ("2 × NVIDIA H200, NV18; 2 nodes, 1 machine", ["NVIDIA H200"]),
+        ("AMD EPYC, 2 cores and 1 × Tesla P40", ["AMD EPYC", "Tesla P40"]),
+        ("not recorded", ["not recorded"]),
+    ],
+)
+def test_a_kind_of_hardware_has_the_models_that_the_filter_names(kind, models):
+    assert index.models(kind) == models
+
+
 def test_its_scripts_are_small():
     assert len((Path(TEMPLATES) / "report.js").read_bytes()) <= 1400
     assert len((Path(TEMPLATES) / "index.js").read_bytes()) <= 400

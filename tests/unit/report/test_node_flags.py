@@ -3,7 +3,7 @@
 """Flags of nodes: processor time that a hypervisor took, and another machine than before."""
 
 import pytest
-from ansible.module_utils.scalebook.report import csv_sheet, document, page
+from ansible.module_utils.scalebook.report import csv_sheet, document, environment, page
 from ansible.module_utils.scalebook.report.load import load_campaign
 from report_records import campaign, case, record
 
@@ -138,6 +138,12 @@ def test_containers_that_do_not_tell_their_host_are_not_taken_for_machines(tmp_p
     assert shared(tmp_path, two_containers([None, None])) == [
         "2 nodes in containers: no record says on how many machines"
     ]
+
+
+def test_the_machines_of_such_containers_are_not_recorded(tmp_path):
+    made = document.build(load_campaign(campaign(tmp_path, [two_containers([None, None])])))
+    assert csv_sheet.sheet(made)[0]["machines"] == "not recorded"
+    assert environment.simulated(made) is None
 
 
 def test_hosts_with_names_of_their_own_are_machines(tmp_path):

@@ -32,7 +32,12 @@ def attach(
 
 def in_containers(entries: Sequence[Hardware], row: Row) -> bool:
     """Return whether nodes of a row are containers, as far as its records say it."""
-    return any(entries[index].get("virtual") == "container" for index in row["hardware"])
+    return any(entries[index].get("virtual") == "container" for index in row.get("hardware") or ())
+
+
+def unknown(entries: Sequence[Hardware], row: Row) -> bool:
+    """Return whether a row has several nodes, in containers of which no record says where they were."""
+    return row["nodes"] > 1 and row.get("machines") is None and in_containers(entries, row)
 
 
 def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, int] | None:
