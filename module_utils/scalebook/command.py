@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Command, Plan
+from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Command, Plan, Results
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workloads import settings_of
 
@@ -92,11 +92,16 @@ def commands(plan: Plan, measured: Iterable[Measured], declared: Declarations | 
     return [each for index, each in enumerate(made) if each not in made[:index]]
 
 
-def of_rows(
-    plan: Plan, table: Iterable[Mapping[str, Any]], declared: Declarations | None = None
-) -> list[Command]:
-    """Return the commands of `table`, the rows of a results.json that was written before it had them."""
-    return commands(plan, [Measured({**row, "name": row["case"]}, row["planned"]) for row in table], declared)
+def of_results(results: Results, declared: Declarations | None = None) -> list[Command]:
+    """Return the commands of a results.json, also of one that was written before it had them."""
+    if "commands" in results:
+        return results["commands"]
+    missing = Counter(run["case"] for run in results.get("uncounted") or () if run["status"] == "missing")
+    measured = [
+        Measured({**row, "name": row["case"]}, row["planned"] - missing[row["case"]])
+        for row in results["rows"]
+    ]
+    return commands(results.get("plan") or {}, measured, declared)
 
 
 def _matrix(plan: Plan, measured: Measured, declared: Declarations) -> _Matrix:

@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.evaluate import (
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.evaluate.prices import Price
 
-SCHEMA = 2
+SCHEMA = 3
 AXES = ("nodes", "gpus", "bsz", "dtype", "xla")
 """What the table of measured cases says of a campaign."""
 
@@ -94,10 +94,6 @@ def campaign_of(results: Results, workloads: Mapping[str, Mapping[str, Any]]) ->
     """Return what the document says of a campaign: when, on what, which cases and runs, which commands."""
     rows: Sequence[Mapping[str, Any]] = results["rows"]
     hosts = hardware.hosts(results.get("hardware") or ())
-    if "commands" in results:
-        commands = results["commands"]
-    else:
-        commands = command.of_rows(results.get("plan") or {}, rows, workloads)
     return {
         "name": results["campaign"],
         "started": results["started"],
@@ -110,7 +106,7 @@ def campaign_of(results: Results, workloads: Mapping[str, Mapping[str, Any]]) ->
             "repeats": sorted({row["planned"] for row in rows}),
             "window": list(dict.fromkeys(differences.window(group) for group in results["groups"])),
         },
-        "commands": [each["command"] for each in commands],
+        "commands": [each["command"] for each in command.of_results(results, workloads)],
     }
 
 
