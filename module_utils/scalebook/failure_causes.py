@@ -673,6 +673,9 @@ CAUSES = (
     ),
 )
 
+UNKNOWN = Cause("exception", (), kind=VAGUE)
+"""An exception that no text of the table tells: its own words must do."""
+
 HARMLESS = (
     "this is not a failure",
     "(ignored)",

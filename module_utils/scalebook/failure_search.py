@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ansible.module_utils.scalebook.failure_causes import CAUSES, HARMLESS, VAGUE, Cause
+from ansible.module_utils.scalebook.failure_causes import CAUSES, EFFECT, HARMLESS, UNKNOWN, VAGUE, Cause
 
 GAP = "…"
 STEPS = 4
@@ -39,7 +39,10 @@ _RAISED = re.compile(
     rb"[(:] *b?[\"']?[^\"']*$"
 )
 # An uncaught exception of another kind after something vague is what ended the program.
-_EXCEPTION = re.compile(rb"^(?:\[?rank ?\d+\]?: ?)?(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)")
+_EXCEPTION = re.compile(
+    rb"^(?:\d{1,12}\.\d{6} \d{1,12}\.\d{6} )?(?:\[?rank ?\d+\]?: ?)?(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)",
+    re.MULTILINE,
+)
 _WRAPPERS = (b"ChildFailedError", b"CalledProcessError", b"DistBackendError", b"HorovodInternalError")
 
 
@@ -88,6 +91,7 @@ class _Search:
         self.texts, self.step = texts, step
         self.hit: Hit | None = None
         self.vague: Hit | None = None
+        self.unknown: Hit | None = None
         self.steps = 0
 
     def read(self, block: bytes) -> None:
@@ -97,6 +101,8 @@ class _Search:
             self._pass_by(block, seen, place)
             seen = place
             hit = _hit(line, present) if self.hit is None else None
+            if hit and hit.cause.kind == EFFECT and self.unknown is not None:
+                continue  # what failed before is nearer the cause
             if hit and hit.cause.kind != VAGUE:
                 self.hit, self.steps = hit, 0
             elif hit and self.vague is None:
@@ -108,9 +114,12 @@ class _Search:
         if self.step:
             self.steps += block.count(self.step, start, end)
             if self.steps > STEPS:
-                self.hit = self.vague = None
-        if self.vague is not None and self.hit is None and _other_exception(block[start:end], self.texts):
-            self.vague = None
+                self.hit = self.vague = self.unknown = None
+        if self.hit is None:
+            other = _other_exception(block[start:end], self.texts)
+            if other is not None:
+                self.vague, self.unknown = None, self.unknown or other
+                self.steps = 0
 
 
 def first_cause(blocks: Iterable[bytes], own: Sequence[Cause] = (), step: bytes = b"") -> Hit | None:
@@ -122,7 +131,7 @@ def first_cause(blocks: Iterable[bytes], own: Sequence[Cause] = (), step: bytes 
     search = _Search([*_compiled(own, own=True), *_TABLE], step)
     for block in blocks:
         search.read(block)
-    return search.hit or search.vague
+    return search.hit or search.vague or search.unknown
 
 
 def _candidates(block: bytes, texts: Iterable[_Text]) -> Iterator[tuple[int, bytes, list[_Text]]]:
@@ -167,10 +176,15 @@ def _harmless(body: bytes, at: int) -> bool:
     return bool(_VALUE.search(before)) and not _RAISED.search(before)
 
 
-def _other_exception(data: bytes, texts: Iterable[_Text]) -> bool:
-    for line in data.split(b"\n"):
+def _other_exception(data: bytes, texts: Sequence[_Text]) -> Hit | None:
+    """Return the first uncaught exception in `data` that is none of the table, None where there is none."""
+    for match in _EXCEPTION.finditer(data):
+        end = data.find(b"\n", match.end())
+        line = data[match.start() : end if end >= 0 else len(data)]
         stamps = _STAMPS.match(line)
         body = line[stamps.end() :] if stamps else line
-        if _EXCEPTION.match(body) and not any(name in body for name in _WRAPPERS) and not _hit(body, texts):
-            return True
-    return False
+        if any(name in body for name in _WRAPPERS) or _harmless(body, 0) or _hit(body, texts):
+            continue
+        text = body.decode(errors="replace").strip()
+        return Hit(UNKNOWN, text[:160], text, float(stamps[1]) if stamps else None)
+    return None

@@ -41,6 +41,9 @@ _CONTACT = re.compile(
 )
 _LOST_DAEMON = re.compile(r"Remote daemon: \S+ on node (\S+)")
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+)")
+# mpirun on a job in which a rank failed, and which one was the first: [[12345,1],2], [prterun-n1-7@1,2]
+_FIRST = re.compile(r"exited with non-zero status|exited on signal")
+_FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]")
 # What run_node says of a further rank of a node, whose log stays there.
 _RANK = re.compile(
     r"scalebook: failed: (?P<who>\S+ \(rank \d+, host \S+\)) (?P<end>ended with exit code \d+"
@@ -81,8 +84,8 @@ class Suspect(NamedTuple):
         return self.hit is not None and self.hit.cause.kind == ROOT
 
     @property
-    def order(self) -> tuple[bool, float]:
-        """What sorts the nodes: those that surely failed by themselves first, then by time.
+    def order(self) -> tuple[int, float]:
+        """What sorts the nodes: first those that surely failed by themselves, last those that lost others.
 
         A rank whose peer died may fail too, a moment earlier by its clock: a signal is nearer the cause.
         """
@@ -90,9 +93,12 @@ class Suspect(NamedTuple):
         if self.hit and self.has_root and self.hit.moment is not None:
             ended = min(ended, self.hit.moment)
         number = _signal(self.said)
-        killed = bool(number) and number not in _ENDING and not (self.hit and self.hit.cause.kind == EFFECT)
+        lost_another = self.hit is not None and self.hit.cause.kind == EFFECT
+        killed = bool(number) and number not in _ENDING and not lost_another
         sure = self.has_root or killed or bool(self.said.get("oom_kills"))
-        return not (sure or self.said.get("status") in ("refused", "failed", "timeout")), ended
+        if sure or self.said.get("status") in ("refused", "failed", "timeout"):
+            return 0, ended
+        return 2 if lost_another else 1, ended
 
 
 def lost_contact(job: JobReport) -> bool:
@@ -223,15 +229,20 @@ def _failed_first(suspects: Sequence[Suspect], job: JobReport) -> Suspect | None
 def _ended_with(suspect: Suspect, job: JobReport) -> bool:
     """Return whether a signal ended the node because the job was ended, not because of the node.
 
-    mpirun ends as the first rank did; where it was ended otherwise, SIGTERM is what the ranks then got.
+    Where a rank failed, mpirun says so, and which; where it was ended otherwise, all ranks get SIGTERM.
     """
     number = _signal(suspect.said)
     if suspect.has_root or suspect.said.get("oom_kills"):
         return False
     if job.get("unreported"):
         return number in (*_ENDING, signal.SIGKILL)
-    ended = _signal({"status": "exited", "rc": int(job.get("rc") or 0)})
-    return number in _ENDING and (bool(job.get("ended_by")) or ended not in (0, number))
+    if number not in _ENDING or not int(job.get("rc") or 0):
+        return False
+    text = str(job.get("stderr") or "")
+    first = _FIRST_RANK.search(text)
+    if job.get("ended_by") or not _FIRST.search(text):
+        return True
+    return first is not None and int(first[1]) != suspect.said.get("rank", suspect.node.task_index)
 
 
 def _explained(verdict: Verdict, suspects: Sequence[Suspect]) -> Verdict:
@@ -281,10 +292,11 @@ def _culprit(suspect: Suspect) -> Verdict:
 
 def _told(who: str, end: str, hit: Hit, lines: list[str]) -> Verdict:
     """Return the verdict on who ended so, where its output tells the cause."""
+    why = advice(hit.cause)
     if hit.cause.verb:
         reason = f'{who} {hit.cause.verb}: its log says "{hit.text}"; it {end}'
     else:
-        reason = f'{who} {end}: its log says "{hit.text}": {advice(hit.cause)}'
+        reason = f'{who} {end}: its log says "{hit.text}"' + (f": {why}" if why else "")
     return Verdict(hit.cause.status, one_line(reason), lines)
 
 
@@ -310,6 +322,9 @@ def _job(
         return Verdict("failed", one_line(ours[-1].partition(": failed: ")[2] or ours[-1]), stderr)
     if cause and cause.kind == ROOT:
         return Verdict("failed", ended, stderr)
+    if job.get("unreported") and ended:
+        left = [node for node in silent if node.log]
+        return Verdict("failed", ended + (f"; {names(left)} left no closing line" if left else ""), stderr)
     unread = [node for node in nodes if node.problem]
     if unread:
         reason = f"{unread[0].file} {unread[0].problem}" + (f"; {ended}" if ended else "")
@@ -337,7 +352,8 @@ def _mpirun(
     text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
     hit = first_cause([text.encode()])
     if hit and not (lost and hit.cause.kind != ROOT):
-        return one_line(f'mpirun {end}: it says "{hit.line[:160]}": {advice(hit.cause)}'), hit.cause
+        why = advice(hit.cause)
+        return one_line(f'mpirun {end}: it says "{hit.line[:160]}"' + (f": {why}" if why else "")), hit.cause
     if lost:
         return f"mpirun lost contact with {lost.group(1)}", None
     last = (ours or stderr)[-1:]
@@ -345,6 +361,8 @@ def _mpirun(
         ended = f"the connection to {nodes[0].name} broke during the run"
     elif job.get("unreported"):
         ended = f"run_job on {nodes[0].name} {end}"
+    elif job.get("ended_by") == "signal":
+        ended = f"run_job on {nodes[0].name} was ended by a signal"
     else:
         ended = f"mpirun {end}"
     return ended + (f": {last[0]}" if last else ""), None

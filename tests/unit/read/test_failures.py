@@ -100,7 +100,21 @@ def test_the_log_of_a_run_that_went_well_tells_no_cause(log):
 def test_the_pool_of_tensorflow_is_no_cause_where_an_exception_of_another_kind_follows():
     pool = next(line for cause, line in LINES if cause == "gpu-memory-pool")
     text = f"{pool}\nTraceback (most recent call last):\nValueError: the batch is empty\n"
-    assert first_cause([text.encode()]) is None
+    assert first_cause([text.encode()]).text == "ValueError: the batch is empty"
+
+
+def test_an_exception_of_no_known_cause_is_quoted(tmp_path):
+    text = "Traceback (most recent call last):\n[rank1]: ValueError: the batch is empty\n" + PEER
+    status, reason = run(tmp_path, [(text, {"rc": 1})])
+    assert (status, reason.partition(": ")[2]) == (
+        "failed",
+        'its log says "[rank1]: ValueError: the batch is empty"',
+    )
+
+
+def test_a_node_that_failed_for_no_known_cause_comes_before_one_that_lost_it(tmp_path):
+    _, reason = run(tmp_path, [(PEER, {"rc": 1, "ended": 100.0}), ("oops\n", {"rc": 1, "ended": 101.0})])
+    assert reason == "NODE2 (rank 1, host host2) ended with exit code 1"
 
 
 def test_the_line_of_cuda_is_nearer_the_cause_than_the_error_of_nccl_before_it():

@@ -240,8 +240,18 @@ def test_sigterm_to_the_ranks_of_a_killed_mpirun_is_not_the_cause(tmp_path):
 
 def test_a_rank_that_is_stopped_by_sigterm_is_the_cause(tmp_path):
     ended = {"status": "signaled", "rc": 0, "signal": 15}
+    said = (
+        "mpirun detected that one or more processes exited with non-zero status\n  Process name: [[7,1],1]\n"
+    )
+    job = {**JOB, "rc": 143, "stderr": said}
+    record = run(tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=ended), job=job)
+    assert record["reason"] == "NODE2 (rank 1, host host2) was ended by signal 15 (SIGTERM)"
+
+
+def test_a_rank_that_was_stopped_with_an_mpirun_that_was_ended_is_not_the_cause(tmp_path):
+    ended = {"status": "signaled", "rc": 0, "signal": 15}
     record = run(tmp_path, node_log(0, 2, exits=VICTIM), node_log(1, 2, exits=ended), job={**JOB, "rc": 143})
-    assert "was ended by signal 15 (SIGTERM)" in record["reason"]
+    assert record["reason"] == "mpirun was ended by signal 15 (SIGTERM)"
 
 
 def test_mpiruns_warning_of_its_own_race_is_no_reason(tmp_path):
