@@ -40,10 +40,15 @@ _RAISED = re.compile(
 )
 # An uncaught exception of another kind after something vague is what ended the program.
 _EXCEPTION = re.compile(
-    rb"^(?:\d{1,12}\.\d{6} \d{1,12}\.\d{6} )?(?:\[?rank ?\d+\]?: ?)?(?:\w+\.)*\w*(?:Error|Exception)(?:: |$)",
+    rb"^(?:\d{1,12}\.\d{6} \d{1,12}\.\d{6} )?(?:\[?rank ?\d+\]?: ?)?"
+    rb"(?:\w{1,60}\.){0,9}\w{0,60}(?:Error|Exception)(?:: |$)",
     re.MULTILINE,
 )
 _WRAPPERS = (b"ChildFailedError", b"CalledProcessError", b"DistBackendError", b"HorovodInternalError")
+
+
+_BEFORE = 400
+"""Bytes before a text that tell whether it is a value: a hostile line must not cost time."""
 
 
 class Hit(NamedTuple):
@@ -172,7 +177,7 @@ def _harmless(body: bytes, at: int) -> bool:
     """Say whether the line reports no failure, or the text at `at` is the value of an option."""
     if _INFORMATION.search(body) or any(_span(body, text) for text in _HARMLESS):
         return True
-    before = body[: at + 1] if body[at : at + 1] == b":" else body[:at]
+    before = (body[: at + 1] if body[at : at + 1] == b":" else body[:at])[-_BEFORE:]
     return bool(_VALUE.search(before)) and not _RAISED.search(before)
 
 
