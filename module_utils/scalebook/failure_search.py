@@ -23,21 +23,19 @@ _STAMPS = re.compile(rb"\d{1,12}\.\d{6} (\d{1,12}\.\d{6}) ")
 # a shell says of its options.
 _INFORMATION = re.compile(
     rb"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE)[\s\]):|]|(?:^|: |\.\d+ )I (?:tensorflow|external|xla)|^\[?[IW]\d{4}"
-    rb"|^SCALEBOOK \{|^\++ |\bNamespace\(|^[A-Z][A-Z0-9_]+ [\w.]+="
+    rb"|^SCALEBOOK \{|^\++ |^\s*# |^usage: |\bNamespace\(|^[A-Z][A-Z0-9_]+ [\w.]+="
 )
 # … and what stands before a text that is the value of an option or a piece of code.
 _VALUE = re.compile(
-    rb"(?:=|[\[,(]|--[\w-]+) *[\"'`]?$"  # name=TEXT, [TEXT, (TEXT, --name TEXT
-    rb"|[\"'][\w.-]+[\"'] *: *[\"'\[]*$"  # "name": TEXT
-    rb"|[=:\[,] *([\"'])(?:(?!\1).)*$"  # a quotation that begins with a value
+    rb"(?:=|[=:] *\[[^\]\"']*|--[\w-]+) *$"  # name=TEXT, name: [TEXT, --name TEXT
+    rb"|^\s*[a-z][\w.]*(?: {2,}|\s*\.{3,}\s*)$"  # name ..... TEXT
     rb"|(?:^|[{,]) *(?:- )?[a-z][a-z0-9]*(?:_[a-z0-9]+)+ *: *$"  # some_name: TEXT
-    rb"|^\s*(?:- *[\"']?|[\"'])$"  # - TEXT
+    rb"|^\s*(?:- *[\"']?|[\"'])$|--[\w-]+ +[\"']$"  # - TEXT, "TEXT
 )
-# Of these the value is what an exception says.
-_RAISED = re.compile(
-    rb"(?:(?:Error|Exception)|(?<![\w-])(?:error|exception|message|msg|reason|what\(\))[\"']?)"
-    rb"[(:] *b?[\"']?[^\"']*$"
-)
+_QUOTED = re.compile(rb"([\w.-]*)[\"']?\s*[=:\[,({][\s=:\[,({]*b?([\"'])(?:(?!\2).)*$")  # name: "TEXT
+_SAYS = re.compile(rb".*(?:Error|Exception)|error|exception|(?:error_|grpc_)?message|msg|reason|description")
+"""Names of which a quoted text is what an exception says."""
+
 # An uncaught exception of another kind after something vague is what ended the program.
 _EXCEPTION = re.compile(
     rb"^(?:\d{1,12}\.\d{6} \d{1,12}\.\d{6} )?(?:\[?rank ?\d+\]?: ?)?"
@@ -178,7 +176,10 @@ def _harmless(body: bytes, at: int) -> bool:
     if _INFORMATION.search(body) or any(_span(body, text) for text in _HARMLESS):
         return True
     before = (body[: at + 1] if body[at : at + 1] == b":" else body[:at])[-_BEFORE:]
-    return bool(_VALUE.search(before)) and not _RAISED.search(before)
+    quoted = _QUOTED.search(before)
+    if quoted:
+        return not _SAYS.fullmatch(quoted[1])
+    return bool(_VALUE.search(before))
 
 
 def _other_exception(data: bytes, texts: Sequence[_Text]) -> Hit | None:
