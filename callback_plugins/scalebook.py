@@ -169,8 +169,8 @@ FIXES = {
         f"if the host was installed again, ssh-keygen -R ADDRESS, then as for a new host; {GUIDE}"
     ),
     "Host key verification failed": (
-        "ssh-keyscan ADDRESS >>~/.ssh/known_hosts, and compare the fingerprint (ssh-keygen -lf) with the "
-        f"host's; {GUIDE}"
+        "compare what ssh-keyscan ADDRESS | ssh-keygen -lf - shows with the fingerprint of the host, then "
+        f"log in once by hand and accept it; {GUIDE}"
     ),
     "Permission denied (": f"set ansible_user or ansible_ssh_private_key_file in the inventory; {GUIDE}",
     "Could not resolve hostname": "set ansible_host to an address, or correct the name in the inventory",

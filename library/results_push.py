@@ -162,7 +162,8 @@ def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]
     """Push a report and return what the module returns, or raise ValueError or OSError."""
     if tracker == "wandb" and "://" in target:
         raise PushError(
-            f"push_to={without_secrets(target)}: with push=wandb it must be a directory; wandb sync takes it from there"
+            f"push_to={without_secrets(target)}: with push=wandb it must be a directory; "
+            "wandb sync takes it from there"
         )
     document: Results = decode((report / "results.json").read_bytes())  # type: ignore[assignment]
     runs = tracking.runs(document)

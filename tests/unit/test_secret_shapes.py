@@ -61,7 +61,7 @@ def test_values_are_hidden_at_any_depth():
 
 R = "a1B2c3D4e5F6" * 8  # as random as a token looks
 HEX = "0a1b2c3d4e5f6789" * 4
-# What people's logs and configuration hold, by kind. In two parts: this file is no leak.
+# What people's logs and configuration hold, by kind. In two parts, since this file is not a leak.
 KINDS = {
     "aws id": ("AKIA", "IOSFODNN7EXAMPLE"),
     "aws secret": ("AWS_SECRET_ACCESS", "_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"),

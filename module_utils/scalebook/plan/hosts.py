@@ -78,8 +78,8 @@ def _refuse_shared_addresses(remote: Iterable[Node]) -> None:
     if shared:
         raise HostError(
             f"{'; '.join(shared)}: mpirun and the training processes reach a node by its address alone, so "
-            "each needs one of its own. Fix: set node_address of each to an address that the other nodes reach "
-            "(ansible_host and ansible_port may stay), or list one machine once, with its GPUs as slots"
+            "each needs one of its own. Fix: set node_address of each to an address that the other nodes "
+            "reach (ansible_host and ansible_port may stay), or list one machine once, with its GPUs as slots"
         )
 
 

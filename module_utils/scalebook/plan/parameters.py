@@ -467,14 +467,14 @@ def taken_from(
 
 def _with_sources(problems: Sequence[str], given: Mapping[str, Any], known: Known) -> str:
     """Return the problems as one text that also says which values are from where in the inventory."""
-    told = "; ".join(problems)
+    reported = "; ".join(problems)
     places: dict[str, list[str]] = {}
     for name, place in known.sources.items():
-        if name not in given and re.search(rf"(?<!\w){name}(?=[=:])", told):
+        if name not in given and re.search(rf"(?<!\w){name}(?=[=:])", reported):
             places.setdefault(place, []).append(name)
     origins = " and ".join(f"{place} sets {', '.join(names)}" for place, names in places.items())
     fix = "parameters of scalebook: rename them there, or give other values with -e"
-    return f"{told}. {origins}, {fix}" if origins else told
+    return f"{reported}. {origins}, {fix}" if origins else reported
 
 
 def _of_the_report(

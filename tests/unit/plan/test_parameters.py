@@ -349,7 +349,7 @@ def test_a_report_takes_what_the_inventory_says_for_other_commands():
     assert read(["report"], {"workload": "other", "report_language": "zh", "index": True}, {}, KNOWN)["index"]
 
 
-def test_the_report_of_a_campaign_is_told_its_directory():
+def test_the_report_of_a_campaign_is_reported_its_directory():
     values = {"campaign": "night1", "campaign_dir": "/results/night1", "window": 7}
     assert read(["report", "bench"], values, {"campaign": "night1", "window": 7}, KNOWN)
 
@@ -585,13 +585,13 @@ def test_what_only_the_report_reads_is_refused_before_anything_is_measured():
     assert refusal_of({"index": 3}, {}).startswith("index=3: allowed are true and false. h.yml sets index")
 
 
-def test_what_the_inventory_sets_is_told_with_its_file():
+def test_what_the_inventory_sets_is_reported_with_its_file():
     values = {"device": "cpu", "bsz": "16"}
-    told = taken_from(["bench"], read(["bench"], values, {}, OURS), {}, OURS)
-    assert told == "From the inventory, as -e does not say otherwise: bsz=16 device=cpu (group_vars/all.yml)"
+    line = taken_from(["bench"], read(["bench"], values, {}, OURS), {}, OURS)
+    assert line == "From the inventory, as -e does not say otherwise: bsz=16 device=cpu (group_vars/all.yml)"
 
 
-def test_what_e_overrides_or_is_the_default_is_not_told():
+def test_what_e_overrides_or_is_the_default_is_not_reported():
     values = {"device": "auto", "bsz": "16"}
     assert taken_from(["bench"], read(["bench"], values, values, OURS), {"bsz": "16"}, OURS) == ""
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The example of the Tianshu evaluation has the cases that its section 2.6 asks for."""
+"""The example of the Tianshu evaluation has the cases of section 2.6 but for what its head names."""
 
 from pathlib import Path
 
@@ -36,6 +36,11 @@ def test_every_number_of_machines_and_gpus_of_the_plan_is_measured(planned):
 def test_xla_and_mixed_precision_are_measured_on_and_off(planned):
     kinds = {(case["xla"], case["dtype"]) for case in planned["cases"] if case["workload"] == "tf2_bert"}
     assert kinds == {(xla, dtype) for xla in (False, True) for dtype in ("fp32", "fp16")}
+
+
+def test_every_workload_is_measured_with_the_same_batches(planned):
+    batches = {(case["workload"], case["bsz"]) for case in planned["cases"]}
+    assert batches == {(workload, bsz) for workload in GIVEN["workload"] for bsz in (32, 64, 128)}
 
 
 def test_a_case_is_repeated_five_to_seven_times(planned):

@@ -34,7 +34,7 @@ def put(apt, name, text):
 
 
 @pytest.mark.parametrize(
-    "line", [KEYRING, f"deb {URI} /\n", f"  deb-src [arch=amd64 trusted=yes]  {URI}/ / # x\n"]
+    "line", [KEYRING, f"deb {URI} /\n", f"  deb-src [arch=amd64 by-hash=no]  {URI}/ / # x\n"]
 )
 def test_an_entry_of_the_repository_becomes_a_comment(apt, line):
     path = put(apt, "sources.list.d/cuda-ubuntu1804-x86_64.list", OTHER + line)

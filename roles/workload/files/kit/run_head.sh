@@ -10,7 +10,7 @@
 
 # Software for GPUs runs on a CPU too, but not the reverse.
 if [ "$DEVICE" != cpu ] && [ "$DEVICE" != "$INSTALLED_DEVICE" ]; then
-  echo "scalebook: refused: $WORKLOAD is installed for a $INSTALLED_DEVICE, the run needs a $DEVICE: run ansible-playbook provision.yml -e workload=$WORKLOAD -e ${WORKLOAD}_device=$DEVICE" >&2
+  echo "scalebook: refused: $WORKLOAD is installed for a $INSTALLED_DEVICE, the run needs a $DEVICE: run ansible-playbook provision.yml -e workload=$WORKLOAD -e ${WORKLOAD}_device=$DEVICE, which says what else that needs" >&2
   exit 2
 fi
 
