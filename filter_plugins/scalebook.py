@@ -123,6 +123,7 @@ class FilterModule:
             "scalebook_nodes": nodes,
             "scalebook_gpus": devices.gpus,
             "scalebook_mixed_devices": devices.mixed,
+            "scalebook_without_home": hosts.without_home,
             "scalebook_roles": declared.roles_with,
             "scalebook_stack_choice": stack_choice,
             "scalebook_job_dirs": job_dirs,

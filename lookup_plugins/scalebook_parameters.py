@@ -11,7 +11,6 @@ from typing import Any
 import ansible.module_utils
 from ansible import constants
 from ansible.errors import AnsibleError
-from ansible.inventory.helpers import sort_groups
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
@@ -109,7 +108,8 @@ class LookupModule(LookupBase):
 
     def _slots(self, values: Mapping[str, Any], variables: Mapping[str, Any]) -> int:
         """Return the smallest `slots` of the nodes where these count, 0 where the nodes' GPUs are counted."""
-        nodes = variables.get("groups", {}).get("nodes", []) if values.get("device") == "cpu" else []
+        counts = values.get("device") == "cpu" and (values.get("gpus") or values.get("topology"))
+        nodes = variables.get("groups", {}).get("nodes", []) if counts else []
         slots = [str(variables["hostvars"][name].get("slots", 1)) for name in nodes]
         return min((int(each) for each in slots if each.isdecimal()), default=0)
 
@@ -124,12 +124,14 @@ class LookupModule(LookupBase):
         """Yield where the inventory sets a variable: of a host before groups, of these before parents."""
         inventory = getattr(variables.get("hostvars"), "_inventory", None)
         host = inventory.get_host(variables["inventory_hostname"]) if inventory else None
-        if host is None:
+        if inventory is None or host is None:
             return
         sources = [Path(source) for source in inventory._sources if Path(source).exists()]
         folders = [source if source.is_dir() else source.parent for source in sources]
         folders.insert(0, Path(variables.get("playbook_dir", ".")))
-        groups = sort_groups(host.get_groups())[::-1]
+        groups = sorted(
+            host.get_groups(), key=lambda each: (each.depth, each.priority, each.name), reverse=True
+        )
         for kind, entity in (("host", host), *(("group", group) for group in groups)):
             for folder in folders:
                 yield from self._files(folder / f"{kind}_vars", entity.name, name)

@@ -43,9 +43,11 @@ def readable(value: float) -> str:
 def aligned(rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left: int = 0) -> list[str]:
     """Return the lines of a table whose first row is its head.
 
-    The first `left` columns are aligned to the left, the others to the right.  `rule` separates the
-    columns of the line below the head; without it there is no such line.
+    A cell is one line, whatever a node or a log said.  The first `left` columns are aligned to the left, the
+    others to the right.  `rule` separates the columns of the line below the head; without it there is no
+    such line.
     """
+    rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = [
         separator.join(

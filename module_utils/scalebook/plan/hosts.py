@@ -59,6 +59,15 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
     return found
 
 
+def without_home(hosts: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the names of remote `hosts`, hostvars, for which the inventory does not say where to install."""
+    return [
+        str(host["inventory_hostname"])
+        for host in hosts
+        if "scalebook_home" not in host and host.get("ansible_connection", "ssh") != "local"
+    ]
+
+
 def _machine(login: str, host: Mapping[str, Any], name: str) -> str:
     """Return where Ansible logs in, with the port unless it is that of ssh: one machine has one."""
     if not _LOGIN.fullmatch(login):

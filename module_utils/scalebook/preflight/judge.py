@@ -13,6 +13,7 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import Finding, Node
 from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
+from ansible.module_utils.scalebook.text import clean
 
 SCHEMA = 2
 
@@ -141,9 +142,8 @@ def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
     widths = max((len(one["check"]) for one in bad), default=0), max(map(len, names), default=0)
     for one, name in zip(bad, names, strict=True):
         expected = f"; expected: {one['expected']}" if one["expected"] else ""
-        lines.append(
-            f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {one['found']}{expected}"
-        )
+        found = f"{clean(one['found'])}{expected}"
+        lines.append(f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {found}")
         if one["fix"]:
             lines.append(f"{'':<8}  {'':<{widths[0]}}  {'':<{widths[1]}}  Fix: {one['fix']}")
     passed = [one["check"] for one in findings if one["level"] == "ok"]

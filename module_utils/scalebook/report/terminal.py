@@ -55,8 +55,7 @@ def _family_table(shown: Mapping[str, Any]) -> str:
 
 
 def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    cells = [[clean(cell) for cell in row] for row in rows]
-    return aligned([head, *cells], separator=" | ", rule="-|-")
+    return aligned([head, *rows], separator=" | ", rule="-|-")
 
 
 def display(document: Results, report: str) -> str:

@@ -109,6 +109,11 @@ def test_an_address_that_is_not_one_is_refused():
             nodes([host("NODE1", ansible_host=address)], "cpu")
 
 
+def test_a_remote_host_without_a_home_gets_one_and_others_keep_theirs():
+    bare, local = {"inventory_hostname": "a"}, {"inventory_hostname": "b", "ansible_connection": "local"}
+    assert hosts.without_home([bare, local, host("c")]) == ["a"]
+
+
 def test_a_node_listens_on_its_own_address_where_it_has_one():
     (node,) = nodes([host("NODE1", ansible_host="bastion", node_address="10.0.0.1")], "cpu")
     assert (node["machine"], node["address"], node["host"]) == ("bastion", "10.0.0.1", "NODE1")
