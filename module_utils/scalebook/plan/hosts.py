@@ -41,7 +41,7 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
     found: list[Node] = []
     for index, host in enumerate(hosts):
         name, actor = names[index], hosts[acting[index]]
-        login = "127.0.0.1" if local[index] else str(host.get("ansible_host", name))
+        login = "127.0.0.1" if local[index] else _login(host, name)
         address = check_address(str(host.get("node_address", login)), name)
         gpus = int(actor.get("workload_gpu_count", 0)) if device == "gpu" else 0
         home = actor.get("scalebook_home")
@@ -68,11 +68,21 @@ def without_home(hosts: Iterable[Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def _login(host: Mapping[str, Any], name: str) -> str:
+    """Return where Ansible logs in; ansible_ssh_host is the name of ansible_host in old inventories."""
+    if name.lower().partition(".")[0] == "localhost":
+        raise HostError(
+            f"host name {name!r}: every machine calls itself so, and the other nodes could not reach it. Fix: "
+            "give the host another name in the inventory, or set ansible_connection: local"
+        )
+    return str(host.get("ansible_host", host.get("ansible_ssh_host", name)))
+
+
 def _machine(login: str, host: Mapping[str, Any], name: str) -> str:
     """Return where Ansible logs in, with the port unless it is that of ssh: one machine has one."""
     if not _LOGIN.fullmatch(login):
         raise HostError(f"{name}: ansible_host {login[:60]!r}: allowed is a host name or an address")
-    port = check_port(host.get("ansible_port", SSH_PORT), name)
+    port = check_port(host.get("ansible_port", host.get("ansible_ssh_port", SSH_PORT)), name)
     return login if port == SSH_PORT else f"[{login}]:{port}"
 
 

@@ -84,6 +84,18 @@ def test_nodes_behind_ports_of_one_address_are_machines_where_they_have_addresse
     assert [node["machine"] for node in found] == ["203.0.113.7", "[203.0.113.7]:9922"]
 
 
+def test_the_names_of_old_inventories_for_address_and_port_are_read():
+    (node,) = nodes([host("NODE1", ansible_ssh_host="10.0.0.1", ansible_ssh_port=2222)], "cpu")
+    assert (node["address"], node["machine"]) == ("10.0.0.1", "[10.0.0.1]:2222")
+
+
+@pytest.mark.parametrize("name", ["localhost", "LOCALHOST.localdomain"])
+def test_a_remote_host_is_not_called_localhost(name):
+    with pytest.raises(HostError, match="Fix: give the host another name"):
+        nodes([host(name, ansible_host="10.0.0.1")], "cpu")
+    assert nodes([host(name, ansible_connection="local")], "cpu")
+
+
 @pytest.mark.parametrize("port", ["ssh", 0, 65536, True, "22; id"])
 def test_a_port_that_is_not_one_is_refused(port):
     with pytest.raises(HostError, match="NODE1: ansible_port="):
