@@ -22,6 +22,8 @@ PLAY = """
     __node_all: [NODE1, NODE2]
     __node_own_name: NODE1
     __node_addresses: {NODE1: 10.11.0.2, NODE2: 10.11.0.3}
+    __node_names: {NODE1: [NODE1, 10.11.0.2], NODE2: [NODE2, 10.11.0.3]}
+    __node_is_address: '^[0-9.]+$'
   tasks:
     - ansible.builtin.import_tasks: TASKS
 """

@@ -72,7 +72,7 @@ def _login(host: Mapping[str, Any], name: str) -> str:
     """Return where Ansible logs in; ansible_ssh_host is the name of ansible_host in old inventories."""
     if name.lower().partition(".")[0] == "localhost":
         raise HostError(
-            f"host name {name!r}: every machine calls itself so, and the other nodes could not reach it. Fix: "
+            f"host name {name!r}: every machine calls itself so, and other nodes could not reach it. Fix: "
             "give the host another name in the inventory, or set ansible_connection: local"
         )
     return str(host.get("ansible_host", host.get("ansible_ssh_host", name)))
