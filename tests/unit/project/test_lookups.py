@@ -54,7 +54,7 @@ def test_a_limit_is_refused_with_a_fix():
 
 
 def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
-    """machines.yml is imported by others; provision.yml, mirror.yml and uninstall.yml can do their work on fewer hosts."""
+    """machines.yml is imported by others; provision, mirror and uninstall can do with fewer hosts."""
     playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
     assert sorted(name for name, hosts in first.items() if "lookup('scalebook_unlimited', " not in hosts) == [
