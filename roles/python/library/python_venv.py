@@ -10,6 +10,7 @@ description:
   - Creates the environment, installs the pinned pip, and with it the packages of the lock.
   - Only wheels are installed, except for packages that the lock names in lines C(--no-binary NAME), which
     are built in the environment, with the packages of O(build_lock).
+  - A directory that it has not made is not replaced.
   - The environment's last file is C(scalebook.lock), its interpreter and its lock. An environment without it,
     or with another one, is incomplete or out of date, and is created again.
 options:
@@ -91,6 +92,10 @@ PIP += ["--only-binary", ":all:", "--no-build-isolation"]
 SOURCE = re.compile(r"^--no-binary[ =]", re.MULTILINE)
 
 
+# The last file of an environment, and the first one.
+RECORD, BEGUN = "scalebook.lock", "scalebook.begun"
+
+
 class FailedError(Exception):
     """The environment was not created; the message is what the failed command says."""
 
@@ -138,13 +143,24 @@ def remove(path: str) -> None:
         os.unlink(path)
 
 
+def begin(path: str) -> None:
+    """Make room for an environment, and mark the place. Raises FailedError for what is not scalebook's."""
+    ours = [os.path.join(path, name) for name in (RECORD, BEGUN)]
+    if os.path.isdir(path) and os.listdir(path) and not any(map(os.path.exists, ours)):
+        text = "%s exists, and is not an environment of scalebook. Fix: remove it, or name another"
+        raise FailedError(text % path)
+    remove(path)
+    os.makedirs(path)
+    write_whole(ours[1], b"", mode=0o644)
+
+
 def create(path: str, python: str, pip_lock: str, locks: List[str], index: str) -> None:
     """Create the environment from scratch and install the locks in turn. Raises FailedError and OSError."""
     try:
         run([python, "-I", "-c", "import ensurepip, venv"])
     except FailedError as error:
         raise FailedError(str(error), lacking=True) from error
-    remove(path)
+    begin(path)
     run([python, "-I", "-m", "venv", "--without-pip", path])
     own = os.path.join(path, "bin", "python")
     packages = glob.glob(os.path.join(path, "lib", "python3*", "site-packages"))
@@ -159,7 +175,7 @@ def create(path: str, python: str, pip_lock: str, locks: List[str], index: str) 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
-    record = os.path.join(given["path"], "scalebook.lock")
+    record = os.path.join(given["path"], RECORD)
     before, after = read(record), "# interpreter: %s\n%s\n" % (given["python"], given["lock"].strip("\n"))
     if before != after and not module.check_mode:
         os.umask(0o022)  # root's own may hide what it installs from the user of the runs

@@ -264,6 +264,14 @@ def build(request: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[st
     return manifest
 
 
+def refuse_foreign(data: str) -> None:
+    """Raise RefusedError for a directory that holds anything that this program does not write."""
+    ours = ("manifest.json", "vocab.txt", "corpus.txt", "tfrecord", "bert_config_")
+    foreign = sorted(name for name in os.listdir(data) if not name.startswith(ours))
+    if foreign:
+        raise RefusedError("tf2_bert_data=%s: %s would be removed; name a new directory" % (data, foreign[0]))
+
+
 def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     """Generate the data set unless it is complete; return {"changed": bool, "manifest": dict}.
 
@@ -292,6 +300,7 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
         manifest = build(request, wanted, new)
         write(os.path.join(new, "manifest.json"), json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         if os.path.exists(data):
+            refuse_foreign(data)
             shutil.rmtree(data)
         os.rename(new, data)
     return {"changed": True, "manifest": manifest}

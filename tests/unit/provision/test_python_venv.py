@@ -159,6 +159,22 @@ def test_an_environment_is_for_every_user_whatever_the_umask_of_root(site, tmp_p
     assert [path for path in (tmp_path / "a").rglob("*") if not path.stat().st_mode & 0o004] == []
 
 
+def test_a_directory_that_is_no_environment_of_scalebook_is_left_alone(site, tmp_path):
+    (tmp_path / "venv").mkdir()
+    (tmp_path / "venv/file").write_text("the user's own")
+    result = run_module("python_venv", **{**site, "path": str(tmp_path / "venv")})
+    assert result["msg"] == (
+        f"{tmp_path}/venv exists, and is not an environment of scalebook. Fix: remove it, or name another"
+    )
+    assert (tmp_path / "venv/file").read_text() == "the user's own"
+
+
+def test_what_an_interrupted_start_has_left_is_made_again(site, tmp_path):
+    options = {**site, "path": str(tmp_path / "venv")}
+    assert run_module("python_venv", **{**options, "lock": "missing==1 --hash=sha256:" + "0" * 64})["failed"]
+    assert run_module("python_venv", **options)["changed"]
+
+
 def test_an_interpreter_without_ensurepip_is_told_apart_and_nothing_is_removed(site, tmp_path):
     python = tmp_path / "python3"
     python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'ensurepip'\" >&2\nexit 1\n")

@@ -139,6 +139,14 @@ def test_a_lost_file_requires_new_data(job, lost):
     assert prepare(job)["changed"] is False
 
 
+def test_a_directory_with_files_of_others_is_left_alone(job):
+    Path(job["data"]).mkdir(parents=True)
+    Path(job["data"], "thesis.tex").write_text("the user's own")
+    with pytest.raises(RefusedError, match="tf2_bert_data=.*: thesis.tex would be removed"):
+        prepare(job)
+    assert Path(job["data"], "thesis.tex").read_text() == "the user's own"
+
+
 def test_a_truncated_file_requires_new_data(job):
     prepare(job)
     Path(job["data"], "tfrecord/part-00000.tfrecord").write_text("rec")
