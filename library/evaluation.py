@@ -152,13 +152,12 @@ display:
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.contracts import RESULTS_SCHEMA, Results
+from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate import (
     content,
     document,
@@ -170,8 +169,11 @@ from ansible.module_utils.scalebook.evaluate import (
 )
 from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
-from ansible.module_utils.scalebook.files import write_json, write_whole
+from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report.wording import Wording, load
+from ansible.module_utils.scalebook.results_file import check_results
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 try:
     import yaml
@@ -253,14 +255,9 @@ def results_file(path: Path) -> Path:
 def results_of(file: Path) -> Results:
     """Return the content of a results.json."""
     try:
-        content = json.loads(file.read_bytes())
+        return check_results(decode(read_small(file)))
     except ValueError as error:
         raise EvaluationError(f"{file}: {error}") from error
-    if not isinstance(content, dict) or content.get("schema") != RESULTS_SCHEMA or "rows" not in content:
-        raise EvaluationError(
-            f"{file}: is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again"
-        )
-    return cast(Results, content)
 
 
 def published_options(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:
@@ -286,12 +283,13 @@ def price_list(here: Path, name: str) -> list[prices.Price]:
         return []
     path = here / name
     try:
-        content = yaml.safe_load(path.read_text())
+        path.open("rb").close()
+        content = read_yaml(path)
     except OSError as error:
         allowed = f"files such as data/prices.yml ({error.strerror})"
         raise EvaluationError(fields.refusal("prices", name, allowed)) from error
-    except (UnicodeDecodeError, yaml.YAMLError) as error:
-        raise EvaluationError(f"{path}: {' '.join(str(error).split())}") from error
+    except ValueError as error:
+        raise EvaluationError(" ".join(str(error).replace("is not YAML: ", "").split())) from error
     if not isinstance(content, dict) or not isinstance(content.get("prices"), list):
         raise EvaluationError(f"{path}: it must have a list `prices`, as data/prices.yml has")
     try:

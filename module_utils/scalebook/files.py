@@ -17,6 +17,9 @@ from typing import Any, BinaryIO, Dict, Optional, Tuple, Union
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
+LARGEST = 64 * 1024 * 1024
+"""Bytes of one file of a campaign; a record of 120 steps on 125 nodes has about 1 MB, with telemetry 6 MB."""
+
 
 class NotRegularError(ValueError):
     """A path that is not a regular file; the message says what it is."""
@@ -33,6 +36,18 @@ def open_regular(path: AnyPath) -> BinaryIO:
         os.close(descriptor)
         raise NotRegularError("is a directory" if stat.S_ISDIR(mode) else "is not a regular file")
     return os.fdopen(descriptor, "rb", buffering=0)
+
+
+def read_small(path: AnyPath) -> bytes:
+    """Return the content of a regular file of at most LARGEST bytes; raise OSError or ValueError."""
+    with open_regular(path) as file:
+        content = bytearray()
+        while len(content) <= LARGEST:
+            block = file.read(1 << 20)
+            if not block:
+                return bytes(content)
+            content += block
+    raise ValueError("has more than %d bytes, which is more than is read" % LARGEST)
 
 
 def sha256_of(path: AnyPath) -> str:

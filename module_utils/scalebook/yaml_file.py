@@ -6,8 +6,17 @@ from __future__ import annotations
 
 import copy
 import functools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from ansible.module_utils.scalebook.files import read_small
+
+MOST_VALUES = 100_000
+"""Values of one file, aliases counted as what they stand for: nine lines of nine aliases are 387 million."""
+DEEPEST = 100
+MOST_OPEN = 2000
+"""Characters that can open a list in a list; a file with fewer cannot overflow the stack of the C parser."""
 
 
 def read_yaml(file: Path) -> Any:
@@ -32,6 +41,39 @@ def _parse(file: Path, changed: int, size: int) -> Any:
     # As yaml.safe_load, in C where that is built in.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return loader(file.read_text(encoding="utf-8")).get_single_data()
+        text = read_small(file).decode()
+        if sum(map(text.count, "[{-?")) > MOST_OPEN:
+            _check_depth(file, yaml.parse(text, loader))
+        content = loader(text).get_single_data()
+        if count_values(content, {}) > MOST_VALUES:
+            raise ValueError(f"{file}: has more than {MOST_VALUES} values, its aliases written out")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(f"{file}: is not YAML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{file}: is nested too deeply") from None
+    return content
+
+
+def _check_depth(file: Path, events: Iterable[Any]) -> None:
+    """Raise ValueError where values are in each other too deeply: the loader would end the whole process."""
+    depth = 0
+    for event in events:
+        name = type(event).__name__
+        depth += name.endswith(("SequenceStartEvent", "MappingStartEvent"))
+        depth -= name.endswith(("SequenceEndEvent", "MappingEndEvent"))
+        if depth > DEEPEST:
+            raise ValueError(f"{file}: is nested too deeply")
+
+
+def count_values(value: Any, known: dict[int, int]) -> int:
+    """Return how many values a value has with all that is in it, as often as it is; infinite is very many.
+
+    `known` are the numbers of the lists and dictionaries that were counted before, by their id.
+    """
+    if not isinstance(value, (dict, list, tuple)):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = MOST_VALUES + 1  # for what holds itself
+        parts = [*value, *value.values()] if isinstance(value, dict) else value
+        known[id(value)] = 1 + sum(count_values(part, known) for part in parts)
+    return known[id(value)]

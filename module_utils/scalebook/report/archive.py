@@ -15,8 +15,9 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ansible.module_utils.scalebook.files import LARGEST
 from ansible.module_utils.scalebook.report import manifest
-from ansible.module_utils.scalebook.report.source import LARGEST, SEAL, open_source
+from ansible.module_utils.scalebook.report.source import SEAL, open_source
 from ansible.module_utils.scalebook.secrets import secrets
 from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 

@@ -20,11 +20,12 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, cast
 
-from ansible.module_utils.scalebook import stats, workloads
+from ansible.module_utils.scalebook import shapes, stats, workloads
 from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
     RESULTS_SCHEMA,
+    Results,
     Row,
     upgrade_row,
 )
@@ -40,6 +41,9 @@ ALARMS = 0.01
 IDENTITY = (*GROUP_FIELDS, "nodes", "gpus")
 # Reports of before there were windows of an epoch do not say so.
 REQUIRED = (*(field for field in IDENTITY if field != "epoch_samples"), "label", "runs")
+
+
+NAMED = ("case", "label", "unit", "group", "median")
 
 
 class BaselineError(ValueError):
@@ -64,7 +68,16 @@ def check(document: Any) -> list[Row]:
             raise BaselineError(f"the row {row['label']!r} has a run without a rate") from None
         if not all(type(rate) in (int, float) and 0 < rate < math.inf for rate in rates):
             raise BaselineError(f"the row {row['label']!r} has a rate that is not a positive number")
+        _fit(Row, {field: row[field] for field in (*IDENTITY, *NAMED, "runs") if field in row})
+    _fit(Results, {key: document[key] for key in ("campaign", "hardware", "started") if key in document})
     return cast("list[Row]", rows)
+
+
+def _fit(contract: Any, value: Any) -> None:
+    try:
+        shapes.check(contract, value)
+    except shapes.ShapeError as exc:
+        raise BaselineError(str(exc)) from None
 
 
 def compare(

@@ -138,6 +138,8 @@ def results(document: Results) -> dict[str, dict[str, dict[str, dlperf_format.Fi
 def _flag_changed_files(rows: Iterable[Row], check: manifest.ManifestCheck | None) -> None:
     by_case = {row["case"]: row for row in rows}
     for problem in check.wrong if check else ():
+        if not problem["run"]:
+            continue  # of no row; the notes have it
         _, case, repeat = problem["run"].split("/")
         if case in by_case:
             text = f"repeat {repeat}: {manifest.sentence(problem)}"
@@ -162,7 +164,7 @@ def _compare(
         return None
     try:
         compared = baseline.compare(rows, earlier.rows, earlier.limit, workloads)
-    except baseline.BaselineError as exc:
+    except (ValueError, ArithmeticError) as exc:
         raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
     for entry in [*compared["only_here"], *compared["only_there"]]:
         entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)

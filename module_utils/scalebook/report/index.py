@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.html_page import framed
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report import baseline, wording
@@ -83,14 +84,16 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarati
     for path in sorted(top.glob("*/report/results.json")):
         name = path.parents[1].name
         try:
-            document = decode(path.read_bytes())
-            titles = {group["id"]: group["title"] for group in document["groups"]}
+            document = decode(read_small(path))
             rows = baseline.check(document)
+            titles = {group["id"]: group["title"] for group in document["groups"]}
             entries = document.get("hardware") or ()
             kinds = [hardware.kind(entries, row) or NOT_RECORDED for row in rows]
             read.append((_entry(name, document), rows, kinds, titles))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as exc:
+        except (OSError, ValueError) as exc:
             unread.append(clean(f"{name}: {exc}"))
+        except (KeyError, TypeError, AttributeError) as exc:
+            unread.append(clean(f"{name}: {type(exc).__name__}: {exc}"))
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
     read.sort(key=lambda each: (each[0]["started"], each[0]["campaign"]))

@@ -22,6 +22,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_plan,
     upgrade_record,
 )
+from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report import baseline, evidence, manifest, runs, sharing, weak_scaling
 from ansible.module_utils.scalebook.report.source import (
@@ -34,7 +35,6 @@ from ansible.module_utils.scalebook.report.source import (
     SourceError,
     open_results,
     open_source,
-    read_small,
 )
 
 UNSEALED = "The archive has no {lacking}: whether its files are those that were packed cannot be checked"

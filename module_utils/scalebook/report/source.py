@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypedDict
 
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
+from ansible.module_utils.scalebook.files import LARGEST, NotRegularError, open_regular, read_small, sha256_of
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.unpack import Unpacked, UnpackError, room
@@ -34,8 +34,6 @@ MEASURED = ("about.json", "hardware.json", *(f"{kind}.{end}" for kind in KINDS f
 """The files that microbench.json is made from, and the logs of the programs."""
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 
-LARGEST = 64 * 1024 * 1024
-"""Bytes of one file; a record of 120 steps on 125 nodes has about 1 MB, with telemetry 6 MB."""
 LARGEST_ARCHIVE = 1024**3
 """Bytes of an archive's files, unpacked; a small archive may hold less, see unpack.room."""
 LARGEST_HEAD = 128 * 1024
@@ -169,15 +167,6 @@ class ArchiveSource(Source):
         """See Source."""
         content = self._files[file]
         return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
-
-
-def read_small(path: Path) -> bytes:
-    """Return the content of a regular file of at most LARGEST bytes; raise OSError or ValueError."""
-    with open_regular(path) as opened:
-        content = b"".join(iter(lambda: opened.read(1 << 20) if opened.tell() <= LARGEST else b"", b""))
-    if len(content) > LARGEST:
-        raise ValueError(f"has more than {LARGEST} bytes, which is more than is read")
-    return content
 
 
 def open_results(path: Path) -> Source:
