@@ -65,13 +65,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import shapes, throughput
-from ansible.module_utils.scalebook.contracts import NodeTelemetry, Record
+from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
 from ansible.module_utils.scalebook.read.record import run_record
-from ansible.module_utils.scalebook.read.workload import WorkloadError
 from ansible.module_utils.scalebook.report import manifest, signature
 from ansible.module_utils.scalebook.report.load import check_files, counted, read_source
 from ansible.module_utils.scalebook.report.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.workloads import WorkloadError
 
 OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
 """What a record has of each log, and what a reader of logs finds again."""
@@ -147,9 +147,10 @@ def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list
 def _differences(source: Source, run: str, record: Record, workload: Mapping[str, Any]) -> list[str]:
     """Return how a record differs from what its logs show, both values named."""
     names = [node["node"] for node in record["nodes"]]
+    job: JobReport = {**(record.get("job") or {})}
     with _directory(source, run) as folder:
         try:
-            again = run_record(folder, record["case"], record["repeat"], workload, names, record.get("job"))
+            again = run_record(folder, record["case"], record["repeat"], workload, names, job)
         except WorkloadError as exc:
             return [f"its logs cannot be read: {exc}"]
     if again["status"] != "ok":

@@ -806,7 +806,7 @@ class Results(TypedDict, total=False):
     result_files: dict[str, list[int]]
     plan: Plan
     commands: list[Command]
-    provenance: dict[str, Any] | None
+    provenance: Provenance | None
     files: list[str]
 
 

@@ -57,7 +57,7 @@ class Campaign:
     unreadable: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
     hardware: list[Hardware] = field(default_factory=list)
     reading: str = "stamps"
 
@@ -108,22 +108,22 @@ def _plan(source: Source) -> Plan:
     """Return the plan of a campaign, {} without one; raise ValueError naming the file."""
     plan = upgrade_plan(_optional(source, "plan.json"))
     try:
+        shapes.check(Plan, plan)
         for case in plan.get("cases") or []:
             runs.check_case(case)
-        shapes.check(Plan, plan)
     except ValueError as exc:
         raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
     return cast(Plan, plan)
 
 
-def _provenance(source: Source) -> dict[str, Any]:
+def _provenance(source: Source) -> Provenance:
     """Return the content of provenance.json, {} without one; raise ValueError naming the file."""
     provenance = _optional(source, "provenance.json")
     try:
         shapes.check(Provenance, provenance)
     except ValueError as exc:
         raise ValueError(f"{source.top / 'provenance.json'}: {exc}") from exc
-    return provenance
+    return cast(Provenance, provenance)
 
 
 def _unsealed(source: Source) -> list[str]:
