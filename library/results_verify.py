@@ -61,7 +61,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import shapes, throughput
@@ -147,7 +147,7 @@ def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list
 def _differences(source: Source, run: str, record: Record, workload: Mapping[str, Any]) -> list[str]:
     """Return how a record differs from what its logs show, both values named."""
     names = [node["node"] for node in record["nodes"]]
-    job: JobReport = {**(record.get("job") or {})}
+    job = cast(JobReport, record.get("job") or {})
     with _directory(source, run) as folder:
         try:
             again = run_record(folder, record["case"], record["repeat"], workload, names, job)

@@ -20,6 +20,7 @@ ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 from ansible.module_utils.scalebook.plan import declared, parameters  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
+from ansible.module_utils.scalebook.yaml_file import MOST_VALUES, count_values  # noqa: E402
 
 DOCUMENTATION = r"""
 name: scalebook_parameters
@@ -84,11 +85,17 @@ class LookupModule(LookupBase):
         if not terms or unknown or kwargs:
             raise AnsibleError(f"scalebook_parameters takes names of {', '.join(parameters.PLAYBOOKS)}")
         variables = variables or {}
+        extra = dict(load_extra_vars(self._loader))
+        # Before any value is looked at: aliases of YAML are cheap until somebody writes them out.
+        large = [name for name, value in extra.items() if count_values(value, {}) > MOST_VALUES]
+        if large:
+            problem = f"{large[0]}: it has more than {MOST_VALUES} values, its YAML aliases written out"
+            return [{"values": {}, "problem": problem, "inventory": ""}]
         names = {row.name for row in parameters.TABLE} & set(variables)
         values = {name: plain(self._templar.template(variables[name])) for name in names}
         paths = constants.DEFAULT_ROLES_PATH
         try:
-            given = plain(dict(load_extra_vars(self._loader)))
+            given = plain(extra)
             known = parameters.Known(
                 load_workloads(paths),
                 declared.stacks(str(ROOT / "playbooks/vars")),

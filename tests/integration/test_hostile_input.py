@@ -130,6 +130,14 @@ def test_values_that_no_campaign_can_mean_are_refused_by_their_variables(play, t
     refused(play("bench.yml", *given, inventory=inventory_of(tmp_path)), *mistakes.values())
 
 
+def test_aliases_that_stand_for_millions_of_values_are_refused(play, tmp_path):
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{step}: &a{step} [{', '.join([f'*a{step - 1}'] * 9)}]" for step in range(1, 10)]
+    (tmp_path / "values.yml").write_text("\n".join(lines))
+    done = play("report.yml", "-e", f"@{tmp_path}/values.yml")
+    refused(done, "it has more than 100000 values, its YAML aliases written out")
+
+
 @pytest.mark.parametrize("playbook", first_of("bench.yml", *OTHERS))
 def test_values_that_no_playbook_accepts_are_refused_by_their_variables(play, tmp_path, playbook):
     mistakes = {
