@@ -445,7 +445,7 @@ class Record(TypedDict, total=False):
     source: str
 
 
-class Provenance(TypedDict, total=False):
+class ProvenanceFile(TypedDict, total=False):
     """provenance.json: what the nodes have for each of `workloads`; `nodes` is that of the first one.
 
     `preflight` is the result of the preflight.  Early campaigns have neither `workloads` nor `scalebook`.
@@ -806,7 +806,7 @@ class Results(TypedDict, total=False):
     result_files: dict[str, list[int]]
     plan: Plan
     commands: list[Command]
-    provenance: Provenance | None
+    provenance: dict[str, Any] | None
     files: list[str]
 
 

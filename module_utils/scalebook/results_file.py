@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, RESULTS_SCHEMA, Results
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, RESULTS_SCHEMA, ProvenanceFile, Results
 
 PARTS = ("campaign", "counts", "started", "groups", "rows", "hardware", "simulated", "plan")
 TABLES = ("utilisation", "mfu")
@@ -29,6 +29,7 @@ def check_results(document: Mapping[str, Any]) -> Results:
         raise ResultsError(f"is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again")
     try:
         shapes.check(Results, document)
+        shapes.check(ProvenanceFile, document.get("provenance") or {}, "provenance")
     except shapes.ShapeError as exc:
         raise ResultsError(str(exc)) from None
     _check_keys("", document, (*PARTS, *TABLES))

@@ -180,7 +180,7 @@ def make(top):
 
 
 class Campaigns:
-    """A whole campaign, which each example damages and which is mended afterwards."""
+    """A whole campaign, which each example damages and which is repaired afterwards."""
 
     def __init__(self, folder):
         self.folder = folder

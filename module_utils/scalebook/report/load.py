@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook.contracts import (
     Case,
     Hardware,
     Plan,
-    Provenance,
+    ProvenanceFile,
     Record,
     Row,
     Run,
@@ -57,7 +57,7 @@ class Campaign:
     unreadable: list[str] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
-    provenance: Provenance = field(default_factory=Provenance)
+    provenance: dict[str, Any] = field(default_factory=dict)
     hardware: list[Hardware] = field(default_factory=list)
     reading: str = "stamps"
 
@@ -116,14 +116,14 @@ def _plan(source: Source) -> Plan:
     return cast(Plan, plan)
 
 
-def _provenance(source: Source) -> Provenance:
+def _provenance(source: Source) -> dict[str, Any]:
     """Return the content of provenance.json, {} without one; raise ValueError naming the file."""
     provenance = _optional(source, "provenance.json")
     try:
-        shapes.check(Provenance, provenance)
+        shapes.check(ProvenanceFile, provenance)
     except ValueError as exc:
         raise ValueError(f"{source.top / 'provenance.json'}: {exc}") from exc
-    return cast(Provenance, provenance)
+    return provenance
 
 
 def _unsealed(source: Source) -> list[str]:

@@ -14,8 +14,9 @@ PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
 # Facts and text, and what every document is drawn and written with. A new one is a decision.
 GROUND = {
-    "command", "contracts", "failure_causes", "failure_search", "files", "flops", "hardware", "machines",
-    "patch_lines", "published", "secrets", "stats", "text", "throughput", "workloads", "yaml_file",
+    "command", "contracts", "failure_causes", "failure_search", "files", "flops", "hardware", "json_file",
+    "machines", "patch_lines", "published", "results_file", "secrets", "shapes", "stats", "text", "throughput",
+    "unpack", "workloads", "yaml_file",
     "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
 }  # fmt: skip
 
