@@ -9,20 +9,27 @@ import math
 import re
 from typing import Any, NoReturn
 
-MOST_VALUES = 2_000_000
-"""Values of one file: a record of 1,000 nodes with 8 GPUs each has 1.8 million, with its telemetry.
+VALUE, KEY = 72, 160
+"""Bytes of memory that a value in a list can take, and what a key of an object takes besides."""
+FREE, EACH = 64 << 20, 64
+"""Bytes of memory that the values of any file may take, and how many more for each byte of it on the disk.
 
-Three bytes of JSON can become 72 of memory, so the size of a file alone bounds nothing.
+Three bytes of JSON can become 144 of memory, and one of an archive thousands of JSON.
 """
 LARGEST_NUMBER = 1 << 63
 
 _LONG = re.compile(rb"[0-9]{19}|[0-9][eE]\+?[0-9]{3}")
 
 
-def decode(content: bytes) -> dict[str, Any]:
-    """Return the content of a JSON file that has to be an object, or raise ValueError."""
-    if content.count(b",") + content.count(b"[") + content.count(b"{") > MOST_VALUES:
-        raise ValueError(f"holds more than {MOST_VALUES} values")
+def decode(content: bytes, packed: int = 0) -> dict[str, Any]:
+    """Return the content of a JSON file that has to be an object, or raise ValueError.
+
+    `packed` are the bytes of the archive that the file is in, 0 for a file of its own.
+    """
+    size = packed or len(content)
+    memory = VALUE * sum(map(content.count, (b",", b"[", b"{"))) + KEY * content.count(b":")
+    if memory > FREE + EACH * size:
+        raise ValueError(f"holds too many values for a file of {size} bytes")
     # Only a file that holds such a number at all pays for a look at each.
     numbers: dict[str, Any] = {"parse_int": _whole, "parse_float": _real} if _LONG.search(content) else {}
     try:

@@ -9,7 +9,7 @@ import lzma
 MEMORY = 128 << 20
 """Bytes that a decompressor may take: xz -9 needs 65 MiB, and a file may ask for 4 GiB."""
 
-FREE, PACKED, EXPANSION = 16 << 20, 1 << 20, 64
+FREE, PACKED, EXPANSION = 12 << 20, 1 << 20, 64
 """A file of up to PACKED bytes may hold FREE bytes, and EXPANSION more for each further byte.
 
 Campaigns and readings of telemetry hold 3 to 11 times what they are packed to, and zeros 7,000 times.

@@ -140,7 +140,7 @@ def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
     for run in campaign.runs:
         if run["rate"] is not None:
             folder = f"runs/{run['case']}/{run['repeat']}"
-            yield folder, runs.check_record(upgrade_record(decode(source.read(f"{folder}/result.json"))))
+            yield folder, runs.check_record(upgrade_record(source.decode(f"{folder}/result.json")))
 
 
 def check_files(path: str | Path) -> tuple[int, list[manifest.Problem]]:
@@ -195,7 +195,7 @@ def _optional(source: Source, file: str) -> dict[str, Any]:
     if not source.exists(file):
         return {}
     try:
-        return decode(source.read(file))
+        return source.decode(file)
     except (OSError, ValueError) as exc:
         raise ValueError(f"{source.top / file}: {exc}") from exc
 
@@ -210,7 +210,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
     planned = dict(campaign.cases)
     for file in sorted(source.records(), key=_order):
         try:
-            content = decode(source.read(file))
+            content = source.decode(file)
             record = runs.check_record(upgrade_record(content))
             case, folder = record["case"], file.rpartition("/")[0]
             own = f"runs/{case['name']}/{record['repeat']}/result.json"

@@ -17,7 +17,6 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypedDict, cast
 
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report.source import FileSum, Source
 from ansible.module_utils.scalebook.text import clean
 
@@ -64,7 +63,7 @@ def read(source: Source) -> Manifest | None:
     """Return the manifest of a campaign, None without one; raise ManifestError for a bad one."""
     path = source.top / NAME
     try:
-        manifest = decode(source.read(NAME))
+        manifest = source.decode(NAME)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as exc:

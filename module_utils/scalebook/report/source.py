@@ -15,7 +15,7 @@ import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import shapes
 from ansible.module_utils.scalebook.files import LARGEST, NotRegularError, open_regular, read_small, sha256_of
@@ -64,6 +64,7 @@ class Source(ABC):
     def __init__(self, top: Path, name: str, sealed: bool) -> None:
         """Keep `top` (where the report goes), the name of the campaign, and whether it is an archive."""
         self.top, self.name, self.sealed = top, name, sealed
+        self.packed = 0  # bytes of the archive
 
     @abstractmethod
     def exists(self, file: str) -> bool:
@@ -72,6 +73,10 @@ class Source(ABC):
     @abstractmethod
     def read(self, file: str) -> bytes:
         """Return the content of a regular file; raise FileNotFoundError, OSError or ValueError."""
+
+    def decode(self, file: str) -> dict[str, Any]:
+        """Return the object in a JSON file; raise as `read`, and ValueError for what is none."""
+        return decode(self.read(file), self.packed)
 
     @abstractmethod
     def records(self) -> list[str]:
@@ -138,7 +143,9 @@ class ArchiveSource(Source):
         super().__init__(top, name, sealed=True)
         self.archive = archive
         self._files = _unpacked(archive)
-        _check_seal(archive, self._files)
+        self.packed = archive.stat().st_size
+        if SEAL in self._files:
+            _check_seal(archive, self._files, self.packed)
 
     def exists(self, file: str) -> bool:
         """See Source."""
@@ -206,12 +213,10 @@ def check_place(source: Source) -> None:
         )
 
 
-def _check_seal(archive: Path, files: dict[str, bytes]) -> None:
-    """Raise SourceError naming the files that differ from archive.json, if the archive has one."""
-    if SEAL not in files:
-        return
+def _check_seal(archive: Path, files: dict[str, bytes], packed: int) -> None:
+    """Raise SourceError naming the files that differ from archive.json."""
     try:
-        seal = decode(files[SEAL])
+        seal = decode(files[SEAL], packed)
         shapes.check(Seal, seal)
     except ValueError as exc:
         raise SourceError(f"{archive}: {SEAL} cannot be read: {exc}") from None

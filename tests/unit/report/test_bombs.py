@@ -84,6 +84,8 @@ def one(name, content):
 
 PAX = b"".join(b"%d k%06d=x\n" % (14 if number < 10**6 else 15, number) for number in range(40_000))
 
+KEYS = b"{" + b",".join(b'"%d":1' % number for number in range(900_000)) + b"}"
+
 ARCHIVES = {
     "a sparse file of 30 GiB": (lambda: sparse(30 << 30), "plan.json is not a regular file of a campaign"),
     "zeros": (lambda: one("runs/a/1/NODE1.log", bytes(20 * MIB)), "the most for its size"),
@@ -91,12 +93,16 @@ ARCHIVES = {
     "a long head": (lambda: heads(head("x", len(PAX), tarfile.XHDTYPE), PAX), "a head without end"),
     "a dictionary of 4 GiB": (large_dictionary, "Memory usage limit"),
     "a seal of itself": (lambda: one("archive.json", seal("a")), "has been changed since it was packed: a"),
-    "lists in a record": (lambda: one("runs/a/1/result.json", b"[" + b"[]," * 5 * MIB), "accepted"),
-    "lists in the plan": (lambda: one("plan.json", b"[" + b"[]," * 5 * MIB), "plan.json: holds more than"),
-    "brackets": (lambda: one("plan.json", b"[" * 1_000_000), "plan.json: is nested too deeply"),
-    "brackets in the seal": (lambda: one("archive.json", b"[" * 1_000_000), "archive.json cannot be read"),
-    "wide text": (lambda: one("plan.json", '{"x": "😀'.encode() + b"x" * 15 * MIB + b'"}'), "accepted"),
-    "very many files": (lambda: heads(*(head(f"runs/{number}") for number in range(20_000))), "accepted"),
+    "lists in a record": (lambda: one("runs/a/1/result.json", b"[" + b"[]," * 3 * MIB), "accepted"),
+    "lists in the plan": (
+        lambda: one("plan.json", b"[" + b"[]," * 3 * MIB),
+        "plan.json: holds too many",
+    ),
+    "keys in a record": (lambda: one("runs/a/1/result.json", KEYS), "too many values for a file"),
+    "brackets": (lambda: one("plan.json", b"[" * 300_000), "plan.json: is nested too deeply"),
+    "brackets in the seal": (lambda: one("archive.json", b"[" * 300_000), "archive.json cannot be read"),
+    "wide text": (lambda: one("plan.json", '{"x": "😀'.encode() + b"x" * 11 * MIB + b'"}'), "accepted"),
+    "very many files": (lambda: heads(*(head(f"runs/{number}") for number in range(15_000))), "accepted"),
 }
 
 
@@ -127,7 +133,7 @@ XZ = "NODE1.telemetry.csv.xz"
 FILES = {
     "a baseline of brackets": (baseline, "results.json", lambda: b"[" * MIB, "nested too deeply"),
     "a baseline of lists": (baseline, "results.json", lambda: LISTS, "a row lacks its case"),
-    "telemetry of zeros": (telemetry.read_file, XZ, lambda: bytes(17 * MIB), "the most for its size"),
+    "telemetry of zeros": (telemetry.read_file, XZ, lambda: bytes(13 * MIB), "the most for its size"),
     "telemetry of columns": (telemetry.read_file, XZ, lambda: readings(1000, 2_000_000), "cells, the most"),
     "telemetry of lines": (telemetry.read_file, XZ, lambda: readings(1, 2_000_000), "cells, the most"),
     "telemetry of brackets": (telemetry.read_file, XZ, lambda: b"# " + b"[" * MIB + b"\n", "no head of"),
