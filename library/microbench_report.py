@@ -87,21 +87,16 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import shapes
 from ansible.module_utils.scalebook.contracts import MICROBENCH_SCHEMA, Hardware
 from ansible.module_utils.scalebook.evaluate import prices
-from ansible.module_utils.scalebook.files import write_json, write_whole
+from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.report import manifest, microbench, microbench_records, render, wording
 from ansible.module_utils.scalebook.report.source import KINDS, MICROBENCH, MicrobenchSource
 from ansible.module_utils.scalebook.report.write import write_manifest
 from ansible.module_utils.scalebook.text import aligned, clean
-
-try:
-    import yaml
-
-    MISSING = render.MISSING
-except ImportError as exc:
-    MISSING = str(exc)
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
 def argument_spec() -> dict[str, Any]:
@@ -119,7 +114,7 @@ def argument_spec() -> dict[str, Any]:
 def load(path: Path, kind: str) -> Mapping[str, Any] | None:
     """Return a checked result, or None where there is none."""
     try:
-        return microbench.check(json.loads(path.read_bytes()), kind, str(path))
+        return microbench.check(decode(read_small(path)), kind, str(path))
     except FileNotFoundError:
         return None
     except ValueError as error:
@@ -129,7 +124,7 @@ def load(path: Path, kind: str) -> Mapping[str, Any] | None:
 def load_about(path: Path) -> dict[str, Any]:
     """Return the content of about.json, {} for results that were made without microbench.yml."""
     try:
-        about: dict[str, Any] = json.loads(path.read_bytes())
+        about = decode(read_small(path))
         if set(about.get("jobs") or {}) - set(KINDS):
             raise ValueError("it names other programs than compute and collectives")
     except FileNotFoundError:
@@ -142,12 +137,11 @@ def load_about(path: Path) -> dict[str, Any]:
 def load_hardware(path: Path) -> list[Hardware]:
     """Return the entries of hardware.json, none for results of before it was written."""
     try:
-        entries: list[Hardware] = json.loads(path.read_bytes())
-        for entry in entries:
-            hardware.sentence(entry)
+        entries: list[Hardware] = json.loads(read_small(path))
+        shapes.check(list[Hardware], entries)
     except FileNotFoundError:
         return []
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+    except (ValueError, RecursionError) as error:
         raise microbench.MicrobenchError(f"{path}: is not a description of hardware: {error}") from error
     return entries
 
@@ -155,9 +149,9 @@ def load_hardware(path: Path) -> list[Hardware]:
 def prices_of(path: str, device: str) -> list[dict[str, Any]]:
     """Return the prices of a device from a list, as microbench.measured takes them."""
     try:
-        content = yaml.safe_load(Path(path).read_text())
-    except yaml.YAMLError as error:
-        raise microbench.MicrobenchError(f"{path}: {' '.join(str(error).split())}") from error
+        content = read_yaml(Path(path))
+    except ValueError as error:
+        raise microbench.MicrobenchError(" ".join(str(error).split())) from error
     if not isinstance(content, dict) or not isinstance(content.get("prices"), list):
         raise microbench.MicrobenchError(f"{path}: it must have a list `prices`, as data/prices.yml has")
     return [
@@ -246,9 +240,9 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    if MISSING:
+    if render.MISSING:
         module.fail_json(
-            msg=f"microbench_report needs pandas, Jinja2 and PyYAML on the control node: {MISSING}"
+            msg=f"microbench_report needs pandas, Jinja2 and PyYAML on the control node: {render.MISSING}"
         )
     try:
         answer = report(module.params, not module.check_mode)

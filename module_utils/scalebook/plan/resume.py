@@ -4,13 +4,14 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import PLAN_SCHEMA
+from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.json_file import decode
 
 RUNS, SEARCH = "runs", "search"
 """Folders of a campaign: of its runs, and of the short runs that search for the largest batch."""
@@ -89,7 +90,6 @@ def set_aside(directory: Path, case: str, repeat: int, folder: str = RUNS) -> No
 def read_object(path: Path) -> dict[str, Any]:
     """Return the JSON object in a file, {} where there is none that can be read."""
     try:
-        content = json.loads(path.read_bytes())
+        return decode(read_small(path))
     except (OSError, ValueError):
         return {}
-    return content if isinstance(content, dict) else {}

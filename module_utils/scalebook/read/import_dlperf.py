@@ -9,7 +9,6 @@ may lie beside a log: `<log>.<node>.telemetry.csv.xz` are those of one, with `<l
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -23,7 +22,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS, PLAN_SCHEMA, Case, make_case
-from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.files import read_small, write_json
+from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.read.hints import hint
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
@@ -319,14 +319,14 @@ def _plan(
 def _earlier_import(out: Path) -> list[tuple[str, int]]:
     """Return the runs that an earlier import left in `out`; a campaign there is never written over."""
     try:
-        plan = json.loads((out / "plan.json").read_bytes())
+        plan = decode(read_small(out / "plan.json"))
     except FileNotFoundError:
         if (out / "runs").exists():
             raise TreeError(f"{out} has runs but no plan.json: choose another directory") from None
         return []
     except (OSError, ValueError) as exc:
         raise TreeError(f"{out}/plan.json cannot be read: {exc}") from None
-    if not isinstance(plan, dict) or "source" not in plan:
+    if "source" not in plan:
         raise TreeError(f"{out} holds a campaign: choose another directory for the import")
     return [(str(run["case"]), int(run["repeat"])) for run in plan.get("runs", ())]
 

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +11,8 @@ from typing import Any, cast
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Plan, Record
+from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.json_file import decode
 
 
 def origin(campaign: Path, workload: str, nodes: Sequence[str], given: str = "") -> Record:
@@ -33,7 +34,8 @@ def origin(campaign: Path, workload: str, nodes: Sequence[str], given: str = "")
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        content: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return decode(read_small(path))
     except FileNotFoundError:
         return {}
-    return content
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
