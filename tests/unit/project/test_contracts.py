@@ -15,8 +15,8 @@ NAME = "ansible.module_utils.scalebook"
 # Facts and text, and what every document is drawn and written with. A new one is a decision.
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "hardware", "json_file",
-    "machines", "patch_lines", "published", "results_file", "secrets", "shapes", "stats", "text", "throughput",
-    "unpack", "workloads", "yaml_file",
+    "machines", "patch_lines", "published", "results_file", "secrets", "shapes", "stats", "text",
+    "throughput", "unpack", "workloads", "yaml_file",
     "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
 }  # fmt: skip
 
