@@ -19,7 +19,7 @@ from report_records import campaign, case, record  # noqa: E402
 
 PARTS = (
     *("ansible.cfg", "report.yml", "data", "library", "module_utils", "playbooks"),
-    *("action_plugins", "lookup_plugins"),
+    *("action_plugins", "filter_plugins", "lookup_plugins"),
     *("roles", "templates"),
 )
 
