@@ -162,9 +162,9 @@ def keep(home: str, programs: List[str], others: List[str], check: bool) -> Dict
 
 def release(home: str, programs: List[str]) -> Dict[str, Any]:
     """Do what V(readable) is for; return the result. Raises OSError."""
-    changed = [
-        path for name in program_names(home, programs) for path in make_readable(os.path.join(home, name))
-    ]
+    paths = [os.path.join(home, name) for name in program_names(home, programs)]
+    # Single files are notes of scalebook, with the modes that they need.
+    changed = [path for top in paths if os.path.isdir(top) for path in make_readable(top)]
     return {"changed": bool(changed), "moved": []}
 
 

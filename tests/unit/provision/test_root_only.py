@@ -179,6 +179,12 @@ def test_what_a_hardened_umask_hid_is_readable_afterwards(home):
     assert call(home, state="readable")["changed"] is False
 
 
+def test_a_private_note_beside_the_programs_stays_private(home):
+    (home / "mirror.json").touch(0o600)
+    assert call(home, state="readable")["changed"] is False
+    assert mode(home / "mirror.json") == 0o600
+
+
 def test_links_that_go_round_in_a_circle_are_refused(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").symlink_to(tmp_path / "a")
