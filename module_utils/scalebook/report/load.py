@@ -221,7 +221,9 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
                 raise ValueError(differs)
             found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             run = runs.digest(record, campaign.reading)
-            if differs:
+            if "source" in record and campaign.plan and not campaign.plan.get("source"):
+                differs = differs or "its log was imported, by plan.json it was not"
+            if differs and record["status"] == "ok":
                 run = runs.refused(run, f"{file}: {differs}")
             counts = run["rate"] is not None
             run["notes"] += evidence.log_notes(record, folder, files) if counts and files else []

@@ -156,3 +156,11 @@ def test_many_missing_logs_are_one_sentence(top):
         lambda nodes: [{**nodes[0], "log": f"NODE{at + 2}.log", "task_index": at} for at in range(9)],
     )
     assert notes(top)[0].startswith("NODE2.log (and 8 more) is missing: its record alone says")
+
+
+def test_a_record_of_a_campaign_cannot_be_one_of_an_import(top):
+    """The logs of an import are elsewhere, so they would not be asked for."""
+    (top / ONE / "NODE1.log").unlink()
+    file = top / ONE / "result.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "source": "logs/1n1g/bert_b64_fp32_1.log"}))
+    assert f"{ONE}/result.json: its log was imported, by plan.json it was not" in reason(top)
