@@ -187,6 +187,10 @@ class EvaluationError(ValueError):
     """Input that no evaluation can be made of; the text names it and the fix."""
 
 
+UNNAMED = (ValueError, UnicodeEncodeError)
+"""What Python itself raises, without the name of a file."""
+
+
 def asked_spec() -> dict[str, Any]:
     """Return the spec of what the user asks for."""
     return {
@@ -308,6 +312,17 @@ def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
 
 def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the evaluation and return what the module returns."""
+    try:
+        return _evaluate(params, write)
+    except Exception as error:
+        # What is wrong with the input has a class of its own and names it; what nobody foresaw does not.
+        if isinstance(error, OSError) or (isinstance(error, ValueError) and type(error) not in UNNAMED):
+            raise
+        names = ", ".join(map(str, campaign_files(params["evaluation"]["campaigns"], Path(params["here"]))))
+        raise EvaluationError(f"{names}: cannot be evaluated: {type(error).__name__}: {error}") from error
+
+
+def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     given, here, templates = params["evaluation"], Path(params["here"]), Path(params["templates"])
     data, workloads = Path(params["data"]), params["workloads"]
     fields.check_values(given)

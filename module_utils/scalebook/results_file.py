@@ -33,6 +33,7 @@ def check_results(document: Mapping[str, Any]) -> Results:
     except shapes.ShapeError as exc:
         raise ResultsError(str(exc)) from None
     _check_keys("", document, (*PARTS, *TABLES))
+    _check_keys("counts", document["counts"], ("good", "planned"))
     for at, group in enumerate(document["groups"]):
         _check_keys(f"groups[{at}]", group, GROUP)
     for at, row in enumerate(document["rows"]):

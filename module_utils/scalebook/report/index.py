@@ -27,6 +27,9 @@ NOT_RECORDED = "not recorded"
 SCHEMA = 1
 WIDTH, HEIGHT, MARGIN = 120, 28, 3
 
+SHOWN = ("case", "group", "label", "median")
+"""What the index shows of a row besides its case."""
+
 SCRIPTS = ("report.js", "index.js")
 
 
@@ -86,6 +89,9 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarati
         try:
             document = decode(read_small(path))
             rows = baseline.check(document)
+            lacking = [key for row in rows for key in SHOWN if key not in row]
+            if lacking:
+                raise ValueError(f"a row has no {lacking[0]}")
             titles = {group["id"]: group["title"] for group in document["groups"]}
             entries = document.get("hardware") or ()
             kinds = [hardware.kind(entries, row) or NOT_RECORDED for row in rows]

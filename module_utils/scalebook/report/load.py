@@ -100,7 +100,9 @@ def read_source(
         for trial in search["trials"]:
             campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
     # What an import found that is not the log of a case.
-    campaign.unreadable.extend(f"{entry['path']} {entry['reason']}" for entry in plan.get("unread") or [])
+    campaign.unreadable.extend(
+        f"{entry.get('path')} {entry.get('reason')}" for entry in plan.get("unread") or []
+    )
     return campaign
 
 
