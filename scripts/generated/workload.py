@@ -29,6 +29,7 @@ PARTS = {
         "forms": "The list of other forms of the lines, of other versions of the program, each with "
         "`literal`, `step`, `time`, `rate` and `mean_after` of its own. They are tried in turn on a log "
         "without lines of the first.",
+        "own": "The rates of the program that only the steps are compared with: see [log.own](#logown).",
         "unread": "The list of other lines of steps that the same program prints: see "
         "[log.unread](#logunread).",
     },
@@ -36,6 +37,13 @@ PARTS = {
         "literal": "A text of the lines with rates, where those are not the lines of steps.",
         "pattern": "The pattern of such a line, with the group `rate`. With a group `step` it is the rate of "
         "that step, else of the last step before.",
+        "scope": "`global`, the default, for the rate of all devices together, `rank` for that of one.",
+    },
+    "log.own": {
+        "literal": "A text of the lines with rates.",
+        "pattern": "The pattern of such a line, with the group `rate`, the mean rate of the steps since the "
+        "line before. With a group `step` that is the last of these steps, else it is the last step before "
+        "the line. A difference of more than 10 % is noted, or the run is refused.",
         "scope": "`global`, the default, for the rate of all devices together, `rank` for that of one.",
     },
     "log.unread": {

@@ -9,10 +9,12 @@ all.  A program that prints its own rate says what it assumes, and a whole numbe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record
 from ansible.module_utils.scalebook.read.step_log import Log
+from ansible.module_utils.scalebook.read.timestamps import SECOND
 from ansible.module_utils.scalebook.read.workload import Workload
 
 FAR = 0.1
@@ -29,6 +31,29 @@ def mean_rate(record: Record, log: Log, workload: Workload) -> float | None:
     return throughput.mean_in_window(log.steps, log.means, workload.mean_after, record["case"])
 
 
+def rate_of_parts(record: Record, log: Log, workload: Workload) -> float | None:
+    """Return the rate over the window by lines that print one of the steps since such a line, None without.
+
+    Steps that the lines know, and the stamps too, stand for the window: n steps at a rate r took n / r.
+    """
+    case, stamps, own = record["case"], log.times or log.received, workload.own
+    if not (own and log.own and stamps):
+        return None
+    measured = throughput.measure(record)["rate"]
+    at = dict(zip(log.steps, stamps, strict=False))
+    first, last = case["warmup"], case["warmup"] + case["window"]
+    parts = [(begin, end) for begin, end in pairwise([0, *sorted(log.own)]) if first < end <= last]
+    within = [(begin, end) for begin, end in parts if begin >= first and begin in at and end in at]
+    devices = case["devices"] if own.scope == "rank" else 1
+    if not within:  # what began before the window has slow first steps: it is no faster than the window
+        fastest = max((log.own[end] * devices for _, end in parts), default=0.0)
+        return fastest if fastest > measured else None
+    samples = throughput.window_samples(record) / case["window"]
+    taken = sum((end - begin) * samples / (log.own[end] * devices) for begin, end in within)
+    stamped = sum(at[end] - at[begin] for begin, end in within) / SECOND
+    return measured * stamped / taken if stamped > 0 else None
+
+
 def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float | None:
     """Return what the log itself prints of the window, None where it prints nothing.
 
@@ -36,7 +61,8 @@ def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float
     """
     node: NodeLog = record["nodes"][0]
     printed = throughput.printed_rate(node, record["case"], workload.rate_scope)
-    known = [own for own in (mean_rate(record, log, workload), printed) if own is not None]
+    rates = (mean_rate(record, log, workload), rate_of_parts(record, log, workload), printed)
+    known = [own for own in rates if own is not None]
     return min(known, key=lambda own: abs(own - rate), default=None)
 
 

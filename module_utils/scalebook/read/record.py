@@ -287,7 +287,9 @@ def _own_speed(record: Record, node: Node) -> list[str]:
             "its steps are micro-steps: the window has "
             f"{case['window'] / case['accumulation']:g} steps of the optimizer"
         )
-    own = {"the mean rate that it prints": None, "its closing line": _reported(node)}
+    own = {"the mean rate that it prints": None, "its own lines": None, "its closing line": _reported(node)}
+    if node.log:
+        own["its own lines"] = agreement.rate_of_parts(record, node.log, node.workload)
     if node.log and not record["nodes"][0]["rates"]:
         own["the mean rate that it prints"] = agreement.mean_rate(record, node.log, node.workload)
     for source, rate in own.items():

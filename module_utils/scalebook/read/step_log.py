@@ -17,7 +17,7 @@ import re
 import tempfile
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import lt
@@ -57,7 +57,8 @@ class Log:
 
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
-    (NaN for none), `means` the mean rate up to each.  `micro_steps` says that these are steps of which
+    (NaN for none), `means` the mean rate up to each, `own` rates that are only compared, by the last step of
+    each.  `micro_steps` says that these are steps of which
     `accumulation` make one of the optimizer, None where the log does not tell.
     `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
     seconds.  `found` are the values of the sanity rules by name, `excused` the rules that the log need not
@@ -72,6 +73,7 @@ class Log:
     offset: float | None = None
     rates: array[float] | None = None
     means: array[float] | None = None
+    own: dict[int, float] = field(default_factory=dict)
     micro_steps: bool | None = None
     last_step: int | None = None
     declared: set[str] = field(default_factory=set)
@@ -295,7 +297,7 @@ class _Reader:
         before, done = self.log.last_step, self.done
         if rows:
             self._take(list(zip(*rows, strict=True)))
-        if self.workload.rate and not done:
+        if (self.workload.rate or self.workload.own) and not done:
             column = self.columns["step"] + self.stamped
             self._rates(data, places, [int(row[column]) for row in rows], before)
         return False
@@ -335,7 +337,8 @@ class _Reader:
         need = self.workload.need
         keep = bisect_right(steps, need)
         # A rate on a line of its own may follow the last step's line.
-        self.done = steps[-1] > need or (steps[-1] == need and self.workload.rate is None)
+        alone = self.workload.rate is None and self.workload.own is None
+        self.done = steps[-1] > need or (steps[-1] == need and alone)
         self.log.steps.fromlist(steps[:keep])
         if self.clock and self.log.times is not None:
             self._times(named["time"][:keep])
@@ -426,9 +429,17 @@ class _Reader:
 
     def _rates(self, data: bytes, places: list[int], steps: list[int], before: int | None) -> None:
         """Note rates from lines of their own: of the step they name, else of the last step before them."""
-        line_pattern = self.workload.rate
-        if line_pattern is None:  # pragma: no cover - the caller has looked
-            return
+        rate, own = self.workload.rate, self.workload.own
+        for step, match in self._at_steps(rate, data, places, steps, before) if rate else ():
+            self.printed.setdefault(step, self._rate(match["rate"]))
+        for step, match in self._at_steps(own.line, data, places, steps, before) if own else ():
+            value = _mean(match["rate"])
+            if 0 < value < math.inf:
+                self.log.own.setdefault(step, value)
+
+    def _at_steps(
+        self, line_pattern: LinePattern, data: bytes, places: list[int], steps: list[int], before: int | None
+    ) -> Iterator[tuple[int, re.Match[bytes]]]:
         names_step = "step" in line_pattern.pattern.groupindex
         for place, line in _lines_with(line_pattern.literal, data):
             match = line_pattern.pattern.search(_body(line)[0] if self.stamped else line)
@@ -441,7 +452,7 @@ class _Reader:
                 index = bisect_left(places, place + 1) - 1
                 step = steps[index] if index >= 0 else before
             if step is not None:
-                self.printed.setdefault(step, self._rate(match["rate"]))
+                yield step, match
 
     # The result
 

@@ -23,7 +23,7 @@ SETTINGS = "settings."
 """Before the name of a setting of the workload, as `settings.checkpointing`, that the log must agree with."""
 
 _FORM_KEYS = {"literal", "step", "time", "rate", "mean_after"}
-_LOG_KEYS = _FORM_KEYS | {"nodes", "unread", "forms"}
+_LOG_KEYS = _FORM_KEYS | {"nodes", "unread", "forms", "own"}
 _SELF_REPORTED_KEYS = {"literal", "rate"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
@@ -85,6 +85,18 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Own:
+    """Lines with a rate of the program's own: the mean of the steps since the one before.
+
+    The speed by the steps is compared with it.  The rate is that of all devices, or of one `rank`.  Without a
+    group `step` such a line belongs to the last step before it.
+    """
+
+    line: LinePattern
+    scope: str
+
+
+@dataclass(frozen=True)
 class Form:
     """The lines of steps of one version of the program; the fields are those of Workload."""
 
@@ -121,6 +133,7 @@ class Workload:
     mean_after: int = 0
     unread: tuple[Unread, ...] = ()
     reported: tuple[str, str] | None = None
+    own: Own | None = None
     forms: tuple[Form, ...] = ()
 
     def in_forms(self) -> Iterator[Workload]:
@@ -175,6 +188,7 @@ def compile_workload(workload: Mapping[str, Any]) -> Workload:
             _failure(rule, f"failures[{index}]") for index, rule in enumerate(workload.get("failures") or ())
         ),
         reported=_reported(workload),
+        own=_own(log),
         mean_after=form.mean_after,
         forms=tuple(
             _other_form(form, f"log.forms[{index}]") for index, form in enumerate(log.get("forms") or ())
@@ -226,17 +240,33 @@ def _rate(values: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePat
         return None, "global"
     rate = _mapping(values, "rate", "log.")
     _known(rate, _RATE_KEYS, "log.rate")
-    scope = rate.get("scope", "global")
-    if scope not in ("global", "rank"):
-        raise WorkloadError(f"log.rate.scope: {scope!r}; allowed are global, rank")
+    scope = _scope(rate, "log.rate")
     if "pattern" not in rate and "literal" not in rate:
         if "rate" not in groups:
             raise WorkloadError("log.rate: give literal and pattern, or a group `rate` in log.step")
-        return None, str(scope)
+        return None, scope
     line = LinePattern(_literal(rate, "log.rate"), _pattern(rate, "pattern", "log.rate"))
     if "rate" not in line.pattern.groupindex:
         raise WorkloadError("log.rate.pattern: the pattern has no group `rate`")
-    return line, str(scope)
+    return line, scope
+
+
+def _own(log: Mapping[str, Any]) -> Own | None:
+    if "own" not in log:
+        return None
+    own = _mapping(log, "own", "log.")
+    _known(own, _RATE_KEYS, "log.own")
+    line = LinePattern(_literal(own, "log.own"), _pattern(own, "pattern", "log.own"))
+    if "rate" not in line.pattern.groupindex:
+        raise WorkloadError("log.own.pattern: the pattern has no group `rate`")
+    return Own(line, _scope(own, "log.own"))
+
+
+def _scope(values: Mapping[str, Any], place: str) -> str:
+    scope = values.get("scope", "global")
+    if scope not in ("global", "rank"):
+        raise WorkloadError(f"{place}.scope: {scope!r}; allowed are global, rank")
+    return str(scope)
 
 
 def _sanity(rule: Any, place: str, first_node: bool) -> Sanity:

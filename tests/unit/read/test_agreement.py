@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The speed by the steps of a log against the speed that the log itself prints."""
 
+import re
 from datetime import datetime, timedelta
 
 import pytest
 from ansible.module_utils.scalebook.throughput import mean_in_window
 from cases import case
-from imports import import_case, import_log, rate
+from imports import DATA, import_case, import_log, rate
 
 DEEPSPEED = ("deepspeed_bert", "bing_bert")
 
@@ -151,6 +152,68 @@ def test_a_factor_that_the_log_shows_is_another_unit_of_its_rate():
     shown = "ONEFLOW_BERT world_size=8 nodes=1 node_rank=0 \n"
     record = import_log("oneflow_bert", shown + oneflow(32.0), "1n8g/bert_b32_fp32_1.log")
     assert rate(record) == pytest.approx(256.0)
+
+
+TF2 = (DATA / "tf2_bert" / "1n_mirrored.log").read_text()
+TF2_FILE = "1n1g/tiny_b16_fp32_1.log"
+
+
+def test_time_history_that_agrees_over_the_same_steps_makes_no_note():
+    record = import_log("tf2_bert", TF2, TF2_FILE)
+    assert (round(rate(record), 2), record["notes"]) == (230.41, [])
+
+
+def benchmark_metric(text):
+    return re.sub(
+        r"TimeHistory: ([\d.]+) seconds, ([\d.]+) examples/second between steps \d+ and (\d+)",
+        r"BenchmarkMetric: {'num_batches':\3, 'time_taken': \1,'examples_per_second': \2}",
+        text,
+    )
+
+
+def faster(text, factor):
+    """Return a log of TensorFlow 2 whose own rates are this many times those of its steps."""
+    return re.sub(r"[\d.]+(?= examples/second)", lambda own: f"{float(own[0]) * factor:.2f}", text)
+
+
+@pytest.mark.parametrize("form", [str, benchmark_metric])
+@pytest.mark.parametrize("factor", [0.8, 1.2, 36.7])
+def test_time_history_that_contradicts_the_steps_is_a_note(form, factor):
+    record = import_log("tf2_bert", form(faster(TF2, factor)), TF2_FILE)
+    assert [note for note in record["notes"] if re.search(r"by times and [\d.]+ by its own lines", note)]
+
+
+def test_a_whole_factor_between_the_steps_and_time_history_is_refused():
+    record = import_log("tf2_bert", faster(TF2, 0.25), TF2_FILE)
+    assert "4 times as much, so batch, devices or accumulation of the log" in record["reason"]
+
+
+@pytest.mark.parametrize(("own", "notes"), [(30.0, 0), (600.0, 1)])
+def test_a_rate_with_the_first_steps_may_be_lower_but_not_higher(own, notes):
+    text = re.sub(r".*TimeHistory: .*\n", "", TF2)
+    line = f"I0101 TimeHistory: 12.34 seconds, {own} examples/second between steps 0 and 100\n"
+    at = text.index("\n", text.index("Train Step: 100/")) + 1
+    record = import_log("tf2_bert", text[:at] + line + text[at:], TF2_FILE)
+    assert len(record["notes"]) == notes
+
+
+def test_the_rate_of_an_estimator_is_that_of_one_rank():
+    text = (DATA / "horovod_tf1_bert" / "2n1g-NODE1.log").read_text()
+    slower = re.sub(r"(?<=examples/sec: )[\d.]+", lambda own: f"{float(own[0]) * 0.7:.3f}", text)
+    notes = [
+        import_log("horovod_tf1_bert", log, "2n1g/tiny_b16_fp32_1.log")["notes"] for log in (text, slower)
+    ]
+    assert (notes[0], "by its own lines" in notes[1][0]) == ([], True)
+
+
+def test_the_rate_of_a_whole_training_may_not_be_higher_than_that_of_the_window():
+    text = (DATA / "hf_mlm" / "1n1g-NODE1.log").read_text()
+    higher = text.replace("'train_samples_per_second': '67.67'", "'train_samples_per_second': '267.67'")
+    case_of = {"accumulation": 4, "warmup": 10, "window": 54}
+    notes = [
+        import_log("hf_mlm", log, "1n1g/tiny_b16_fp32_1.log", **case_of)["notes"] for log in (text, higher)
+    ]
+    assert [any("by its own lines" in note for note in each) for each in notes] == [False, True]
 
 
 def test_the_mean_over_the_window_follows_from_two_means():

@@ -58,6 +58,8 @@ def test_what_a_role_declares_is_good(name, workload):
             r"(?P<time>x) (?P<step>\d+) (?P<rate>\d) (?P<latency>\d)",
             "log.step: a group `latency` stands for the rate, which is given too",
         ),
+        (("log", "own"), {"literal": "x", "pattern": "x"}, "log.own.pattern: the pattern has no group"),
+        (("log", "own"), {"literal": "x", "pattern": "(?P<rate>x)", "scope": "node"}, "log.own.scope"),
         (("log", "mean_after"), 2, "log.mean_after: give it if and only if log.step has a group `mean`"),
         (("log", "forms"), ["x"], r"log.forms\[0\]: is not a dict"),
         (("log", "forms"), [{"nodes": "first"}], r"log.forms\[0\]: unknown key 'nodes'"),
