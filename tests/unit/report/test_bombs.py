@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook import secrets
 from ansible.module_utils.scalebook.read import telemetry
 from ansible.module_utils.scalebook.report import archive, load, manifest
 from ansible.module_utils.scalebook.report.source import open_source
@@ -162,5 +163,5 @@ def test_telemetry_that_holds_too_much_is_not_packed(tmp_path):
 
 def test_a_file_of_secrets_alone_is_refused_at_once(tmp_path):
     text = b"password=abcdefgh\n" * 50_000
-    found = answer(lambda content: len(list(archive.secrets("NODE1.log", content))), text)
-    assert found == f"accepted {archive.MOST_FOUND}"
+    found = answer(lambda content: len(list(archive.secrets_of("NODE1.log", content))), text)
+    assert found == f"accepted {secrets.MOST_FOUND}"
