@@ -135,6 +135,7 @@ class FilterModule:
             "scalebook_hardware": hardware.group,
             "scalebook_origin": origin_of,
             "scalebook_trouble": outcome.trouble,
+            "scalebook_linger_note": outcome.linger_note,
             "scalebook_gone": lock_holder.gone,
             "scalebook_holders": lock_holder.holders,
             "scalebook_taken_by": lock_holder.taken_by,

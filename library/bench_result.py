@@ -34,6 +34,10 @@ options:
     description:
       - What became of mpirun, with the keys C(rc), C(seconds), C(started), C(ended) and C(stderr).
     type: dict
+  planned:
+    description: Whether the run is one of a campaign, whose C(plan.json) must still be there.
+    type: bool
+    default: false
   skipped:
     description: Why the run is not made at all. Its record says so; no log is read.
     type: str
@@ -135,7 +139,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware, throughput
-from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.files import sync_path, write_json
 from ansible.module_utils.scalebook.plan.resume import set_aside
 from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
@@ -152,6 +156,7 @@ def argument_spec() -> dict[str, Any]:
         "repeat": {"type": "int", "default": 1},
         "nodes": {"type": "list", "elements": "str", "required": True},
         "job": {"type": "dict"},
+        "planned": {"type": "bool", "default": False},
         "skipped": {"type": "str", "default": ""},
         "local_logs": {"type": "dict", "default": {}},
         "unfetched": {"type": "list", "elements": "str", "default": []},
@@ -178,6 +183,27 @@ def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
                 shutil.copyfile(Path(path).with_name(name), run_dir / name)
 
 
+def check_place(campaign: Path) -> None:
+    """Raise OSError where the directory of a campaign is not the one that it was planned in."""
+    if not (campaign / "plan.json").exists():
+        raise OSError(
+            f"{campaign / 'plan.json'} is not there any more: the directory of the campaign was moved, "
+            "removed or unmounted while it was measured. Put it back; the same command resumes"
+        )
+
+
+def sync_logs(run_dir: Path) -> None:
+    """Wait until the logs of a run, and the directories down to it, are on the disk.
+
+    Otherwise its record could outlive them when the power fails.
+    """
+    for path in run_dir.iterdir() if run_dir.is_dir() else ():
+        if path.is_file():
+            sync_path(path)
+    for directory in (run_dir, *list(run_dir.parents)[:3]):
+        sync_path(directory)
+
+
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result for the logs of one run."""
     write = not check
@@ -185,6 +211,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     case, repeat = params["case"], params["repeat"]
     if params["unfetched"]:
         raise OSError(f"the logs of {', '.join(params['unfetched'])} cannot be kept in {run_dir}: see above")
+    if params["planned"]:
+        check_place(run_dir.parents[2])
     if write and not params["skipped"]:
         keep_logs(run_dir, params["local_logs"])
     if params["skipped"]:
@@ -198,6 +226,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         record["machines"] = {node: params["machines"][node] for node in params["nodes"]}
     record.update(origin(run_dir.parents[2], case["workload"], params["nodes"], params["command"]))
     again = params["again"] and record["status"] == "failed" and lost_contact(params["job"])
+    if write:
+        sync_logs(run_dir)
     exits = {"job": params["job"], "nodes": {node["node"]: node["exit"] for node in record["nodes"]}}
     changed = write_json(run_dir / "exit.json", exits, write, sync=True)
     changed |= write_json(run_dir / "result.json", record, write, sync=True)

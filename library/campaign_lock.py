@@ -5,16 +5,19 @@
 
 DOCUMENTATION = r"""
 module: campaign_lock
-short_description: Let one control node at a time use a node
+short_description: Let one control node at a time use a machine
 description:
-  - Takes or gives back the lock of a node, a file that says who holds it.
+  - Takes or gives back a lock, a file that says who holds it.
   - A lock of another holder is left alone and returned. The control node finds out whether that holder still
-    runs, and if not, names it in O(over).
+    runs, and if not, names it in O(over). A lock that cannot be read is held by somebody unknown.
 options:
   path:
-    description: The lock file. Its directory is made.
+    description:
+      - The lock file. Its directory is made.
+      - Without it, the lock of the machine, which is the same for all users and whatever directory they
+        install into. It is gone after a restart of the machine. A container with a C(/run) of its own is a
+        machine of its own.
     type: path
-    required: true
   holder:
     description: Who takes it or gives it back. The key C(id) tells one holder from another.
     type: dict
@@ -27,15 +30,21 @@ options:
     type: str
     choices: [present, absent]
     default: present
+  before:
+    description:
+      - A command that runs before the lock is given back, while nobody else can take it. It is left out where
+        its second word, a program file, does not exist.
+    type: list
+    elements: str
+    default: []
 attributes:
   check_mode: {support: full}
 author: [Contributors to the scalebook project]
 """
 
 EXAMPLES = r"""
-- name: Take the node
+- name: Take the machine
   campaign_lock:
-    path: /opt/scalebook/work/lock.json
     holder: {id: "bench1:4711:12345", host: bench1, pid: 4711}
 """
 
@@ -48,75 +57,63 @@ taken:
   description: The other holder; empty when there is none.
   returned: success
   type: dict
+path:
+  description: The lock file.
+  returned: success
+  type: str
 """
 
-import fcntl
-import json
-import os
+import subprocess
 from pathlib import Path
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Sequence
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.scalebook.launch import lock_file
+
+LIMIT = 15
+"""Seconds that the command of `before` may take."""
 
 
 def argument_spec() -> Dict[str, Any]:
     return {
-        "path": {"type": "path", "required": True},
+        "path": {"type": "path"},
         "holder": {"type": "dict", "required": True},
         "over": {"type": "str"},
         "state": {"type": "str", "choices": ["present", "absent"], "default": "present"},
+        "before": {"type": "list", "elements": "str", "default": []},
     }
 
 
-def read(path: Path) -> Dict[str, Any]:
-    """Return the holder that the lock file names; {} without one. An unreadable lock counts as free."""
-    try:
-        held = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return held if isinstance(held, dict) and held.get("id") else {}
-
-
-def turn(
-    path: Path, holder: Mapping[str, Any], over: Optional[str], state: str, write: bool
-) -> Tuple[bool, bool, Dict[str, Any]]:
-    """Return (changed, held, other holder) after taking or giving back the lock."""
-    there = read(path)
-    if there and there["id"] not in (holder["id"], over):
-        return False, False, there
-    if state == "absent":
-        if there and write:
-            path.unlink()
-        return bool(there), False, {}
-    changed = there.get("id") != holder["id"]
-    if changed and write:
-        new = path.with_name(path.name + ".new")
-        new.write_text(json.dumps(holder) + "\n", encoding="utf-8")
-        new.replace(path)
-    return changed, True, {}
+def run_before(command: Sequence[str]) -> None:
+    """Run the command of `before`; the lock is given back however it ends."""
+    if len(command) > 1 and Path(command[1]).exists():
+        try:
+            subprocess.run(command, timeout=LIMIT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        except (OSError, subprocess.TimeoutExpired):
+            return
 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     given = module.params
-    path = Path(given["path"])
     if not given["holder"].get("id"):
         module.fail_json(msg="holder: has no id")
+    path = given["path"]
     try:
-        if not path.parent.is_dir():
-            if given["state"] == "absent" or module.check_mode:
-                module.exit_json(changed=given["state"] == "present", held=False, taken={})
-            path.parent.mkdir(parents=True, exist_ok=True)
-        # Two control nodes that come at the same moment read and write one after the other.
-        directory = os.open(str(path.parent), os.O_RDONLY)
-        fcntl.flock(directory, fcntl.LOCK_EX)
-        changed, held, taken = turn(
-            path, given["holder"], given["over"], given["state"], not module.check_mode
+        path = path or lock_file.machine_path()
+        if given["state"] == "present" and not module.check_mode:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        changed, held, taken = lock_file.turn(
+            path,
+            given["holder"],
+            given["over"],
+            given["state"],
+            not module.check_mode,
+            lambda: run_before(given["before"]),
         )
-        os.close(directory)
     except OSError as error:
-        module.fail_json(msg="cannot write the lock %s: %s" % (path, error))
-    module.exit_json(changed=changed, held=held, taken=taken)
+        module.fail_json(msg="cannot take or give back the lock %s: %s" % (path or lock_file.NAME, error))
+    module.exit_json(changed=changed, held=held, taken=taken, path=str(path))
 
 
 if __name__ == "__main__":

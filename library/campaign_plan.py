@@ -78,6 +78,13 @@ options:
         C(run_node) (a list), C(port) and C(options). Empty shows none.
     type: dict
     default: {}
+  holder:
+    description: Who writes the plan, and holds the directory of the campaign from then on. Nobody by default.
+    type: dict
+  takeover:
+    description: Take the directory over from a holder that cannot be asked whether it still runs.
+    type: bool
+    default: false
 attributes:
   check_mode: {support: full}
 author: [Contributors to the scalebook project]
@@ -97,6 +104,10 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
+lock:
+  description: The lock of the directory of the campaign, which is held now. Empty where nobody shall hold it.
+  returned: success
+  type: str
 campaign:
   description: >-
     Name of the campaign; it follows from the matrix and the machines unless the parameter C(campaign)
@@ -151,7 +162,8 @@ from typing import Any
 from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Plan
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of
+from ansible.module_utils.scalebook.launch import lock_file, lock_holder
+from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of, too_long
 from ansible.module_utils.scalebook.plan import continued
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
 from ansible.module_utils.scalebook.plan.matrix import describe, describe_devices, plan, why_nothing_runs
@@ -182,6 +194,8 @@ def argument_spec() -> dict[str, Any]:
         "write": {"type": "bool", "default": True},
         "searched": {"type": "bool", "default": False},
         "launch": {"type": "dict", "default": {}},
+        "holder": {"type": "dict"},
+        "takeover": {"type": "bool", "default": False},
     }
 
 
@@ -195,6 +209,22 @@ def refuse_small(results: Path, megabytes: int) -> None:
             f"{place} has {left} MB free, {megabytes} are required (campaign_space): free some, or choose "
             "another campaign_results"
         )
+
+
+def claim(lock: Path, holder: Mapping[str, Any] | None, takeover: bool) -> str:
+    """Take the lock of a directory of results, if somebody shall hold it, and return its path.
+
+    Raise ValueError if another control node uses it, OSError.
+    """
+    if not holder:
+        return ""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    _, held, other = lock_file.turn(str(lock), holder, None, "present", True)
+    if not held and (takeover or lock_holder.gone(other)):
+        _, held, other = lock_file.turn(str(lock), holder, other["id"], "present", True)
+    if not held:
+        raise ValueError(lock_holder.taken_by({str(lock.parent): other}))
+    return str(lock)
 
 
 def search_runs(planned: Plan) -> list[PendingRun]:
@@ -225,7 +255,8 @@ def launch_command(
     words = job_command(
         jobs, used, launch["mpirun"], launch["run_node"], processes_of(case, workload), launch["options"]
     )
-    return shlex.join(words)
+    problem = too_long(words)
+    return shlex.join(words) + (f"\n  It cannot be started: {problem}. Use fewer nodes." if problem else "")
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
@@ -269,7 +300,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         for number, run in enumerate(planned["runs"], start=1)
         if (run["case"], run["repeat"]) not in done | oom
     ]
-    changed = False
+    changed, lock = False, ""
     devices = describe_devices(params["device"], params["nodes"], params["hardware"])
     notes = continued.remarks(results, planned, len(done))
     took = None if params["write"] else earlier_seconds(results, cases)
@@ -279,10 +310,13 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         try:
             left = search + pending
             refuse_small(results, params["space"] if left else 0)
+            lock = "" if check else claim(directory / "lock.json", params["holder"], params["takeover"])
             changed = write_json(directory / "plan.json", planned, write=not check)
             for each in left if not check else ():
                 set_aside(directory, each["case"]["name"], each["repeat"], each["folder"])
         except OSError as error:
+            if lock:
+                lock_file.turn(lock, params["holder"], None, "absent", True)
             raise OSError(f"cannot write the plan below {params['results']}: {error}") from error
     if (search or pending) and params["launch"] and (check or not params["write"]):
         case = (search + pending)[0]["case"]
@@ -291,6 +325,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         display += f"\n  launch of {case['label']}: {launched}"
     return {
         "changed": changed,
+        "lock": lock,
         "campaign": planned["campaign"],
         "path": str(directory),
         "search": search,

@@ -263,13 +263,17 @@ class JobReport(JobEnd, total=False):
 
     `unstarted` are nodes without a login; `lost` maps nodes that no longer answer to the reason, `unwritten`
     those that did not get their node jobs.  `unreported` says that run_job ended without a report,
-    `unreachable` that the control node lost the first node, `ended_by` why run_job ended mpirun.
+    `unreachable` that the control node lost the first node.  `ended_by` is why run_job ended mpirun, None
+    where it ended by itself; `lingered` says that this was after the first node's part had ended well, and
+    `hosts` are the nodes that mpirun was still connected to.
     """
 
     stderr: str
+    ended_by: str | None
+    lingered: bool
+    hosts: list[str]
     timed_out: bool
     unstarted: list[str]
-    ended_by: str | None
     unreported: bool
     unreachable: bool
     lost: dict[str, str]

@@ -7,6 +7,7 @@ annotations.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -104,7 +105,27 @@ def write_whole(
         with contextlib.suppress(OSError):  # the error that got us here matters more
             os.unlink(name)  # noqa: PTH108
         raise
+    if sync:
+        sync_path(target.parent)
     return True
+
+
+def sync_path(path: AnyPath) -> None:
+    """Wait until a file, or the names in a directory, are on the disk. Raise OSError.
+
+    Not every file system can do so for a directory; one that is not there has nothing to wait for.
+    """
+    try:
+        descriptor = os.open(os.fspath(path), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP, errno.EROFS):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def replace_texts(module: Any, root: str, changes: Dict[str, Tuple[str, str]]) -> Dict[str, Any]:

@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 import bare_hosts
 import frameworks
+import local_nodes
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
@@ -43,6 +44,10 @@ UNITS = [
     ("test_hostile_input.py",),
     ("test_mirror.py",),
 ]
+# Each worker of pytest has this machine for itself; containers are machines of their own.
+os.environ["SCALEBOOK_LOCK_DIRECTORY"] = str(
+    local_nodes.HOME / f"test-lock-{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+)
 # Fixtures that two workers must not have at the same time.
 SHARED = ("two_hosts", "provisioned_hosts", *frameworks.PARTS)
 

@@ -32,6 +32,7 @@ class Nodes:
         self.files = ROOT / ".scalebook" / "test-cluster" / net
         self.env = {
             **os.environ,
+            "SCALEBOOK_LOCK_DIRECTORY": "",  # each node has a /run of its own
             "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
             "SCALEBOOK_TEST_INVENTORY": str(self.files / "inventory"),
             "ANSIBLE_NOCOLOR": "1",

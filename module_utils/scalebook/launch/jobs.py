@@ -116,10 +116,12 @@ def directories(
     limits: Mapping[str, int],
     script: str,
     settings: Mapping[str, Any],
+    command: Sequence[str] = (),
 ) -> dict[str, dict[str, str]]:
     """Return {directory: {file: content}} of node jobs.
 
-    `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`.
+    `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`. The
+    first node has the `command` that starts all jobs, for run_job.
     """
     return {
         job["dir"]: {
@@ -127,9 +129,27 @@ def directories(
             "watch.json": json.dumps(watch(workload, case, job["task_index"], **limits)),
             "telemetry.json": json.dumps(telemetry(**settings)),
             "run.sh": script,
+            **({"launch.json": json.dumps(list(command))} if command and job["task_index"] == 0 else {}),
         }
         for job in jobs
     }
+
+
+ARGUMENT = 128 << 10
+"""Bytes that Linux allows one argument of a program to have (MAX_ARG_STRLEN), with its closing NUL."""
+
+ARGUMENTS = 2 << 20
+"""Bytes that all arguments of a program have together, with the usual limit for the stack of 8 MB."""
+
+
+def too_long(command: Sequence[str]) -> str:
+    """Return why Linux would not start `command`, "" if it does."""
+    sizes = [len(word.encode(errors="surrogateescape")) + 1 for word in command]
+    if max(sizes, default=0) > ARGUMENT:
+        return f"its longest argument has {max(sizes):,} bytes, Linux allows {ARGUMENT:,}"
+    if sum(sizes) + 8 * len(sizes) > ARGUMENTS - ARGUMENT:  # what is left is for the environment
+        return f"its arguments have {sum(sizes):,} bytes, Linux allows {ARGUMENTS - ARGUMENT:,}"
+    return ""
 
 
 def _text(value: Any) -> str:
@@ -137,24 +157,30 @@ def _text(value: Any) -> str:
 
 
 def watch(
-    workload: Mapping[str, Any], case: Case, task_index: int, stall: int, rendezvous: int
+    workload: Mapping[str, Any],
+    case: Case,
+    task_index: int,
+    stall: int,
+    rendezvous: int,
+    log: int = 0,
 ) -> dict[str, Any]:
     """Return the limits for a node's output, and how run_node recognises a step line.
 
-    A node that prints no steps has no limits: it is silent from its first lines to its last, and when the
-    job hangs, the first node falls silent.
+    `log` are the MB that it may have, 0 for any number.  A node that prints no steps has no other limits: it
+    is silent from its first lines to its last, and when the job hangs, the first node falls silent.
     """
-    log = workload["log"]
-    if task_index and log.get("nodes") == "first":
-        return {}
+    size, rules = {"log": int(log) * 10**6} if log else {}, workload["log"]
+    if task_index and rules.get("nodes") == "first":
+        return size
     return {
+        **size,
         "stall": int(stall),
         "rendezvous": int(rendezvous),
         "silences": {
             rule["literal"]: rule["silence"] for rule in workload.get("failures") or () if "silence" in rule
         },
-        "literal": log["literal"],
-        "pattern": log["step"],
+        "literal": rules["literal"],
+        "pattern": rules["step"],
         "warmup": case["warmup"],
         "last": case["warmup"] + case["window"],
     }
@@ -217,6 +243,10 @@ def job_command(
             "oob_tcp_keepalive_probes": "3",
             "plm_rsh_args": "-o BatchMode=yes -o ConnectTimeout=5",
         }
+        # A daemon that hangs is found and ended by the name of its job, as all other processes are.
+        mark = f"SCALEBOOK_JOB={jobs[0]['dir']}"
+        if re.fullmatch(r"[\w/.=+,@%-]+", mark):  # mpirun takes the words apart at blanks
+            settings["orte_launch_agent"] = f"env {mark} orted"
         placing = ["--host", hosts, "-np", total, "--map-by", f"ppr:{processes}:node"]
         for name, value in settings.items():
             placing += ["--mca", name, value]

@@ -4,9 +4,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import getpass
-import json
 import multiprocessing
 import os
 import socket
@@ -15,11 +13,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook.launch import lock_file
 from ansible.module_utils.scalebook.text import clean
+
+FIRST_NAMESPACE = "pid:[4026531836]"
+"""The namespace of the processes of a Linux outside of all containers."""
 
 
 def identity() -> dict[str, Any]:
-    """Return this ansible-playbook: host, process, and what tells it from a later process of the same number.
+    """Return this ansible-playbook: its host, its process, and what tells that from a later one.
 
     `id` is all of that as one word.  Ansible runs tasks in children; the process is their parent.
     """
@@ -36,15 +38,17 @@ def identity() -> dict[str, Any]:
     return {
         **about,
         "id": ":".join(str(value) for value in about.values()),
-        "user": getpass.getuser(),
+        "hardware": _hardware(),
+        "user": _user(),
         "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
     }
 
 
 def gone(holder: Mapping[str, Any]) -> bool:
-    """Return whether the control node `holder` (an identity) has certainly stopped.
+    """Return whether the control node `holder` (an identity) has certainly stopped, says the kernel.
 
-    Nothing can be known of another host or of another container on this one: not gone.
+    Whatever cannot be known is held: of another host, of another container on this one, of a process whose
+    start is hidden (/proc mounted with hidepid).
     """
     here = identity()
 
@@ -52,47 +56,87 @@ def gone(holder: Mapping[str, Any]) -> bool:
         return all(here[key] and holder.get(key) == here[key] for key in keys)
 
     if same("boot", "namespace"):
-        started = _start_of(int(holder.get("pid") or 0))
-        return started is None or started != holder.get("started")
-    # The same machine was booted since.
-    return same("host", "machine") and bool(here["boot"]) and holder.get("boot") != here["boot"]
+        return _has_ended(holder.get("pid"), holder.get("started"))
+    # The same machine was booted since. A clone of it has the name and the id too, but other network cards;
+    # a container may have all of them on another machine.
+    return (
+        same("host", "machine", "hardware", "namespace")
+        and here["namespace"] == FIRST_NAMESPACE
+        and bool(here["boot"] and holder.get("boot"))
+    )
+
+
+def _has_ended(pid: Any, started: Any) -> bool:
+    """Return whether there is no process `pid` of this namespace that was `started` then."""
+    if isinstance(pid, bool) or not isinstance(pid, int) or pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):
+        pass  # another user's
+    fields = _fields_of(pid)
+    return bool(fields) and (fields[0] in ("Z", "X") or fields[19] != started)
 
 
 def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """Return {node: holder} of the nodes that are held; `locks` are their lock files as `cat` shows them.
 
-    A control node that has certainly stopped holds nothing.
+    A control node that has certainly stopped holds nothing. Other lines are what the login prints.
     """
     found = {}
     for node, text in locks.items():
-        with contextlib.suppress(ValueError):  # none, or not written whole
-            holder = json.loads(text[text.index("{") : text.rindex("}") + 1])
-            if holder and not gone(holder):
+        for line in text.splitlines():
+            holder = lock_file.parse(line) if line.lstrip().startswith("{") else {}
+            if holder and holder["id"] != lock_file.UNREADABLE and not gone(holder):
                 found[node] = holder
     return found
 
 
 def taken_by(held: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return in words who holds which nodes, and the fix."""
+    """Return in words who holds which nodes (or directories of results), and the fix."""
     nodes: dict[str, list[str]] = {}
     for node, holder in held.items():
         nodes.setdefault(str(holder.get("id")), []).append(node)
     sentences = []
     for names in nodes.values():
+        holder, verb = held[names[0]], "is" if len(names) == 1 else "are"
         # Other users of the node can write the lock.
         user, host, pid, since = (
-            clean(held[names[0]].get(key, "?"))[:100] for key in ("user", "host", "pid", "since")
+            clean(holder.get(key, "?"))[:100] for key in ("user", "host", "pid", "since")
         )
-        verb = "is" if len(names) == 1 else "are"
-        sentences.append(f"{', '.join(names)} {verb} in use by {user}@{host}, process {pid}, since {since}.")
-    fix = "if that host is gone for good, -e campaign_takeover=true takes its nodes over"
+        who = f"by {user}@{host}, process {pid}, since {since}"
+        if holder.get("id") == lock_file.UNREADABLE:
+            who = "by somebody unknown: the lock cannot be read"
+        sentences.append(f"{', '.join(names)} {verb} in use {who}.")
+    fix = "if that host is gone for good, -e campaign_takeover=true takes over from it"
     return f"{' '.join(sentences)} Wait for it or stop it; {fix}."
 
 
 def _start_of(pid: int) -> str | None:
     """Return when a process was started, in ticks since boot; None when it is not there or a zombie."""
+    fields = _fields_of(pid)
+    return fields[19] if fields and fields[0] not in ("Z", "X") else None
+
+
+def _fields_of(pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat from the state on, none where they cannot be read."""
     fields = _text(f"/proc/{pid}/stat").rpartition(")")[2].split()
-    return fields[19] if len(fields) > 19 and fields[0] not in ("Z", "X") else None
+    return fields if len(fields) > 19 else []
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container may run as any number
+        return f"user {os.getuid()}"
+
+
+def _hardware() -> str:
+    """Return the addresses of the network cards, which a copy of the machine's disk does not have."""
+    cards = sorted(path.parent for path in Path("/sys/class/net").glob("*/device"))
+    return ",".join(filter(None, (_text(str(card / "address")) for card in cards)))
 
 
 def _text(path: str) -> str:

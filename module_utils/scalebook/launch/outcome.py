@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Node, ProgramEnd
+from ansible.module_utils.scalebook.contracts import JobReport, Node, ProgramEnd
 from ansible.module_utils.scalebook.failure_search import advice, first_cause
 
 Result = Mapping[str, Any]
@@ -41,7 +41,26 @@ def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
     for address, name in names.items():
         stderr = re.sub(rf"(?<![\w.]){re.escape(address)}(?!\.?\w)", name, stderr)
     unstarted = [names.get(address, address) for address in ended.get("unstarted") or ()]
-    return {**ended, "stderr": stderr, "unstarted": unstarted}
+    awaited = [names.get(address, address) for address in ended.get("hosts") or ()]
+    return {**ended, "stderr": stderr, "unstarted": unstarted, "hosts": awaited}
+
+
+def linger_note(job: JobReport, hosts: Sequence[str], cleared: Sequence[Result]) -> str:
+    """Return the note on a job that run_job ended after its run, "" for any other.
+
+    `cleared` is what orphans.py said on `hosts`: it has seen which processes were stopped.
+    """
+    if not job.get("lingered"):
+        return ""
+    frozen = []
+    for host, result in zip(hosts, cleared, strict=True):
+        with contextlib.suppress(ValueError, AttributeError):  # it gave no answer
+            if json.loads(result.get("stdout") or "").get("stopped"):
+                frozen.append(host)
+    open_ = job.get("hosts") or ()
+    why = f": its processes on {', '.join(frozen)} were stopped" if frozen else ""
+    why = why or (f": it was still connected to {', '.join(open_)}" if open_ else "")
+    return f"mpirun had not ended 30 s after the first node's part of the run and was ended{why}"
 
 
 def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> ProgramEnd:

@@ -83,7 +83,7 @@ def _failed(status: str, said: str) -> str:
     if re.search("version mismatch", said, re.IGNORECASE):
         fix = "reboot the host: its kernel has another version of the driver than its libraries"
     elif status in TIMED_OUT:
-        what, fix = "nvidia-smi gave no answer within 30 s", "see dmesg and reboot the host"
+        what, fix = "nvidia-smi gives no answer within 20 s", "see dmesg and reboot the host"
     elif not status:
         what, fix = f"it did not say whether it has GPUs: {said[:300]}", "check that its shell runs commands"
     return f"{what.rstrip('.')}. Fix: {fix}, or {CPU}"

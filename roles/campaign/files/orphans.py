@@ -7,7 +7,8 @@ usage: orphans.py PLACE [PLACE ...]
 
 Every process of a job carries SCALEBOOK_JOB=<directory of the first node's job> in its
 environment. Those whose directory lies below one of the PLACEs (where nodes keep their jobs) are
-ended; one JSON line tells which they were: {"ended": {job: number of processes}, "left": [pid]}.
+ended; one JSON line tells which they were: {"ended": {job: number of processes}, "stopped": number,
+"left": [pid]}; those that were stopped (SIGSTOP, a debugger) may have held up the others.
 Names of processes are never looked at: somebody else's python or mpirun is not ours to end.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
@@ -97,9 +98,11 @@ def end(find: Callable[[], Iterable[int]], patience: float = PATIENCE) -> List[i
 def main() -> None:
     """End the jobs below the places named on the command line and say which there were."""
     places = sys.argv[1:]
-    jobs = list(of_places(places).values())
+    found = of_places(places)
+    jobs, stopped = list(found.values()), procfs.stopped(found)
     left = end(lambda: of_places(places)) if jobs else []
-    print(json.dumps({"ended": {job: jobs.count(job) for job in sorted(set(jobs))}, "left": left}))
+    ended = {job: jobs.count(job) for job in sorted(set(jobs))}
+    print(json.dumps({"ended": ended, "stopped": len(stopped), "left": left}))
 
 
 if __name__ == "__main__":

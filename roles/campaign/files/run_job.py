@@ -3,19 +3,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Start one job and wait for it: mpirun in a session of its own, under limits.
 
-usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] -- mpirun ...
+usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] [-- mpirun ...]
 
-DIR is the job directory of the job's first node, which is this machine. Prints one JSON line:
-{"rc", "seconds", "cpu", "started", "ended", "timed_out", "ended_by", "unstarted", "stderr"}; `seconds` is
-the time mpirun ran, `cpu` the processor time of the job on this machine, `ended_by` says why this program
-ended it, null where it ended by itself, `stderr` is the beginning and the end of what mpirun said,
-`unstarted` the hosts that mpirun still waits for when the first node's part has not begun within the
-rendezvous.
+DIR is the job directory of the job's first node, which is this machine; its launch.json has the command
+where none is given. Prints one JSON line: {"rc", "seconds", "cpu", "started", "ended", "timed_out",
+"ended_by", "unstarted", "lingered", "hosts", "stderr"}; `seconds` is the time mpirun ran, `cpu` the processor
+time of the job on this machine, `stderr` the beginning and the end of what mpirun said.
 
-The session outlives a control node that dies, but never the limit. All its processes carry
-SCALEBOOK_JOB=DIR in their environment: that is how the next start finds them and ends them. With
---lock, nothing is started unless ID holds the lock FILE: a control node that another one took for
-dead must not start a job beside the other's.
+`ended_by` says why this program ended the job, null where it ended by itself: `timeout` (its time limit),
+`rendezvous` (the first node's part has not begun in time; `unstarted` are the hosts that mpirun still logs in
+to), `failure` (the first node's part went wrong, and mpirun did not end), `signal` (somebody ended this
+program), `connection` (to the control node), or `lingered`: the first node's part ended well, and mpirun did
+not end. Then `rc` is 0, since the logs tell what the nodes did, and `hosts` are those that mpirun still
+waited for, as far as this machine knows.
+
+A job ends with the connection to the control node, as after Ctrl-C there: nobody would read what this prints.
+All its processes carry SCALEBOOK_JOB=DIR in their environment: that is how the next start finds and ends
+those of a control node that was killed. With --lock, nothing is started unless ID holds the lock FILE: a
+control node that another one took for dead must not start a job beside the other's.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -24,6 +29,7 @@ import argparse
 import glob
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -38,6 +44,9 @@ GRACE = 10.0
 
 LINGER = 12.0
 """Seconds that mpirun may take to end the others when the first node's part has gone wrong."""
+
+FAREWELL = 30.0
+"""Seconds that mpirun may take to end when the first node's part has ended well."""
 
 END = 3000
 """Bytes of the beginning, and of the end, of what mpirun said that are reported."""
@@ -69,14 +78,30 @@ def ends_of(file: BinaryIO) -> str:
     return (first + b"\n...\n" + file.read()).decode("utf-8", "replace")
 
 
+def launch_command(directory: str) -> List[str]:
+    """Return the command in the directory's launch.json."""
+    with open(os.path.join(directory, "launch.json"), encoding="utf-8") as file:
+        command: List[str] = json.load(file)
+        return command
+
+
+def read_by_nobody(descriptor: int) -> bool:
+    """Tell whether the other end of a pipe or socket is closed, as that of the control node may be."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
+
+
 class Job:
     """mpirun, and what is known of it."""
 
     def __init__(self, args: argparse.Namespace, command: List[str], stderr: BinaryIO) -> None:
         self.directory, self.rendezvous, self.command = args.dir, args.rendezvous, command
         self.began = time.monotonic()
-        self.wrong_since: Optional[float] = None
+        self.ended_since: Optional[float] = None
+        self.ended_by: Optional[str] = None
         self.unstarted: List[str] = []
+        self.awaited: List[str] = []
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
@@ -93,8 +118,8 @@ class Job:
         except subprocess.TimeoutExpired:
             return False
 
-    def overdue(self) -> bool:
-        """Tell whether the job has not begun in time, or does not end though the first node's part failed.
+    def overdue(self) -> Optional[str]:
+        """Return how the job is overdue: not begun in time, or not ended though the first node's part has.
 
         mpirun waits without an end for a host whose login hangs, and for one whose processes are frozen.
         """
@@ -102,11 +127,17 @@ class Job:
         if self.rendezvous and now - self.began > self.rendezvous:
             if not glob.glob(os.path.join(glob.escape(self.directory), "*.log")):
                 self.unstarted = self.logins()
-                return True
+                return "rendezvous"
             self.rendezvous = 0
-        if self.wrong_since is None and self._failed():
-            self.wrong_since = now
-        return self.wrong_since is not None and now - self.wrong_since > LINGER
+        well = self._ended_well()
+        if well is None:
+            return None
+        self.ended_since = self.ended_since or now
+        if now - self.ended_since <= (FAREWELL if well else LINGER):
+            return None
+        if well:
+            self.awaited = self.logins()
+        return "lingered" if well else "failure"
 
     def find(self) -> List[int]:
         """Return the pids of the job's processes on this machine."""
@@ -138,14 +169,34 @@ class Job:
                 found.update(set(words) & set(names))
         return [name for name in names if name in found]
 
-    def _failed(self) -> bool:
+    def _ended_well(self) -> Optional[bool]:
+        """Tell whether the first node's part ended well, None where it has not ended."""
         try:
             with open(os.path.join(self.directory, "exit.json"), encoding="utf-8") as file:
                 said = json.load(file)
         except (OSError, ValueError):
-            return False
-        failed: bool = said.get("status") != "exited" or said.get("rc") != 0
-        return failed
+            return None
+        well: bool = said.get("status") == "exited" and said.get("rc") == 0
+        return well
+
+
+def supervise(job: Job, limit: float) -> None:
+    """Wait until the job has ended, and end it where it has to be."""
+    signals: List[int] = []
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda number, _frame: signals.append(number))
+    while not job.wait(0.25):
+        if time.monotonic() - job.began > limit:
+            job.ended_by = "timeout"
+        elif signals:
+            job.ended_by = "signal"
+        elif read_by_nobody(1):
+            job.ended_by = "connection"
+        else:
+            job.ended_by = job.overdue()
+        if job.ended_by:
+            job.end()
+            return
 
 
 def main() -> None:
@@ -163,22 +214,22 @@ def main() -> None:
             "scalebook: the lock %s is not %s's any more: nothing was started" % (args.lock, args.holder)
         )
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
+    command = command or launch_command(args.dir)
     # `timeout` outlives this process should somebody kill it: the job stays bounded.
     command = ["timeout", "--kill-after=%d" % GRACE, "%d" % (args.timeout + GRACE)] + command
 
-    said, started, clock = os.path.join(args.dir, "mpirun.stderr"), now(), time.monotonic()
+    said, started = os.path.join(args.dir, "mpirun.stderr"), now()
     with open(said, "w+b") as stderr:
         job = Job(args, command, stderr)
-        timed_out, ended_by = False, None
-        while not job.wait(0.25):
-            timed_out = time.monotonic() - clock > args.timeout
-            if timed_out or job.overdue():
-                ended_by = "timeout" if timed_out else "rendezvous" if job.unstarted else "failure"
-                job.end()
-                break
+        supervise(job, args.timeout)
         code = job.process.wait()
-        seconds = time.monotonic() - clock
+        seconds = time.monotonic() - job.began
         text = ends_of(stderr)
+    if job.ended_by == "connection":
+        return
+    lingered = job.ended_by == "lingered"
+    if lingered:
+        code = 0  # the ranks ended before it was ended
     print(
         json.dumps(
             {
@@ -187,9 +238,11 @@ def main() -> None:
                 "cpu": round(sum(os.times()[2:4]), 3),
                 "started": started,
                 "ended": now(),
-                "timed_out": timed_out,
-                "ended_by": ended_by,
+                "timed_out": job.ended_by == "timeout",
+                "ended_by": job.ended_by,
                 "unstarted": job.unstarted,
+                "lingered": lingered,
+                "hosts": job.awaited,
                 "stderr": text,
             }
         )

@@ -33,6 +33,12 @@ import orphans
 import procfs
 import telemetry
 
+PR_SET_CHILD_SUBREAPER = 36
+"""The option of prctl that makes this process the parent of all its descendants whose parent has ended."""
+
+KEPT = 1 << 20
+"""Bytes of the beginning and of the end that are kept of a log that is too large."""
+
 KILL_AFTER = 0.5
 """Seconds between asking the workload to end and making it; mpirun gives run_node itself one."""
 
@@ -101,10 +107,15 @@ def check_port(port: int) -> None:
             ) from error
 
 
-class Log:
-    """The node's log file: every line behind two time stamps."""
+class TooLargeError(OSError):
+    """The log has the size that it may have."""
 
-    def __init__(self, path: str) -> None:
+
+class Log:
+    """The node's log file: every line behind two time stamps; 0 or the bytes that it may have."""
+
+    def __init__(self, path: str, most: int = 0) -> None:
+        self.most, self.size, self.too_large = most, 0, False
         self.reserve = path + ".reserve"
         with open(self.reserve, "wb") as file:
             file.write(b"\0" * RESERVE)
@@ -121,13 +132,34 @@ class Log:
         line = b"%b%.6f %.6f %b" % (b"\n" if self.torn else b"", self.heard, time.time(), line)
         written = self.file.write(line)
         self.torn = 0 < written < len(line)
+        self.size += written
         if written != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.file.name)
         self.lines += 1
+        if self.most and self.size > self.most and not self.too_large:
+            self.too_large = True  # there is still a place for the closing line
+            reason = "the log is larger than %g MB (campaign_log_limit)" % (self.most / 1e6)
+            raise TooLargeError(errno.EFBIG, reason, self.file.name)
 
     def event(self, **values: Any) -> None:
         """Append a line of our own: SCALEBOOK and a JSON object."""
         self.write(b"SCALEBOOK " + json.dumps(values, sort_keys=True).encode() + b"\n")
+
+    def cut(self) -> None:
+        """Keep the first and the last KEPT bytes, in whole lines."""
+        with open(self.file.name, "r+b") as file:
+            file.seek(-KEPT, os.SEEK_END)
+            tail = file.read().partition(b"\n")[2]
+            file.seek(0)
+            head = file.read(KEPT).rpartition(b"\n")[0] + b"\n"
+            file.truncate(len(head))
+        self.file.seek(0, os.SEEK_END)
+        self.event(event="cut", bytes=self.size - len(head) - len(tail))
+        self.file.write(tail)
+
+    def sync(self) -> None:
+        """Wait until the log is on the disk."""
+        os.fsync(self.file.fileno())
 
     def free_reserve(self) -> None:
         """Give back the space that was kept for the last lines."""
@@ -273,6 +305,16 @@ def run_behind_proxy() -> int:
         time.sleep(0.05)
 
 
+def adopt_descendants() -> None:
+    """Become the parent of descendants whose parent ends, so that they are found by it alone."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        return  # no Linux; they are found by their environment
+
+
 def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, failures: List[str]) -> None:
     """Copy the output of `process` into `log` line by line until it ends; keep what goes wrong."""
     output = process.stdout
@@ -282,6 +324,9 @@ def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, fail
             log.write(line)
             log.said = line
             watch.hear(line)
+    except TooLargeError as error:
+        failures.append(str(error.strerror))
+        output.close()
     except OSError as error:  # a full disk: the run must not be counted
         failures.append("%s: %s" % (log.file.name, error.strerror))
         output.close()
@@ -308,10 +353,15 @@ def run(
     kills = procfs.oom_kills()
     failures: List[str] = []
 
-    def end_group(pid: int, patience: float = 0) -> None:
-        """End the workload: its process group, and those who left it."""
-        orphans.end(lambda: orphans.with_group(pid, *mine), patience)
+    def members(pid: int) -> List[int]:
+        """Return the pids of the workload: its process group, those who left it, and their descendants."""
+        descendants = set(procfs.family(os.getpid())) - {os.getpid(), guard.pid, sampler.pid}
+        return sorted(descendants.union(orphans.with_group(pid, *mine)))
 
+    def end_group(pid: int) -> None:
+        orphans.end(lambda: orphans.with_group(pid, *mine), 0)
+
+    adopt_descendants()
     guard = Guard(end_group)
     # After the guard, which would otherwise hold its pipe open.
     sampler = telemetry.Telemetry(settings, directory, env["NODE"], env)
@@ -347,8 +397,9 @@ def run(
     if status == "exited" and watch.marks:
         reader.join(0.3)  # the window's last step may not be read yet
     sampler.end()  # first: it bears the job's environment, and its last words are needed
-    stopped = procfs.stopped(orphans.with_group(process.pid, *mine)) if status != "exited" else []
-    end_group(process.pid, KILL_AFTER)  # also what the workload left behind after it ended
+    stopped = procfs.stopped(members(process.pid)) if status != "exited" else []
+    # Also what the workload left behind after it ended.
+    orphans.end(lambda: members(process.pid), KILL_AFTER)
     guard.dismiss()
     code = process.wait()
     reader.join(3)
@@ -384,10 +435,20 @@ def how(ended: Dict[str, Any], said: bytes) -> str:
 
 
 def write_whole(path: str, text: str) -> None:
-    """Write `text` to `path` whole or not at all."""
+    """Write `text` to `path` whole or not at all, and wait until it is on the disk."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(path + ".new", path)
+    directory = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP):  # not all file systems can
+            raise
+    finally:
+        os.close(directory)
 
 
 def main() -> None:
@@ -414,7 +475,7 @@ def main() -> None:
     }
     try:
         limits = read_limits(directory)
-        log = Log(os.path.join(directory, name + ".log"))
+        log = Log(os.path.join(directory, name + ".log"), int(limits.get("log") or 0))
         log.event(event="start", run=env["SCALEBOOK_RUN"], pid=os.getpid(), **about)
     except OSError as error:
         sys.exit("scalebook: failed: %s: %s: %s" % (node, error.filename or directory, error.strerror))
@@ -435,7 +496,10 @@ def main() -> None:
     record["seconds"] = round(time.monotonic() - clock, 3)
     try:
         log.free_reserve()
+        if log.too_large and log.size > 2 * KEPT:
+            log.cut()
         log.event(**record)
+        log.sync()
         write_whole(
             os.path.join(directory, "exit.json" if local == 0 else name + ".exit.json"),
             json.dumps(record, sort_keys=True) + "\n",

@@ -72,6 +72,11 @@ class Telemetry:
         except OSError as error:
             self.reason = "the sampler could not be started: %s" % error.strerror
 
+    @property
+    def pid(self) -> int:
+        """The sampler's number, 0 without one."""
+        return self.process.pid if self.process else 0
+
     def mark(self, word: str) -> None:
         """Have a reading taken now, because the window's `first` or `last` step was logged."""
         if self.process is not None and self.process.stdin is not None:

@@ -93,11 +93,11 @@ import os
 import platform
 import re
 import struct
-import subprocess
 from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import sha256_of, write_json
+from ansible.module_utils.scalebook.limited import run_limited
 
 NONE = "none"
 
@@ -132,13 +132,17 @@ else:
 """
 
 
-def run(*command: str) -> Tuple[Optional[int], str, str]:
-    """Return (status, stdout, stderr) of a command; status is None where it cannot be started or hangs."""
-    pipes: Dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "universal_newlines": True}
+HANGS = 124
+"""The status of a command that hangs, as the program `timeout` has it."""
+
+
+def run(*command: str, seconds: float = 20) -> Tuple[Optional[int], str, str]:
+    """Return (status, stdout, stderr) of a command; status is HANGS or, where it cannot be started, None."""
     try:
-        done = subprocess.run(command, timeout=300, **pipes)
-        return done.returncode, done.stdout, done.stderr
-    except (OSError, subprocess.TimeoutExpired) as error:
+        return run_limited(*command, seconds=seconds)
+    except TimeoutError as error:
+        return HANGS, "", str(error)
+    except OSError as error:
         return None, "", str(error)
 
 
@@ -239,7 +243,7 @@ def interpreter(python: Optional[str]) -> Tuple[str, Dict[str, str]]:
     """Return (version, {package: version}) of an interpreter; without one, (this one's version, {})."""
     if not python:
         return platform.python_version(), {}
-    status, out, err = run(python, "-I", "-c", ASK)
+    status, out, err = run(python, "-I", "-c", ASK, seconds=300)
     if status != 0:
         return "%s does not run: %s" % (python, first_line(*reversed(err.splitlines()))), {}
     answer = json.loads(out)
@@ -260,7 +264,7 @@ def horovod(python: Optional[str], packages: Dict[str, str], cache: "Cache") -> 
     libraries = sorted(glob.glob(place + "/lib/python*/site-packages/horovod/*/*.so"))
 
     def ask() -> str:
-        status, out, err = run(python, "-I", "-c", ASK_HOROVOD)
+        status, out, err = run(python, "-I", "-c", ASK_HOROVOD, seconds=300)
         operations = out.partition("built with:")[2].split()
         why = first_line(*reversed(err.splitlines()))
         return "+".join(operations) or "no operations (status %s: %s)" % (status, why)

@@ -103,6 +103,18 @@ class Campaign:
             self.process.send_signal(signal.SIGKILL)
             self.process.wait()
 
+    def interrupt(self, number: int, limit: float) -> float:
+        """Send ansible-playbook a signal; return the seconds until it has ended."""
+        began = time.monotonic()
+        if self.process:
+            self.process.send_signal(number)
+            self.process.wait(limit)
+        return time.monotonic() - began
+
+    def locks(self) -> list[str]:
+        """Return the nodes that are locked."""
+        return [node.name for node in self.nodes if node.path("/run/lock/scalebook.lock").exists()]
+
     def said(self) -> str:
         """Return the output of ansible-playbook since its last start."""
         return self.log.read_text(errors="replace")

@@ -132,6 +132,16 @@ DURING_A_RUN = (
     Fault("run_node killed", 5, ("failed",), ("{node}", "SIGKILL"), _send("run_node")),
     Fault("mpirun killed", 5, ("failed",), ("mpirun", "SIGKILL"), _send("mpirun"), nodes=(1,)),
     Fault("orted killed", 10, ("failed",), ("lost contact with {node}",), _send("orted"), nodes=(2, 3)),
+    # The ranks end, and mpirun waits for its daemon.
+    Fault(
+        "orted freezes",
+        75,
+        ("ok",),
+        (),
+        _send("orted", signal.SIGSTOP),
+        nodes=(2, 3),
+        says="its processes on {node} were stopped",
+    ),
     Fault("rank hangs", STALL + 5, ("hung",), ("{node}", "SIGSTOP"), _send("trainer", signal.SIGSTOP)),
     NODE_DIES,
     Fault("link down", 20, ("failed",), ("{node} was lost",), _link("down"), _link("up"), lost=True),
@@ -251,13 +261,21 @@ def little_memory(campaign: Campaign, node: NodeView) -> Callable[[], None]:
     return lambda: limit("1000g")
 
 
-def refused_second(campaign: Campaign, log: Path, limit: float) -> tuple[float, int, str]:
+def driver_silent(node: NodeView) -> Callable[[], None]:
+    """Give the node an nvidia-smi that does not answer; return what removes it."""
+    path = node.path("/usr/local/bin/nvidia-smi")
+    path.write_text("#!/bin/sh\nsleep 100000\n")
+    path.chmod(0o755)
+    return lambda: path.unlink(missing_ok=True)
+
+
+def refused_second(campaign: Campaign, log: Path, limit: float, **variables: Any) -> tuple[float, int, str]:
     """Start a second ansible-playbook beside the first; return (seconds, exit status, output).
 
     It is killed after `limit` seconds.
     """
     began = time.monotonic()
-    process = campaign.popen(log, campaign="second")
+    process = campaign.popen(log, **{"campaign": "second", **variables})
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(limit)
     if process.poll() is None:

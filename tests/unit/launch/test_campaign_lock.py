@@ -1,11 +1,16 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The lock of a node: one holder at a time, taken over only from the one that is named."""
+"""A lock: one holder at a time, taken over only from the one that is named; one lock for each machine."""
 
+import fcntl
 import json
+import os
+import threading
+from pathlib import Path
 
 import pytest
-from campaign_lock import read, turn
+from ansible.module_utils.scalebook.launch import lock_file
+from ansible.module_utils.scalebook.launch.lock_file import read, turn
 
 ME, OTHER = {"id": "me", "host": "a"}, {"id": "other", "host": "b"}
 
@@ -53,11 +58,82 @@ def test_only_its_holder_gives_it_back(lock):
     assert not lock.exists()
 
 
-def test_a_torn_lock_is_nobody_s(lock):
-    lock.write_text('{"id": ')
+def test_what_is_done_before_it_is_given_back_is_done_while_nobody_else_can_take_it(lock):
+    take(lock)
+    taker = threading.Thread(target=lambda: take(lock, OTHER))
+    seen = []
+
+    def before():
+        taker.start()
+        taker.join(0.2)
+        seen.append(taker.is_alive())
+
+    turn(lock, ME, None, "absent", True, before)
+    taker.join()
+    assert (seen, read(lock)) == ([True], OTHER)
+
+
+def test_nothing_is_done_for_a_lock_that_another_one_took_over(lock):
+    take(lock, OTHER)
+    turn(lock, ME, None, "absent", True, lambda: pytest.fail("it stopped the other's job"))
+
+
+@pytest.mark.parametrize("text", ['{"id": ', "[]", '"x"', "{}", '{"id": 7}', "[" * 200_000, "{} {}"])
+def test_a_lock_that_cannot_be_read_is_held(lock, text):
+    lock.write_text(text)
+    assert take(lock)[1:] == (False, {"id": "unreadable"})
+    assert take(lock, over="unreadable")[1] is True
+
+
+def test_an_empty_lock_is_free(lock):
+    lock.touch()
     assert take(lock)[1] is True
 
 
 def test_a_check_writes_nothing(lock):
     take(lock, write=False)
     assert not lock.exists()
+
+
+def test_a_file_system_without_flock_still_has_one_holder(lock, monkeypatch):
+    def flock(*_):
+        raise OSError(lock_file.errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    take(lock, OTHER)
+    assert take(lock)[1] is False
+
+
+@pytest.mark.parametrize("plant", ["symlink", "second name", "fifo", "directory"])
+def test_what_others_put_in_its_place_is_refused_and_left_as_it_is(lock, tmp_path, plant):
+    precious = tmp_path / "precious"
+    precious.write_text("")
+    {
+        "symlink": lambda: lock.symlink_to(precious),
+        "second name": lambda: os.link(precious, lock),
+        "fifo": lambda: os.mkfifo(lock),
+        "directory": lock.mkdir,
+    }[plant]()
+    with pytest.raises(OSError):
+        take(lock)
+    assert precious.read_text() == ""
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    modes = {"ours": 0o755, "all users": 0o1777, "later": 0o1777}
+    for name, mode in modes.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setattr(lock_file, "PLACES", [str(tmp_path / name) for name in ("none", *modes)])
+    return tmp_path
+
+
+def test_the_lock_of_a_machine_lies_where_every_user_may_write(places):
+    assert lock_file.machine_path() == str(places / "all users" / lock_file.NAME)
+
+
+def test_every_user_may_take_it_over(places):
+    path = Path(lock_file.machine_path())
+    take(path)
+    assert path.stat().st_mode & 0o777 == 0o666

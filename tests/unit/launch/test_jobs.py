@@ -10,6 +10,7 @@ from ansible.module_utils.scalebook.launch.jobs import (
     layout,
     make_jobs,
     telemetry,
+    too_long,
     watch,
 )
 from cases import cluster, machine
@@ -151,3 +152,47 @@ def test_the_interval_of_the_sampler_is_a_number_also_when_a_template_made_it_a_
 def test_the_disk_of_files_that_a_pattern_names_is_read_by_the_directory_above_the_pattern():
     places = ["/home/scalebook", "/data/own/*/train-[0-9]*.npy", "/data/own/part?.txt", "/data/vocab.txt"]
     assert telemetry(1, places)["directories"] == ["/data/own", "/data/vocab.txt", "/home/scalebook"]
+
+
+def command_of(count, name):
+    nodes = [
+        {**node, "name": name % number, "address": name % number, "machine": name % number}
+        for number, node in enumerate(cluster(count))
+    ]
+    jobs = make_jobs(case(count, 8), 1, "c" * 100, members(case(count, 8), nodes), 11111)
+    return jobs, job_command(jobs, members(case(count, 8), nodes), "mpirun", ["python3", "run_node.py"])
+
+
+def test_a_thousand_nodes_with_long_names_can_be_launched():
+    assert too_long(command_of(1000, "gpu-node-%04d.cluster.example.org")[1]) == ""
+
+
+def test_a_launch_that_linux_refuses_is_named_with_its_size():
+    assert "longest argument" in too_long(command_of(4000, "gpu-node-%04d.cluster.example.org")[1])
+    assert "its arguments have" in too_long(["x" * 1000] * 3000)
+
+
+def test_the_first_node_has_the_command_that_starts_all():
+    jobs, command = command_of(2, "NODE%d")
+    files = directories(
+        jobs,
+        {"log": LOG},
+        case(2, 8),
+        {"stall": 1, "rendezvous": 1},
+        "",
+        {"interval": 1, "directories": []},
+        command,
+    )
+    assert [
+        json.loads(each["launch.json"]) == command for each in files.values() if "launch.json" in each
+    ] == [True]
+
+
+def test_a_daemon_carries_the_name_of_its_job():
+    jobs, command = command_of(2, "NODE%d")
+    assert command[command.index("orte_launch_agent") + 1] == f"env SCALEBOOK_JOB={jobs[0]['dir']} orted"
+
+
+def test_every_node_has_a_limit_for_its_log():
+    log = {**LOG, "nodes": "first"}
+    assert [watch({"log": log}, case(2, 1), node, 60, 30, log=1000)["log"] for node in (0, 1)] == [10**9] * 2

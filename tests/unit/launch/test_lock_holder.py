@@ -4,8 +4,11 @@
 
 import json
 import multiprocessing
+import os
 import subprocess
 
+import pytest
+from ansible.module_utils.scalebook.launch import lock_holder
 from ansible.module_utils.scalebook.launch.lock_holder import gone, holders, identity, taken_by
 
 
@@ -39,9 +42,50 @@ def test_a_later_process_with_the_same_number_is_not_the_controller():
     assert gone({**identity(), "started": "1"})
 
 
-def test_a_controller_before_the_last_boot_is_gone():
+@pytest.fixture
+def here(monkeypatch):
+    """A control node whose machine can be recognised."""
+    about = {
+        **identity(),
+        "machine": "m",
+        "boot": "b",
+        "hardware": "00:16:3e:00:00:01",
+        "namespace": lock_holder.FIRST_NAMESPACE,
+    }
+    monkeypatch.setattr(lock_holder, "identity", lambda: about)
+    return about
+
+
+def test_a_controller_before_the_last_boot_is_gone(here):
+    assert gone({**here, "boot": "an earlier one"})
+
+
+@pytest.mark.parametrize(
+    "other", [{"hardware": "00:16:3e:00:00:02"}, {"hardware": ""}, {"namespace": "pid:[7]"}]
+)
+def test_a_copy_of_this_machine_is_not_this_machine_before_its_last_boot(here, other):
+    assert not gone({**here, "boot": "another", **other})
+
+
+@pytest.mark.parametrize("pid", [None, 0, -1, True, "1", 1 << 80, [1]])
+def test_a_holder_whose_process_cannot_be_asked_for_is_not_gone(pid):
+    assert not gone({**identity(), "pid": pid})
+
+
+def test_a_process_whose_start_is_hidden_is_not_gone(monkeypatch):
+    """/proc mounted with hidepid hides it, the kernel still says that the process is there."""
     here = identity()
-    assert gone({**here, "boot": "an earlier one"}) == bool(here["machine"])
+    monkeypatch.setattr(lock_holder, "identity", lambda: here)
+    monkeypatch.setattr(lock_holder, "_text", lambda path: "")
+    assert not gone({**here, "pid": 1, "started": "5"})
+
+
+def test_a_user_without_an_entry_has_a_number(monkeypatch):
+    def getuser():
+        raise KeyError("getpwuid(): uid not found: 4711")
+
+    monkeypatch.setattr(lock_holder.getpass, "getuser", getuser)
+    assert identity()["user"] == f"user {os.getuid()}"
 
 
 def test_of_a_controller_on_another_host_nothing_is_known():
@@ -60,10 +104,10 @@ def test_a_node_is_held_by_who_is_there():
     here = identity()
     ended = {**here, "started": "1"}
     locks = {
-        "NODE1": json.dumps(here) + "\r\n",
+        "NODE1": "Welcome to {here}\r\n" + json.dumps(here) + "\r\n",
         "NODE2": json.dumps(ended),
         "NODE3": "cat: lock.json: No such file or directory\n",
-        "NODE4": '{"host": "torn',
+        "NODE4": "motd {with} braces",
         "NODE5": "{}",
     }
     assert holders(locks) == {"NODE1": here}
@@ -88,3 +132,7 @@ def test_a_lock_with_escapes_and_newlines_is_told_on_one_line_without_them():
         "since": "now",
     }
     assert taken_by({"NODE2": hostile}).isprintable()
+
+
+def test_a_lock_that_cannot_be_read_is_somebody_s():
+    assert "NODE1 is in use by somebody unknown" in taken_by({"NODE1": {"id": "unreadable"}})

@@ -4,6 +4,7 @@
 
 import json
 
+from ansible.module_utils.scalebook.launch import outcome
 from ansible.module_utils.scalebook.launch.outcome import job_end, program_end, trouble
 
 NODES = [{"name": "NODE1", "address": "10.11.0.2"}, {"name": "NODE2", "address": "10.11.0.20"}]
@@ -99,3 +100,20 @@ def test_a_program_that_could_not_be_started_failed():
     end = program_end({"msg": "no such file"}, ["NODE1"], "compute", 60)
     assert (end["rc"], end["seconds"]) == (255, None)
     assert end["reason"].endswith(": no such file")
+
+
+LINGERED = {"lingered": True, "hosts": ["NODE2", "NODE3"]}
+
+
+def test_a_note_names_the_node_whose_processes_were_stopped_and_no_other():
+    cleared = [{"stdout": '{"stopped": 0}'}, {"stdout": '{"stopped": 1}'}, {"unreachable": True}]
+    note = outcome.linger_note(LINGERED, ["NODE1", "NODE2", "NODE3"], cleared)
+    assert note.endswith("and was ended: its processes on NODE2 were stopped")
+
+
+def test_a_note_on_a_job_that_was_ended_blames_nobody_without_evidence():
+    assert outcome.linger_note(LINGERED, ["NODE1"], [{}]).endswith("it was still connected to NODE2, NODE3")
+
+
+def test_a_job_that_ended_by_itself_has_no_note():
+    assert outcome.linger_note({"rc": 0}, [], []) == ""

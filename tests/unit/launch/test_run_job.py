@@ -29,6 +29,22 @@ def run_job(directory, command, **limits):
     return json.loads(done.stdout)
 
 
+def run_with(directory, command, **constants):
+    """As run_job, with other constants."""
+    code = f"""
+import runpy, sys
+sys.path.insert(0, {str(RUN_JOB.parent)!r})
+sys.argv = {[str(word) for word in words(directory, command)[1:]]!r}
+module = runpy.run_path({str(RUN_JOB)!r})
+module["main"].__globals__.update({constants!r})
+module["main"]()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=60, capture_output=True, text=True
+    )
+    return json.loads(done.stdout)
+
+
 def end_left(place):
     """End the jobs below `place` and return what that says."""
     argv = [sys.executable, RUN_JOB.with_name("orphans.py"), place]
@@ -70,17 +86,9 @@ def test_a_job_whose_first_node_began_has_met(tmp_path):
 
 
 def test_mpirun_is_not_waited_for_when_the_first_node_went_wrong_long_ago(tmp_path):
-    code = f"""
-import runpy, sys
-sys.path.insert(0, {str(RUN_JOB.parent)!r})
-sys.argv = {[str(word) for word in words(tmp_path, ["sleep", "300"])[1:]]!r}
-module = runpy.run_path({str(RUN_JOB)!r})
-module["Job"].overdue.__globals__["LINGER"] = 0.3
-module["main"]()
-"""
     (tmp_path / "exit.json").write_text('{"status": "hung", "rc": 0}')
     began = time.monotonic()
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, stdout=subprocess.DEVNULL)
+    assert run_with(tmp_path, ["sleep", "300"], LINGER=0.3)["ended_by"] == "failure"
     assert time.monotonic() - began < 20
 
 
@@ -127,6 +135,48 @@ def test_jobs_of_another_place_are_left_alone(tmp_path):
     process = subprocess.Popen(words(mine, ["sleep", "300"]), stdout=subprocess.DEVNULL)
     while not (mine / "mpirun.stderr").exists():
         time.sleep(0.02)
-    assert end_left(tmp_path / "min") == {"ended": {}, "left": []}
+    assert end_left(tmp_path / "min") == {"ended": {}, "stopped": 0, "left": []}
     end_left(mine.parent)
     process.wait(20)
+
+
+def test_a_job_ends_with_the_connection_to_the_control_node(tmp_path):
+    """As after Ctrl-C there: nobody reads any more what it prints."""
+    command = ["sh", "-c", f"sleep 300 & echo $! > {tmp_path}/child; wait"]
+    process = subprocess.Popen(words(tmp_path, command), stdout=subprocess.PIPE)
+    child = tmp_path / "child"
+    while not (child.exists() and child.read_text().strip()):
+        time.sleep(0.02)
+    process.stdout.close()
+    process.wait(15)
+    assert not alive(int(child.read_text()))
+
+
+def test_a_job_whose_program_is_asked_to_end_is_ended_and_says_so(tmp_path):
+    command = ["sh", "-c", f"echo > {tmp_path}/began; sleep 300"]
+    process = subprocess.Popen(words(tmp_path, command), stdout=subprocess.PIPE, text=True)
+    while not (tmp_path / "began").exists():
+        time.sleep(0.02)
+    process.terminate()
+    assert json.loads(process.communicate(timeout=20)[0])["ended_by"] == "signal"
+
+
+def test_mpirun_that_does_not_end_after_a_good_run_is_ended_and_the_run_may_count(tmp_path):
+    (tmp_path / "exit.json").write_text('{"status": "exited", "rc": 0}')
+    login = ["ssh", "-c", "sleep 300; :", "10.11.0.4"]  # a shell that calls itself ssh
+    script = f"import subprocess; subprocess.run({login!r}, executable='/bin/sh')"
+    mpirun = [sys.executable, "-c", script, "--host", "10.11.0.3:1,10.11.0.4:1"]
+    result = run_with(tmp_path, mpirun, FAREWELL=0.5)
+    assert (result["rc"], result["lingered"], result["hosts"]) == (0, True, ["10.11.0.4"])
+
+
+def test_mpirun_has_time_to_end_after_a_good_run(tmp_path):
+    (tmp_path / "exit.json").write_text('{"status": "exited", "rc": 0}')
+    result = run_with(tmp_path, ["sleep", "1"], FAREWELL=5)
+    assert (result["rc"], result["lingered"], result["ended_by"]) == (0, False, None)
+
+
+def test_the_command_is_read_from_the_directory_of_the_job(tmp_path):
+    many = ["sh", "-c", "exit $#", *["x" * 1000] * 200]
+    (tmp_path / "launch.json").write_text(json.dumps(many))
+    assert run_job(tmp_path, [])["rc"] == 199

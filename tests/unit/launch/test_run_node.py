@@ -295,3 +295,28 @@ def test_a_full_disk_is_a_failed_run(tmp_path):
         assert "No space left on device" in json.loads(last.split(" SCALEBOOK ")[1])["reason"]
     finally:
         subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_process_that_hides_in_a_session_and_without_environment_is_ended(tmp_path):
+    finish(job(tmp_path, f"(setsid env -i sh -c 'echo $$ > {tmp_path}/pid; exec sleep 300' &)\nsleep 0.5"))
+    await_end(read_pid(tmp_path / "pid"), patience=1)
+
+
+ENDLESS = "i=0; while :; do i=$((i+1)); echo line $i of a log without an end, made longer by words; done"
+
+
+def test_a_log_without_an_end_ends_the_run(tmp_path):
+    finish(job(tmp_path, ENDLESS, {"log": 4_000_000}))
+    assert ended(tmp_path)["status"] == "failed"
+    assert ended(tmp_path)["reason"] == "the log is larger than 4 MB (campaign_log_limit)"
+
+
+def test_the_beginning_and_the_end_of_a_log_without_an_end_are_kept(tmp_path):
+    finish(job(tmp_path, ENDLESS, {"log": 4_000_000}))
+    lines = (tmp_path / "NODE1.log").read_text().splitlines()
+    (cut,) = (index for index, line in enumerate(lines) if '"event": "cut"' in line)
+    numbers = [int(line.split(" line ")[1].split()[0]) for line in lines if " line " in line]
+    assert (tmp_path / "NODE1.log").stat().st_size < 3 << 20
+    assert numbers[: cut - 1] == list(range(1, cut))
+    assert numbers[cut - 1] > cut
+    assert json.loads(lines[-1].split(" SCALEBOOK ")[1])["event"] == "exit"

@@ -88,7 +88,7 @@ def test_the_gpus_that_answer_are_counted(ask, host, count):
         ({"smi": f"{LISTED}\n{LOST}"}, "Unknown Error", "restart the host"),
         ({"smi": "No devices were found", "bus": [DISPLAY]}, "an NVIDIA GPU on the PCI bus", "check dmesg"),
         ({"bus": [DISPLAY, DISPLAY]}, "2 NVIDIA GPUs on the PCI bus, but it has no nvidia-smi", "install"),
-        ({"smi": "", "status": 124}, "no answer within 30 s", "reboot the host"),
+        ({"smi": "", "status": 124}, "no answer within 20 s", "reboot the host"),
         ({"smi": "", "status": 1}, "status 1: it printed nothing", "restart the host"),
     ],
     ids=[

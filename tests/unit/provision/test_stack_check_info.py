@@ -33,7 +33,7 @@ def says(monkeypatch):
 
     def put(answers):
         nothing = (None, "", "not found")
-        monkeypatch.setattr(NODE, "run", lambda name, *_: answers.get(Path(name).name, nothing))
+        monkeypatch.setattr(NODE, "run", lambda name, *_, **__: answers.get(Path(name).name, nothing))
 
     return put
 

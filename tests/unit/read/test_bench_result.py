@@ -121,3 +121,10 @@ def test_a_record_says_what_the_campaign_ran_with(one_run, tmp_path):
     assert record["software"] == [{"nodes": ["NODE1"], **facts}]
     assert record["scalebook"] == {"commit": "11d4e8c"}
     assert record["command"] == 'ansible-playbook bench.yml -e "bsz=64"'
+
+
+def test_a_campaign_whose_directory_was_moved_away_is_not_recorded(one_run, tmp_path):
+    folder = tmp_path / "campaign/runs/case/1"
+    result = run(**{**one_run, "run_dir": str(folder), "planned": True})
+    assert "plan.json is not there any more" in result["msg"]
+    assert not folder.exists()
