@@ -45,7 +45,7 @@ def rate_of_parts(record: Record, log: Log, workload: Workload) -> float | None:
     parts = [(begin, end) for begin, end in pairwise([0, *sorted(log.own)]) if first < end <= last]
     within = [(begin, end) for begin, end in parts if begin >= first and begin in at and end in at]
     devices = case["devices"] if own.scope == "rank" else 1
-    if not within:  # what began before the window has slow first steps: it is no faster than the window
+    if not within:  # what began before the window has slow first steps: it is not faster than the window
         fastest = max((log.own[end] * devices for _, end in parts), default=0.0)
         return fastest if fastest > measured else None
     samples = throughput.window_samples(record) / case["window"]

@@ -321,7 +321,7 @@ def _job(
     if ours and "No space left on device" in ours[-1]:
         return Verdict("failed", one_line(ours[-1].partition(": failed: ")[2] or ours[-1]), stderr)
     if cause and cause.kind == ROOT:
-        return Verdict("failed", ended, stderr)
+        return Verdict(cause.status, ended, stderr)
     if job.get("unreported") and ended:
         left = [node for node in silent if node.log]
         return Verdict("failed", ended + (f"; {names(left)} left no closing line" if left else ""), stderr)

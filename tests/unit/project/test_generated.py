@@ -103,6 +103,7 @@ def test_every_key_of_a_declaration_is_described():
     assert {part: set(keys) for part, keys in workload.PARTS.items()} == {
         "log": reading._LOG_KEYS,
         "log.rate": reading._RATE_KEYS,
+        "log.own": reading._RATE_KEYS,
         "log.unread": reading._UNREAD_KEYS,
         "self_reported": reading._SELF_REPORTED_KEYS,
         "sanity": reading._SANITY_KEYS,

@@ -176,6 +176,12 @@ def test_a_node_that_lost_its_peer_first_is_not_the_one_that_ran_out_of_memory(t
     assert (status, reason.startswith("NODE2 (rank 1, host host2) ran out of memory")) == ("oom", True)
 
 
+@pytest.mark.parametrize("own", ["ModuleNotFoundError: No module named 'x'\n", "ValueError: a flag\n"])
+def test_a_node_that_waited_for_its_peer_is_not_to_blame_for_the_peers_exception(tmp_path, own):
+    _, reason = run(tmp_path, [(TIME_OUT, {"rc": 1}), (own, {"rc": 1, "after": 1})])
+    assert reason.startswith("NODE2 (rank 1, host host2) ended with exit code 1")
+
+
 def test_an_abort_after_a_time_out_is_no_cause_of_its_own(tmp_path):
     aborted = {"rc": 0, "status": "signaled", "signal": 6}
     status, reason = run(tmp_path, [(TIME_OUT, aborted), (MEMORY, {"rc": 1, "after": 1})])
@@ -221,6 +227,18 @@ def test_the_first_line_of_mpirun_counts_however_much_follows(tmp_path):
     said = "Host key verification failed.\n" + "an explanation\n" * 50
     _, reason = run(tmp_path, [None, None], {**JOB, "rc": 1, "stderr": said})
     assert 'mpirun ended with exit code 1: it says "Host key verification failed."' in reason
+
+
+@pytest.mark.parametrize(
+    ("line", "status"),
+    [
+        ("Error: No space left on device", "failed"),
+        ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=1.0.", "oom"),
+    ],
+)
+def test_what_mpirun_ran_out_of_is_the_cause(tmp_path, line, status):
+    verdict = run(tmp_path, [None, None], {**JOB, "rc": 1, "stderr": line})
+    assert verdict == (status, f'mpirun ended with exit code 1: it says "{line}"')
 
 
 def test_a_full_shared_memory_is_what_a_bus_error_means(tmp_path):
