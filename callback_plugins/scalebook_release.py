@@ -149,7 +149,7 @@ class CallbackModule(CallbackBase):
 
     def _release_hosts(self, hosts: list[str], holder: str) -> str:
         """Run PLAYBOOK for the hosts; return what went wrong."""
-        from ansible.context import CLIARGS  # Ansible sets it anew once it has read its command line
+        from ansible.context import CLIARGS  # set again once Ansible has read its command line
 
         with tempfile.NamedTemporaryFile("w", prefix="scalebook-", suffix=".hosts") as file:
             file.write("".join(f"{host}\n" for host in hosts))

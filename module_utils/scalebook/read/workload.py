@@ -251,10 +251,10 @@ def _rate(values: Mapping[str, Any], groups: Mapping[str, int]) -> tuple[LinePat
     return line, scope
 
 
-def _own(log: Mapping[str, Any]) -> Own | None:
-    if "own" not in log:
+def _own(values: Mapping[str, Any]) -> Own | None:
+    if "own" not in values:
         return None
-    own = _mapping(log, "own", "log.")
+    own = _mapping(values, "own", "log.")
     _known(own, _RATE_KEYS, "log.own")
     line = LinePattern(_literal(own, "log.own"), _pattern(own, "pattern", "log.own"))
     if "rate" not in line.pattern.groupindex:

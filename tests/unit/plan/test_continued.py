@@ -59,6 +59,8 @@ def start(tmp_path):
                 "write": write,
                 "searched": False,
                 "launch": {},
+                "holder": None,
+                "takeover": False,
                 **params,
             },
             check=False,
