@@ -31,10 +31,12 @@ INTERVALS, FEWEST = 5, 3
 QUOTED, KNOWN_QUOTED = 120, 50
 """Characters of a line that are quoted; few where more follows, since a terminal cuts long reasons."""
 
+_BAR = re.compile(rb"\|[^|A-Za-z\d]*\|")
 _NUMBER = re.compile(rb"\d[\d.,:]*(?:e[+-]?\d+)?")
 _STEP = re.compile(
     rb"\b(?:global_)?(?:steps?|iter(?:ation)?s?|batch(?:es)?|epochs?)\b.{0,20}?\d"
-    rb"|\b(?:samples?|images?|imgs?|seqs?|sequences|sentences|examples|tokens|steps|it)[ _]?(?:/|per)[ _]?s"
+    rb"|(?<![A-Za-z])(?:samples?|images?|imgs?|seqs?|sequences|sentences|examples|tokens|steps|it)"
+    rb"[ _]?(?:/|per)[ _]?s"
     rb"|SamplesPerSec|(?:\b|_)(?:tps|ips)\b",
     re.IGNORECASE,
 )
@@ -170,8 +172,8 @@ def _unread(head: bytes, case: Case, others: Mapping[str, Workload]) -> str:
 
 
 def _shape(line: bytes) -> bytes:
-    """Return what lines have in common that differ in their numbers."""
-    return _NUMBER.sub(b"#", b" ".join(line.split()))
+    """Return what lines have in common that differ in their numbers and progress bars."""
+    return _NUMBER.sub(b"#", b" ".join(_BAR.sub(b"||", line).split()))
 
 
 def _quoted(line: bytes, most: int) -> str:

@@ -84,21 +84,30 @@ class Suspect(NamedTuple):
         return self.hit is not None and self.hit.cause.kind == ROOT
 
     @property
-    def order(self) -> tuple[int, float]:
-        """What sorts the nodes: first those that surely failed by themselves, last those that lost others.
+    def is_victim(self) -> bool:
+        """Whether the log tells what another node's failure did to this one."""
+        return self.hit is not None and self.hit.cause.kind == EFFECT
+
+    @property
+    def moment(self) -> float:
+        """The time of day of the line that tells the cause, of the node's end where it has no stamp."""
+        known = self.hit.moment if self.hit else None
+        return _number(self.said.get("ended") if known is None else known)
+
+    @property
+    def order(self) -> tuple[bool, bool, float]:
+        """What sorts the nodes: those that surely failed by themselves first, victims last, then by time.
 
         A rank whose peer died may fail too, a moment earlier by its clock: a signal is nearer the cause.
         """
         ended = _number(self.said.get("ended"))
-        if self.hit and self.has_root and self.hit.moment is not None:
-            ended = min(ended, self.hit.moment)
+        if self.has_root:
+            ended = min(ended, self.moment)
         number = _signal(self.said)
-        lost_another = self.hit is not None and self.hit.cause.kind == EFFECT
-        killed = bool(number) and number not in _ENDING and not lost_another
+        killed = bool(number) and number not in _ENDING and not self.is_victim
         sure = self.has_root or killed or bool(self.said.get("oom_kills"))
-        if sure or self.said.get("status") in ("refused", "failed", "timeout"):
-            return 0, ended
-        return 2 if lost_another else 1, ended
+        sure = sure or self.said.get("status") in ("refused", "failed", "timeout")
+        return not sure, self.is_victim, ended
 
 
 def lost_contact(job: JobReport) -> bool:
@@ -217,12 +226,14 @@ def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
 def _failed_first(suspects: Sequence[Suspect], job: JobReport) -> Suspect | None:
     """Return the node that failed by itself before the others, None where the job's end ended all.
 
-    A node that was ended with the job may have been the first one: its log says so.
+    A node that was ended with the job may have been the first one: its log says so, before others failed.
     """
     own = [one for one in suspects if one.said["status"] != "terminated" and not _ended_with(one, job)]
     late = job.get("timed_out") or job.get("rc") == TIMED_OUT
+    first = min((_number(one.said.get("ended")) for one in own if not one.is_victim), default=math.inf)
     if own or not late:
-        own += [one for one in suspects if one not in own and (one.has_root or one.said.get("oom_kills"))]
+        others = [one for one in suspects if one not in own]
+        own += [one for one in others if one.said.get("oom_kills") or (one.has_root and one.moment <= first)]
     return min(own, key=lambda one: one.order, default=None)
 
 

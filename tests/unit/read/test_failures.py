@@ -193,6 +193,19 @@ def test_a_node_that_was_ended_with_the_job_may_have_failed_first(tmp_path):
     assert (status, reason[:5]) == ("oom", "NODE2")
 
 
+def test_what_a_node_prints_after_another_one_failed_is_not_the_cause(tmp_path):
+    ended = {"rc": 1, "ended": 1795219346.0}
+    status, reason = run(tmp_path, [("ValueError: a flag\n", ended), (MEMORY, {**VICTIM, "after": 1})])
+    assert (status, reason[:5]) == ("failed", "NODE1")
+
+
+def test_a_process_that_the_kernel_killed_may_be_why_another_node_failed(tmp_path):
+    ended = {"rc": 1, "ended": 1795219346.0}
+    killed = {**VICTIM, "oom_kills": 1, "ended": 1795219356.0}
+    status, reason = run(tmp_path, [("ValueError: a flag\n", ended), ("", killed)])
+    assert (status, reason[:5]) == ("oom", "NODE2")
+
+
 def test_a_time_out_says_that_another_rank_may_be_the_reason(tmp_path):
     status, reason = run(tmp_path, [(TIME_OUT, {"rc": 1})])
     assert (status, "as a rank did not take part" in reason) == ("failed", True)

@@ -38,6 +38,13 @@ def test_lines_that_look_like_steps_are_quoted_with_what_reads_them(path):
     assert record["reason"].endswith(f"shows no step, step 120 is required; {UNREAD[path]}")
 
 
+@pytest.mark.parametrize("bar", ["#", "█"])
+def test_the_progress_bar_of_a_trainer_looks_like_steps(bar):
+    log = "".join(f"{n:3}%|{bar * (n // 10):10}| {n}/130 [00:{n:02}<00:30,  2.{n}it/s]\r" for n in range(50))
+    reason = import_log("hf_mlm", log)["reason"]
+    assert '50 lines look like steps, such as "0%| | 0/130 [00:00<00:30, 2.0it/s]"' in reason
+
+
 @pytest.mark.parametrize(
     ("log", "program"),
     [
