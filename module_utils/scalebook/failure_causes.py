@@ -108,6 +108,8 @@ CAUSES = (
         "Failed to allocate … from device",
         "ran out of memory trying to allocate",
         "Ran out of memory trying to allocate",
+        "failed to alloc … bytes on host",
+        "ould not allocate pinned host memory",
         kind=VAGUE,
     ),
     _oom(
@@ -139,6 +141,7 @@ CAUSES = (
         "RESOURCE_EXHAUSTED: Failed to load in-memory CUBIN",
         "ailed to allocate … RESOURCE_EXHAUSTED",
         "Out of memory error on GPU",
+        "allocation failed out of memory",
         "Failed to find any … convolution algorithm",
         "Cannot malloc … GPU memory",
         "Failed to allocate … bytes",

@@ -23,7 +23,7 @@ _STAMPS = re.compile(rb"\d{1,12}\.\d{6} (\d{1,12}\.\d{6}) ")
 # a shell says of its options.
 _INFORMATION = re.compile(
     rb"(?:^|[\s\[(|])(?:INFO|DEBUG|TRACE)[\s\]):|]|(?:^|: |\.\d+ )I (?:tensorflow|external|xla)|^\[?[IW]\d{4}"
-    rb"|^SCALEBOOK \{|^\++ |^\s*# |^usage: |\bNamespace\(|^[A-Z][A-Z0-9_]+ [\w.]+="
+    rb"|^SCALEBOOK \{|^\++ |^export |^\s*# |^usage: |\bNamespace\(|^[A-Z][A-Z0-9_]+ [\w.]+="
 )
 # … and what stands before a text that is the value of an option or a piece of code.
 _VALUE = re.compile(
@@ -33,7 +33,9 @@ _VALUE = re.compile(
     rb"|^\s*(?:- *[\"']?|[\"'])$|--[\w-]+ +[\"']$"  # - TEXT, "TEXT
 )
 _QUOTED = re.compile(rb"([\w.-]*)[\"']?\s*[=:\[,({][\s=:\[,({]*b?([\"'])(?:(?!\2).)*$")  # name: "TEXT
-_SAYS = re.compile(rb".*(?:Error|Exception)|error|exception|(?:error_|grpc_)?message|msg|reason|description")
+_SAYS = re.compile(
+    rb".*(?:Error|Exception)|error|exception|(?:error_|grpc_)?message|msg|reason|description|[Hh]int"
+)
 """Names of which a quoted text is what an exception says."""
 
 # An uncaught exception of another kind after something vague is what ended the program.
