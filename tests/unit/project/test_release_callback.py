@@ -77,10 +77,13 @@ PLAY = """
 def test_a_signal_ends_ansible_playbook_and_its_lock(tmp_path, number):
     lock = tmp_path / "scalebook.lock"
     (tmp_path / "play.yml").write_text(PLAY)
-    inventory = {
-        "nodes": {"hosts": {"localhost": {"ansible_connection": "local", "scalebook_home": "/tmp/none"}}}
+    host = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "scalebook_home": "/tmp/none",
     }
-    (tmp_path / "hosts.json").write_text(json.dumps({"all": {"children": inventory}}))
+    inventory = {"all": {"children": {"nodes": {"hosts": {"localhost": host}}}}}
+    (tmp_path / "hosts.json").write_text(json.dumps(inventory))
     process = subprocess.Popen(
         [Path(sys.executable).with_name("ansible-playbook"), "-i", "hosts.json", "play.yml"],
         cwd=tmp_path, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -95,6 +98,7 @@ def test_a_signal_ends_ansible_playbook_and_its_lock(tmp_path, number):
     deadline = time.monotonic() + 60
     while not lock.exists() and time.monotonic() < deadline:
         time.sleep(0.1)
+    assert lock.exists(), "the lock was never taken"
     time.sleep(1)
     process.send_signal(number)
     shown = process.communicate(timeout=60)[0]
