@@ -5,6 +5,7 @@
 import re
 
 import pytest
+import yaml
 from role_files import ROLES
 
 ROOT = ROLES.parent
@@ -61,3 +62,16 @@ def calls():
 @pytest.mark.parametrize(("path", "text"), list(calls()), ids=lambda value: getattr(value, "name", ""))
 def test_pip_builds_nothing_that_a_lock_does_not_name(path, text):
     assert re.search(r"--only-binary\W+:all:", text) or "--no-binary=:all:" in text
+
+
+def test_the_arguments_of_pip_in_the_variables_of_roles_are_texts():
+    """YAML reads a word that ends with a colon as a mapping."""
+    variables = [yaml.safe_load(path.read_text()) or {} for path in ROLES.glob("*/vars/main.yml")]
+    lists = [
+        value
+        for each in variables
+        for name, value in each.items()
+        if name.endswith("_pip") and isinstance(value, list)
+    ]
+    assert lists
+    assert [each for value in lists for each in value if not isinstance(each, str)] == []
