@@ -12,13 +12,11 @@ from ansible.plugins.filter.core import extract, flatten, regex_replace
 
 ROLE = Path(__file__).resolve().parents[3] / "roles/node"
 KEYS = {"ssh_host_key_ed25519_public": "AAAA", "ssh_host_key_ed25519_public_keytype": "ssh-ed25519"}
-HOSTVARS = {
-    "gpu_01": {"__node_own_port": "22", "ansible_facts": KEYS},
-    "gpu_02": {"__node_own_port": "2222", "ansible_facts": KEYS},
-}
+HOSTVARS = {"gpu_01": {"ansible_facts": KEYS}, "gpu_02": {"ansible_facts": KEYS}}
 VARIABLES = {
     "hostvars": HOSTVARS,
     "__node_all": list(HOSTVARS),
+    "__node_ports": {"gpu_01": "22", "gpu_02": "2222"},
     "__node_host_keys": ["ed25519"],
     "__node_names": {"gpu_01": ["gpu_01", "10.0.0.1"], "gpu_02": ["gpu_02", "10.0.0.2", "two.example.org"]},
     "node_user": "me",
