@@ -35,8 +35,8 @@ hardware:
   sample: {system: "Ubuntu 18.04", processor: "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz", cores: 40}
 identity:
   description: >-
-    The keys machine (a digest of /etc/machine-id, which is confidential), container (a digest of the place
-    where an overlay root is written), board (a digest of the UUID that root alone can read), addresses
+    The keys machine (a digest of /etc/machine-id, which is confidential), container (a digest of the layer
+    and the name of a container), board (a digest of the UUID that root alone can read), addresses
     (digests of the permanent hardware addresses of network devices), gpus (UUIDs) and boot (the boot_id of
     the kernel).
   returned: success
@@ -237,23 +237,26 @@ def hardware_addresses(root: str = "/sys/class") -> List[str]:
     return sorted(LOCAL * (address in chosen) + digest(address) for address in found if address)
 
 
-def container(mounts: str) -> str:
-    """Return where what is written to the root goes, from the text of /proc/self/mountinfo.
+def container(mounts: str, kind: str) -> str:
+    """Return a digest of the layer to which the root is written, from the text of /proc/self/mountinfo.
 
-    Each container has a layer of its own, which it keeps when it is started again; a root on a disk has none.
+    Each container has one of its own, which it keeps when it is started again; a root on a disk has none.
+    Layers of other hosts may have the same number, so that the name belongs to it.  A container (`kind` of
+    virtual()) without a layer has only its name, as others may have.
     """
     layers = re.findall(r"(?m)^\S+ \S+ \S+ \S+ / .* - overlay \S+ \S*\bupperdir=([^,\s]+)", mounts)
-    return str(layers[-1]) if layers else ""
+    if layers:
+        return digest(layers[-1] + " " + socket.gethostname())
+    return LOCAL + digest(socket.gethostname()) if kind == "container" else ""
 
 
-def identity(uuids: List[str]) -> Dict[str, Any]:
-    """Return what tells this machine from others; `uuids` are those of its GPUs."""
+def identity(uuids: List[str], kind: str) -> Dict[str, Any]:
+    """Return what tells this machine, of a kind of virtual(), from others; `uuids` are those of its GPUs."""
     machine = read_text("/etc/machine-id")
     board = read_text("/sys/class/dmi/id/product_uuid").lower()
-    layer = container(read_text("/proc/self/mountinfo"))
     found = {
         "machine": digest(machine) if re.match(r"[0-9a-f]{32}$", machine) else "",
-        "container": digest(layer) if layer else "",
+        "container": container(read_text("/proc/self/mountinfo"), kind),
         "board": digest(board) if board else "",
         "addresses": hardware_addresses(),
         "gpus": uuids,
@@ -305,7 +308,7 @@ def main() -> None:
     module.exit_json(
         changed=False,
         hardware={key: value for key, value in found.items() if value not in ("", None)},
-        identity=identity(uuids),
+        identity=identity(uuids, found["virtual"]),
     )
 
 

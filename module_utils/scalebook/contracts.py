@@ -181,9 +181,9 @@ class BatchSearch(TypedDict):
 class MachineIdentity(TypedDict, total=False):
     """What tells the machine of a node from all others (machines.difference); what cannot be read is absent.
 
-    `machine` is a digest of /etc/machine-id, `container` one of the place where an overlay root is written,
+    `machine` is a digest of /etc/machine-id, `container` one of the layer and the name of a container,
     `board` one of the UUID of the mainboard or virtual machine.  `addresses` are digests of the permanent
-    hardware addresses of the network devices, with `local-` before one that is not unique in the world.
+    hardware addresses of the network devices.  What is not unique in the world begins with `local-`.
     `gpus` are the UUIDs of the GPUs, `boot` is Linux's boot_id, which all containers of a host share until
     it is started again.
     """

@@ -30,7 +30,8 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
 
     A part of the hardware may be exchanged, or hidden from a container: where both have network devices,
     one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of
-    it may differ, unless they have a GPU in common: such a container was made again.
+    it may differ, unless they have a GPU in common: such a container was made again.  A container and its
+    host are different in the same way, though both have one boot.
     """
     made_again = _common(one, other, "gpus")
     for key, what in {**_HARDWARE, **_SYSTEM}.items():
@@ -38,6 +39,9 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
             continue
         if _values(one, key) and _values(other, key) and not _common(one, other, key):
             return what
+    contained = {bool(_values(identity, "container")) for identity in (one, other) if lasts(identity)}
+    if len(contained) > 1 and not made_again:
+        return "one of both is a container"
     common = set().union(*(_common(one, other, key) for key in (*_UNIQUE, "boot")))
     return "" if any(not value.startswith(LOCAL) for value in common) else "it is not known what it was"
 

@@ -88,6 +88,26 @@ def test_a_container_without_gpus_is_known_by_its_layer(now, why):
 
 
 @pytest.mark.parametrize(
+    ("now", "why"),
+    [
+        (CONTAINER, "one of both is a container"),
+        ({**CONTAINER, "machine": "m1"}, "one of both is a container"),
+        ({**CONTAINER, "gpus": ["GPU-2"]}, ""),
+    ],
+    ids=["a boot in common", "the machine-id of its host", "a GPU in common"],
+)
+def test_a_container_is_not_its_host_unless_it_has_its_gpus(now, why):
+    assert difference(HOST, now) == difference(now, HOST) == why
+
+
+def test_containers_that_are_known_by_their_names_alone_are_the_same_until_their_host_starts_again():
+    one, other = ({"container": f"local-{name}", "boot": "boot1"} for name in "ab")
+    assert difference(one, other) == "another container"
+    assert difference(one, one) == ""
+    assert difference(one, {**one, "boot": "boot2"}) == "it is not known what it was"
+
+
+@pytest.mark.parametrize(
     ("gpus", "why"),
     [(["GPU-1"], ""), (["GPU-1", "GPU-2"], ""), (["GPU-2"], "other GPUs"), ([], "another container")],
 )

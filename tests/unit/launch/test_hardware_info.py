@@ -144,7 +144,7 @@ def machine_id(monkeypatch):
         monkeypatch.setattr(
             hardware_info, "read_text", lambda path: text if path == "/etc/machine-id" else real(path)
         )
-        return hardware_info.identity([])
+        return hardware_info.identity([], "")
 
     return identity
 
@@ -169,15 +169,28 @@ DISK = (
 )
 
 
-@pytest.mark.parametrize(
-    ("mounts", "layer"), [(OVERLAY, "/s/987c/diff"), (DISK, ""), (DISK + OVERLAY, "/s/987c/diff")]
-)
-def test_a_container_is_known_by_the_layer_of_its_root(mounts, layer):
-    assert hardware_info.container(mounts) == layer
+def test_a_container_is_known_by_the_layer_of_its_root():
+    layer = hardware_info.container(OVERLAY, "container")
+    assert layer == hardware_info.container(DISK + OVERLAY, "") != ""
+    assert layer != hardware_info.container(OVERLAY.replace("987c", "987d"), "container")
+
+
+def test_layers_of_one_number_on_two_hosts_are_told_apart_by_the_names_of_the_containers(monkeypatch):
+    layer = hardware_info.container(OVERLAY, "container")
+    monkeypatch.setattr(hardware_info.socket, "gethostname", lambda: "another")
+    assert hardware_info.container(OVERLAY, "container") != layer
+
+
+def test_a_host_with_its_root_on_a_disk_is_no_container():
+    assert hardware_info.container(DISK, "") == ""
+
+
+def test_a_container_without_a_layer_has_a_name_that_others_may_have():
+    assert hardware_info.container(DISK, "container").startswith(hardware_info.LOCAL)
 
 
 def test_the_boot_is_that_which_node_scripts_report():
-    assert hardware_info.identity([])["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert hardware_info.identity([], "")["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
 def test_a_device_that_the_kernel_made_has_no_permanent_address():
