@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A record is checked before it counts: its case against the plan, its stamps, and its logs where they are.
+"""A record is checked before it counts: its case and machines against the plan, its stamps, and its logs.
 
 What this finds are accidents and careless changes.  Who changes a record, its plan and its checksums alike is
 found by the logs (`verify=true`), and by a signature.
@@ -12,7 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import lt
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import CASE, IDENTITY, Case, NodeLog, Record, case_name
+from ansible.module_utils.scalebook.contracts import (
+    CASE,
+    IDENTITY,
+    Case,
+    MachineIdentity,
+    NodeLog,
+    Record,
+    case_name,
+)
+from ansible.module_utils.scalebook.machines import difference
 from ansible.module_utils.scalebook.report.source import FileSum
 
 
@@ -35,6 +44,18 @@ def differing_case(case: Case, planned: Case | None, schema: Any) -> str:
     theirs: Mapping[str, Any] = planned
     names = [field.name for field in CASE if ours.get(field.name) != theirs.get(field.name)]
     return "; ".join(f"case.{name} is {ours.get(name)}, in plan.json {theirs.get(name)}" for name in names)
+
+
+def differing_machines(record: Record, known: Mapping[str, MachineIdentity]) -> str:
+    """Return which machine of a record is not that of the campaign, "" where none is.
+
+    `known` are those of its plan and of the records before.  A node that one of both does not describe is
+    not compared: records of earlier versions name no machines.
+    """
+    for node, identity in (record.get("machines") or {}).items():
+        if known.get(node) and (why := difference(known[node], identity)):
+            return f"{node} was not the machine of this name that the campaign has ({why})"
+    return ""
 
 
 def check_stamps(record: Record) -> None:

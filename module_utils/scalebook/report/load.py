@@ -210,6 +210,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
     """
     logs: dict[str, str] = {}
     planned = dict(campaign.cases)
+    machines = dict(campaign.plan.get("machines") or {})
     for file in sorted(source.records(), key=_order):
         try:
             content = source.decode(file)
@@ -225,6 +226,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             run = runs.digest(record, campaign.reading)
             if "source" in record and campaign.plan and not campaign.plan.get("source"):
                 differs = differs or "its log was imported, by plan.json it was not"
+            differs = differs or evidence.differing_machines(record, machines)
             if differs and record["status"] == "ok":
                 run = runs.refused(run, f"{file}: {differs}")
             counts = run["rate"] is not None
@@ -239,6 +241,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             campaign.unreadable.append(f"{file}: {type(exc).__name__}: {exc}")
         else:
             campaign.cases.setdefault(case["name"], case)
+            machines = {**record.get("machines", {}), **machines}
             campaign.hardware[:] = found
             campaign.runs.append(run)
             campaign.statuses[folder] = record["status"]

@@ -74,7 +74,7 @@ def display(document: Results, report: str) -> str:
     )
     blocks += _comparison(shown["baseline"])
     blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
-    blocks += _some("Notes", shown["notes"])
+    blocks += _some("Notes", [*shown["notes"], *_unnamed_machines(document)])
     published = []
     for entry in shown["compare"]:
         names = [entry["title"], f"compared with {entry['theirs']}" if entry["rows"] else ""]
@@ -86,6 +86,14 @@ def display(document: Results, report: str) -> str:
     blocks += _some("Comparison with DLPerf", published)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
+
+
+def _unnamed_machines(document: Results) -> list[str]:
+    """Return what to know of a campaign whose plan names no machines, as those of earlier versions."""
+    named = any((document["plan"].get("machines") or {}).values())
+    if named or document["kind"] == "import" or not document["counts"]["good"]:
+        return []
+    return ["its machines are not recorded: it was planned by an earlier version of scalebook"]
 
 
 def _largest_batch(entry: Mapping[str, str]) -> str:

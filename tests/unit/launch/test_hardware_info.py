@@ -190,7 +190,8 @@ def test_a_container_without_a_layer_has_a_name_that_others_may_have():
 
 
 def test_the_boot_is_that_which_node_scripts_report():
-    assert hardware_info.identity([], "")["boot"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert hardware_info.identity([], "")["boot"] == boot
 
 
 def test_a_device_that_the_kernel_made_has_no_permanent_address():

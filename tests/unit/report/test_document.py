@@ -167,6 +167,18 @@ def test_the_terminal_ends_with_the_path_of_the_page(document):
     assert terminal.display(document, "/r/report.html").splitlines()[-1] == "Report: /r/report.html"
 
 
+@pytest.mark.parametrize(("machines", "notes"), [({}, 1), ({"NODE1": {"machine": "m1"}}, 0)])
+def test_the_terminal_says_once_that_a_campaign_names_no_machines(machines, notes):
+    made = build([record(case(), repeat) for repeat in (1, 2)])
+    made["plan"] = {**made["plan"], "machines": machines}
+    assert terminal.display(made, "/r/report.html").count("its machines are not recorded") == notes
+
+
+def test_the_terminal_asks_no_import_for_its_machines(document):
+    made = {**document, "kind": "import"}
+    assert "machines are not recorded" not in terminal.display(made, "/r/report.html")
+
+
 def test_a_thousand_failures_do_not_fill_the_terminal():
     of = case()
     bad = [record(of, i, None, reason=f"reason {i}") for i in range(1, 1001)]

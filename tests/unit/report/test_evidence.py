@@ -51,6 +51,42 @@ def reason(top):
     return " ".join([each["reason"] for each in made["uncounted"]] + made["notes"])
 
 
+OTHER = {"NODE1": {"machine": "m2", "addresses": ["a2"]}}
+FOREIGN = "NODE1 was not the machine of this name that the campaign has (other network devices)"
+
+
+@pytest.fixture
+def of_one_machine(top):
+    """Return the campaign with the machine of its node in its plan and records."""
+    own = {"NODE1": {"machine": "m1", "addresses": ["a1"], "boot": "b1"}}
+    plan = json.loads((top / "plan.json").read_text())
+    (top / "plan.json").write_text(json.dumps({**plan, "machines": own}))
+    for repeat in (1, 2, 3):
+        change(top, "machines", own, repeat)
+    return top
+
+
+def test_a_run_that_another_machine_made_does_not_count(of_one_machine):
+    change(of_one_machine, "machines", OTHER, 2)
+    assert FOREIGN in reason(of_one_machine)
+
+
+def test_runs_of_two_machines_do_not_count_together_without_a_plan(of_one_machine):
+    (of_one_machine / "plan.json").unlink()
+    change(of_one_machine, "machines", OTHER, 3)
+    assert FOREIGN in reason(of_one_machine)
+
+
+def test_a_run_after_a_restart_counts(of_one_machine):
+    change(of_one_machine, "machines.NODE1.boot", "b2", 2)
+    assert report(of_one_machine)["counts"]["good"] == 3
+
+
+def test_a_run_that_names_no_machine_counts(of_one_machine):
+    change(of_one_machine, "machines", {}, 2)
+    assert report(of_one_machine)["counts"]["good"] == 3
+
+
 def test_runs_with_their_logs_count_without_a_note(top):
     made = report(top)
     assert (made["counts"]["good"], made["notes"], made["uncounted"]) == (3, [], [])
