@@ -15,11 +15,11 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import MachineIdentity
 
-_HARDWARE = {"board": "another mainboard", "addresses": "other network devices", "gpus": "other GPUs"}
+HARDWARE = {"board": "another mainboard", "addresses": "other network devices", "gpus": "other GPUs"}
 """What two descriptions of one machine have in common, where both have it -> what to say otherwise."""
-_SYSTEM = {"machine": "another machine-id", "container": "another container"}
-_LASTING = (*_HARDWARE, *_SYSTEM)
-_UNIQUE = ("addresses", "gpus", *_SYSTEM)
+SYSTEM = {"machine": "another machine-id", "container": "another container"}
+_LASTING = (*HARDWARE, *SYSTEM)
+_UNIQUE = ("addresses", "gpus", *SYSTEM)
 
 LOCAL = "local-"
 """What the digest of an address begins with that is not unique in the world: others may have it too."""
@@ -34,7 +34,7 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
     host are different in the same way, though both have one boot.
     """
     made_again = _common(one, other, "gpus")
-    for key, what in {**_HARDWARE, **_SYSTEM}.items():
+    for key, what in {**HARDWARE, **SYSTEM}.items():
         if key == "container" and made_again:
             continue
         if _values(one, key) and _values(other, key) and not _common(one, other, key):

@@ -14,7 +14,7 @@ from pathlib import Path
 import microbench_report
 import pytest
 import yaml
-from ansible.module_utils.scalebook import failure_causes, hardware, published
+from ansible.module_utils.scalebook import failure_causes, hardware, machines, published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
 from ansible.module_utils.scalebook.report import (
     bottleneck,
@@ -307,6 +307,37 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
 )
 def test_sentences_of_the_document_are_translated(english, chinese):
     assert CHINESE.sentence(english) == chinese
+
+
+@pytest.mark.parametrize(
+    ("english", "chinese"),
+    [
+        (
+            "runs/a/1/result.json: NODE1 was not the machine of this name that the campaign has (other GPUs)",
+            "runs/a/1/result.json：NODE1 不是本测试中该名称所指的机器（GPU 不同）",
+        ),
+        (
+            "runs/a/1/result.json: case.warmup is 19, in plan.json 20; case.bsz is 8, in plan.json 16",
+            "runs/a/1/result.json：case.warmup 为 19，plan.json 中为 20；case.bsz 为 8，plan.json 中为 16",
+        ),
+        ("cannot be measured: NODE1: its steps do not increase", "无法得出结果：NODE1：步序号没有递增"),
+        (
+            "cannot be measured: NODE1: the times of step 7 is before that of the step before",
+            "无法得出结果：NODE1：第 7 步的 日志时间戳 早于前一步",
+        ),
+        (
+            "not counted: runs/b/1/result.json: repeats runs/a/1/result.json, or was moved from there",
+            "未计入：runs/b/1/result.json：与 runs/a/1/result.json 重复，或从该处移来",
+        ),
+    ],
+)
+def test_why_a_record_does_not_count_is_chinese(english, chinese):
+    assert CHINESE.sentence(english) == chinese
+
+
+@pytest.mark.parametrize("what", [*machines.HARDWARE.values(), *machines.SYSTEM.values()])
+def test_what_tells_two_machines_apart_is_in_the_catalogue(what):
+    assert what in CATALOGUE
 
 
 def of_published():
