@@ -63,3 +63,21 @@ def test_machines_keep_the_order_of_the_inventory(machines):
 def test_the_first_of_the_nodes_with_a_local_connection_stands_for_all_of_them(machines):
     local = {"ansible_connection": "local"}
     assert machines({"far": {}, "NODE1": local, "NODE2": local, "near": {}}) == ["far", "NODE1", "near"]
+
+
+def test_a_password_that_sudo_asks_for_is_no_silence_of_the_gpus(tmp_path):
+    sudo, inventory = tmp_path / "sudo", tmp_path / "hosts.json"
+    sudo.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2; exit 1\n")
+    sudo.chmod(0o755)
+    become = {"ansible_become": True, "ansible_become_user": "nobody", "ansible_become_exe": str(sudo)}
+    variables = {**become, "ansible_connection": "local", "scalebook_home": str(tmp_path), "slots": 1}
+    inventory.write_text(json.dumps({"nodes": {"hosts": {"NODE1": variables}}}))
+    done = subprocess.run(
+        ["ansible-playbook", "-i", inventory, "bench.yml", "-e", "plan_only=true"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert "Fix: sudo asks for a password: add --ask-become-pass" in done.stdout

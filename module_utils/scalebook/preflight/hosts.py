@@ -293,7 +293,7 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             nodes,
             found=f"{path} cannot be written to",
             expected="writable",
-            fix=f"check ls -ld {path}",
+            fix=f"run provision.yml with this ansible_user, or check ls -ld {path}",
         )
     if space["mb"] < mb:
         found = f"{path} has {space['mb']} MB left of {space['size_mb']}"
