@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Machine identities: whether two descriptions are of one machine, and how many machines some nodes are.
+"""Machine identities: whether two descriptions are of one machine.
 
 A machine that was started again is the same machine.  One that was made from a copy of its disk is not,
 though both have one machine-id: their network devices, GPUs or boards tell them apart.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import MachineIdentity
@@ -44,19 +44,6 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
         return "one of both is a container"
     common = set().union(*(_common(one, other, key) for key in (*_UNIQUE, "boot")))
     return "" if any(not value.startswith(LOCAL) for value in common) else "it is not known what it was"
-
-
-def count_machines(
-    nodes: Iterable[str], machines: Mapping[str, MachineIdentity], boots: Mapping[str, str] | None = None
-) -> int | None:
-    """Return how many machines the nodes of one run are: containers of a host are one, None if unknown.
-
-    `machines` are those of its record, `boots` (node -> boot_id) what its node scripts reported, which is
-    all that records of earlier versions have.
-    """
-    known = {node: identity.get("boot") for node, identity in machines.items()}
-    starts = [(boots or {}).get(node) or known.get(node) for node in nodes]
-    return len(set(starts)) if starts and all(starts) else None
 
 
 def digest(machines: Mapping[str, MachineIdentity]) -> str:

@@ -3,7 +3,7 @@
 """Machine identities: what is the same machine, and what only looks like it."""
 
 import pytest
-from ansible.module_utils.scalebook.machines import count_machines, difference, digest
+from ansible.module_utils.scalebook.machines import difference, digest
 
 HOST = {
     "machine": "m1",
@@ -141,21 +141,3 @@ def test_a_restart_changes_no_digest_and_another_machine_does():
 
     assert of(HOST) == of(RESTARTED)
     assert len({of(HOST), of({**HOST, "gpus": ["GPU-9"]}), digest({"NODE2": HOST})}) == 3
-
-
-def test_containers_of_one_host_are_one_machine():
-    nodes = {f"NODE{i}": {"machine": f"m{i}", "boot": "boot1"} for i in range(4)}
-    assert count_machines(nodes, nodes) == 1
-
-
-def test_hosts_are_as_many_machines():
-    assert count_machines(["A", "B"], {"A": HOST, "B": RESTARTED}) == 2
-
-
-def test_records_of_earlier_versions_count_by_what_their_node_scripts_reported():
-    assert count_machines(["A", "B"], {}, {"A": "boot1", "B": "boot1"}) == 1
-
-
-def test_a_node_that_says_nothing_leaves_the_number_of_machines_unknown():
-    assert count_machines(["A", "B"], {"A": HOST}) is None
-    assert count_machines([], {}) is None
