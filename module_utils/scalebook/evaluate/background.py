@@ -85,8 +85,8 @@ def _environment(writer: Writer) -> None:
     found = []
     for campaign in writer.e["campaigns"]:
         texts = [writer.translate(text) for text in campaign["hardware"]] or [t["not_recorded"]]
-        if campaign["simulated"]:
-            texts.append(t["simulated"].format(**campaign["simulated"]))
+        if shared := campaign["simulated"]:
+            texts.append(t["containers" if shared.get("containers") else "simulated"].format(**shared))
         found.append([campaign["name"], t["semicolon"].join(texts)])
     writer.table(t["environment"], ("campaign", "hardware"), found)
     for campaign in writer.e["campaigns"]:

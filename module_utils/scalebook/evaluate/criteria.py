@@ -56,7 +56,7 @@ def at_least(name: str, value: float | None, limit: float) -> Evidence:
 
 
 def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict:
-    """Judge the parallel efficiency of every option on at least `machines` nodes."""
+    """Judge the parallel efficiency of every option on at least `machines`, which nodes may share."""
     evidence = [
         at_least(
             option["name"],
@@ -64,7 +64,7 @@ def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict
             percent,
         )
         for option in options
-        if option["nodes"] >= machines
+        if option["machines"] >= machines
     ]
     limit = {"percent": percent, "machines": machines}
     return {

@@ -88,11 +88,11 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
 
 
 SERIES = ("source", "group", "workload", "model", "size", "variant", "gpu", "gpus", "bsz", "dtype", "xla")
-"""What the options of one curve share; the number of nodes differs."""
+"""What the options of one curve share; the number of machines differs."""
 
 
 def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]:
-    """Return a fit, or why there is none, of each curve that was measured on fewer than `machines` nodes.
+    """Return a fit, or why there is none, of each curve that was measured on fewer than `machines`.
 
     An entry is `{"name", "fit", "refused"}`, one of the last two None.  A single point is not a curve, and a
     curve that reaches `machines` needs no extrapolation.
@@ -103,13 +103,15 @@ def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]
             curves.setdefault(tuple(option[key] for key in SERIES), []).append(option)  # type: ignore[literal-required]
     found = []
     for curve in curves.values():
-        nodes = [option["nodes"] for option in curve]
-        if len(set(nodes)) < 2 or max(nodes) >= machines:
+        counts = [option["machines"] for option in curve]
+        if len(set(counts)) < 2 or max(counts) >= machines:
             continue
-        name = max(curve, key=lambda option: option["nodes"])["name"]
+        name = max(curve, key=lambda option: option["machines"])["name"]
         entry: dict[str, Any] = {"name": name, "fit": None, "refused": None}
         try:
-            entry["fit"] = fit([(each["nodes"], float(each["efficiency"] or 0)) for each in curve], machines)
+            entry["fit"] = fit(
+                [(each["machines"], float(each["efficiency"] or 0)) for each in curve], machines
+            )
         except RefusedError as error:
             entry["refused"] = (error.args[0], error.args[1:])
         found.append(entry)

@@ -22,7 +22,8 @@ class Option(TypedDict):
     `slowest` to `fastest` is the range of `rates`, those of its `runs` runs, per second in `unit`; of one run
     all three are equal.  A published row has no `rates`, and `runs` is 0 where nobody says how many there
     were.  `gpu` is the model of the devices, None on CPUs and NOT_RECORDED where no record says it; `link` is
-    how they are linked and whether nodes share machines, '' where no record says it.
+    how they are linked and whether nodes share machines, '' where no record says it.  `machines` is on how
+    many its nodes were, as many as nodes where no record says it.
     `compiler` is the name of what compiled the model, '' where nothing did; `variant` is its gradient
     accumulation or what its publisher says of it; `differing` are the settings in which the groups of its
     workload in the campaign differ; `size` says how much a sample is.  `joules` is the energy of the GPUs per
@@ -42,6 +43,7 @@ class Option(TypedDict):
     gpu: str | None
     link: str
     nodes: int
+    machines: int
     gpus: int
     bsz: int
     dtype: str
@@ -127,6 +129,7 @@ def _option(
         "size": size_of(row.get("settings") or {}, declaration),
         "gpu": hardware_of(row, gpu_model(hardware.of_case(entries, row))),
         "link": hardware.link(entries, row),
+        "machines": row.get("machines") or row["nodes"],
         "compiler": compiler,
         "variant": variant_of(row),
         "differing": differing,

@@ -157,6 +157,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "bottleneck": "",
         "differing": "",
         "link": "",
+        "machines": known["nodes"],
         **known,
     }
     return made  # type: ignore[return-value]

@@ -322,7 +322,8 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
     return {
         "name": f"{workload} {nodes}n8g", "source": "made", "group": workload, "family": "bert",
         "workload": workload, "model": "base", "task": "pretraining", "size": "128", "gpu": "NVIDIA H200",
-        "nodes": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False, "compiler": "",
+        "nodes": nodes, "machines": nodes, "gpus": 8, "bsz": 64, "dtype": "fp16", "xla": False,
+        "compiler": "",
         "variant": "", "differing": "",
         "unit": "samples", "rate": rate, "slowest": min(rates, default=rate),
         "fastest": max(rates, default=rate), "rates": rates, "runs": runs,
@@ -335,6 +336,24 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
 def test_scaling_is_judged_by_the_worst_of_the_large_runs(least, verdict):
     found = [option(nodes=nodes, efficiency=share) for nodes, share in ((10, 0.5), (20, 0.95), (125, least))]
     assert criteria.scaling(found, 80, 20)["verdict"] == verdict
+
+
+def test_containers_of_one_machine_are_not_called_simulated_nodes(tmp_path):
+    results = json.loads(
+        (ROOT / "docs/results/containers-2026-11-25/resnet50/report/results.json").read_text()
+    )
+    results["simulated"] = {"nodes": 4, "machines": 1, "containers": 1}
+    (tmp_path / "own/report").mkdir(parents=True)
+    (tmp_path / "own/report/results.json").write_text(json.dumps(results))
+    evaluate(tmp_path, campaigns=[str(tmp_path / "own")], published=[])
+    text = (tmp_path / "evaluation.md").read_text()
+    assert "4 nodes in containers, machines: 1" in text
+    assert "machine, 4 simulated nodes" not in text
+
+
+def test_nodes_that_share_machines_do_not_say_how_many_machines_scale():
+    found = [{**option(nodes=20, efficiency=0.99), "machines": 1}]
+    assert criteria.scaling(found, 80, 20)["verdict"] == "not measured"
 
 
 def test_ahead_is_met_only_beyond_the_ranges():

@@ -14,7 +14,7 @@ def amdahl(machines, alone=1.05, growth=0.004):
 
 def option(nodes, efficiency, **other):
     values = {"name": f"w {nodes}n8g", "source": "c", "workload": "w", "model": "m", "gpu": "V100"}
-    values.update(gpus=8, bsz=64, dtype="fp16", xla=False, nodes=nodes, efficiency=efficiency)
+    values.update(gpus=8, bsz=64, dtype="fp16", xla=False, nodes=nodes, machines=nodes, efficiency=efficiency)
     values.update(variant="", size="128", group="g")
     return {**values, **other}
 
@@ -112,3 +112,8 @@ def test_an_extrapolation_judges_nothing():
     options = [option(n, amdahl(n)) for n in (1, 2, 4)]
     assert extrapolate.of_options(options, 20)[0]["fit"]["efficiency"] > 0.8
     assert criteria.scaling(options, 80.0, 20)["verdict"] == criteria.NOT_MEASURED
+
+
+def test_nodes_that_share_one_machine_are_no_curve():
+    simulated = [option(nodes, amdahl(nodes), machines=1) for nodes in (1, 2, 4)]
+    assert extrapolate.of_options(simulated, 20) == []
