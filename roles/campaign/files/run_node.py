@@ -285,8 +285,9 @@ def run_behind_proxy() -> int:
 
     mpirun kills what it started, with its process group, as soon as it has asked it to stop: the second that
     it would wait otherwise it waits for one node after the other. The child sees that its parent is gone,
-    stops the workload and writes its last lines.
+    stops the workload and writes its last lines. Where the child is killed, the parent ends what it has left.
     """
+    adopt_descendants()  # those of the child, when it is gone
     mpirun, front = os.getppid(), os.getpid()
     behind = os.fork()
     if behind == 0:
@@ -297,6 +298,7 @@ def run_behind_proxy() -> int:
     while True:
         ended, status = os.waitpid(behind, os.WNOHANG)
         if ended and os.WIFSIGNALED(status):
+            orphans.end(lambda: procfs.family(front)[1:], 0)
             if os.WTERMSIG(status) != signal.SIGKILL:
                 signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(front, os.WTERMSIG(status))
