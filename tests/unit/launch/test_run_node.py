@@ -302,6 +302,35 @@ def test_a_process_that_hides_in_a_session_and_without_environment_is_ended(tmp_
     await_end(read_pid(tmp_path / "pid"), patience=1)
 
 
+def test_a_process_that_hides_is_ended_though_run_node_is_killed(tmp_path):
+    hides = f"(setsid env -i sh -c 'echo $$ > {tmp_path}/pid; exec sleep 300' &)"
+    waits = f"while [ ! -s {tmp_path}/pid ]; do sleep 0.05; done"
+    process = start(job(tmp_path, f"{hides}\n{waits}\nkill -9 $PPID"))
+    process.communicate(timeout=10)
+    assert process.returncode == -signal.SIGKILL
+    await_end(read_pid(tmp_path / "pid"), patience=1)
+
+
+# Read by every Python: writes down what reaches the disk.
+SYNCED = """
+import os
+fsync = os.fsync
+def record(descriptor):
+    fsync(descriptor)
+    with open(os.environ["SYNCED"], "a") as file:
+        file.write(os.path.basename(os.readlink("/proc/self/fd/%d" % descriptor)) + "\\n")
+os.fsync = record
+"""
+
+
+def test_the_log_is_on_the_disk_before_its_closing_record_is(tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(SYNCED)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("SYNCED", str(tmp_path / "synced"))
+    finish(job(tmp_path / "job", "echo done"))
+    assert (tmp_path / "synced").read_text().split() == ["NODE1.log", "exit.json.new", "job"]
+
+
 ENDLESS = "i=0; while :; do i=$((i+1)); echo line $i of a log without an end, made longer by words; done"
 
 

@@ -3,6 +3,8 @@
 """The module bench_result: files beside the logs, and a result short enough for a terminal."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 from cases import case
@@ -121,6 +123,32 @@ def test_a_record_says_what_the_campaign_ran_with(one_run, tmp_path):
     assert record["software"] == [{"nodes": ["NODE1"], **facts}]
     assert record["scalebook"] == {"commit": "11d4e8c"}
     assert record["command"] == 'ansible-playbook bench.yml -e "bsz=64"'
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The paths that were written to the disk, in this order; a temporary file has the final name."""
+    paths, fsync = [], os.fsync
+
+    def record(descriptor):
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        paths.append(path.with_name(path.name[1:].rpartition(".")[0]) if path.name.startswith(".") else path)
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", record)
+    return paths
+
+
+def test_a_record_is_written_after_its_logs_and_directories_are_on_the_disk(one_run, tmp_path, synced):
+    folder = tmp_path / "campaign/runs/case/1"
+    folder.mkdir(parents=True)
+    (tmp_path / "NODE1.log").rename(folder / "NODE1.log")
+    assert run(**{**one_run, "run_dir": str(folder)})["status"] == "ok"
+    place = synced.index(folder / "result.json")
+    assert {folder / "NODE1.log", folder / "exit.json", folder, *list(folder.parents)[:3]} <= set(
+        synced[:place]
+    )
+    assert folder in synced[place:]
 
 
 def test_a_campaign_whose_directory_was_moved_away_is_not_recorded(one_run, tmp_path):
