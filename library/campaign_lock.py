@@ -13,7 +13,7 @@ description:
 options:
   path:
     description:
-      - The lock file. Its directory is made.
+      - The lock file. Its directory is made, for all users.
       - Without it, the lock of the machine, which is the same for all users and whatever directory they
         install into. It is gone after a restart of the machine. A container with a C(/run) of its own is a
         machine of its own.
@@ -102,7 +102,7 @@ def main() -> None:
     try:
         path = path or lock_file.machine_path()
         if given["state"] == "present" and not module.check_mode:
-            Path(path).parent.mkdir(parents=True, exist_ok=True)
+            lock_file.make_directory(Path(path).parent)
         changed, held, taken = lock_file.turn(
             path,
             given["holder"],

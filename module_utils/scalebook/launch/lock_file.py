@@ -45,6 +45,20 @@ def machine_path() -> str:
     raise OSError("there is no directory for it: none of %s is for all users (mode 1777)" % ", ".join(PLACES))
 
 
+def make_directory(path: Path) -> None:
+    """Make the directory of a lock, for all users whatever the umask is: the next holder may be another."""
+    if path.is_dir():
+        return
+    mask = os.umask(0o022)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # made by another process just now
+            path.mkdir()
+            path.chmod(0o1777)
+    finally:
+        os.umask(mask)
+
+
 def parse(text: str) -> Holder:
     """Return the holder that a lock file names, {} for an empty one; what cannot be read is held as well."""
     text = text.strip("\0 \t\r\n")

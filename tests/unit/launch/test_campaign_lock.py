@@ -51,6 +51,20 @@ def test_it_is_not_taken_over_from_one_who_was_faster(lock):
     assert take(lock, over="other")[1] is False
 
 
+def test_a_directory_that_root_makes_for_locks_is_for_all_users(tmp_path):
+    mask = os.umask(0o077)
+    lock_file.make_directory(tmp_path / "srv" / "locks")
+    os.umask(mask)
+    modes = [(tmp_path / name).stat().st_mode & 0o7777 for name in ("srv", "srv/locks")]
+    assert modes == [0o755, 0o1777]
+
+
+def test_a_directory_of_locks_that_is_there_keeps_its_mode(tmp_path):
+    tmp_path.chmod(0o770)
+    lock_file.make_directory(tmp_path)
+    assert tmp_path.stat().st_mode & 0o7777 == 0o770
+
+
 def test_only_its_holder_gives_it_back(lock):
     take(lock, OTHER)
     assert take(lock, state="absent")[0] is False
