@@ -46,6 +46,7 @@ OPTIONS = (
     ("remote_user", "--user"),
     ("private_key_file", "--private-key"),
     ("connection", "--connection"),
+    ("become_password_file", "--become-password-file"),
     ("connection_password_file", "--connection-password-file"),
     ("ssh_common_args", "--ssh-common-args"),
     ("ssh_extra_args", "--ssh-extra-args"),
@@ -135,7 +136,9 @@ class CallbackModule(CallbackBase):
         from ansible.module_utils.scalebook.launch import lock_file, lock_holder
 
         holder = lock_holder.identity()
-        problem = self._release_hosts(sorted(locks.hosts), holder["id"]) if locks.hosts else ""
+        # Who has started jobs holds a directory of results.
+        released = {"id": holder["id"], "jobs": bool(locks.paths)}
+        problem = self._release_hosts(sorted(locks.hosts), released) if locks.hosts else ""
         for path in sorted(locks.paths):
             try:
                 lock_file.turn(path, holder, None, "absent", True)
@@ -147,7 +150,7 @@ class CallbackModule(CallbackBase):
                 "command stops what runs there and takes them over."
             )
 
-    def _release_hosts(self, hosts: list[str], holder: str) -> str:
+    def _release_hosts(self, hosts: list[str], released: Mapping[str, Any]) -> str:
         """Run PLAYBOOK for the hosts; return what went wrong."""
         from ansible.context import CLIARGS  # set again once Ansible has read its command line
 
@@ -155,7 +158,7 @@ class CallbackModule(CallbackBase):
             file.write("".join(f"{host}\n" for host in hosts))
             file.flush()
             argv = [sys.executable, sys.argv[0], *options(CLIARGS), f"--limit=@{file.name}"]
-            argv += [f"--extra-vars={json.dumps({'scalebook_released': holder})}", str(PLAYBOOK)]
+            argv += [f"--extra-vars={json.dumps({'scalebook_released': released})}", str(PLAYBOOK)]
             try:
                 done = subprocess.run(
                     argv,

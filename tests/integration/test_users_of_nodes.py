@@ -2,10 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The user of the runs cannot become root on fresh hosts, which are provisioned by a root with umask 077."""
 
+import json
 import os
+import signal
+import subprocess
+import time
 
 import pytest
-from container_nodes import Nodes, said
+from container_nodes import ROOT, Nodes, said
 from nets import free_net
 
 ROLES = {"ANSIBLE_ROLES_PATH": "roles:tests/roles"}
@@ -27,6 +31,9 @@ printf "#!/bin/sh\\nid >{HOME}/work/started-by\\n" >openmpi/bin/mpirun
 chmod 755 openmpi/bin/mpirun
 mv ~/.ssh/id_ed25519_scalebook ~/.ssh/kept && ln -s /etc/shadow ~/.ssh/id_ed25519_scalebook'
 """
+
+# A program of the user's own, which the end of an interrupted campaign runs.
+MARK = f"import os; open('{HOME}/work/stopped-by', 'a').write('%d ' % os.getuid())"
 
 pytestmark = [
     pytest.mark.cluster,
@@ -95,6 +102,40 @@ def test_runs_belong_to_their_user_also_where_root_logs_in(provisioned, tmp_path
     variables = {"workload": "scripted", "node_user": "you", "campaign_results": str(tmp_path), **few}
     NODES.playbook("bench.yml", HOME, **variables)
     assert NODES.ssh("NODE1", f"find {HOME}/work ! -user you").stdout == ""
+
+
+@pytest.fixture(scope="module")
+def interrupted(provisioned, tmp_path_factory):
+    """Interrupt a campaign by Ctrl-C while its trainers run, with the default home; return what it said."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    text = (NODES.files / "inventory" / "hosts.yml").read_text()
+    (folder / "hosts.yml").write_text(text.replace(f"    scalebook_home: {HOME}\n", ""))
+    extra = {"workload": "scripted", "node_user": "you", "campaign_results": str(folder), "scripted_step": 1}
+    extra |= {"nodes": 2, "gpus": 1, "device": "cpu", "campaign": "interrupted", "preflight": False}
+    argv = ["ansible-playbook", "-i", str(folder / "hosts.yml"), "bench.yml", "-e", json.dumps(extra)]
+    process = subprocess.Popen(
+        argv, cwd=ROOT, env=NODES.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if NODES.ssh("NODE2", "pgrep -f trainer.py", ok=False).stdout:
+            break
+        time.sleep(0.5)
+    NODES.ssh("NODE1", f'sed -i "2i {MARK}" {HOME}/work/bin/orphans.py')
+    process.send_signal(signal.SIGINT)
+    return process.communicate(timeout=60)[0]
+
+
+def test_an_interruption_leaves_no_process_and_no_lock(interrupted):
+    assert interrupted.endswith("Stopped. The same command resumes.\n")
+    assert NODES.ssh("NODE1", "pgrep -u you; cat /run/lock/scalebook.lock", ok=False).stdout == ""
+    assert NODES.ssh("NODE2", "pgrep -u you; cat /run/lock/scalebook.lock", ok=False).stdout == ""
+
+
+def test_root_does_not_execute_what_stops_the_job_of_an_interrupted_campaign(interrupted):
+    assert NODES.ssh("NODE1", f"cat {HOME}/work/stopped-by; id -u you").stdout.split() == ["1000", "1000"]
 
 
 def test_a_planted_program_is_moved_aside_and_not_executed_by_root(attacked):

@@ -1,0 +1,56 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The first question to a machine is who uses it, every question ends, root executes nothing of users."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[3]
+PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
+BECOMES = ("ansible_become", "ansible_become_user", "ansible_become_method")
+
+
+def plays(name):
+    return yaml.safe_load((PLAYBOOKS / name).read_text())
+
+
+def tasks_from(task):
+    return task.get("ansible.builtin.include_role", {}).get("tasks_from")
+
+
+def test_the_first_question_to_the_machines_is_who_uses_them():
+    (play,) = (play for play in plays("machines.yml") if play.get("hosts") == "machines")
+    assert tasks_from(play["tasks"][0]) == "refuse_locked"
+
+
+@pytest.mark.parametrize("name", ["microbench.yml", "uninstall.yml"])
+def test_nothing_but_the_input_is_looked_at_before_that_question(name):
+    tasks = plays(name)[0]["tasks"]
+    assert "ansible.builtin.import_tasks" in tasks[0]
+    assert tasks_from(tasks[1]) == "refuse_locked"
+
+
+@pytest.mark.parametrize("name", ["bench.yml", "preflight.yml", "release.yml"])
+def test_who_stops_jobs_is_the_user_of_the_runs(name):
+    """The programs below campaign_work are that user's: root would execute what this user has put there."""
+    (play,) = (play for play in plays(name) if "vars/node_user.yml" in play.get("vars_files", ()))
+    given = [play["vars"], *(task.get("vars", {}) for task in play["tasks"])]
+    (become,) = ([v[key] for key in BECOMES] for v in given if BECOMES[0] in v)
+    assert become == ["{{ __node_user_become }}", "{{ __node_user }}", "{{ __node_user_method }}"]
+
+
+def started_nvidia_smi():
+    """Return (file, line) of what starts nvidia-smi in a task or a node script."""
+    files = [*PLAYBOOKS.glob("*.yml"), *ROLES.glob("*/tasks/*.yml"), *ROLES.glob("*/templates/*.j2")]
+    for file in files:
+        for line in file.read_text().splitlines():
+            if re.search(r"nvidia-smi,? --", line) and not line.lstrip().startswith("#"):
+                yield f"{file.parent.parent.name}/{file.name}", line
+
+
+@pytest.mark.parametrize(("file", "line"), list(started_nvidia_smi()))
+def test_no_driver_that_hangs_is_waited_for(file, line):
+    assert re.search(r"timeout,? -k,? \W?5\W* \W?20\W* nvidia-smi", line), file
