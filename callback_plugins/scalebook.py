@@ -181,7 +181,11 @@ FIXES = {
     "Incorrect sudo password": f"give sudo's password with --ask-become-pass; {GUIDE}",
     "a password is required": f"sudo asks for a password: add --ask-become-pass; {GUIDE}",
     "is not in the sudoers file": f"let this user use sudo, or set ansible_user: root; {GUIDE}",
-    "cannot write the lock": (
+    "cannot take or give back the lock": (
+        "remove a link or directory in its place, let every user write where it lies (mode 1777), "
+        "or name another directory with campaign_lock_directory"
+    ),
+    "cannot write the program into": (
         "it is not provisioned for this user: run provision.yml with this ansible_user, or log in as the "
         f"user of the last provision.yml; {GUIDE}"
     ),

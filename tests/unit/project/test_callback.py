@@ -150,7 +150,8 @@ def test_no_token_is_printed_once_the_callback_is_loaded():
         ),
         ("Task failed: Missing sudo password", "--ask-become-pass"),
         ("ssh: connect to host 10.0.0.1 port 22: Connection refused", "ansible_port"),
-        ("cannot write the lock /opt/scalebook/work/lock.json", "run provision.yml"),
+        ("cannot write the program into /opt/scalebook/work/bin: Permission denied", "run provision.yml"),
+        ("cannot take or give back the lock /srv/scalebook.lock: Permission denied", "mode 1777"),
     ],
 )
 def test_what_ssh_and_sudo_report_has_a_fix(message, fix):
@@ -189,3 +190,11 @@ def test_the_last_line_after_a_termination_says_how_to_go_on():
 def test_a_callback_can_be_loaded_before_ansible_knows_the_module_utils_of_the_project(path):
     command = [sys.executable, "-c", f"import {path.stem}"]
     subprocess.run(command, cwd=path.parent, env={"PYTHONPATH": ""}, check=True)
+
+
+MODULES = Path(__file__).resolve().parents[3] / "library"
+
+
+@pytest.mark.parametrize("sign", [sign for sign in scalebook.FIXES if sign.startswith("cannot")])
+def test_a_fix_is_for_a_message_that_a_module_has(sign):
+    assert any(f'"{sign} %s' in module.read_text() for module in MODULES.glob("*.py"))
