@@ -81,7 +81,7 @@ def _has_ended(pid: Any, started: Any) -> bool:
 
 
 def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-    """Return {node: holder} of the nodes that are held; `locks` are their lock files as `cat` shows them.
+    """Return {node: holder} of the nodes that are held; `locks` are what their lock files hold.
 
     A control node that has certainly stopped holds nothing. Other lines are what the login prints.
     """

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The first question to a machine is who uses it, every question ends, root executes nothing of users."""
 
+import os
 import re
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,7 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAYBOOKS, ROLES = ROOT / "playbooks", ROOT / "roles"
+REFUSE = ROLES / "campaign/tasks/refuse_locked.yml"
 BECOMES = ("ansible_become", "ansible_become_user", "ansible_become_method")
 
 
@@ -54,3 +58,20 @@ def started_nvidia_smi():
 @pytest.mark.parametrize(("file", "line"), list(started_nvidia_smi()))
 def test_no_driver_that_hangs_is_waited_for(file, line):
     assert re.search(r"timeout,? -k,? \W?5\W* \W?20\W* nvidia-smi", line), file
+
+
+@pytest.fixture
+def asked(tmp_path):
+    """What the question prints where other users have put a fifo, and a link to a file without an end."""
+    names = [tmp_path / name for name in ("endless", "fifo", "scalebook.lock")]
+    names[0].symlink_to("/dev/zero")
+    os.mkfifo(names[1])
+    names[2].write_text('{"id": "me"}\n' + "x" * 1_000_000)
+    (task,) = (task for task in yaml.safe_load(REFUSE.read_text()) if "ansible.builtin.raw" in task)
+    command = re.sub(r"{{.*}}", shlex.join(map(str, names)), task["ansible.builtin.raw"])
+    return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, timeout=10).stdout
+
+
+def test_what_others_put_where_the_lock_may_lie_neither_delays_nor_fills_the_answer(asked):
+    assert asked.startswith('{"id": "me"}\n')
+    assert len(asked) <= 1 << 16
