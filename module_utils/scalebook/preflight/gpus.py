@@ -39,6 +39,11 @@ OF_PROGRAMS = {8, 11, 13, 31, 32, 37, 43, 45, 68, 69}
 RECOVERY = 154
 """The Xid with which the driver says what a GPU needs: `GPU recovery action changed from … to …`."""
 
+LOST = re.compile(
+    r"ERR!|Unknown Error|GPU is lost|requires re(set|start)|determine the device handle", re.IGNORECASE
+)
+"""What nvidia-smi prints instead of values, and as an error, of a GPU that does not work."""
+
 RESET = "nvidia-smi --gpu-reset -i N while nothing runs on it, or reboot; replace the GPU if it happens again"
 
 
@@ -107,7 +112,7 @@ def count(site: Site) -> Iterator[Finding]:
         here = len(smi["gpus"]) if smi else 0
         slots = 1 if machine["local"] else machine["slots"]
         if why is not None:
-            fix = _reboot(why) or driver
+            fix = _reboot(why) or (RESET if LOST.search(why) else driver)
             yield finding(
                 "gpu", level, machine["nodes"], found=why, expected="an answer of nvidia-smi", fix=fix
             )
@@ -124,7 +129,7 @@ def count(site: Site) -> Iterator[Finding]:
             yield finding("gpu", "warn", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
     yield from _warnings(site)
     for gpu in all_gpus(site):
-        lost = [text for text in gpu.values.values() if re.search(r"ERR!|Unknown Error|GPU is lost", text)]
+        lost = [text for text in gpu.values.values() if LOST.search(text)]
         if lost:
             yield gpu.finding(
                 "gpu",
@@ -383,7 +388,8 @@ def nvlink(site: Site) -> Iterator[Finding]:
             # Cards without a bridge on one machine, with one on another: slow, but not a fault of the GPU.
             level = "refuse" if here else "warn"
             yield gpu.finding("nvlink", level, found=which, expected=f"{usual} links", fix=fix)
-        elif up and down and _switched(gpu):
+        elif down and _switched(gpu) and (up or len(site.fact(gpu.machine, "smi")["gpus"]) > 1):
+            # A GPU that a virtual machine has for itself has no links.
             found = f"{which}, as on all {gpu.model}"
             yield gpu.finding("nvlink", "warn", found=found, expected=f"{len(links)} links", fix=fix)
         yield from _fabric(gpu, fix)

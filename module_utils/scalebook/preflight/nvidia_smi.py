@@ -92,7 +92,7 @@ def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
     """Return the errors of GPUs, and of NVSwitches (`switch`), in lines of the kernel's log.
 
     Each is {"bus", "xid", "text", "count", "fatal", "switch"}; `fatal` is None where the driver does not say
-    whether it is. The same error of the same device is one entry, with the last text that is not about it.
+    whether it is. The same error of the same device is one entry, with the last text of the worst kind.
     """
     found: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines:
@@ -107,7 +107,11 @@ def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
         new = {"bus": bus, "xid": int(xid), "count": 0, "fatal": None, "switch": kind == "SXid"}
         entry = found.setdefault(key, new)
         severity = re.search(r"\b(non-?)?fatal\b", text, re.IGNORECASE)
+        entry["count"] += 1
         if severity:
+            milder = bool(entry["fatal"]) and bool(severity[1])
             entry["fatal"] = bool(entry["fatal"]) or not severity[1]
-        entry.update(text=text[:200], count=entry["count"] + 1)
+            if milder:
+                continue
+        entry["text"] = text[:200]
     return sorted(found.values(), key=lambda entry: (entry["bus"], entry["xid"]))

@@ -543,6 +543,43 @@ def test_a_link_that_is_down_on_all_gpus_of_a_switched_board_is_a_warning():
     assert made.bad() == [("nvlink", "warn", ["NODE1"])] * 2
 
 
+def test_links_that_are_all_down_on_a_switched_board_are_a_warning():
+    made = cluster(gpus=2, nodes=1)
+    change_all(made, {"product_name": "NVIDIA A100-SXM4-80GB"})
+    every = {(gpu, link) for gpu in range(2) for link in range(12)}
+    made["NODE1"]["nvlink"] = nvidia_smi.read_nvlink(links(down=every, count=12, gpus=2))
+    assert made.bad() == [("nvlink", "warn", ["NODE1"])] * 2
+
+
+def test_a_board_gpu_that_a_virtual_machine_has_for_itself_needs_no_links():
+    made = cluster(gpus=1, nodes=1)
+    every = {(0, link) for link in range(18)}
+    made["NODE1"]["nvlink"] = nvidia_smi.read_nvlink(links(down=every, gpus=1))
+    assert made.bad() == []
+
+
+@pytest.mark.parametrize("text", ["[GPU requires reset]", "GPU requires restart", "ERR!", "[GPU is lost]"])
+def test_a_gpu_that_answers_with_its_fault_is_refused(text):
+    made = cluster(gpus=2, nodes=1)
+    change(made, {"temperature/gpu_temp": text}, "NODE1", 1)
+    assert made.bad() == [("gpu", "refuse", ["NODE1"])]
+
+
+@pytest.mark.parametrize(
+    "why", ["GPU is lost", "Unable to determine the device handle for GPU0000:4B:00.0: Unknown Error"]
+)
+def test_a_lost_gpu_is_to_be_reset_and_its_driver_is_not_blamed(why):
+    made = cluster(gpus=2, nodes=1)
+    made.fail("NODE1", "smi", f"nvidia-smi: {why}")
+    assert "nvidia-smi --gpu-reset" in made.said() and "installation of the driver" not in made.said()
+
+
+def test_an_error_is_told_with_its_worst_text():
+    line = "NVRM: Xid (PCI:0000:dc:00): 149, NETIR_LINK_EVT  %s   XC0 i0 Link 07 (0x004505c6)"
+    (error,) = nvidia_smi.read_xids([line % "Nonfatal", line % "Fatal", line % "Nonfatal"])
+    assert (error["fatal"], error["count"]) == (True, 3) and error["text"].startswith("NETIR_LINK_EVT  Fatal")
+
+
 def in_log(*lines):
     """Return the levels of the errors that a node's log has, by number."""
     made = Cluster(1)
