@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 
 from ansible.module_utils.scalebook.plan import declared, parameters  # noqa: E402
+from ansible.module_utils.scalebook.secrets import hidden  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 from ansible.module_utils.scalebook.yaml_file import MOST_VALUES, count_values  # noqa: E402
 
@@ -74,6 +75,11 @@ def near(path: Any) -> str:
     return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole)
 
 
+def _shown(values: Mapping[str, Any], name: str) -> str:
+    """Return a value of the inventory as text, without what is secret."""
+    return parameters.text(hidden(plain(values[name]))) if name in values else "none"
+
+
 class LookupModule(LookupBase):
     """The lookup `scalebook_parameters`."""
 
@@ -104,6 +110,7 @@ class LookupModule(LookupBase):
                 declared.role_choices(paths),
                 self._slots(values, variables),
                 dict(self._sources(sorted(names - set(given)), variables)),
+                dict(self._uneven(variables)),
             )
             read = parameters.read(terms, values, given, known)
             inventory = parameters.taken_from(terms, read, given, known)
@@ -119,6 +126,22 @@ class LookupModule(LookupBase):
         nodes = variables.get("groups", {}).get("nodes", []) if counts else []
         slots = [str(variables["hostvars"][name].get("slots", 1)) for name in nodes]
         return min((int(each) for each in slots if each.isdecimal()), default=0)
+
+    def _uneven(self, variables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """Yield (name, which nodes differ) of the parameters that the inventory does not set for all alike."""
+        nodes, first = variables.get("groups", {}).get("nodes", []), variables.get("inventory_hostname")
+        raw = getattr(variables.get("hostvars"), "raw_get", None)
+        if raw is None or first not in nodes:
+            return  # a play that is not of the nodes
+        names = {row.name for row in parameters.TABLE}
+        here = {name: value for name, value in raw(first).items() if name in names}
+        reported = set()
+        for node in nodes:
+            there = {name: value for name, value in raw(node).items() if name in names}
+            for name in sorted({*here, *there} - reported):
+                if here.get(name) != there.get(name):
+                    reported.add(name)
+                    yield name, f"{node} has {_shown(there, name)}, {first} has {_shown(here, name)}"
 
     def _sources(self, names: Iterable[str], variables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield (name, where its value is from) of those that the inventory sets for this host."""

@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Node
 
 # Role node has the same: what the plan accepts can be provisioned.
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
-_ADDRESS = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+_ADDRESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
+# Programs read 010.0.0.1 and 10.1 as other addresses than people do.
+_NUMBERS = re.compile(r"[\d.]+")
+_WITH_PORT = re.compile(r"([^:\[\]]+):(\d+)")
 # Where Ansible logs in, also with IPv6.
 _LOGIN = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:%-]{0,252}")
 _PORT = re.compile(r"[1-9]\d{0,4}")
@@ -55,7 +59,10 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
                 "work": str(actor.get("campaign_work") or f"{home}/work") if home else None,
             }
         )
-    _refuse_shared_addresses([node for node, here in zip(found, local, strict=True) if not here])
+    remote = [node for node, here in zip(found, local, strict=True) if not here]
+    _refuse_shared_addresses(remote)
+    _refuse_shared_names(remote)
+    _refuse_loopback(remote)
     return found
 
 
@@ -75,7 +82,14 @@ def _login(host: Mapping[str, Any], name: str) -> str:
             f"host name {name!r}: every machine calls itself so, and other nodes could not reach it. Fix: "
             "give the host another name in the inventory, or set ansible_connection: local"
         )
-    return str(host.get("ansible_host", host.get("ansible_ssh_host", name)))
+    login = str(host.get("ansible_host", host.get("ansible_ssh_host", name)))
+    port = _WITH_PORT.fullmatch(login)
+    if port:
+        raise HostError(
+            f"{name}: ansible_host {login[:60]!r} has a port. Fix: set ansible_host to "
+            f"{port[1][:60]} and ansible_port to {port[2][:10]}"
+        )
+    return login
 
 
 def _machine(login: str, host: Mapping[str, Any], name: str) -> str:
@@ -90,7 +104,7 @@ def _refuse_shared_addresses(remote: Iterable[Node]) -> None:
     """Raise HostError for nodes that the others cannot tell apart: ports of ssh do not reach what trains."""
     names: dict[str, list[str]] = {}
     for node in remote:
-        names.setdefault(node["address"], []).append(node["name"])
+        names.setdefault(node["address"].lower(), []).append(node["name"])
     shared = [
         f"{' and '.join(nodes)} have the address {address}" for address, nodes in names.items() if nodes[1:]
     ]
@@ -100,6 +114,33 @@ def _refuse_shared_addresses(remote: Iterable[Node]) -> None:
             "each needs one of its own. Fix: set node_address of each to an address that the other nodes "
             "reach (ansible_host and ansible_port may stay), or list one machine once, with its GPUs as slots"
         )
+
+
+def _refuse_shared_names(remote: Iterable[Node]) -> None:
+    """Raise HostError for a name that stands for two nodes: the nodes look names up in one table."""
+    names: dict[str, list[str]] = {}
+    for node in remote:
+        for word in {node["name"].lower(), node["address"].lower()}:
+            names.setdefault(word, []).append(node["name"])
+    shared = [f"{word} is {' and '.join(nodes)}" for word, nodes in sorted(names.items()) if nodes[1:]]
+    if shared:
+        raise HostError(
+            f"{'; '.join(shared)}, by name or address, whatever the case of letters. Fix: give the nodes "
+            "other names in the inventory, or set ansible_host to their addresses"
+        )
+
+
+def _refuse_loopback(remote: Sequence[Node]) -> None:
+    """Raise HostError for one of several nodes with an address that each machine has for itself."""
+    for node in remote if len(remote) > 1 else ():
+        address = node["address"].lower()
+        if address.partition(".")[0] == "localhost" or (
+            _NUMBERS.fullmatch(address) and ipaddress.ip_address(address).is_loopback
+        ):
+            raise HostError(
+                f"{node['name']}: address {address!r}: the other nodes would reach themselves. Fix: set "
+                "node_address to an address of the node that they reach"
+            )
 
 
 def check_name(name: str) -> str:
@@ -119,9 +160,17 @@ def check_address(address: str, name: str) -> str:
             f"{name}: address {address[:60]!r}: runs use IPv4, as Open MPI is built without IPv6. Fix: set "
             "node_address to an IPv4 address of the node, or to a name that has one; ansible_host may stay"
         )
-    if not _ADDRESS.fullmatch(address):
+    if not _ADDRESS.fullmatch(address) or (_NUMBERS.fullmatch(address) and not _is_ipv4(address)):
         raise HostError(f"{name}: address {address[:60]!r}: allowed is a host name or an address")
     return address
+
+
+def _is_ipv4(text: str) -> bool:
+    try:
+        ipaddress.IPv4Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def check_port(value: Any, name: str) -> int:

@@ -389,7 +389,8 @@ class Known(NamedTuple):
 
     `variables` maps each public variable of a role to its type, `choices` those with a list of allowed values
     to it.  `nodes` is the number of nodes in the inventory, `slots` the smallest number of devices that it
-    gives one of them; 0 where that is not known.  `sources` tells where in the inventory a value is from.
+    gives one of them; 0 where that is not known.  `sources` tells where in the inventory a value is from,
+    `uneven` which nodes have another value of a parameter than the others.
     """
 
     workloads: Mapping[str, Mapping[str, Any]]
@@ -399,6 +400,7 @@ class Known(NamedTuple):
     choices: Mapping[str, Sequence[str]] = {}
     slots: int = 0
     sources: Mapping[str, str] = {}
+    uneven: Mapping[str, str] = {}
 
 
 def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
@@ -435,6 +437,11 @@ def read(
                 read[row.name] = _value(row, value, playbooks, read, known)
         except ParameterError as error:
             problems.append(str(error))
+    problems += [
+        f"{name}: {known.uneven[name]}, and all nodes have one: set it for all of them, or with -e"
+        for name in rows
+        if name in known.uneven and name not in given
+    ]
     problems += _of_the_report(first, values, given, read, known)
     problems += _conflicts(read, known)
     problems += _of_the_former_workload(given, read.get("workload") or ())

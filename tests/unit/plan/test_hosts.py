@@ -115,8 +115,35 @@ def test_the_plan_and_role_node_accept_the_same_names():
         assert bool(re.fullmatch(variables["__node_is_name"], name)) == ours, name
 
 
+@pytest.mark.parametrize("name", ["gpu1", "GPU1"])
+def test_a_name_of_two_nodes_is_refused_whatever_its_case(name):
+    with pytest.raises(HostError, match="a and b have the address gpu1"):
+        nodes([host("a", ansible_host="gpu1"), host("b", ansible_host=name)], "cpu")
+
+
+@pytest.mark.parametrize(("other", "address"), [("NODE1", "10.0.0.2"), ("b", "node1")])
+def test_a_name_that_is_also_the_address_of_another_node_is_refused(other, address):
+    with pytest.raises(HostError, match=f"node1 is node1 and {other}, by name or address"):
+        nodes([host("node1", ansible_host="10.0.0.1"), host(other, ansible_host=address)], "cpu")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "localhost", "127.0.1.1"])
+def test_one_of_several_nodes_has_no_loopback_address(address):
+    here = host("a", ansible_host=address)
+    assert nodes([here], "cpu")
+    with pytest.raises(HostError, match="a: address .*Fix: set node_address"):
+        nodes([here, host("b", ansible_host="10.0.0.2")], "cpu")
+
+
+@pytest.mark.parametrize("other", [{}, {"node_address": "10.0.0.1"}])
+def test_a_port_in_ansible_host_is_refused_with_its_fix(other):
+    with pytest.raises(HostError, match="set ansible_host to gpu1 and ansible_port to 2222"):
+        nodes([host("a", ansible_host="gpu1:2222", **other)], "cpu")
+
+
 def test_an_address_that_is_not_one_is_refused():
-    for address in ("10.0.0.1;id", "-oProxyCommand=id", "$(id)"):
+    hostile = ("10.0.0.1;id", "-oProxyCommand=id", "$(id)")
+    for address in (*hostile, "10.0.0.01", "10.0.1", "300.1.1.1", "10.0.0.1.", "gpu1.", "1"):
         with pytest.raises(HostError, match="NODE1: a"):
             nodes([host("NODE1", ansible_host=address)], "cpu")
 

@@ -596,6 +596,17 @@ def test_what_e_overrides_or_is_the_default_is_not_reported():
     assert taken_from(["bench"], read(["bench"], values, values, OURS), {"bsz": "16"}, OURS) == ""
 
 
+def test_a_value_that_one_node_alone_has_is_refused():
+    known = KNOWN._replace(uneven={"bsz": "b has 32, a has none", "logs": "b has x, a has none"})
+    with pytest.raises(ParameterError, match="^bsz: b has 32, a has none, and all nodes have one"):
+        read(["bench"], {}, {}, known)
+
+
+def test_a_value_that_one_node_alone_has_does_not_count_where_e_gives_another():
+    known = KNOWN._replace(uneven={"bsz": "b has 32, a has none"})
+    assert read(["bench"], {"bsz": "8"}, {"bsz": "8"}, known)["bsz"] == [8]
+
+
 SECRET = "https://me:geheim-token@host.example/x"
 
 
