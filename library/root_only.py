@@ -31,7 +31,9 @@ options:
         V(kept) creates the directory for root, and takes it back from another owner. A program in it that
         somebody else may have changed is moved to a new directory C(untrusted.*), which only root may enter.
         A directory above that not only root may change is refused, and so is such a one of O(others).
-      - V(checked) refuses O(path) where not only root may change it or what is above, and changes nothing.
+      - >-
+        V(checked) refuses O(path) where not only root may change it, or what is above or below it, and
+        changes nothing.
       - V(readable) lets every user read and execute the programs, which the umask of root may have prevented.
     type: str
     choices: [kept, readable, checked]
@@ -76,7 +78,7 @@ FIX = (
 
 
 NOT_SAFE = (
-    "%s: root cannot create %s there safely. Fix: chown root %s; chmod go-w %s, or choose another directory"
+    "%s: root cannot write %s there safely. Fix: chown root %s; chmod go-w %s, or choose another directory"
 )
 
 
@@ -109,8 +111,10 @@ def refuse_weak_paths(home: str, others: List[str]) -> None:
 
 
 def refuse_weak_place(path: str) -> Dict[str, Any]:
-    """Raise WeakError where not only root may change a path or a directory above it; return the result."""
+    """Raise WeakError where not only root may change a path, what is above or below it; return the result."""
     weakness = weakness_of(path)
+    if not weakness and os.path.lexists(path):
+        weakness = weakness_below(os.path.realpath(path), os.path.realpath(path))
     if weakness:
         raise WeakError(NOT_SAFE % (weakness, path, weakness.path, weakness.path))
     return {"changed": False, "moved": []}

@@ -128,7 +128,7 @@ class LookupModule(LookupBase):
         return min((int(each) for each in slots if each.isdecimal()), default=0)
 
     def _uneven(self, variables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Yield (name, which nodes differ) of the parameters that the inventory does not set for all alike."""
+        """Yield (name, how nodes differ) of the parameters that the inventory does not set alike for all."""
         nodes, first = variables.get("groups", {}).get("nodes", []), variables.get("inventory_hostname")
         raw = getattr(variables.get("hostvars"), "raw_get", None)
         if raw is None or first not in nodes:

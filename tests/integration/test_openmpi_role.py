@@ -210,6 +210,13 @@ def test_an_interrupted_build_is_made_anew(release):
     assert NODES.ssh("NODE1", f"ls {PREFIX}/bin").stdout.split() == ["mpirun"]
 
 
+def test_a_prefix_with_another_installation_is_left_alone(release):
+    NODES.ssh("NODE1", "mkdir -p /opt/theirs/bin && touch /opt/theirs/bin/mpirun")
+    done = NODES.play("openmpi", ok=False, node="NODE1", **release, openmpi_prefix="/opt/theirs")
+    assert "openmpi_prefix=/opt/theirs on NODE1 is not an installation of scalebook" in said(done)
+    assert NODES.ssh("NODE1", "find /opt/theirs").stdout.split()[-1] == "/opt/theirs/bin/mpirun"
+
+
 def test_a_release_without_a_checksum_is_refused(release):
     unknown = {**release, "openmpi_version": "4.0.7", "openmpi_tarball_sha256": ""}
     done = NODES.play("openmpi", ok=False, node="NODE1", **unknown)

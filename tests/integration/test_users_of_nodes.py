@@ -149,6 +149,31 @@ def test_a_planted_link_is_not_followed_by_root(attacked):
     assert attacked[1] == "root"
 
 
+def test_data_are_not_written_where_a_link_of_the_user_may_wait(attacked, tmp_path):
+    NODES.ssh("NODE1", "su you -c 'mkdir ~/data && ln -s /etc/shadow ~/data/lock'")
+    play = tmp_path / "play.yml"
+    role = {"name": "workload", "tasks_from": "data_directory"}
+    variables = {"workload_data": "/home/you/data", "workload_home": HOME}
+    tasks = [{"ansible.builtin.include_role": role, "vars": variables}]
+    play.write_text(json.dumps([{"hosts": "NODE1", "gather_facts": False, "tasks": tasks}]))
+    refused = said(NODES.playbook(play, HOME, ok=False))
+    assert "/home/you belongs to you: root cannot write /home/you/data there safely" in refused
+
+
+# A stand-in of an interpreter with torch: it notes who runs it.
+MEASURE = "#!/bin/sh\nid -un >/opt/scalebook/work/measured-by\n"
+
+
+def test_devices_are_measured_by_the_user_of_the_runs(provisioned, tmp_path):
+    for node in ("NODE1", "NODE2"):
+        NODES.ssh(node, "cat >/usr/local/bin/measure; chmod 755 /usr/local/bin/measure", stdin=MEASURE)
+    few = {"gpus": 1, "device": "cpu", "microbench_python": "/usr/local/bin/measure"}
+    variables = {"node_user": "you", "microbench_out": str(tmp_path), **few}
+    NODES.playbook("microbench.yml", HOME, ok=False, **variables)
+    owners = NODES.ssh("NODE1", f"cat {HOME}/work/measured-by; find {HOME}/work/microbench ! -user you")
+    assert owners.stdout == "you\n"
+
+
 def test_a_directory_that_others_can_write_is_refused_above_scalebook_home(attacked):
     NODES.ssh("NODE2", "mkdir -m 777 /srv/open")
     refused = NODES.playbook(

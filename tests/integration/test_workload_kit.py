@@ -76,6 +76,39 @@ def play(role, home, records, **variables):
     return done.returncode, done.stdout + done.stderr
 
 
+CLAIM = [
+    {
+        "hosts": "localhost", "connection": "local", "gather_facts": False,
+        "tasks": [{"ansible.builtin.include_tasks": str(ROOT / "playbooks/tasks/claim_directory.yml")}],
+    }
+]  # fmt: skip
+
+
+def claim(folder, directory):
+    """Claim a directory as provision.yml does where the user names one; return status and output."""
+    (folder / "claim.yml").write_text(json.dumps(CLAIM))
+    variables = {"__workload": "my", "__directory": str(directory)}
+    variables["ansible_python_interpreter"] = sys.executable
+    done = subprocess.run(
+        ["ansible-playbook", "-i", "localhost,", folder / "claim.yml", "-e", json.dumps(variables)],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=300,
+    )  # fmt: skip
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+def test_a_directory_with_files_of_the_users_is_no_place_for_an_installation(tmp_path):
+    (tmp_path / "home/models").mkdir(parents=True)
+    status, shown = claim(tmp_path, tmp_path / "home")
+    assert status == 2 and f"my_home={tmp_path}/home on localhost is not an installation of" in shown
+    assert [path.name for path in (tmp_path / "home").iterdir()] == ["models"]
+
+
+def test_an_installation_that_was_interrupted_goes_on(tmp_path):
+    assert claim(tmp_path, tmp_path / "new/home")[0] == 0
+    (tmp_path / "new/home/models").mkdir()
+    assert claim(tmp_path, tmp_path / "new/home")[0] == 0
+
+
 def record(**other):
     return {"schema": 2, "python": "/x", "torch": "2.13.0", "commit": "new", "lock": "new", **other}
 

@@ -265,9 +265,13 @@ def build(request: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[st
 
 
 def refuse_foreign(data: str) -> None:
-    """Raise RefusedError for a directory that holds anything that this program does not write."""
+    """Raise RefusedError for a directory that holds anything that this program does not write.
+
+    Without a manifest, which each directory of this program has from the start, everything is the user's.
+    """
+    names = sorted(os.listdir(data))
     ours = ("manifest.json", "vocab.txt", "corpus.txt", "tfrecord", "bert_config_")
-    foreign = sorted(name for name in os.listdir(data) if not name.startswith(ours))
+    foreign = [name for name in names if not name.startswith(ours) or "manifest.json" not in names]
     if foreign:
         raise RefusedError("tf2_bert_data=%s: %s would be removed; name a new directory" % (data, foreign[0]))
 
@@ -289,7 +293,8 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     data = request["data"]
     os.makedirs(os.path.dirname(data), exist_ok=True)
     # Simulated nodes share a directory: the first one generates the data, the others use them.
-    with open(data + ".lock", "w") as lock:
+    # Where others can write too, as in /tmp, a link may wait under this name.
+    with os.fdopen(os.open(data + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         manifest = complete(request, wanted)
         if manifest:

@@ -246,6 +246,18 @@ def fill(request: Dict[str, Any]) -> Dict[str, Any]:
     return manifest
 
 
+def refuse_foreign(request: Dict[str, Any]) -> None:
+    """Raise RefusedError where something of a directory would be removed that this program has not begun."""
+    names = os.listdir(request["data"])
+    ours = ["converted"] + [str(vocabulary) for vocabulary in request["vocabularies"]]
+    foreign = [name for name in ours if name in names]
+    if foreign and not {"lock", "manifest.json"} & set(names):
+        path = os.path.join(request["data"], foreign[0])
+        raise RefusedError(
+            "%s would be removed, and is not a data set of scalebook; name a new directory" % path
+        )
+
+
 def main(argv: List[str]) -> None:
     """Generate or check the data of the request in argv[1]."""
     request = json.loads(argv[1])
@@ -253,6 +265,7 @@ def main(argv: List[str]) -> None:
     changed = manifest is None
     if changed and not request["check"]:
         os.makedirs(request["data"], exist_ok=True)
+        refuse_foreign(request)
         # Simulated nodes share one directory.
         with open(os.path.join(request["data"], "lock"), "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -167,6 +167,17 @@ def test_a_place_that_others_may_change_is_not_one_for_root_to_write(home, tmp_p
     assert f"{home}/work belongs to uid {YOU}: root cannot" in call(home / "work/a", state="checked")["msg"]
 
 
+def test_a_directory_in_which_a_link_of_others_waits_is_not_one_for_root_to_write(home):
+    data = home / "torch_bert/data"
+    data.mkdir()
+    assert call(data, state="checked")["changed"] is False
+    (data / "manifest.json.new").symlink_to("/etc/shadow")
+    os.lchown(data / "manifest.json.new", YOU, YOU)
+    refused = call(data, state="checked")["msg"]
+    link = f"{data}/manifest.json.new belongs to uid {YOU}"
+    assert refused.startswith(f"{link}: root cannot write {data} there safely")
+
+
 def test_what_a_hardened_umask_hid_is_readable_afterwards(home):
     for path in (home / "openmpi").rglob("*"):
         path.chmod(0o700)

@@ -131,7 +131,7 @@ def test_other_parameters_require_new_data(job, change):
     assert prepare(job, **change)["changed"] is True
 
 
-@pytest.mark.parametrize("lost", ["manifest.json", "vocab.txt", "tfrecord/part-00003.tfrecord"])
+@pytest.mark.parametrize("lost", ["vocab.txt", "tfrecord/part-00003.tfrecord"])
 def test_a_lost_file_requires_new_data(job, lost):
     prepare(job)
     Path(job["data"], lost).unlink()
@@ -145,6 +145,22 @@ def test_a_directory_with_files_of_others_is_left_alone(job):
     with pytest.raises(RefusedError, match="tf2_bert_data=.*: thesis.tex would be removed"):
         prepare(job)
     assert Path(job["data"], "thesis.tex").read_text() == "the user's own"
+
+
+def test_a_data_set_of_the_users_is_not_taken_for_one_of_scalebooks(job):
+    prepare(job)
+    Path(job["data"], "manifest.json").unlink()
+    with pytest.raises(RefusedError, match="bert_config_base.json would be removed"):
+        prepare(job)
+
+
+def test_a_link_in_the_place_of_the_lock_is_not_followed(job, tmp_path):
+    Path(job["data"]).parent.mkdir(parents=True)
+    (tmp_path / "other").write_text("of somebody else")
+    Path(job["data"] + ".lock").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match="symbolic links"):
+        prepare(job)
+    assert (tmp_path / "other").read_text() == "of somebody else"
 
 
 def test_a_truncated_file_requires_new_data(job):

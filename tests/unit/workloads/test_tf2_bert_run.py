@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node script of tf2_bert on GPUs: what it refuses, and what it tells TensorFlow and XLA."""
 
+import os
 import shlex
 import subprocess
 
@@ -46,6 +47,7 @@ def script(tmp_path):
             "__tf2_bert_code": str(tmp_path / "code"),
             "__tf2_bert_input_files": "*.tfrecord",
             "tf2_bert_home": str(tmp_path),
+            "campaign_work": str(tmp_path / "work"),
             "tf2_bert_data": str(tmp_path),
             "tf2_bert_seq_length": 128,
             "tf2_bert_predictions": 20,
@@ -110,7 +112,20 @@ def test_flags_of_xla_in_the_environment_do_not_reach_a_run_without_it(script):
 
 
 def test_compiled_kernels_have_a_cache_of_four_gib(script, tmp_path):
+    (tmp_path / "cuda_cache").mkdir()
     assert f"cache={tmp_path}/cuda_cache 4294967296\n" in script("2.20", "9.0").stdout
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to others")
+def test_kernels_that_root_has_compiled_are_copied_for_the_user_of_the_runs(script, tmp_path):
+    """Seen with driver 580.159 on an H100: it compiles again what it finds in a cache of another user."""
+    (tmp_path / "cuda_cache/3").mkdir(parents=True)
+    (tmp_path / "cuda_cache/2.20-580.159").touch()
+    (tmp_path / "cuda_cache/3/kernel").touch()
+    os.chown(tmp_path / "cuda_cache", 12345, 12345)
+    own = tmp_path / "work/compiled/tf2_bert"
+    assert f"cache={own} 4294967296\n" in script("2.20", "9.0").stdout
+    assert (own / "3/kernel").exists()
 
 
 def test_the_driver_that_compiles_kernels_is_not_silent(script, tmp_path):

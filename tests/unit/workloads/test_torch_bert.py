@@ -121,6 +121,18 @@ def test_a_job_that_is_checked_makes_nothing(tmp_path):
     assert not (tmp_path / "data").exists()
 
 
+def test_a_directory_that_scalebook_has_not_begun_is_left_alone(tmp_path):
+    pytest.importorskip("numpy")
+    (tmp_path / "1024").mkdir()
+    job = {"data": str(tmp_path), "seed": 1, "samples": 64, "seq_length": 32, "predictions": 4}
+    job.update(vocabularies=[1024], own="", check=False)
+    done = subprocess.run(
+        [sys.executable, ROLE / "files/make_data.py", json.dumps(job)], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"{tmp_path}/1024 would be removed" in done.stderr
+
+
 @pytest.mark.parametrize(("shown", "status"), [("true", "ok"), ("false", "refused")])
 def test_a_log_with_other_checkpointing_than_its_case_is_refused(tmp_path, shown, status):
     genuine = (LOGS / "h200_b512_bf16.log").read_text()
