@@ -135,7 +135,7 @@ class LookupModule(LookupBase):
             return  # a play that is not of the nodes
         names = {row.name for row in parameters.TABLE}
         here = {name: value for name, value in raw(first).items() if name in names}
-        reported = set()
+        reported: set[str] = set()
         for node in nodes:
             there = {name: value for name, value in raw(node).items() if name in names}
             for name in sorted({*here, *there} - reported):

@@ -53,3 +53,8 @@ def test_nodes_of_one_address_are_refused_by_the_plan():
     status, said = plan("same_ip")
     assert status == 2
     assert "worker1 and worker2 have the address 203.0.113.7" in said and "set node_address" in said
+
+
+def test_a_parameter_that_one_node_alone_has_is_refused_by_the_plan():
+    status, said = plan("one_node_alone")
+    assert status == 2 and "bsz: b has 32, a has none, and all nodes have one" in said

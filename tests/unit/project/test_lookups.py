@@ -74,6 +74,20 @@ def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
     assert [name for name, hosts in on_nodes.items() if checks not in hosts] == []
 
 
+@pytest.mark.parametrize("name", ["bench", "microbench", "preflight", "release"])
+def test_what_measures_or_stops_jobs_becomes_the_user_of_the_runs(name):
+    """Programs of jobs are in a directory of that user, so root executes none of them."""
+    plays = yaml.safe_load((ROOT / f"playbooks/{name}.yml").read_text())
+    play = next(play for play in plays if play.get("vars", {}).get("ansible_become"))
+    assert "vars/node_user.yml" in play["vars_files"]
+    becomes = {key: value for key, value in play["vars"].items() if key.startswith("ansible_become")}
+    assert becomes == {
+        "ansible_become": "{{ __node_user_become }}",
+        "ansible_become_user": "{{ __node_user }}",
+        "ansible_become_method": "{{ __node_user_method }}",
+    }
+
+
 @pytest.mark.parametrize("groups", [{}, {"nodes": []}, {"all": ["localhost"]}])
 def test_an_inventory_without_nodes_is_refused_with_its_name_and_a_fix(groups):
     variables = {"groups": groups, "ansible_inventory_sources": ["/etc/ansible/hosts"]}
