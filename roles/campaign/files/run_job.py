@@ -180,11 +180,16 @@ class Job:
         return well
 
 
-def supervise(job: Job, limit: float) -> None:
-    """Wait until the job has ended, and end it where it has to be."""
+def catch_signals() -> List[int]:
+    """Return a list that gets the signals that ask this program to end."""
     signals: List[int] = []
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda number, _frame: signals.append(number))
+    return signals
+
+
+def supervise(job: Job, limit: float, signals: List[int]) -> None:
+    """Wait until the job has ended, and end it where it has to be."""
     while not job.wait(0.25):
         if time.monotonic() - job.began > limit:
             job.ended_by = "timeout"
@@ -219,9 +224,10 @@ def main() -> None:
     command = ["timeout", "--kill-after=%d" % GRACE, "%d" % (args.timeout + GRACE)] + command
 
     said, started = os.path.join(args.dir, "mpirun.stderr"), now()
+    signals = catch_signals()  # before there is anything that would be left
     with open(said, "w+b") as stderr:
         job = Job(args, command, stderr)
-        supervise(job, args.timeout)
+        supervise(job, args.timeout, signals)
         code = job.process.wait()
         seconds = time.monotonic() - job.began
         text = ends_of(stderr)

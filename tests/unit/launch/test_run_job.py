@@ -161,6 +161,24 @@ def test_a_job_whose_program_is_asked_to_end_is_ended_and_says_so(tmp_path):
     assert json.loads(process.communicate(timeout=20)[0])["ended_by"] == "signal"
 
 
+def test_a_job_whose_program_is_asked_to_end_while_it_starts_is_ended(tmp_path):
+    """mpirun itself asks, before run_job has looked at it for the first time."""
+    command = ["sh", "-c", "kill -TERM $PPID; exec sleep 300"]
+    code = f"""
+import runpy, subprocess, sys, time
+sys.path.insert(0, {str(RUN_JOB.parent)!r})
+sys.argv = {[str(word) for word in words(tmp_path, command)[1:]]!r}
+start = subprocess.Popen.__init__
+def slowly(self, argv, **options):
+    start(self, argv[3:], **options)  # without the program `timeout`
+    time.sleep(1)
+subprocess.Popen.__init__ = slowly
+runpy.run_path({str(RUN_JOB)!r}, run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, text=True)
+    assert json.loads(done.stdout)["ended_by"] == "signal"
+
+
 def test_mpirun_that_does_not_end_after_a_good_run_is_ended_and_the_run_may_count(tmp_path):
     (tmp_path / "exit.json").write_text('{"status": "exited", "rc": 0}')
     login = ["ssh", "-c", "sleep 300; :", "10.11.0.4"]  # a shell that calls itself ssh
