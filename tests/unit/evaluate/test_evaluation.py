@@ -407,12 +407,13 @@ def test_a_workload_is_not_ahead_where_it_or_the_other_has_no_valid_run(missing)
 
 
 def test_a_case_without_a_valid_run_is_in_the_criteria_alone(tmp_path):
+    """The containers of this campaign were on one machine."""
     campaign = "docs/results/containers-2026-11-25/others"
     evaluate(
         tmp_path,
         campaigns=[campaign],
         published=[],
-        criteria={"efficiency": 1, "machines": 2, "utilisation": 1},
+        criteria={"efficiency": 1, "machines": 1, "utilisation": 1},
     )
     data = json.loads((tmp_path / "evaluation.json").read_text())
     verdicts = {each["criterion"]: each for each in data["criteria"]}

@@ -173,6 +173,8 @@ def interrupted(number):
     )
     # As Ansible does, which ends its children first.
     before = "import signal; signal.signal(signal.SIGTERM, lambda *_: exit(1))\n"
+    # What a shell starts in the background ignores SIGINT.
+    before += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     command = [sys.executable, "-c", before + script.replace("NUMBER", f"signal.{number}")]
     folder = ROOT / "callback_plugins"
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout

@@ -78,9 +78,14 @@ def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
 def test_what_measures_or_stops_jobs_becomes_the_user_of_the_runs(name):
     """Programs of jobs are in a directory of that user, so root executes none of them."""
     plays = yaml.safe_load((ROOT / f"playbooks/{name}.yml").read_text())
-    play = next(play for play in plays if play.get("vars", {}).get("ansible_become"))
-    assert "vars/node_user.yml" in play["vars_files"]
-    becomes = {key: value for key, value in play["vars"].items() if key.startswith("ansible_become")}
+    variables = [
+        each.get("vars", {})
+        for play in plays
+        if "vars/node_user.yml" in play.get("vars_files", ())
+        for each in (play, *play.get("tasks", ()))
+    ]
+    [own] = [each for each in variables if each.get("ansible_become")]
+    becomes = {key: value for key, value in own.items() if key.startswith("ansible_become")}
     assert becomes == {
         "ansible_become": "{{ __node_user_become }}",
         "ansible_become_user": "{{ __node_user }}",
