@@ -30,6 +30,7 @@ given = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 size, batch, steps = int(given["--devices"]), int(given["--batch"]), int(given["--steps"])
 place = "node_rank=%s host=%s rank=0" % (os.environ["TASK_INDEX"], socket.gethostname())
 lines = [
+    "horovod=0.19.5 built=MPI+Gloo tensorflow=1.15.5",
     "world_size=%d backend=mpi nodes=1 %s" % (size, place),
     "batch=%d accumulation=1 global_batch=%d length=%s" % (batch, batch * size, given["--length"]),
     "dtype=fp32 compression=fp16",
