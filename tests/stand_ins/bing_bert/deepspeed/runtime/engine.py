@@ -35,6 +35,7 @@ class DeepSpeedEngine(torch.nn.Module):
 
     def forward(self, batch):
         """The loss."""
+        self.samples = len(batch) * dist.get_world_size()
         return self.module(batch.to(self.device)).square().mean()
 
     def backward(self, loss):
@@ -50,8 +51,11 @@ class DeepSpeedEngine(torch.nn.Module):
         self.optimizer.zero_grad()
         torch.cuda.synchronize()
         self.global_steps += 1
+        now = time.time()
+        if self.global_steps == 2:
+            self.began = now
         if self.global_steps > 2 and dist.get_rank() == 0:
-            now = time.time()
+            mean = self.samples * (self.global_steps - 2) / (now - self.began)
             stamp = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(now)) + ",%03d" % (now % 1 * 1000)
             line = "[%s] [INFO] [timer.py:157:stop] 0/%d, SamplesPerSec=%r"
-            print(line % (stamp, self.global_steps, 100.0), flush=True)
+            print(line % (stamp, self.global_steps, mean), flush=True)
