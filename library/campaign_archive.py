@@ -56,7 +56,7 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.report import archive, signature
+from ansible.module_utils.scalebook.store import archive, signature
 
 
 def argument_spec() -> dict[str, Any]:

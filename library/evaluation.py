@@ -158,20 +158,13 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.evaluate import (
-    content,
-    document,
-    docx,
-    fields,
-    prices,
-    published,
-    render,
-)
+from ansible.module_utils.scalebook.evaluate import content, document, fields, prices, published
 from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.report.wording import Wording, load
+from ansible.module_utils.scalebook.pages import docx, render
+from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.results_file import check_results
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 

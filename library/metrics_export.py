@@ -52,9 +52,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.report import document, openmetrics
-from ansible.module_utils.scalebook.report.load import read_source
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.store import openmetrics
+from ansible.module_utils.scalebook.store.load import read_source
+from ansible.module_utils.scalebook.store.source import open_source
 
 
 def argument_spec() -> dict[str, Any]:
@@ -67,7 +68,7 @@ def argument_spec() -> dict[str, Any]:
 
 def export(path: str, directory: str, criterion: float, write: bool) -> dict[str, Any]:
     """Write the file and return what the module returns, or raise OSError or ValueError."""
-    made = document.build(read_source(open_source(Path(path))), min_utilisation=criterion)
+    made = build_results(read_source(open_source(Path(path))), min_utilisation=criterion)
     target = Path(directory) / f"scalebook_{made['campaign']}.prom"
     if not target.parent.is_dir():
         raise OSError(f"{directory} is not a directory")

@@ -88,13 +88,17 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.contracts import MICROBENCH_SCHEMA, Hardware
+from ansible.module_utils.scalebook.contracts import KINDS, MICROBENCH_SCHEMA, Hardware
 from ansible.module_utils.scalebook.evaluate import prices
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.report import manifest, microbench, microbench_records, render, wording
-from ansible.module_utils.scalebook.report.source import KINDS, MICROBENCH, MicrobenchSource
-from ansible.module_utils.scalebook.report.write import write_manifest
+from ansible.module_utils.scalebook.judge import microbench_records
+from ansible.module_utils.scalebook.judge.campaign import sentences
+from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.report import microbench, render
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.source import MICROBENCH, MicrobenchSource
+from ansible.module_utils.scalebook.store.write import write_manifest
 from ansible.module_utils.scalebook.text import aligned, clean
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
@@ -213,7 +217,7 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
     said = wording.Wording(wording.load(given["templates"], given["report_language"]))
     page = microbench.page(files, made, columns, said)
-    page["notes"] += [said.sentence(clean(text)) for text in [*manifest.sentences(check), *check.notes]]
+    page["notes"] += [said.sentence(clean(text)) for text in [*sentences(check), *check.notes]]
     chart, picture = (microbench.chart(columns, alone, said) for alone in (False, True))
     drawn = ["theory.svg"] if picture else []
     names = [MICROBENCH, "report.md", *drawn, *manifest.files_of(source), manifest.NAME]

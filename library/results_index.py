@@ -68,7 +68,9 @@ from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.report import baseline, index, render, wording
+from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.report import index, render
 from ansible.module_utils.scalebook.text import count_of
 
 

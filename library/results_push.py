@@ -64,8 +64,8 @@ from typing import Any
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.report import tracking
 from ansible.module_utils.scalebook.secrets import without_secrets
+from ansible.module_utils.scalebook.store import tracking
 
 PACKAGES = {"mlflow": "mlflow-skinny", "wandb": "wandb"}
 TAG = "scalebook.id"

@@ -66,10 +66,11 @@ from typing import Any, cast
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import shapes, throughput
 from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
+from ansible.module_utils.scalebook.judge.campaign import sentence
 from ansible.module_utils.scalebook.read.record import run_record
-from ansible.module_utils.scalebook.report import manifest, signature
-from ansible.module_utils.scalebook.report.load import check_files, counted, read_source
-from ansible.module_utils.scalebook.report.source import ArchiveSource, Source, open_results
+from ansible.module_utils.scalebook.store import signature
+from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
+from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
 from ansible.module_utils.scalebook.workloads import WorkloadError
 
@@ -93,7 +94,7 @@ def verify(
     signed = _signer(source, allowed or "")
     count, problems = check_files(path)
     named: list[dict[str, Any]] = [
-        {**problem, **_row(problem["run"]), "sentence": manifest.sentence(problem)} for problem in problems
+        {**problem, **_row(problem["run"]), "sentence": sentence(problem)} for problem in problems
     ]
     read, notes, differences = _read_again(source, workloads or {})
     named += [{**each, **_row(each["run"])} for each in differences]

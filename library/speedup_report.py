@@ -137,19 +137,14 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.report import (
-    baseline,
-    document,
-    links,
-    manifest,
-    mfu,
-    render,
-    terminal,
-    wording,
-)
-from ansible.module_utils.scalebook.report.load import load_baseline, read_source
-from ansible.module_utils.scalebook.report.source import check_place, open_source
-from ansible.module_utils.scalebook.report.write import write_manifest, write_report
+from ansible.module_utils.scalebook.judge import baseline, mfu
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.report import render, terminal
+from ansible.module_utils.scalebook.store import links, manifest
+from ansible.module_utils.scalebook.store.load import load_baseline, read_source
+from ansible.module_utils.scalebook.store.source import check_place, open_source
+from ansible.module_utils.scalebook.store.write import write_manifest, write_report
 from ansible.module_utils.scalebook.throughput import READINGS
 
 ROW = (
@@ -217,7 +212,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if params["gpus"]:
         with Path(params["gpus"]).open(encoding="utf-8", newline="") as lines:
             peaks = mfu.read_peaks(lines)
-    made = document.build(
+    made = build_results(
         campaign, params["workloads"], table, earlier, checked, params["min_utilisation"], peaks
     )
     out = Path(params["out"] or source.top / "report")

@@ -15,7 +15,7 @@ from ansible.plugins.lookup import LookupBase
 # Ansible packs module_utils for modules only; a plugin has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook.report.chosen import campaigns  # noqa: E402
+from ansible.module_utils.scalebook.store.chosen import campaigns  # noqa: E402
 
 DOCUMENTATION = r"""
 name: scalebook_campaigns

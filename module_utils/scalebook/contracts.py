@@ -116,6 +116,17 @@ class Case(TypedDict, total=False):
     name: str
 
 
+KINDS = ("compute", "collectives")
+"""The programs of the micro-benchmarks."""
+
+
+class FileSum(TypedDict):
+    """The checksum of a file; None where it cannot be read."""
+
+    sha256: str | None
+    bytes: int | None
+
+
 class PlannedRun(TypedDict):
     """One run of the plan: the name of its case and which repeat it is, from 1."""
 

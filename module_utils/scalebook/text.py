@@ -71,3 +71,8 @@ def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     cells = [[markdown_cell(cell) for cell in row] for row in rows]
     lines = [cells[0], ["---", *("--:" for _ in cells[0][1:])], *cells[1:]]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def two_decimals(value: float) -> str:
+    """Return a figure as DLPerf's tables print it: 1239.3, never 1239.30."""
+    return repr(round(float(value), 2))

@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 from generated.text import ROOT
 
 PACKAGES = ROOT / "module_utils/scalebook"
-FLOW = ("plan", "launch", "read", "report", "evaluate")
+FLOW = ("plan", "launch", "read", "store", "judge", "report", "evaluate", "pages")
 """The packages that data passes through, in this order; the others stand beside it."""
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES
-from ansible.module_utils.scalebook.report import utilisation, weak_scaling
-from ansible.module_utils.scalebook.report.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.judge import utilisation, weak_scaling
+from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.throughput import DIFFER
 
 from generated.text import table

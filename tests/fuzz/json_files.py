@@ -16,9 +16,11 @@ from pathlib import Path
 import evaluation
 import results_verify
 from ansible.module_utils.scalebook import workloads
-from ansible.module_utils.scalebook.report import document, index, manifest, render, terminal
-from ansible.module_utils.scalebook.report.load import load_baseline, load_campaign, read_source
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.report import index, render, terminal
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.load import load_baseline, load_campaign, read_source
+from ansible.module_utils.scalebook.store.source import open_source
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -173,7 +175,7 @@ def make(top):
     read = load_campaign(top)
     check = manifest.extend(None, manifest.files_of(source), read.statuses)
     (top / "manifest.json").write_text(json.dumps(check.manifest))
-    made = document.build(read, WORKLOADS, check=check)
+    made = build_results(read, WORKLOADS, check=check)
     (top / "report").mkdir()
     (top / "report" / "results.json").write_text(render.files(made, TEMPLATES)["results.json"])
     return top
@@ -233,7 +235,7 @@ class Campaigns:
         source = open_source(self.top)
         read = read_source(source, files=manifest.files_of(source))
         check = manifest.extend(manifest.read(source), manifest.files_of(source), read.statuses)
-        made = document.build(read, WORKLOADS, check=check)
+        made = build_results(read, WORKLOADS, check=check)
         files = render.files(made, TEMPLATES)
         json.loads(files["results.json"], parse_constant=_no_constant)
         terminal.display(made, "report.html")
@@ -251,7 +253,7 @@ class Campaigns:
 
     def _baseline(self):
         earlier = load_baseline(self.files["baseline"], 0.03)
-        document.build(load_campaign(self.top), WORKLOADS, earlier=earlier)
+        build_results(load_campaign(self.top), WORKLOADS, earlier=earlier)
         return [], {}, False
 
     def _index(self):

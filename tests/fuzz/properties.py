@@ -17,12 +17,13 @@ from collections import Counter
 from pathlib import Path
 
 from ansible.module_utils.scalebook.contracts import STATUSES
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import manifest, render, terminal
-from ansible.module_utils.scalebook.report.load import load_baseline, read_source
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.report import render, terminal
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.load import load_baseline, read_source
+from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case
 from dlperf_logs import WORKLOAD, exit_record, stamped
@@ -242,7 +243,7 @@ def report_of(folder, records, seed, hurts, said):
         # Compared with itself everything is the same.
         earlier = None if hurts else load_baseline(folder, 0.03)
         check = manifest.extend(None, manifest.files_of(source), campaign.statuses)
-        document = documents.build(campaign, earlier=earlier, check=check)
+        document = build_results(campaign, earlier=earlier, check=check)
         files = render.files(document, str(ROOT / "templates"))
         text = terminal.display(document, "report.html")
     said["reports"] += 1

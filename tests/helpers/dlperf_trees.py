@@ -4,8 +4,8 @@
 
 import json
 
+from ansible.module_utils.scalebook.judge.runs import check_record
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
-from ansible.module_utils.scalebook.report.runs import check_record
 from dlperf_logs import WORKLOAD, log_of_speed
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.report import gpu_flags, weak_scaling
+from ansible.module_utils.scalebook.judge import gpu_flags, weak_scaling
 from report_records import case
 from row_runs import run
 

@@ -11,18 +11,13 @@ import chromium
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.report import (
-    baseline,
-    index,
-    links,
-    microbench,
-    microbench_records,
-    render,
-    wording,
-)
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report.load import Baseline, load_campaign
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.judge import baseline, microbench_records
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.report import index, microbench, render
+from ansible.module_utils.scalebook.store import links
+from ansible.module_utils.scalebook.store.load import Baseline, load_campaign
+from ansible.module_utils.scalebook.store.source import open_source
 from report_records import campaign, case, dlperf_records, record
 
 pytestmark = pytest.mark.slow
@@ -67,7 +62,7 @@ def everything(folder):
     top = campaign(folder / "everything", records, campaign="evening", skipped=skipped)
     facts = {"driver": "580.159.04", "torch": "2.11.0+cu130", "data": "0123456789abcdef" * 4}
     (top / "provenance.json").write_text(json.dumps({"nodes": {f"NODE{index}": facts for index in (1, 2)}}))
-    earlier = json.loads(json.dumps(documents.build(load_campaign(top))["rows"]))
+    earlier = json.loads(json.dumps(build_results(load_campaign(top))["rows"]))
     for row in earlier[:3]:
         for run in row["runs"]:
             run["rate"] *= 1.2
@@ -76,7 +71,7 @@ def everything(folder):
         [header, "TensorFlow 2.3.0,bert-base,fp32,false,64,1,1,112.99,1,DLPerf@master:x.md:L334,"]
     )
     before = Baseline(str(top), "before", earlier, baseline.read_limit("3%"))
-    return top, documents.build(load_campaign(top), workloads(), table, before)
+    return top, build_results(load_campaign(top), workloads(), table, before)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +89,7 @@ def pages(tmp_path_factory):
             top, document = everything(folder / language)
         else:
             top = next(RESULTS.glob(f"h200x4-2026-11-21/{name}"))
-            document = documents.build(load_campaign(top), workloads())
+            document = build_results(load_campaign(top), workloads())
         files = [str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()]
         linked = links.of_campaign(open_source(top), files, top / "report")
         text = render.files(document, str(ROOT / "templates"), linked, language)["report.html"]

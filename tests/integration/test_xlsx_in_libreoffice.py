@@ -9,9 +9,9 @@ import subprocess
 
 import chromium
 import pytest
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import xlsx
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def test_libreoffice_opens_every_sheet_without_a_warning(tmp_path):
     if chromium.missing({"soffice": "libreoffice-calc-nogui"}):
         pytest.skip("soffice is not installed and cannot be")
     top = chromium.ROOT / "docs" / "results" / "h200x4-2026-11-21" / "scaling"
-    document = documents.build(load_campaign(top))
+    document = build_results(load_campaign(top))
     (tmp_path / xlsx.NAME).write_bytes(xlsx.workbook(document))
     profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
     command = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.command import LEFT_OUT, Measured, command, commands
 from ansible.module_utils.scalebook.plan import parameters
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.pages.blocks import NONE, Cell
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "python", "compiler", "campaign")
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.evaluate import background, drawing, family
-from ansible.module_utils.scalebook.evaluate.blocks import (
+from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, within
+from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.pages.blocks import (
     NONE,
     Block,
     Cell,
@@ -21,8 +23,6 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     times,
     whole,
 )
-from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, within
-from ansible.module_utils.scalebook.evaluate.writer import Writer
 
 
 def blocks(

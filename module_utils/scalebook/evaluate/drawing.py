@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import svg
-from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart, ticks_to
 from ansible.module_utils.scalebook.evaluate.options import devices
 from ansible.module_utils.scalebook.evaluate.ranking import Family
-from ansible.module_utils.scalebook.line_chart import Axes, line_chart
+from ansible.module_utils.scalebook.pages import svg
+from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, ticks_to
+from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.text import readable
 
 ROWS = 16

@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import svg
 from ansible.module_utils.scalebook.evaluate import drawing, ranking
-from ansible.module_utils.scalebook.evaluate.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.evaluate.options import columns, devices, setting, setting_name
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.evaluate.sentences import gain, ranked, rate
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.pages import svg
+from ansible.module_utils.scalebook.pages.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.published import warning
 from ansible.module_utils.scalebook.text import readable
 

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import criteria, ranking
-from ansible.module_utils.scalebook.evaluate.blocks import (
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices, size_words
+from ansible.module_utils.scalebook.evaluate.ranking import Family
+from ansible.module_utils.scalebook.pages.blocks import (
     Cell,
     Figure,
     all_digits,
@@ -17,8 +19,6 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     percent,
     times,
 )
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices, size_words
-from ansible.module_utils.scalebook.evaluate.ranking import Family
 from ansible.module_utils.scalebook.text import readable
 
 Texts = Mapping[str, Any]

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.evaluate.blocks import (
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
+from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Cell,
     Chart,
@@ -17,7 +18,6 @@ from ansible.module_utils.scalebook.evaluate.blocks import (
     Paragraph,
     Table,
 )
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 
 
 class Writer:

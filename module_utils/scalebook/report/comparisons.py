@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
+from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.published import PublishedRow
-from ansible.module_utils.scalebook.report import method, weak_scaling
-from ansible.module_utils.scalebook.report.wording import Wording
+from ansible.module_utils.scalebook.report import method
 from ansible.module_utils.scalebook.text import clean
 
 

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
-from ansible.module_utils.scalebook.report import environment, utilisation
+from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.report import environment
 
 SHEET = {
     "unit": "unit",

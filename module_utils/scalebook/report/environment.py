@@ -14,8 +14,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Hardware, Results, Row
-from ansible.module_utils.scalebook.report import sharing
-from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.judge import sharing
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
 NOT_RECORDED = "not recorded"

@@ -10,8 +10,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Mfu, Row
-from ansible.module_utils.scalebook.report import weak_scaling
-from ansible.module_utils.scalebook.report.wording import Wording
+from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
 HEADING = ("workload", "model", "dtype")

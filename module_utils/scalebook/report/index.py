@@ -18,9 +18,10 @@ from urllib.parse import quote
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Row
 from ansible.module_utils.scalebook.files import read_small
-from ansible.module_utils.scalebook.html_page import framed
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.report import baseline, wording
+from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.pages.html_page import framed
 from ansible.module_utils.scalebook.text import clean
 
 NOT_RECORDED = "not recorded"

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
-from ansible.module_utils.scalebook.report import baseline
-from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
 
 def rule(group: Group, wording: Wording = ENGLISH) -> str:

@@ -13,12 +13,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import svg
-from ansible.module_utils.scalebook.bar_chart import Bar, bar_chart
-from ansible.module_utils.scalebook.contracts import MicrobenchRecord
-from ansible.module_utils.scalebook.report import environment, microbench_records
-from ansible.module_utils.scalebook.report.source import KINDS
-from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.contracts import KINDS, MicrobenchRecord
+from ansible.module_utils.scalebook.judge import microbench_records
+from ansible.module_utils.scalebook.pages import svg
+from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.text import clean
 
 SCHEMA = 1

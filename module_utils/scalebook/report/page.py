@@ -18,19 +18,17 @@ from ansible.module_utils.scalebook.contracts import (
     StepTimes,
     import_fix,
 )
+from ansible.module_utils.scalebook.judge import families, utilisation, weak_scaling
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,
-    families,
     first_screen,
-    links,
     method,
     provenance,
     timeline,
-    utilisation,
-    weak_scaling,
 )
-from ansible.module_utils.scalebook.report.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.text import clean
 
 SHORT = {

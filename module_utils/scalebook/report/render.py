@@ -15,22 +15,14 @@ import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import spreadsheet
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
-from ansible.module_utils.scalebook.html_page import environment_of, framed, markup
-from ansible.module_utils.scalebook.report import (
-    charts,
-    csv_sheet,
-    environment,
-    links,
-    openmetrics,
-    timeline,
-    wording,
-    xlsx,
-)
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import dlperf_files
+from ansible.module_utils.scalebook.pages import spreadsheet, wording
+from ansible.module_utils.scalebook.pages.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
+from ansible.module_utils.scalebook.pages.html_page import environment_of, framed, markup
+from ansible.module_utils.scalebook.report import charts, csv_sheet, environment, timeline, xlsx
 from ansible.module_utils.scalebook.report.page import FILES, page
+from ansible.module_utils.scalebook.store import links, openmetrics
 
 try:
     import jinja2
@@ -55,7 +47,7 @@ def files(
     texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
         name: json.dumps(content)
-        for name, content in documents.results(document).items()
+        for name, content in dlperf_files(document).items()
     }
     drawn = charts.charts(document, standalone=True, wording=plain)
     lines = timeline.charts(document, standalone=True, wording=plain)

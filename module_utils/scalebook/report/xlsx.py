@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import spreadsheet
 from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.pages import spreadsheet
 from ansible.module_utils.scalebook.report import csv_sheet, environment
 
 NAME = "results.xlsx"

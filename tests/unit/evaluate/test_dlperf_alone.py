@@ -4,7 +4,8 @@
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import content, document, published, render
+from ansible.module_utils.scalebook.evaluate import content, document, published
+from ansible.module_utils.scalebook.pages import render
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS
 
 V100 = "Tesla V100-SXM2-16GB"

@@ -8,9 +8,8 @@ import zipfile
 from xml.etree import ElementTree
 
 import pytest
-from ansible.module_utils.scalebook import svg_paper
-from ansible.module_utils.scalebook.evaluate import docx, render
-from ansible.module_utils.scalebook.evaluate.blocks import Code, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.pages import docx, render, svg_paper
+from ansible.module_utils.scalebook.pages.blocks import Code, Heading, Paragraph, Table
 from test_numbers import ROOT, made, numbers
 
 WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"

@@ -9,7 +9,8 @@ from html.parser import HTMLParser
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import content, document, render, sentences
+from ansible.module_utils.scalebook.evaluate import content, document, sentences
+from ansible.module_utils.scalebook.pages import render
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.judge.baseline import BaselineError, read_limit
 from ansible.module_utils.scalebook.plan.parameters import (
     NAMES,
     PLAYBOOKS,
@@ -19,7 +20,6 @@ from ansible.module_utils.scalebook.plan.parameters import (
     safe_name,
     taken_from,
 )
-from ansible.module_utils.scalebook.report.baseline import BaselineError, read_limit
 from ansible.module_utils.scalebook.throughput import READINGS
 
 BENCH = Path(__file__).resolve().parents[3] / "scripts/bench"

@@ -12,13 +12,19 @@ from cases import case, gpu_case
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "module_utils" / "scalebook"
 NAME = "ansible.module_utils.scalebook"
-# Facts and text, and what every document is drawn and written with. A new one is a decision.
+# Facts and text. A new one is a decision.
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "hardware", "json_file",
     "machines", "patch_lines", "published", "results_file", "secrets", "shapes", "stats", "text",
     "throughput", "unpack", "workloads", "yaml_file",
-    "bar_chart", "html_page", "line_chart", "spreadsheet", "svg", "svg_paper",
 }  # fmt: skip
+# Each package and the packages that it imports: data flows from store through judge to pages.
+ARROWS = {
+    **{each: set() for each in ("plan", "launch", "read", "preflight", "provision", "judge", "pages")},
+    "store": {"judge"},
+    "report": {"judge", "pages", "store"},
+    "evaluate": {"judge", "pages"},
+}
 
 
 def imports_of(path):
@@ -54,15 +60,17 @@ def test_a_made_case_has_every_required_field():
     assert {field for field in contracts.REQUIRED_FIELDS if field not in made} == set()
 
 
-@pytest.mark.parametrize(
-    "package", ["plan", "launch", "read", "report", "evaluate", "preflight", "provision"]
-)
-def test_a_package_imports_only_the_ground_floor_and_itself(package):
+def test_every_package_has_its_arrows():
+    assert set(ARROWS) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+
+
+@pytest.mark.parametrize("package", ARROWS)
+def test_a_package_imports_only_the_ground_floor_itself_and_what_comes_before_it(package):
     foreign = {
         f"{path.name}: {name}"
         for path in (PACKAGE / package).glob("*.py")
         for name in imports_of(path)
-        if name.split(".")[0] not in {package, *GROUND}
+        if name.split(".")[0] not in {package, *ARROWS[package], *GROUND}
     }
     assert foreign == set()
 

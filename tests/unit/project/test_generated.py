@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import STATUSES, Plan
+from ansible.module_utils.scalebook.judge import gpu_flags
 from ansible.module_utils.scalebook.read import workload as reading
-from ansible.module_utils.scalebook.report import gpu_flags
 from ansible.module_utils.scalebook.report.csv_sheet import sheet
 from ansible.module_utils.scalebook.workloads import DLPERF
 
@@ -71,7 +71,7 @@ def codes_of_flags():
     """Return the codes of the flags that the source can give a row."""
     codes = {code for _, code, _ in gpu_flags.LIMITS}
     modules = ROOT / "module_utils/scalebook"
-    for path in [*modules.glob("report/*.py"), modules / "stats.py"]:
+    for path in [*modules.glob("judge/*.py"), modules / "stats.py"]:
         for node in ast.walk(ast.parse(path.read_text())):
             if (
                 isinstance(node, ast.Call)
@@ -135,7 +135,7 @@ def test_the_drawing_follows_what_a_playbook_includes(commands):
     assert {"node", "openmpi", "cuda", "nccl"} <= set(commands["provision.yml"].roles)
     assert {"campaign", "preflight"} <= set(commands["bench.yml"].roles)
     assert commands["report.yml"].roles == []
-    assert commands["report.yml"].packages == ["plan", "read", "report"]
+    assert commands["report.yml"].packages == ["plan", "read", "store", "judge", "report", "pages"]
 
 
 def test_workloads_are_installed_and_measured_but_not_needed_for_a_report(commands):

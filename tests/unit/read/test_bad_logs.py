@@ -9,10 +9,10 @@ import gzip
 from datetime import datetime
 
 import pytest
+from ansible.module_utils.scalebook.judge.results import build
 from ansible.module_utils.scalebook.read import import_dlperf
 from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
-from ansible.module_utils.scalebook.report.document import build
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.throughput import measure
 from dlperf_logs import WORKLOAD, log_of_speed, log_text, step_times
 from dlperf_trees import place, read

@@ -9,9 +9,10 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
-from ansible.module_utils.scalebook.report import document, openmetrics
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store import openmetrics
+from ansible.module_utils.scalebook.store.load import load_campaign
 from dlperf_logs import WORKLOAD
 from dlperf_trees import place, read
 
@@ -75,7 +76,7 @@ def test_imported_logs_have_the_telemetry_that_the_campaign_recorded(tmp_path, c
 
 def test_the_report_of_an_import_shows_its_utilisation(tmp_path, campaign):
     read(tree(tmp_path, campaign), overrides={"device": "gpu"})
-    made = document.build(load_campaign(tmp_path / "out"))
+    made = build_results(load_campaign(tmp_path / "out"))
     shown = {line["quantity"]: line for line in made["utilisation"]}
     assert {"cpu", "memory", "gpu", "sm_active", "gpu_power", "gpu_energy"} <= shown.keys()
     means = [record["telemetry"][0]["quantities"]["gpu:0:sm_active"]["mean"] for _, _, record in campaign]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.judge.runs import check_record, digest
 from ansible.module_utils.scalebook.read.record import log_record, run_record, sha256_of, skip_record
 from ansible.module_utils.scalebook.read.workload import compile_workload
-from ansible.module_utils.scalebook.report.runs import check_record, digest
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workloads import WorkloadError
 from cases import case

@@ -6,10 +6,10 @@ import json
 import lzma
 
 import pytest
+from ansible.module_utils.scalebook.judge.runs import check_record
 from ansible.module_utils.scalebook.read import telemetry
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.read.telemetry import TelemetryError, ends, parse, summary
-from ansible.module_utils.scalebook.report.runs import check_record
 from cases import case
 from dlperf_logs import WORKLOAD
 from hypothesis import given

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 from ansible.module_utils.scalebook.contracts import upgrade_record
 from ansible.module_utils.scalebook.evaluate import document as evaluation
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import page, render
-from ansible.module_utils.scalebook.report.load import load_campaign
-from ansible.module_utils.scalebook.report.source import open_source
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import open_source
 from planned import ROOT, identity, known, runs_of
 from report_records import campaign, case, record
 
@@ -36,12 +36,12 @@ def measured(directory):
 
 @pytest.mark.parametrize("directory", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
 def test_the_commands_of_a_committed_campaign_measure_its_cases_and_no_others(directory):
-    made = documents.build(load_campaign(directory), known().workloads)
+    made = build_results(load_campaign(directory), known().workloads)
     assert planned(made["commands"]) == measured(directory)
 
 
 def document(tmp_path, *records, **plan):
-    return documents.build(load_campaign(campaign(tmp_path, records, **plan)), known().workloads)
+    return build_results(load_campaign(campaign(tmp_path, records, **plan)), known().workloads)
 
 
 def made_by(command, **fields):
@@ -83,7 +83,7 @@ def test_a_planned_case_without_a_run_is_in_no_command(tmp_path):
 
 def test_the_evaluation_has_the_commands_of_the_reports():
     tops = [RESULTS / f"h200x2-2026-11-22/{name}" for name in ("ddp", "fsdp")]
-    results = [documents.build(load_campaign(top), known().workloads) for top in tops]
+    results = [build_results(load_campaign(top), known().workloads) for top in tops]
     ddp, fsdp = (evaluation.campaign_of(each, known().workloads)["commands"] for each in results)
     assert "torch_bert_parallel=fsdp" in fsdp[0]
     assert "fsdp" not in ddp[0]

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import upgrade_row
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import manifest, render
-from ansible.module_utils.scalebook.report.load import load_campaign
-from ansible.module_utils.scalebook.report.source import ARCHIVE, open_source
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.report import render
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
@@ -71,7 +72,7 @@ def test_its_cases_can_be_compared_with_those_of_today(source):
 def written():
     """Return the files that report.yml writes for a campaign with many charts, by their path below ROOT."""
     top = RESULTS / "h100x2-2026-11-25" / "torch"
-    made = render.files(documents.build(load_campaign(top), WORKLOADS), str(ROOT / "templates"))
+    made = render.files(build_results(load_campaign(top), WORKLOADS), str(ROOT / "templates"))
     return {str((top / "report" / name).relative_to(ROOT)): text for name, text in made.items()}
 
 

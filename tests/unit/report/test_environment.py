@@ -5,9 +5,9 @@
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import environment
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
@@ -19,7 +19,7 @@ def values(document):
 
 @pytest.fixture(scope="module")
 def real():
-    return values(documents.build(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_plain")))
+    return values(build_results(load_campaign(RESULTS / "h200-2026-11-23" / "tf2_plain")))
 
 
 @pytest.mark.parametrize(
@@ -46,14 +46,14 @@ def test_the_command_makes_the_campaign_again(real):
 
 
 def test_records_without_hardware_say_not_recorded(tmp_path):
-    found = values(documents.build(load_campaign(campaign(tmp_path, [record(case())]))))
+    found = values(build_results(load_campaign(campaign(tmp_path, [record(case())]))))
     assert {found[what] for what in ("GPUs", "processor", "memory", "driver", "NCCL", "framework")} == {
         "not recorded"
     }
 
 
 def test_simulated_nodes_are_called_that():
-    document = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21" / "logical"))
+    document = build_results(load_campaign(RESULTS / "h200x4-2026-11-21" / "logical"))
     assert "simulated nodes" in values(document)["machines"]
 
 
@@ -71,7 +71,7 @@ def test_nodes_without_a_gpu_have_none():
 
 
 def test_the_head_names_the_software_and_the_commit_of_scalebook():
-    document = documents.build(load_campaign(RESULTS / "h200x4-2026-11-26" / "tf2_bert"))
+    document = build_results(load_campaign(RESULTS / "h200x4-2026-11-26" / "tf2_bert"))
     said = (
         "tensorflow 2.20.0; CUDA 13.0.96-1, 12.5.82 of the framework's own; "
         "cuDNN 9.14.0.64-1, 9.3.0.75 of the framework's own; "
@@ -82,7 +82,7 @@ def test_the_head_names_the_software_and_the_commit_of_scalebook():
 
 
 def test_software_that_no_record_names_is_not_recorded(tmp_path):
-    document = documents.build(load_campaign(campaign(tmp_path, [record(case())])))
+    document = build_results(load_campaign(campaign(tmp_path, [record(case())])))
     assert environment.software(document) == ["not recorded; scalebook not recorded"]
 
 

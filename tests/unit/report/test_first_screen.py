@@ -7,12 +7,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import first_screen, links, mfu
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.judge import mfu
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report import first_screen
 from ansible.module_utils.scalebook.report.page import page
-from ansible.module_utils.scalebook.report.source import open_source
-from ansible.module_utils.scalebook.report.wording import Wording
+from ansible.module_utils.scalebook.store import links
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -20,7 +22,7 @@ TORCH = {"torch_bert": {"compiler": "torch.compile", "title": "PyTorch BERT pret
 
 
 def cards(name):
-    made = documents.build(load_campaign(RESULTS / name), TORCH)
+    made = build_results(load_campaign(RESULTS / name), TORCH)
     return [group["card"] for group in page(made, Wording(for_people=True))["groups"]]
 
 
@@ -56,7 +58,7 @@ def flops_page(name):
     with (RESULTS.parents[1] / "data/gpus.csv").open(newline="") as lines:
         peaks = mfu.read_peaks(lines)
     return page(
-        documents.build(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
+        build_results(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
     )
 
 
@@ -78,7 +80,7 @@ def test_the_page_has_one_mfu_with_its_peak(name, peak):
 
 
 def test_a_case_says_how_many_gpus_it_could_see():
-    lines = page(documents.build(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50")))["hardware"]
+    lines = page(build_results(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50")))["hardware"]
     assert len(lines) == 1
     assert lines[0].startswith("each node: 2 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18; ")
     assert lines[0].endswith("; 1n1g had 1 of them visible")
@@ -97,7 +99,7 @@ def test_groups_that_differ_in_one_setting_have_different_headings():
 
 
 def test_the_heading_leaves_the_settings_to_a_list():
-    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
+    made = build_results(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
     named = dict(first_screen.settings(made["groups"][0], Wording()))
     assert (named["accumulation"], named["samples of an epoch"], named["length"]) == ("4", "2048", "512")
 
@@ -122,7 +124,7 @@ def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path
 
 
 def test_the_flags_are_counted_by_their_kind():
-    made = documents.build(load_campaign(RESULTS / "h200x4-2026-11-26/tf2_bert"))
+    made = build_results(load_campaign(RESULTS / "h200x4-2026-11-26/tf2_bert"))
     assert page(made)["flagged"] == [
         {"code": "scattered", "id": "g7", "text": "1 × scattered"},
         {"code": "warm-up-not-over", "id": "g7", "text": "1 × warm-up not over"},

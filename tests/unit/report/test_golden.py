@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report import mfu
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.judge import mfu
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.store.load import load_campaign
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
@@ -52,7 +52,7 @@ def measured(document):
 def test_every_number_of_a_committed_report_comes_out_again(campaign):
     committed = json.loads((campaign / "report" / "results.json").read_text())
     before = measured(committed)
-    now = measured(documents.build(load_campaign(campaign), WORKLOADS, peaks=PEAKS))
+    now = measured(build_results(load_campaign(campaign), WORKLOADS, peaks=PEAKS))
     assert len(before) > 50
     assert now == before
 

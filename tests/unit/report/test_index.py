@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import results_index
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import index
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.testing import patch_module_args
 from report_records import campaign, case, record
 
@@ -36,7 +36,7 @@ def report(top, name, rate, day=1, hardware=H200, **fields):
     ]
     folder = campaign(top / name, records)
     (folder / "report").mkdir()
-    content = documents.build(load_campaign(folder))
+    content = build_results(load_campaign(folder))
     (folder / "report" / "results.json").write_text(json.dumps(content))
 
 

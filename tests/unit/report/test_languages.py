@@ -16,20 +16,11 @@ import pytest
 import yaml
 from ansible.module_utils.scalebook import failure_causes, hardware, machines, published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
-from ansible.module_utils.scalebook.report import (
-    bottleneck,
-    environment,
-    families,
-    gpu_flags,
-    microbench,
-    page,
-    render,
-    timeline,
-    utilisation,
-)
-from ansible.module_utils.scalebook.report import document as documents
-from ansible.module_utils.scalebook.report.load import load_campaign
-from ansible.module_utils.scalebook.report.wording import Wording, load
+from ansible.module_utils.scalebook.judge import bottleneck, families, gpu_flags, utilisation
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.report import environment, microbench, page, render, timeline
+from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, record
 
@@ -174,7 +165,7 @@ def everything(tmp_path_factory):
     ]
     top = campaign(tmp_path_factory.mktemp("zh"), [*records, *failed], campaign="night", skipped=skipped)
     workloads = {"tf2_bert": {"title": "TensorFlow 2 official BERT pretraining", "slower": ""}}
-    document = documents.build(load_campaign(top), workloads, [])
+    document = build_results(load_campaign(top), workloads, [])
     return render.files(document, str(TEMPLATES), language="zh")
 
 
@@ -502,6 +493,6 @@ def test_no_advice_stays_english():
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
-        found |= set(sentences_of(documents.build(load_campaign(top.parent), WORKLOADS)))
+        found |= set(sentences_of(build_results(load_campaign(top.parent), WORKLOADS)))
     assert len(found) > 200
     assert left_in(CHINESE.sentence(text) for text in found) == []

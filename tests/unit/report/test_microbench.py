@@ -9,7 +9,8 @@ import jsonschema
 import microbench_report
 import pytest
 import results_verify
-from ansible.module_utils.scalebook.report import microbench, microbench_records
+from ansible.module_utils.scalebook.judge import microbench_records
+from ansible.module_utils.scalebook.report import microbench
 
 ROOT = Path(__file__).resolve().parents[3]
 GPUS = ROOT / "data/gpus.csv"

@@ -5,14 +5,16 @@
 import re
 
 import pytest
-from ansible.module_utils.scalebook.report import document, runs, timeline
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.judge import runs
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.report import timeline
+from ansible.module_utils.scalebook.store.load import load_campaign
 from recordings import containers, torch_bert
 from report_records import campaign, case, record
 
 
 def report(tmp_path, *records):
-    return document.build(load_campaign(campaign(tmp_path, records)))
+    return build_results(load_campaign(campaign(tmp_path, records)))
 
 
 def test_a_recorded_run_is_drawn_with_its_window(tmp_path):

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from ansible.module_utils.scalebook import spreadsheet
-from ansible.module_utils.scalebook.report import document as documents
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import spreadsheet
 from ansible.module_utils.scalebook.report import xlsx
-from ansible.module_utils.scalebook.report.load import load_campaign
+from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, dlperf_records, record
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs" / "results"
@@ -28,7 +28,7 @@ def rows(sheet):
 
 @pytest.fixture(scope="module")
 def real():
-    return documents.build(load_campaign(REAL))
+    return build_results(load_campaign(REAL))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_runs_have_the_rate_of_every_valid_run(real, book):
 
 def test_a_run_that_does_not_count_has_its_reason_and_no_rate(tmp_path):
     top = campaign(tmp_path, [record(case(), 1), record(case(), 2, rate=None)])
-    found = rows(sheets(documents.build(load_campaign(top)))["runs"])
+    found = rows(sheets(build_results(load_campaign(top)))["runs"])
     assert [(row["status"], row["rate"] is None) for row in found] == [("ok", False), ("incomplete", True)]
     assert found[1]["reason"] == "NODE1.log stops at step 60, step 120 is required"
 
@@ -80,18 +80,18 @@ def test_columns_are_as_wide_as_their_text_up_to_a_limit(book):
 @pytest.mark.parametrize("text", ["=1+1", "+1", "@SUM(A1)", "http://example.org/", "\x1b[31m", "\ud800"])
 def test_text_of_a_log_stays_text(tmp_path, text):
     top = campaign(tmp_path, [record(case(), notes=[text])])
-    cells = [cell for row in sheets(documents.build(load_campaign(top)))["runs"].iter_rows() for cell in row]
+    cells = [cell for row in sheets(build_results(load_campaign(top)))["runs"].iter_rows() for cell in row]
     assert not [cell for cell in cells if cell.data_type == "f" or cell.hyperlink]
 
 
 def test_the_same_records_make_the_same_bytes(tmp_path):
-    document = documents.build(load_campaign(campaign(tmp_path, dlperf_records())))
+    document = build_results(load_campaign(campaign(tmp_path, dlperf_records())))
     assert xlsx.workbook(document) == xlsx.workbook(document)
 
 
 def test_a_campaign_without_rows_has_all_sheets(tmp_path):
     (tmp_path / "runs").mkdir()
-    assert len(sheets(documents.build(load_campaign(tmp_path))).sheetnames) == 4
+    assert len(sheets(build_results(load_campaign(tmp_path))).sheetnames) == 4
 
 
 @pytest.mark.parametrize(("number", "kind"), [(2**53 - 1, int), (10**400, str)])

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.judge import self_reported, weak_scaling
 from ansible.module_utils.scalebook.read import self_reported as closing_line
 from ansible.module_utils.scalebook.read.record import run_record
-from ansible.module_utils.scalebook.report import self_reported, weak_scaling
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from role_files import declaration, load

@@ -1,0 +1,124 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A record is checked before it counts: its case and machines against the plan, its stamps, and its logs.
+
+What this finds are accidents and careless changes.  Who changes a record, its plan and its checksums alike is
+found by the logs (`verify=true`), and by a signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import lt
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import (
+    CASE,
+    IDENTITY,
+    Case,
+    FileSum,
+    MachineIdentity,
+    NodeLog,
+    Record,
+    case_name,
+)
+from ansible.module_utils.scalebook.machines import difference
+
+
+class EvidenceError(ValueError):
+    """A record that contradicts itself; the message has the node, the field and the value."""
+
+
+def differing_case(case: Case, planned: Case | None, schema: Any) -> str:
+    """Return how the case of a record differs from that of the plan, "" where it does not.
+
+    A case that the plan does not have must be the one that its name stands for.  The names of records of
+    schema 1 were made from other fields, so these cannot be checked.
+    """
+    ours: Mapping[str, Any] = case
+    if planned is None:
+        if schema == 1 or case_name(ours) == case["name"]:
+            return ""
+        fields = ", ".join(field for field in IDENTITY if field in ours)
+        return f"case.name is {case['name']}, which is not the name of a case with its {fields}"
+    theirs: Mapping[str, Any] = planned
+    names = [field.name for field in CASE if ours.get(field.name) != theirs.get(field.name)]
+    return "; ".join(f"case.{name} is {ours.get(name)}, in plan.json {theirs.get(name)}" for name in names)
+
+
+def differing_machines(record: Record, known: Mapping[str, MachineIdentity]) -> str:
+    """Return which machine of a record is not that of the campaign, "" where none is.
+
+    `known` are those of its plan and of the records before.  A node that one of both does not describe is
+    not compared: records of earlier versions name no machines.
+    """
+    for node, identity in (record.get("machines") or {}).items():
+        if known.get(node) and (why := difference(known[node], identity)):
+            return f"{node} was not the machine of this name that the campaign has ({why})"
+    return ""
+
+
+def check_stamps(record: Record) -> None:
+    """Raise EvidenceError unless steps and stamps are such as the reader of logs takes from a log.
+
+    There is one stamp for each step, and none is before the one before it.  The last step of a run is the
+    last one of its window; a log that was imported may go on.
+    """
+    case = record["case"]
+    last = case["warmup"] + case["window"]
+    for node in record.get("nodes") or []:
+        lacking = [key for key in ("node", "task_index", "steps") if key not in node]
+        if lacking:
+            raise EvidenceError(f"a node has no {lacking[0]}")
+        steps = node["steps"]
+        if not all(map(lt, steps, steps[1:])):
+            raise EvidenceError(f"{node['node']}: its steps do not increase")
+        if steps and "source" not in record and steps[-1] > last:
+            raise EvidenceError(f"{node['node']}: its last step is {steps[-1]}, of the case it is {last}")
+        _check_lists(node, steps)
+
+
+def _check_lists(node: NodeLog, steps: Sequence[int]) -> None:
+    values: Mapping[str, Any] = node
+    for key in ("times", "received", "rates"):
+        stamps = values.get(key)
+        if stamps is None:
+            continue
+        if len(stamps) != len(steps):
+            raise EvidenceError(f"{node['node']}: it has {len(stamps)} {key} of {len(steps)} steps")
+        if key == "rates":
+            if any(rate is not None and rate < 0 for rate in stamps):
+                raise EvidenceError(f"{node['node']}: one of its rates is below 0")
+        elif stamps != sorted(stamps):
+            step = next(steps[at] for at in range(1, len(stamps)) if stamps[at] < stamps[at - 1])
+            raise EvidenceError(f"{node['node']}: the {key} of step {step} is before that of the step before")
+
+
+def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list[str]:
+    """Return a sentence where logs of a run, in `folder`, are not those that its record was made from.
+
+    `files` are the checksums of the campaign's files.
+    """
+    if "source" in record:
+        return []  # the logs of an import stay where they are
+    missing, changed = [], []
+    for node in record.get("nodes") or []:
+        name = node.get("log")
+        if not name or node.get("bytes") is None:
+            continue
+        now = files.get(f"{folder}/{name}")
+        if now is None:
+            missing.append(name)
+        elif (node.get("sha256") or now["sha256"], node["bytes"]) != (now["sha256"], now["bytes"]):
+            changed.append(name)
+    return [
+        *_note(missing, "is missing: its record alone says what was measured"),
+        *_note(changed, "is not the log that its record was made from: it has another sha256"),
+    ]
+
+
+def _note(names: Iterable[str], what: str) -> list[str]:
+    first, *more = [*names] or [""]
+    if not first:
+        return []
+    return [f"{first}{f' (and {len(more)} more)' if more else ''} {what}"]

@@ -1,0 +1,51 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The searches for the largest batch (`bsz=max`): a row for each, and the runs that ended one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, BatchSearch, LargestBatch, Plan
+from ansible.module_utils.scalebook.judge import weak_scaling
+
+TITLE = tuple(field for field in GROUP_FIELDS if field in BatchSearch.__annotations__ and field != "settings")
+
+
+def tabulate(plan: Plan, workloads: weak_scaling.Workloads) -> list[LargestBatch]:
+    """Return a row for each search of the plan."""
+    return [
+        {
+            "title": _title(search, workloads),
+            "points": search["points"],
+            "largest": search["largest"],
+            "failed": search["failed"],
+            "failed_at": search["failed_at"],
+            "runs": len(search["trials"]),
+            "reason": search["reason"] or ("the search has not ended" if search["next"] else None),
+        }
+        for search in plan.get("searches") or ()
+    ]
+
+
+def uncounted(plan: Plan) -> list[dict[str, Any]]:
+    """Return the runs that ended a search without an answer; being out of memory is one."""
+    return [
+        {
+            "case": trial["case"],
+            "label": trial["label"],
+            "repeat": 1,
+            "status": trial["status"],
+            "reason": f"search for the largest batch: {trial['reason']}",
+            "source": None,
+            "last_lines": [],
+        }
+        for search in plan.get("searches") or ()
+        for trial in search["trials"]
+        if trial["status"] not in ("ok", "oom")
+    ]
+
+
+def _title(search: BatchSearch, workloads: weak_scaling.Workloads) -> str:
+    group = {**search, "compiler": weak_scaling.compiler_of(search["workload"], workloads)}
+    return " ".join(filter(None, (weak_scaling.word(group, field) for field in TITLE)))

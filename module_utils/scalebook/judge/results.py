@@ -1,0 +1,275 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one document (results.json): plain data, every number unrounded.
+
+Its other forms are made from it: page.py (Markdown and HTML), terminal.py, csv_sheet.py, charts.py and
+dlperf_format.py.  The same records always make the same document: it holds no time of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ansible.module_utils.scalebook import command, hardware, published
+from ansible.module_utils.scalebook.contracts import (
+    RESULTS_SCHEMA,
+    Command,
+    Group,
+    Hardware,
+    Results,
+    Row,
+    Run,
+)
+from ansible.module_utils.scalebook.judge import (
+    baseline,
+    bottleneck,
+    dlperf_format,
+    families,
+    gpu_flags,
+    largest_batch,
+    mfu,
+    node_flags,
+    self_reported,
+    sharing,
+    strong_scaling,
+    timelines,
+    utilisation,
+    weak_scaling,
+)
+from ansible.module_utils.scalebook.judge.campaign import (
+    Baseline,
+    Campaign,
+    ManifestCheck,
+    sentence,
+    sentences,
+)
+from ansible.module_utils.scalebook.workloads import sample_size
+
+
+def build_results(
+    campaign: Campaign,
+    workloads: weak_scaling.Workloads | None = None,
+    published_rows: Sequence[published.PublishedRow] | None = None,
+    earlier: Baseline | None = None,
+    check: ManifestCheck | None = None,
+    min_utilisation: float = utilisation.CRITERION,
+    peaks: mfu.Peaks | None = None,
+) -> Results:
+    """Return the document of a campaign or an import.
+
+    `workloads` are the declarations by name.  `published_rows` is the published table to compare with,
+    None for no comparison, `earlier` a campaign to compare with, `check` the comparison of the files
+    with the manifest, `min_utilisation` the per cent that resources are judged by, `peaks` those of
+    GPUs.  Raises BaselineError when `earlier` has no case of this campaign.
+    """
+    workloads = workloads or {}
+    plan = campaign.plan
+    name = str(plan.get("source") or "")
+    tables = weak_scaling.tabulate(
+        list(campaign.cases.values()), campaign.runs, plan.get("runs") or (), workloads
+    )
+    groups, rows = tables["groups"], tables["rows"]
+    sharing.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
+    _flag_changed_files(rows, check)
+    _flag_slower_than_one(rows, workloads)
+    of_nodes = node_flags.flags(rows, campaign.runs, campaign.hardware)
+    for row, flag in [*gpu_flags.flags(rows, campaign.runs), *of_nodes]:
+        row["flags"].append(flag)
+    shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
+    used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
+    for row, flag in mfu.flags(rows, shares, used):
+        row["flags"].append(flag)
+    compared = _compare_published(groups, rows, published_rows, workloads)
+    return {
+        "schema": RESULTS_SCHEMA,
+        "kind": "import" if name else "campaign",
+        "campaign": name or campaign.name,
+        "counts": {
+            "cases": len(rows),
+            "good": sum(row["good"] for row in rows),
+            "planned": sum(row["planned"] for row in rows),
+        },
+        "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
+        "simulated": sharing.simulated(campaign.runs, campaign.provenance),
+        "hardware": campaign.hardware,
+        "families": families.tabulate(groups, rows, workloads),
+        "groups": groups,
+        "rows": rows,
+        "uncounted": tables["uncounted"] + largest_batch.uncounted(plan),
+        "strong": strong_scaling.tabulate(rows, workloads),
+        "largest_batches": largest_batch.tabulate(plan, workloads),
+        "self_reported": self_reported.tabulate(rows),
+        "mfu": shares,
+        "utilisation": used,
+        "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
+        "timelines": timelines.choose(rows, campaign.runs),
+        "baseline": _compare(rows, campaign.hardware, earlier, workloads),
+        "skipped": [
+            {
+                "case": entry["case"].get("name"),
+                "label": entry["case"].get("label"),
+                "reason": entry["reason"],
+            }
+            for entry in plan.get("skipped") or ()
+        ],
+        "notes": [
+            *campaign.doubts,
+            *_reading_notes(campaign.reading),
+            *_file_notes(check),
+            *_notes(groups, rows, campaign.unreadable),
+        ],
+        "compare": compared,
+        "only_published": _only_published(groups, compared, published_rows, workloads),
+        "result_files": dlperf_format.result_files(groups, name),
+        "plan": plan,
+        "commands": _commands(campaign, workloads),
+        "provenance": campaign.provenance or None,
+        "files": [],
+    }
+
+
+def dlperf_files(document: Results) -> dict[str, dict[str, dict[str, dlperf_format.Figures]]]:
+    """Return file name -> content of every DLPerf result file of the report."""
+    rows = {row["case"]: row for row in document["rows"]}
+    return {
+        file: dlperf_format.result(
+            rows[case] for index in indices for case in document["groups"][index]["rows"]
+        )
+        for file, indices in document["result_files"].items()
+    }
+
+
+def _flag_changed_files(rows: Iterable[Row], check: ManifestCheck | None) -> None:
+    by_case = {row["case"]: row for row in rows}
+    for problem in check.wrong if check else ():
+        if not problem["run"]:
+            continue  # of no row; the notes have it
+        _, case, repeat = problem["run"].split("/")
+        if case in by_case:
+            text = f"repeat {repeat}: {sentence(problem)}"
+            by_case[case]["flags"].append(weak_scaling.flag("changed-file", text))
+
+
+def _flag_slower_than_one(rows: Iterable[Row], workloads: weak_scaling.Workloads) -> None:
+    for row in rows:
+        # The hints are about NCCL, which CPUs have no use for.
+        hint = workloads.get(row["workload"], {}).get("slower") if row["device"] == "gpu" else None
+        if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
+            row["flags"].append(weak_scaling.flag("slower-than-one", f"slower than one device: {hint}"))
+
+
+def _compare(
+    rows: Sequence[Row],
+    entries: Sequence[Hardware],
+    earlier: Baseline | None,
+    workloads: weak_scaling.Workloads,
+) -> dict[str, Any] | None:
+    if earlier is None:
+        return None
+    try:
+        compared = baseline.compare(rows, earlier.rows, earlier.limit, workloads)
+    except (ValueError, ArithmeticError) as exc:
+        raise baseline.BaselineError(f"baseline={earlier.path}: {exc}") from None
+    for entry in [*compared["only_here"], *compared["only_there"]]:
+        entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
+    other = _other_hardware(rows, entries, earlier, workloads)
+    return {"name": earlier.name, "other_hardware": other, **compared}
+
+
+def _other_hardware(
+    rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: weak_scaling.Workloads
+) -> str | None:
+    """Return on what the cases ran that did not run on the same here and there, None where all did."""
+    there = {baseline.key_of(row, workloads): hardware.kind(earlier.hardware, row) for row in earlier.rows}
+    pairs = [(hardware.kind(entries, row), there.get(baseline.key_of(row, workloads), "")) for row in rows]
+    unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
+    if not unlike:
+        return None
+    now, then = (" and ".join(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
+    return f"{earlier.name} ran on {then}, this campaign on {now}"
+
+
+def _commands(campaign: Campaign, workloads: weak_scaling.Workloads) -> list[Command]:
+    """Return the commands that measure again what has records."""
+    made: dict[str, list[Run]] = {}
+    for run in campaign.runs:
+        if run["status"] != "skipped":
+            made.setdefault(run["case"], []).append(run)
+    measured = [
+        command.Measured(
+            campaign.cases[case], len(own), [each for run in own if (each := run.get("command"))]
+        )
+        for case, own in made.items()
+    ]
+    return command.commands(campaign.plan, measured, workloads)
+
+
+def _compare_published(
+    groups: Iterable[Group],
+    rows: Iterable[Row],
+    table: Sequence[published.PublishedRow] | None,
+    workloads: weak_scaling.Workloads,
+) -> list[dict[str, Any]]:
+    if table is None:
+        return []
+    by_case = {row["case"]: row for row in rows}
+    compared = []
+    for group in groups:
+        declared = workloads.get(group["workload"], {})
+        size = sample_size(declared, group.get("settings") or {})
+        own = [by_case[case] for case in group["rows"]]
+        compared += published.compare(group, own, table, declared.get("dlperf"), size)
+    return compared
+
+
+def _only_published(
+    groups: Iterable[Group],
+    compared: Sequence[published.Comparison],
+    table: Sequence[published.PublishedRow] | None,
+    workloads: weak_scaling.Workloads,
+) -> list[dict[str, Any]]:
+    """Return what DLPerf published of the families of this report and nothing of ours stands beside."""
+    families: dict[str, list[str]] = {}
+    for group in groups:
+        declared = workloads.get(group["workload"], {})
+        if declared.get("dlperf"):
+            models = families.setdefault(str(declared.get("family", "")), [])
+            models += [each for each in published.models_of(declared["dlperf"]) if each not in models]
+    return published.only_published(families, compared, table or ())
+
+
+def _reading_notes(reading: str) -> list[str]:
+    if reading != "printed":
+        return []
+    return [
+        "All rates are the mean of those that the workload prints (reading=printed), not from time stamps; "
+        "runs without printed rates do not count"
+    ]
+
+
+def _file_notes(check: ManifestCheck | None) -> list[str]:
+    if check is None:
+        return []
+    changed = sentences(check)
+    return [*check.notes, *changed]
+
+
+def _notes(groups: Sequence[Group], rows: Sequence[Row], unreadable: Sequence[str]) -> list[str]:
+    """Return the sentences that belong to the whole report."""
+    notes = [f"not counted: {sentence}" for sentence in unreadable]
+    for group in groups:
+        if any(row["good"] and row["speedup"] is None for row in rows if row["group"] == group["id"]):
+            notes.append(
+                f"{group['title']}: without a valid run of 1n1g there is no speedup; "
+                "the result JSON holds null (DLPerf writes 1.0)"
+            )
+    places: dict[str, list[str]] = {}
+    for row in rows:
+        for run in row["runs"]:
+            for note in run["notes"]:
+                places.setdefault(note, []).append(f"{row['label']} repeat {run['repeat']}")
+    for note, where in places.items():
+        more = f" and {len(where) - 3} more runs" if len(where) > 3 else ""
+        notes.append(f"{note} ({', '.join(where[:3])}{more})")
+    return notes

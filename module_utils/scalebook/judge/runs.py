@@ -1,0 +1,198 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""One result record -> one short run, what the report needs of it.
+
+A record has every step of every node; a report of thousands of records cannot keep them all.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ansible.module_utils.scalebook import shapes, stats
+from ansible.module_utils.scalebook.contracts import (
+    RECORD_SCHEMA,
+    REQUIRED_FIELDS,
+    STATUSES,
+    Case,
+    Record,
+    Run,
+)
+from ansible.module_utils.scalebook.judge import evidence, gpu_flags, timelines, utilisation
+from ansible.module_utils.scalebook.throughput import measure
+
+UNMEASURED: Run = {
+    "rate": None,
+    "seconds": None,
+    "time_source": None,
+    "second": None,
+    "differs": None,
+    "drift": None,
+    "steady": None,
+    "steps": [],
+}
+"""What a run that does not count has measured."""
+
+
+class RecordError(ValueError):
+    """A record that lacks what the report needs."""
+
+
+def check_case(case: Any) -> dict[str, Any]:
+    """Return `case` if it has every field that the report needs, else raise RecordError."""
+    if not isinstance(case, Mapping):
+        raise RecordError("has no case")
+    _fit(Case, {**case}, "case")
+    lacking = [field for field in REQUIRED_FIELDS if field not in case]
+    if lacking:
+        raise RecordError(f"its case has no {lacking[0]}")
+    if case["devices"] < 1 or case["devices"] != case["nodes"] * case["gpus"]:
+        raise RecordError(f"case.devices is {case['devices']} for {case['label']}")
+    if case["label"] != f"{case['nodes']}n{case['gpus']}g":
+        raise RecordError(
+            f"case.label is {case['label']} for {case['nodes']} nodes and {case['gpus']} devices each"
+        )
+    wrong = [field for field in ("bsz", "accumulation", "window") if case[field] < 1]
+    if wrong or case["warmup"] < 0:
+        field = [*wrong, "warmup"][0]
+        raise RecordError(f"case.{field} is {case[field]}")
+    return dict(case)
+
+
+def _fit(contract: Any, value: Any, place: str = "") -> None:
+    try:
+        shapes.check(contract, value, place)
+    except shapes.ShapeError as exc:
+        raise RecordError(str(exc)) from None
+
+
+def check_record(record: Any) -> Record:
+    """Return `record` if it is a result record of today's schema, else raise RecordError."""
+    if not isinstance(record, Mapping):
+        raise RecordError("is not a record")
+    if record.get("schema") != RECORD_SCHEMA:
+        raise RecordError(f"has schema {record.get('schema')!r}, this report reads 1 and {RECORD_SCHEMA}")
+    if record.get("status") not in STATUSES:
+        raise RecordError(f"has status {record.get('status')!r}")
+    repeat = record.get("repeat")
+    if not isinstance(repeat, int) or isinstance(repeat, bool):
+        raise RecordError(f"has repeat {repeat!r}")
+    check_case(record.get("case"))
+    # The readings of telemetry are checked where they are used: without them a rate stands as it is.
+    _fit(Record, {key: value for key, value in record.items() if key != "telemetry"})
+    return cast(Record, record)
+
+
+def digest(record: Record, reading: str = "stamps") -> Run:
+    """Return the run of a checked `record`.
+
+    `reading` is one of throughput.READINGS.
+    Only a run of status ok has a `rate` (samples/s, all devices).  One of status ok that cannot be
+    measured becomes `refused`: it must neither count nor disappear.  `steps` are its step times in the
+    window, in seconds.
+    """
+    run: Run = {
+        "case": record["case"]["name"],
+        "label": record["case"]["label"],
+        "repeat": record["repeat"],
+        "unit": str(record.get("unit") or "samples"),
+        "status": record["status"],
+        "reason": record.get("reason"),
+        "notes": [str(note) for note in record.get("notes") or []],
+        **UNMEASURED,
+        "source": record.get("source"),
+        "last_lines": [str(line) for line in record.get("last_lines") or []],
+        "started": (record.get("job") or {}).get("started"),
+        "self_reported": {
+            str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
+        },
+        "hosts": {node: host for node, host in _said(record, "host").items() if host != "localhost"},
+        "boots": _said(record, "boot"),
+        "hardware": list(record.get("hardware") or []),
+        "command": str(record.get("command") or ""),
+        "utilisation": {},
+        "gpus": [],
+        "timeline": None,
+    }
+    if run["status"] != "ok":
+        run["reason"] = run["reason"] or "no reason recorded"
+        return run
+    try:
+        evidence.check_stamps(record)
+        measured = measure(record, reading)
+        rate = measured["rate"]
+        if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+            raise RecordError(f"its throughput comes out as {rate}")
+        numbers = {key: measured.get(key) for key in ("seconds", "time_source", "second", "differs")}
+        steps = step_seconds(record, measured.get("time_source"))
+        if steps:
+            numbers["drift"], numbers["steady"] = stats.drift(steps), stats.steadiness(steps)
+        # What overflows on the way would not be JSON any more.
+        json.dumps(numbers, allow_nan=False)
+    except (ValueError, KeyError, TypeError) as exc:
+        return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
+    run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
+    try:
+        usable, notes = utilisation.usable(record)
+        run["notes"] += notes
+        run["utilisation"] = utilisation.of_record(usable)
+        run["gpus"] = gpu_flags.of_record(usable)
+        run["timeline"] = timelines.of_record(record)
+    except utilisation.TelemetryError as exc:  # its rate stands without
+        run["notes"].append(str(exc))
+    return run
+
+
+def log_of(record: Record) -> str | None:
+    """Return the sha256 of the log of the first node of a checked `record`, None if it is not known."""
+    first: Mapping[str, Any] = next(
+        (node for node in record.get("nodes") or [] if node.get("task_index") == 0), {}
+    )
+    digest_of_log = first.get("sha256")
+    return digest_of_log if isinstance(digest_of_log, str) else None
+
+
+def refused(run: Run, reason: str) -> Run:
+    """Return a run that counts as one that does not, for `reason`."""
+    return {**run, **UNMEASURED, "status": "refused", "reason": reason}
+
+
+def repeated(run: Run, place: str) -> Run:
+    """Return a run that counts as one that does not, since its log is, byte for byte, that of `place`."""
+    return refused(run, f"its log has the same content as that of {place}: the same log counts as one run")
+
+
+def _said(record: Record, key: str) -> dict[str, str]:
+    """Return node -> what its node script reported as `key`, for nodes whose log has it."""
+    said = {}
+    nodes = record.get("nodes")
+    for node in nodes if isinstance(nodes, list) else []:
+        end = node.get("exit") if isinstance(node, Mapping) else None
+        value = end.get(key) if isinstance(end, Mapping) else None
+        if isinstance(value, str) and value:
+            said[str(node.get("node"))] = value
+    return said
+
+
+def step_seconds(record: Record, time_source: Any) -> list[float]:
+    """Return the seconds of each step of the window on the first node.
+
+    They come from the time source of the rate (`times`, `received`); where that is the printed rates,
+    from any stamps there are.  Empty when there are none, or when a step of the window has no stamp.
+    """
+    node = next((node for node in record["nodes"] if node.get("task_index") == 0), None)
+    if node is None:
+        return []
+    stamps = node.get("received") if time_source == "received" else None
+    stamps = stamps or node.get("times") or node.get("received")
+    if not stamps or len(stamps) != len(node["steps"]):
+        return []
+    at = dict(zip(node["steps"], stamps, strict=True))
+    case = record["case"]
+    window = range(case["warmup"], case["warmup"] + case["window"] + 1)
+    if any(at.get(step) is None for step in window):
+        return []
+    return [at[step] - at[step - 1] for step in window[1:]]

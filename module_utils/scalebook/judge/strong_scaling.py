@@ -1,0 +1,104 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Strong scaling: the same global batch on more devices, each of which has less to do.
+
+Weak scaling (weak_scaling.py) keeps the batch of a device.  Here the work of a step is the same in every
+row of a table, devices x bsz x accumulation samples, so the speedup says how much faster it is done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row, global_batch
+from ansible.module_utils.scalebook.judge import weak_scaling
+
+# The fields that have to agree, besides the global batch.
+FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
+WINDOW = ("warmup", "window", "epoch_samples")
+KEPT = (
+    *("case", "label", "nodes", "gpus", "devices", "bsz", "accumulation", "status", "good", "planned"),
+    *("median", "min", "max", "interval"),
+)
+
+
+def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = None) -> list[dict[str, Any]]:
+    """Return the tables of strong scaling in `rows` of weak_scaling.tabulate, by increasing global batch.
+
+    A table needs results for two numbers of devices.  Its `rows` have `speedup` (median over that of
+    1n1g with the same global batch, None without one), its `speedup_range` and `speedup_interval` as in
+    weak_scaling, and `efficiency` (speedup / devices).  Where 1n1g was run in several ways the one with
+    the least accumulation is the baseline.
+    """
+    members: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["good"]:
+            key = json.dumps([row.get(field) for field in FIELDS], sort_keys=True, default=str)
+            members.setdefault(json.dumps([key, global_batch(row)]), []).append(row)
+    tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
+    tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
+    made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+    for table in made:
+        table["title"] = title(weak_scaling.with_varying_settings(table, rows), made)
+    return made
+
+
+def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> dict[str, Any]:
+    own = sorted(own, key=lambda row: (row["devices"], row["nodes"], row["accumulation"]))
+    base = next((row for row in own if row["label"] == BASELINE), None)
+    return {
+        "id": name,
+        **{field: own[0].get(field) for field in FIELDS},
+        "global_batch": global_batch(own[0]),
+        "unit": own[0]["unit"],
+        "compiler": weak_scaling.compiler_of(own[0]["workload"], workloads),
+        "rows": [_row(row, base) for row in own],
+    }
+
+
+def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
+    """Return what identifies a table; the window is named only where it differs between `tables`."""
+    words = [
+        weak_scaling.word(table, field)
+        for field in FIELDS
+        if field not in WINDOW or len({other[field] for other in tables}) > 1
+    ]
+    return " ".join(filter(None, [*words, f"global batch {table['global_batch']}"]))
+
+
+def _row(row: Row, base: Row | None) -> dict[str, Any]:
+    values: Mapping[str, Any] = row
+    made: dict[str, Any] = {key: values[key] for key in KEPT}
+    made.update(flags=[], speedup=None, speedup_range=None, speedup_interval=None, efficiency=None)
+    if row["status"] == "provisional":
+        made["flags"].append(
+            weak_scaling.flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed")
+        )
+    if base is None:
+        made["flags"].append(
+            weak_scaling.flag("no-baseline", "speedup n/a: no valid run of 1n1g with this global batch")
+        )
+        return made
+    # A row without a result is in no table.
+    made["speedup"] = cast(float, row["median"]) / cast(float, base["median"])
+    made["efficiency"] = made["speedup"] / row["devices"]
+    if row is not base:
+        rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))
+        made["speedup_range"], made["speedup_interval"] = weak_scaling.quotients(rates, base_rates)
+    if made["speedup"] > row["devices"] * weak_scaling.SUPERLINEAR:
+        made["flags"].append(
+            weak_scaling.flag(
+                "superlinear",
+                f"speedup {made['speedup']:.2f} on {row['devices']} devices is more than linear; likely: "
+                f"1n1g is slow with {base['bsz']} samples on one device, or short of memory",
+            )
+        )
+    elif base["status"] == "provisional" and row is not base:
+        made["flags"].append(
+            weak_scaling.flag(
+                "baseline-provisional", f"speedup over a provisional 1n1g ({base['good']} valid)"
+            )
+        )
+    return made

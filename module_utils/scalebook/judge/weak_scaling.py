@@ -1,0 +1,427 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Runs -> rows, speedups and flags.
+
+A row is a case; rows that may be divided by each other form a group.  Only runs of status ok count,
+and every row says how many of its planned runs that are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypedDict, cast
+
+from ansible.module_utils.scalebook import stats
+from ansible.module_utils.scalebook.contracts import (
+    BASELINE,
+    ENOUGH_RUNS,
+    GROUP_FIELDS,
+    Case,
+    Flag,
+    Group,
+    PlannedRun,
+    Row,
+    Run,
+    StepTimes,
+    global_batch,
+)
+from ansible.module_utils.scalebook.judge import dlperf_format
+from ansible.module_utils.scalebook.throughput import DIFFER
+
+PRECISIONS = ("fp32", "fp16", "bf16")
+UNUSUAL = (
+    "warmup",
+    "window",
+    "epoch_samples",
+    "settings",
+)  # named in a heading only where a workload has several
+SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
+UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
+SCATTERED = 0.1  # spread above which a row is flagged
+
+Workloads = Mapping[str, Mapping[str, Any]]
+"""The declarations of workloads by name."""
+
+
+class Tables(TypedDict):
+    """The tables of a campaign: groups, their rows, and the runs that do not count."""
+
+    groups: list[Group]
+    rows: list[Row]
+    uncounted: list[dict[str, Any]]
+
+
+def tabulate(
+    cases: Sequence[Case],
+    runs: Iterable[Run],
+    planned: Sequence[PlannedRun] = (),
+    workloads: Workloads | None = None,
+) -> Tables:
+    """Return the tables of a campaign.
+
+    `cases` are those of the plan and of records, `runs` come from runs.digest, `planned` is the plan's
+    list of runs: a planned run without a record counts as missing.  `workloads` give groups their
+    family, title and compiler, and say whether rows have a latency.  Rows are ordered by group, then
+    devices; a group lists the names of its rows.
+    """
+    workloads = workloads or {}
+    by_case: dict[str, list[Run]] = {case["name"]: [] for case in cases}
+    for run in runs:
+        by_case[run["case"]].append(run)
+    expected: dict[str, set[int]] = {}
+    for entry in planned:
+        expected.setdefault(entry["case"], set()).add(entry["repeat"])
+
+    members: dict[str, list[Case]] = {}
+    for case in cases:
+        members.setdefault(_key(case), []).append(case)
+
+    def order(key: str) -> tuple[Any, ...]:
+        case = members[key][0]
+        return (family_of(case["workload"], workloads), *_order(case))
+
+    groups: list[Group] = []
+    rows: list[Row] = []
+    uncounted: list[dict[str, Any]] = []
+    for index, key in enumerate(sorted(members, key=order), 1):
+        own = sorted(members[key], key=lambda case: (case["devices"], case["nodes"]))
+        table = [_row(case, by_case[case["name"]], expected.get(case["name"], set())) for case in own]
+        _divide(table)
+        _wait(table, by_case)
+        workload = own[0]["workload"]
+        if workloads.get(workload, {}).get("latency"):
+            for row in table:
+                row["latency_ms"] = _latency(row)
+        group = {
+            "id": f"g{index}",
+            **{field: work(own[0], field) for field in GROUP_FIELDS},
+            "unit": table[0]["unit"],
+            "rows": [row["case"] for row in table],
+            "family": family_of(workload, workloads),
+            "workload_title": str(workloads.get(workload, {}).get("title") or ""),
+            "compiler": compiler_of(workload, workloads),
+        }
+        groups.append(cast(Group, group))
+        for row in table:
+            row["group"] = f"g{index}"
+            uncounted += _uncounted(row, by_case[row["case"]], expected.get(row["case"], set()))
+        rows += table
+    name_groups(groups)
+    return {"groups": groups, "rows": rows, "uncounted": uncounted}
+
+
+def family_of(workload: str, workloads: Workloads) -> str:
+    """Return the model family of a workload; one that does not declare it is its own."""
+    return str(workloads.get(workload, {}).get("family") or workload)
+
+
+def compiler_of(workload: str, workloads: Workloads) -> str:
+    """Return the name of what `xla=true` switches on in a workload."""
+    return str(workloads.get(workload, {}).get("compiler") or "compiled")
+
+
+def name_groups(groups: Sequence[Group]) -> None:
+    """Give every group its `title` (all that identifies it), `short` (what tells it apart), `differing`."""
+    usual = [field for field in GROUP_FIELDS if field not in UNUSUAL]
+    varying = [field for field in usual if len({_value(group, field) for group in groups}) > 1]
+    for group in groups:
+        own = unusual_words(group, groups)
+        group["differing"] = " ".join(own)
+        group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
+        different = filter(None, [*(word(group, field, plain=False) for field in varying), *own])
+        group["short"] = " ".join(different) or group["title"]
+
+
+def unusual_words(group: Group, groups: Iterable[Group]) -> list[str]:
+    """Return what a heading says of steps and settings: that in which `groups` of the workload differ."""
+    same = [other for other in groups if other["workload"] == group["workload"]]
+    varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]
+    named = with_varying_settings(group, same)
+    return [words for field in varying if (words := word(named, field))]
+
+
+def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return `entry` with those settings only that differ between the `entries` of its workload."""
+    own = entry.get("settings") or {}
+    same = [other.get("settings") or {} for other in entries if other["workload"] == entry["workload"]]
+    varying = {name for name in own if len({_value(settings, name) for settings in same}) > 1}
+    return {**entry, "settings": {name: own[name] for name in own if name in varying}}
+
+
+def _value(values: Mapping[str, Any], field: str) -> str:
+    return json.dumps(values.get(field), sort_keys=True, default=str)
+
+
+def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:
+    """Return how a heading names `field` of `values`; `plain` leaves out the usual value."""
+    value = values.get(field)
+    if field == "xla":
+        compiler = str(values.get("compiler") or "compiled")
+        if plain and not value:
+            return ""
+        return compiler if value else ("not compiled" if compiler == "compiled" else f"no {compiler}")
+    if field == "bsz":
+        return f"b{value}"
+    if field == "accumulation":
+        return "" if plain and value == 1 else f"accumulation {value}"
+    if field == "device":
+        return "on CPU" if value == "cpu" else ("" if plain else f"on {str(value or 'unknown').upper()}")
+    if field in ("warmup", "window", "epoch_samples"):
+        return f"{field.replace('_', ' ')} {value}" if value is not None else ""
+    if field == "settings":
+        return " ".join(f"{name}={each}" for name, each in sorted((value or {}).items()))
+    return str(value)
+
+
+def _key(case: Case) -> str:
+    return json.dumps([work(case, field) for field in GROUP_FIELDS], sort_keys=True, default=str)
+
+
+def work(case: Case, field: str) -> Any:
+    """Return `field` of a case as its group has it: the steps of an epoch follow from the batch."""
+    return None if field in ("warmup", "window") and case.get("epoch_samples") else case.get(field)
+
+
+def _order(case: Case) -> tuple[Any, ...]:
+    """Return the order of groups: as DLPerf, precision before batch, numbers as numbers."""
+    return (
+        case["workload"],
+        case["model"],
+        str(case.get("device")),
+        precision_order(case["dtype"]),
+        case["dtype"],
+        case["xla"],
+        case["bsz"],
+        case["accumulation"],
+        _key(case),
+    )
+
+
+def precision_order(dtype: str) -> int:
+    """Return the place of a precision in tables: fp32, fp16, bf16, others."""
+    return PRECISIONS.index(dtype) if dtype in PRECISIONS else len(PRECISIONS)
+
+
+def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
+    good = sorted((run for run in runs if run["rate"] is not None), key=lambda run: int(run["repeat"]))
+    rates = rates_of(good)
+    planned = len(expected | {run["repeat"] for run in runs})
+    row: dict[str, Any] = {
+        "case": case["name"],
+        **{field: work(case, field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
+        "unit": next((run["unit"] for run in runs), "samples"),
+        "status": "ok" if len(good) >= ENOUGH_RUNS else ("provisional" if good else "incomplete"),
+        "good": len(good),
+        "planned": planned,
+        "hardware": [],
+        "machines": None,
+        "runs": [
+            {
+                key: cast("Mapping[str, Any]", run)[key]
+                for key in (
+                    "repeat",
+                    "rate",
+                    "seconds",
+                    "time_source",
+                    "second",
+                    "differs",
+                    "drift",
+                    "steady",
+                    "notes",
+                )
+            }
+            | ({"self_reported": run["self_reported"]} if run.get("self_reported") else {})
+            for run in good
+        ],
+        "outliers": [],
+        "interval": None,
+        "steps": None,
+        "speedup": None,
+        "speedup_range": None,
+        "speedup_interval": None,
+        "efficiency": None,
+        "dlperf": None,
+        "latency_ms": None,
+        "flags": [],
+        **dict.fromkeys(("median", "mean", "min", "max", "cv", "spread")),
+    }
+    if rates:
+        row.update(stats.summary(rates))
+        row["outliers"] = [good[index]["repeat"] for index in stats.outliers(rates)]
+        pooled = _steps(good)
+        if pooled:
+            mean = math.fsum(pooled) / len(pooled)
+            row["steps"] = {**stats.percentiles(pooled), "mean": mean, "slowest": None, "count": len(pooled)}
+    row["flags"] = _run_flags(cast(Row, row))
+    return cast(Row, row)
+
+
+def _latency(row: Row) -> float | None:
+    """Return the milliseconds of a step at the median rate."""
+    return None if row["median"] is None else 1000 * global_batch(row) / row["median"]
+
+
+def rates_of(runs: Iterable[Run]) -> list[float]:
+    """Return the rates of the runs that count."""
+    return [float(rate) for run in runs if (rate := run["rate"]) is not None]
+
+
+def _divide(table: Sequence[Row]) -> None:
+    """Give each row of one group its intervals, its speedup over 1n1g, and the flags that follow."""
+    base = next((row for row in table if row["label"] == BASELINE and row["good"]), None)
+    base_rates = rates_of(base["runs"]) if base else []
+    base_median = base["median"] if base else None
+    for row in table:
+        if row["median"] is None:
+            continue
+        rates = rates_of(row["runs"])
+        row["dlperf"] = dlperf_format.figures(rates, row["bsz"], base_rates)
+        row["interval"] = as_list(stats.median_interval(rates))
+        if base is None or base_median is None:
+            row["flags"].append(flag("no-baseline", "speedup n/a: no valid run of 1n1g in this table"))
+            continue
+        speedup = row["median"] / base_median
+        row["speedup"], row["efficiency"] = speedup, speedup / row["devices"]
+        if row is not base:
+            row["speedup_range"], row["speedup_interval"] = quotients(rates, base_rates)
+        if speedup > row["devices"] * SUPERLINEAR:
+            row["flags"].append(flag("superlinear", _superlinear(row, base)))
+        elif base["status"] == "provisional" and row is not base:
+            row["flags"].append(
+                flag("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
+            )
+
+
+def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
+    """Give the steps of each row what one would take if its devices only waited for each other.
+
+    Devices that sum gradients finish a step with the slowest of them. `slowest` is the mean of the longest
+    of as many steps of 1n1g as the row has devices; it takes them to be independent, and devices to be alike.
+    """
+    alone = next((_steps(by_case[row["case"]]) for row in table if row["label"] == BASELINE), [])
+    for row in table:
+        if row["steps"] and alone and row["label"] != BASELINE:
+            row["steps"]["slowest"] = stats.mean_of_longest(alone, row["devices"])
+
+
+def lost(steps: StepTimes, alone: StepTimes) -> tuple[float, float] | None:
+    """Return the parts of a step by which it is longer than one of 1n1g, None where they are not known.
+
+    The first is waiting for the slowest device, the second all else that devices do for each other: exchange,
+    and work of the host for the others.  Their sum is about 1 − efficiency.
+    """
+    beyond = beyond_slowest(steps)
+    return None if beyond is None else (1 - alone["mean"] / steps["mean"] - beyond, beyond)
+
+
+def beyond_slowest(steps: StepTimes) -> float | None:
+    """Return the part of a step that waiting for the slowest device does not explain, None if not known."""
+    return None if steps["slowest"] is None else 1 - steps["slowest"] / steps["mean"]
+
+
+def _steps(runs: Iterable[Run]) -> list[float]:
+    """Return the seconds of each step of the runs that count."""
+    return [seconds for run in runs if run["rate"] is not None for seconds in run["steps"]]
+
+
+def quotients(
+    above: Sequence[float], below: Sequence[float]
+) -> tuple[list[float] | None, list[float] | None]:
+    """Return the range and the 95 % interval of `above` over `below`, two sets of rates.
+
+    One run has no range, fewer than stats.INTERVAL_RUNS on either side no interval: both are None then.
+    """
+    if min(len(above), len(below)) < 2:
+        return None, None
+    return list(stats.ratio_range(above, below)), as_list(stats.ratio_interval(above, below))
+
+
+def as_list(pair: tuple[float, float] | None) -> list[float] | None:
+    """Return a pair of limits as JSON has it."""
+    return None if pair is None else list(pair)
+
+
+def _superlinear(row: Row, base: Row) -> str:
+    """Return the sentence about a speedup above linear, the most likely cause first."""
+    observed = f"speedup {row['speedup']:.2f} on {row['devices']} devices is more than linear; likely: "
+    causes = []
+    if base["good"] < ENOUGH_RUNS:
+        causes.append(f"baseline too slow (1n1g has only {_repeats(base['good'])})")
+    elif base["spread"] is not None and base["spread"] > UNSTEADY_BASELINE:
+        causes.append(f"baseline too slow (the repeats of 1n1g differ by {100 * base['spread']:.1f} %)")
+    elif any(run["steady"] for run in base["runs"]):
+        causes.append("baseline too slow (1n1g was not steady)")
+    if row["accumulation"] != 1:
+        causes.append("gradient accumulation: the window holds few all-reduces or none")
+    if not causes:
+        causes.append(
+            "baseline too slow (1n1g throttled or sharing its machine), or gradient accumulation that "
+            "differs with the number of devices"
+        )
+    return observed + "; ".join(causes)
+
+
+def _run_flags(row: Row) -> list[Flag]:
+    """Return the flags that follow from the runs of one case."""
+    if not row["good"]:
+        return [flag("incomplete", f"INCOMPLETE: 0 of {_repeats(row['planned'])} valid")]
+    flags = []
+    if row["good"] < row["planned"]:
+        flags.append(flag("runs", f"{row['good']}/{row['planned']} repeats valid"))
+    if row["status"] == "provisional":
+        flags.append(flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed"))
+    if row["outliers"]:
+        names = ", ".join(map(str, row["outliers"]))
+        flags.append(flag("outlier", f"outlier: repeat {names} (kept; the median is robust to it)"))
+    elif row["spread"] is not None and row["spread"] > SCATTERED:
+        flags.append(flag("scattered", f"the repeats differ by {100 * row['spread']:.1f} %"))
+    differences = {run["repeat"]: abs(run["differs"] or 0.0) for run in row["runs"]}
+    large = {repeat: share for repeat, share in differences.items() if share > DIFFER}
+    if large:
+        worst = max(large.values())
+        names = ", ".join(map(str, large))
+        flags.append(
+            flag(
+                "time-sources-differ",
+                f"two time sources differ by up to {100 * worst:.1f} % (repeat {names})",
+            )
+        )
+    # A single run off is noise or an outlier; half of them and more is how the case behaves.
+    for verdict, count in sorted(Counter(run["steady"] for run in row["runs"] if run["steady"]).items()):
+        if 2 * count >= row["good"]:
+            flags.append(flag(verdict.replace(" ", "-"), f"{verdict} ({count} of {_repeats(row['good'])})"))
+    return flags
+
+
+def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[str, Any]]:
+    """Return the runs of a case that do not count, the planned ones without a record included."""
+    entries: list[dict[str, Any]] = [
+        {key: run[key] for key in ("case", "label", "repeat", "status", "reason", "source", "last_lines")}
+        for run in runs
+        if run["rate"] is None
+    ]
+    for repeat in expected - {run["repeat"] for run in runs}:
+        entries.append(
+            {
+                "case": row["case"],
+                "label": row["label"],
+                "repeat": repeat,
+                "status": "missing",
+                "reason": "planned, but there is no readable result.json",
+                "source": None,
+                "last_lines": [],
+            }
+        )
+    return sorted(entries, key=lambda entry: entry["repeat"])
+
+
+def flag(code: str, text: str) -> Flag:
+    """Return a flag: a word for programs and a sentence for people."""
+    return {"code": code, "text": text}
+
+
+def _repeats(count: int) -> str:
+    return "1 repeat" if count == 1 else f"{count} repeats"

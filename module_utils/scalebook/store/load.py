@@ -1,0 +1,218 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a campaign -> what a report is made of."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ansible.module_utils.scalebook import hardware, shapes
+from ansible.module_utils.scalebook.contracts import (
+    FileSum,
+    Plan,
+    ProvenanceFile,
+    Record,
+    upgrade_plan,
+    upgrade_record,
+)
+from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.judge import baseline, evidence, runs, sharing, weak_scaling
+from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, Problem
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.source import (
+    ARCHIVE,
+    SEAL,
+    ArchiveSource,
+    MicrobenchSource,
+    Source,
+    SourceError,
+    open_results,
+    open_source,
+)
+
+UNSEALED = "The archive has no {lacking}: whether its files are those that were packed cannot be checked"
+
+
+def load_campaign(path: str | Path, reading: str = "stamps") -> Campaign:
+    """Return the campaign at `path`, a directory or an archive; raise ValueError for what is not one."""
+    source = open_source(Path(path))
+    return read_source(source, reading, manifest.files_of(source))
+
+
+def read_source(
+    source: Source, reading: str = "stamps", files: Mapping[str, FileSum] | None = None
+) -> Campaign:
+    """Return the campaign whose files are in `source`, or raise ValueError.
+
+    `files` are those that manifest.files_of returns: the logs are compared with their records, which needs
+    the checksum of each.
+    """
+    plan = _plan(source)
+    campaign = Campaign(
+        name=source.name,
+        plan=plan,
+        cases={case["name"]: case for case in plan.get("cases") or []},
+        provenance=_provenance(source),
+        reading=reading,
+        doubts=_unsealed(source),
+    )
+    _read_records(source, campaign, files)
+    for search in campaign.plan.get("searches") or ():
+        for trial in search["trials"]:
+            campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
+    # What an import found that is not the log of a case.
+    campaign.unreadable.extend(
+        f"{entry.get('path')} {entry.get('reason')}" for entry in plan.get("unread") or []
+    )
+    return campaign
+
+
+def _plan(source: Source) -> Plan:
+    """Return the plan of a campaign, {} without one; raise ValueError naming the file."""
+    plan = upgrade_plan(_optional(source, "plan.json"))
+    try:
+        shapes.check(Plan, plan)
+        for case in plan.get("cases") or []:
+            runs.check_case(case)
+    except ValueError as exc:
+        raise ValueError(f"{source.top / 'plan.json'}: {exc}") from exc
+    return cast(Plan, plan)
+
+
+def _provenance(source: Source) -> dict[str, Any]:
+    """Return the content of provenance.json, {} without one; raise ValueError naming the file."""
+    provenance = _optional(source, "provenance.json")
+    try:
+        shapes.check(ProvenanceFile, provenance)
+    except ValueError as exc:
+        raise ValueError(f"{source.top / 'provenance.json'}: {exc}") from exc
+    return provenance
+
+
+def _unsealed(source: Source) -> list[str]:
+    """Return what an archive lacks to check its files with; runs.tar.xz has no archive.json."""
+    if not isinstance(source, ArchiveSource):
+        return []
+    wanted = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
+    lacking = [name for name in wanted if not source.exists(name)]
+    return [UNSEALED.format(lacking=" and no ".join(lacking))] if lacking else []
+
+
+def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
+    """Yield (directory, record) of each run of a campaign that counts, whole, from its files."""
+    for run in campaign.runs:
+        if run["rate"] is not None:
+            folder = f"runs/{run['case']}/{run['repeat']}"
+            yield folder, runs.check_record(upgrade_record(source.decode(f"{folder}/result.json")))
+
+
+def check_files(path: str | Path) -> tuple[int, list[Problem]]:
+    """Return how many files the manifest names and which differ from it; raise ValueError without one."""
+    source = open_results(Path(path))
+    signed = manifest.read(source)
+    if signed is None:
+        raise ValueError(
+            f"The campaign {path} has no {manifest.NAME} to verify with. Fix: {_what_signs(source, path)}"
+        )
+    return len(signed["files"]), manifest.differences(signed, manifest.files_of(source))
+
+
+def _what_signs(source: Source, path: str | Path) -> str:
+    """Return what writes the manifest of a campaign that has none, as its files are by then."""
+    if source.sealed:
+        return "unpack it, and run ansible-playbook report.yml -e campaign_dir=DIR on its directory"
+    if isinstance(source, MicrobenchSource):
+        return f"ansible-playbook microbench.yml -e measured={path}"
+    return f"ansible-playbook report.yml -e campaign_dir={path}"
+
+
+def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Baseline:
+    """Return what `path` names, a campaign, an archive or a results.json; raise ValueError naming it."""
+    path = Path(path)
+    try:
+        if path.is_dir() or path.name.endswith(".tar.xz"):
+            campaign = read_source(open_source(path), reading)
+            tables = weak_scaling.tabulate(
+                list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()
+            )
+            sharing.attach(tables["rows"], campaign.runs, campaign.hardware, campaign.provenance)
+            return Baseline(str(path), campaign.name, tables["rows"], limit, campaign.hardware)
+        content = read_small(path)
+        try:
+            document = decode(content)
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise ValueError("is not JSON: name a results.json, a campaign or its .tar.xz") from None
+        rows = baseline.check(document)
+        name = str(document.get("campaign") or path)
+        return Baseline(str(path), name, rows, limit, document.get("hardware") or ())
+    except FileNotFoundError:
+        raise ValueError(f"baseline={path}: does not exist") from None
+    except SourceError as exc:
+        raise ValueError(str(exc).replace("campaign_dir=", "baseline=", 1)) from None
+    except (OSError, ValueError) as exc:
+        raise ValueError(f"baseline={path}: {exc}") from exc
+
+
+def _optional(source: Source, file: str) -> dict[str, Any]:
+    """Return the object in `file`, {} where there is no such file; raise ValueError naming it."""
+    if not source.exists(file):
+        return {}
+    try:
+        return source.decode(file)
+    except (OSError, ValueError) as exc:
+        raise ValueError(f"{source.top / file}: {exc}") from exc
+
+
+def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSum] | None) -> None:
+    """Add every record to `campaign`, and the cases that only records have.
+
+    Each record is reduced as it is read: thousands of them with every step would not fit.  Of runs whose
+    logs have the same content only the first counts: a copied directory is not a measurement.
+    """
+    logs: dict[str, str] = {}
+    planned = dict(campaign.cases)
+    machines = dict(campaign.plan.get("machines") or {})
+    for file in sorted(source.records(), key=_order):
+        try:
+            content = source.decode(file)
+            record = runs.check_record(upgrade_record(content))
+            case, folder = record["case"], file.rpartition("/")[0]
+            own = f"runs/{case['name']}/{record['repeat']}/result.json"
+            if file != own:
+                raise ValueError(f"repeats {own}, or was moved from there")
+            differs = evidence.differing_case(case, planned.get(case["name"]), content.get("schema"))
+            if differs and case["name"] not in planned:
+                raise ValueError(differs)
+            found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
+            run = runs.digest(record, campaign.reading)
+            if "source" in record and campaign.plan and not campaign.plan.get("source"):
+                differs = differs or "its log was imported, by plan.json it was not"
+            differs = differs or evidence.differing_machines(record, machines)
+            if differs and record["status"] == "ok":
+                run = runs.refused(run, f"{file}: {differs}")
+            counts = run["rate"] is not None
+            run["notes"] += evidence.log_notes(record, folder, files) if counts and files else []
+            log = runs.log_of(record) if counts else None
+            place = str(record.get("source") or folder)
+            if log and logs.setdefault(log, place) != place:
+                run = runs.repeated(run, logs[log])
+        except (OSError, ValueError) as exc:
+            campaign.unreadable.append(f"{file}: {exc}")
+        except Exception as exc:  # one unforeseen record must not cost the others their report
+            campaign.unreadable.append(f"{file}: {type(exc).__name__}: {exc}")
+        else:
+            campaign.cases.setdefault(case["name"], case)
+            machines = {**record.get("machines", {}), **machines}
+            campaign.hardware[:] = found
+            campaign.runs.append(run)
+            campaign.statuses[folder] = record["status"]
+
+
+def _order(file: str) -> tuple[str, int, str]:
+    """Return the order of records: by case, then repeat, 10 after 9."""
+    _, case, repeat, _ = file.split("/")
+    return case, len(repeat), file

@@ -1,0 +1,81 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers for people, and sentences in another language."""
+
+from __future__ import annotations
+
+import pytest
+from ansible.module_utils.scalebook.pages.wording import Wording, readable
+
+GERMAN = {
+    "speedup over a provisional 1n1g ({runs})": "Speedup gegen ein vorläufiges 1n1g ({runs})",
+    "{count} repeats": "{count} Läufe",
+    "{count} case": "{count} Fälle",
+    "likely: {causes}": "vielleicht: {causes}",
+    "baseline too slow": "Basis zu langsam",
+    "n/a": "k. A.",
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (23097.54, "23,098"),
+        (6127.4, "6,127"),
+        (999.96, "1,000"),
+        (805.43, "805.4"),
+        (58.519, "58.52"),
+        (1.2345, "1.234"),
+        (0.12346, "0.1235"),
+        (0.5, "0.5"),
+        (0.0000123, "1.23e-05"),
+        (0, "0"),
+    ],
+)
+def test_people_read_four_digits_and_thousands(value, text):
+    assert readable(value) == text
+
+
+def test_other_readers_get_the_digits_of_dlperf():
+    assert (Wording().number(23097.539), Wording(for_people=True).number(23097.539)) == ("23097.54", "23,098")
+
+
+def test_a_rate_below_1_has_four_digits_for_all_readers():
+    assert (Wording().number(0.0049), Wording().between((0.0049, 1.5), rates=True)) == (
+        "0.0049",
+        "0.0049 – 1.50",
+    )
+
+
+def test_a_spread_below_a_tenth_of_a_per_cent_has_two_decimals():
+    assert Wording(for_people=True).percent(0.0004) == "0.04 %"
+    assert Wording(for_people=True).percent(0.942) == "94.2 %"
+
+
+def test_a_sentence_of_the_document_is_recognised_with_what_it_names():
+    text = "speedup over a provisional 1n1g (2 repeats)"
+    assert Wording(GERMAN).sentence(text) == "Speedup gegen ein vorläufiges 1n1g (2 Läufe)"
+
+
+def test_what_the_catalogue_does_not_know_stays():
+    assert Wording(GERMAN).sentence("OSError: no space left") == "OSError: no space left"
+
+
+def test_parts_of_a_sentence_are_recognised_each():
+    assert Wording(GERMAN).sentence("likely: baseline too slow; the rest") == (
+        "vielleicht: Basis zu langsam；the rest"
+    )
+
+
+def test_a_value_with_braces_is_not_filled_in_again():
+    assert Wording()("{a} and {b}", a="{b}", b=1) == "{b} and 1"
+
+
+@pytest.mark.parametrize(("number", "text"), [(1, "1 case"), (3, "3 cases")])
+def test_english_counts_have_their_plural(number, text):
+    assert Wording().count(number, "case") == text
+
+
+def test_missing_numbers_are_said_in_the_language():
+    wording = Wording(GERMAN)
+    assert {wording.number(None), wording.percent(None), wording.between(None)} == {"k. A."}

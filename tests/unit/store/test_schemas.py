@@ -1,0 +1,66 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The schemas in docs/reference are JSON schemas, and real files fit them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+import results_verify
+from ansible.module_utils.scalebook.contracts import upgrade_plan, upgrade_record
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import ARCHIVE, MICROBENCH, open_source
+from dlperf_logs import WORKLOAD
+from report_records import campaign, case, record
+
+DOCS = Path(__file__).parents[3] / "docs"
+RESULTS = DOCS / "results"
+FOLDER = DOCS / "reference"
+SCHEMAS = sorted(FOLDER.glob("*.schema.json"))
+CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
+
+
+def check(name, value):
+    """Raise ValidationError unless `value`, as JSON, fits the published schema `name`."""
+    schema = json.loads((FOLDER / f"{name}.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(json.loads(json.dumps(value)))
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_the_schemas_are_schemas(path):
+    jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text()))
+
+
+@pytest.mark.parametrize("top", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
+def test_measured_files_fit_their_schemas(top):
+    source = open_source(top)
+    check("plan", upgrade_plan(json.loads(source.read("plan.json"))))
+    for file in source.records():
+        check("result", upgrade_record(json.loads(source.read(file))))
+    check("results", json.loads((top / "report" / "results.json").read_text()))
+
+
+def test_measured_micro_benchmarks_fit_their_schema():
+    [top] = RESULTS.glob("*/microbench")
+    made = json.loads((top / MICROBENCH).read_text())
+    check("microbench", made)
+    [record] = made["records"]
+    assert (record["device"], len(record["measurements"])) == ("NVIDIA H200", 100)
+    assert results_verify.verify(str(top))["problems"] == []
+
+
+def test_a_report_of_today_fits_its_schema(tmp_path):
+    records = [record(case(), repeat) for repeat in (1, 2, 3)]
+    records += [record(case(workload="torch_bert"), 1), record(case(1, 2), 1, None)]
+    top = campaign(tmp_path, records, skipped=[{"case": case(8, 8), "reason": "needs 8 nodes"}])
+    made = build_results(load_campaign(top), {"tf2_bert": WORKLOAD, "torch_bert": {"family": "bert"}})
+    check("results", made)
+
+
+def test_an_unknown_key_does_not_fit():
+    with pytest.raises(jsonschema.ValidationError, match="'marks' was unexpected"):
+        check("results", {"marks": []})
