@@ -217,7 +217,7 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
     said = wording.Wording(wording.load(given["templates"], given["report_language"]))
     page = microbench.page(files, made, columns, said)
-    page["notes"] += [said.sentence(clean(text)) for text in [*sentences(check), *check.notes]]
+    page["notes"] += [said.tell(text) for text in [*sentences(check), *check.notes]]
     chart, picture = (microbench.chart(columns, alone, said) for alone in (False, True))
     drawn = ["theory.svg"] if picture else []
     names = [MICROBENCH, "report.md", *drawn, *manifest.files_of(source), manifest.NAME]

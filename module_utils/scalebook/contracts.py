@@ -666,6 +666,27 @@ class LargestBatch(TypedDict):
     reason: str | None
 
 
+class Message(TypedDict):
+    """Something to tell, as data: the key of its sentence in the catalogues, and the values of the sentence.
+
+    Values are text, unrounded numbers, other messages, or lists of any of them. `text` is the code of what
+    has no sentence of ours, such as a line of a log or what an earlier version wrote (pages/catalogue.py).
+    """
+
+    code: str
+    values: dict[str, Any]
+
+
+def message(code: str, **values: Any) -> Message:
+    """Return a message."""
+    return {"code": code, "values": values}
+
+
+def as_message(told: str | Message) -> Message:
+    """Return a message; what an earlier version wrote, a sentence, is text."""
+    return message("text", text=told) if isinstance(told, str) else told
+
+
 class Flag(TypedDict):
     """Something a reader must know about a row: a word for programs and a sentence for people."""
 

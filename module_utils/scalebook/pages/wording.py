@@ -16,7 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.text import readable, two_decimals
+from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.text import clean, readable, two_decimals
 
 _NAME = re.compile(r"\{(\w+)\}")
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
@@ -82,6 +84,10 @@ class Wording:
         if key in self.catalogue:
             return self(key, count=number)
         return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+    def tell(self, told: str | Message) -> str:
+        """Return a message, or a sentence of an earlier version, in the language of the report."""
+        return self.sentence(clean(told)) if isinstance(told, str) else catalogue.sentence(told, self("en"))
 
     def _sentence(self, text: str) -> str:
         """Return a sentence of the document in the language of the report.

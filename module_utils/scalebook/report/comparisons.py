@@ -26,7 +26,7 @@ def with_earlier(document: Results, wording: Wording) -> dict[str, Any] | None:
         "name": clean(made["name"]),
         "limit": wording.percent(made["limit"]),
         "regressions": made["regressions"],
-        "other_hardware": wording.sentence(clean(made.get("other_hardware") or "")),
+        "other_hardware": wording.tell(made.get("other_hardware") or ""),
         "rule": method.baseline_rule(wording),
         "intervals": any(entry["interval"] for entry in made["rows"]),
         "rows": [
@@ -43,7 +43,7 @@ def with_earlier(document: Results, wording: Wording) -> dict[str, Any] | None:
                 else f"± {wording.percent(entry['margin'])}",
                 "verdict": wording(entry["verdict"]),
                 "regression": entry["regression"],
-                "why": wording.sentence(clean(entry["why"] or "")),
+                "why": wording.tell(entry["why"] or ""),
             }
             for entry in made["rows"]
         ],
@@ -90,7 +90,7 @@ def with_published(entry: Mapping[str, Any], wording: Wording) -> dict[str, Any]
         "title": clean(entry["title"]),
         "theirs": theirs,
         "comparable": entry["comparable"],
-        "why": wording.sentence(clean(entry["why"])),
+        "why": wording.tell(entry["why"]),
         "warning": wording.sentence(entry.get("warning", "")),
         "sources": _sources((pair["source"] for pair in entry["rows"] if pair["source"]), wording),
         "rows": pairs,

@@ -99,7 +99,7 @@ def card(
 
 def peak(entry: Mfu, wording: Wording) -> str:
     """Return such as `989.4 TFLOP/s, NVIDIA H200, dense bf16`, what an MFU is a share of."""
-    of = wording.sentence(clean(entry["peak_of"]))
+    of = wording.tell(entry["peak_of"] or "")
     return wording(", ").join([f"{entry['peak_tflops']:g} TFLOP/s", of])
 
 

@@ -102,11 +102,11 @@ def page(document: Results, wording: Wording = ENGLISH, linked: links.Links = li
             {
                 **entry,
                 "label": clean(entry["label"]),
-                "reason": wording.sentence(clean(entry["reason"])),
+                "reason": wording.tell(entry["reason"]),
             }
             for entry in document["skipped"]
         ],
-        "notes": [wording.sentence(clean(note)) for note in document["notes"]],
+        "notes": [wording.tell(note) for note in document["notes"]],
         "environment": _environment(document, wording),
         "intervals": any(row["interval"] for row in document["rows"]),
         "rules": method.unique_rules(document["groups"], wording),
@@ -218,7 +218,7 @@ def _flags(row: Row, wording: Wording) -> list[dict[str, str]]:
         {
             "code": flag["code"],
             "short": _few_letters(row, flag["code"], wording),
-            "text": wording.sentence(clean(flag["text"])),
+            "text": wording.tell(flag["text"]),
         }
         for flag in row["flags"]
     ]
@@ -314,7 +314,7 @@ def _largest_batch(entry: Mapping[str, Any], wording: Wording) -> dict[str, str]
         "largest": str(entry["largest"] or wording("–")),
         "failed": failed,
         "runs": str(entry["runs"]),
-        "reason": wording.sentence(clean(entry["reason"] or "")),
+        "reason": wording.tell(entry["reason"] or ""),
     }
 
 
@@ -366,7 +366,7 @@ def _mfu(document: Results, wording: Wording) -> list[dict[str, str]]:
             "tflops": wording("n/a") if entry["tflops"] is None else f"{entry['tflops']:.4g}",
             "peak": wording("n/a") if entry["peak_tflops"] is None else f"{entry['peak_tflops']:g}",
             "mfu": wording.percent(entry["mfu"]),
-            "about": wording.sentence(clean(entry["peak_of"] or entry["reason"] or "")),
+            "about": wording.tell(entry["peak_of"] or entry["reason"] or ""),
         }
         for entry in document["mfu"]
     ]
@@ -398,7 +398,7 @@ def _bottlenecks(document: Results, wording: Wording) -> list[dict[str, str]]:
         {
             "label": clean(entry["label"]),
             "group": short[entry["case"]],
-            "sentence": wording.sentence(clean(entry["sentence"])),
+            "sentence": wording.tell(entry["sentence"]),
         }
         for entry in document["bottlenecks"]
     ]
@@ -443,7 +443,7 @@ def _uncounted(document: Results, wording: Wording, linked: links.Links) -> list
     repeats: dict[tuple[str, ...], list[str]] = {}
     first: dict[tuple[str, ...], dict[str, Any]] = {}
     for entry in document["uncounted"]:
-        reason = wording.sentence(clean(entry["reason"]))
+        reason = wording.tell(entry["reason"])
         status, source = wording(entry["status"]), clean(entry["source"] or "")
         # A run of a search belongs to no group.
         group = short.get(entry["case"], "")

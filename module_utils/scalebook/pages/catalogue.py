@@ -1,0 +1,69 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Messages -> sentences of one language: the only place that knows both.
+
+A catalogue maps the code of a message to its sentence (messages_en.py, messages_zh.py). In a sentence
+
+    {name}          stands for a value: text, a number as it is, or another message
+    {name:.1f}      for a number, as Python formats it; also `d`, `,d`, `.3g` …
+    {name:percent}  for a share, in per cent with one decimal; `percent3` has three digits
+    {name:list}     for a list whose parts are joined by `join.list`, as with every other key below `join`
+
+What is text already (`"3.4 %"` of a record that was converted) stays as it is, whatever its kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.pages import messages_en, messages_zh
+from ansible.module_utils.scalebook.text import clean, readable
+
+CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": messages_en.MESSAGES, "zh": messages_zh.MESSAGES}
+LANGUAGES = tuple(CATALOGUES)
+TEXT = "text"
+"""The code of a message that is its own sentence."""
+
+PLACE = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
+KINDS: Mapping[str, Callable[[float], str]] = {
+    # Rounded first: -0.0004 would print as -0.0.
+    "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f} %",
+    "percent3": lambda value: f"{100 * value:.3g} %",
+    "readable": readable,
+}
+
+
+class CatalogueError(ValueError):
+    """A message that a catalogue cannot say; the error names its code and language."""
+
+
+def sentence(told: str | Message, language: str = "en") -> str:
+    """Return a message in a language, on one line; text stays as it is. Raises CatalogueError."""
+    return clean(_said(told, language))
+
+
+def _said(told: Any, language: str, kind: str = "") -> str:
+    if isinstance(told, Mapping):
+        return _filled(told, language)
+    if isinstance(told, (list, tuple)):
+        joint = CATALOGUES[language][f"join.{kind or 'list'}"]
+        return joint.join(_said(each, language) for each in told)
+    if not kind or isinstance(told, str):
+        return str(told)
+    return KINDS[kind](told) if kind in KINDS else format(told, kind)
+
+
+def _filled(told: Mapping[str, Any], language: str) -> str:
+    code, values = told["code"], told["values"]
+    if code == TEXT:
+        return str(values["text"])
+    pattern = CATALOGUES[language].get(code)
+    if pattern is None:
+        raise CatalogueError(f"messages_{language}.py has no {code}")
+    try:
+        return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
+    except (KeyError, ValueError, TypeError) as error:
+        raise CatalogueError(f"{code} cannot be said in {language} with {dict(values)}: {error!r}") from error
