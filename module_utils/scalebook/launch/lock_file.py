@@ -6,6 +6,10 @@ A machine has one such file, whoever asks and wherever that user installs: it li
 user of the machine may write to, which the next boot empties. Such a directory may hold whatever other users
 put there, so a link, a fifo or a file with a second name is refused, and what cannot be read is held.
 
+One process at a time reads and writes such a file. The kernel sees to that (flock). Where the file system
+has none (NFS without its lock service, Lustre without `-o flock`), a directory beside the file does, which
+only one process can make.
+
 Modules that run on nodes import this file too, so it keeps to Python 3.6.
 """
 
@@ -32,6 +36,9 @@ PATIENCE = 20.0
 
 WITHOUT_FLOCK = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL)
 """How flock fails on a file system that has none."""
+
+TURN = ".turn"
+"""What the name of the directory ends with that takes the place of flock. It is there for an instant."""
 
 Holder = Dict[str, Any]
 
@@ -122,12 +129,15 @@ def _opened(path: str, create: bool) -> Iterator[int]:
     deadline = time.monotonic() + PATIENCE
     while True:
         file = _open(path, create)
+        made = ""
         try:
-            _wait_for_turn(file, deadline)
+            made = _wait_for_turn(file, path, deadline)
             if _is_at(file, path):
                 yield file
                 return
         finally:
+            if made:
+                os.rmdir(made)
             os.close(file)
 
 
@@ -155,16 +165,31 @@ def _open(path: str, create: bool) -> int:
     return file
 
 
-def _wait_for_turn(file: int, deadline: float) -> None:
+def _wait_for_turn(file: int, path: str, deadline: float) -> str:
+    """Wait until no other process uses the file; return the directory that says so, "" with flock."""
     while True:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
+            return ""
         except OSError as error:
             if error.errno in WITHOUT_FLOCK:
-                return  # O_EXCL still lets one process create it
+                return _make_turn(path + TURN, deadline)
             if error.errno not in (errno.EWOULDBLOCK, errno.EINTR) or time.monotonic() > deadline:
                 raise
+        time.sleep(0.05)
+
+
+def _make_turn(directory: str, deadline: float) -> str:
+    """Make `directory`, which every file system lets one process do, and return it."""
+    while True:
+        try:
+            os.mkdir(directory)
+            return directory
+        except FileExistsError:
+            if time.monotonic() > deadline:
+                # Whoever removes it for another one could remove the next one's.
+                reason = "another process has its turn for %g s. If it was killed, remove the directory"
+                raise OSError(errno.EBUSY, reason % PATIENCE, directory) from None
         time.sleep(0.05)
 
 

@@ -6,6 +6,8 @@ import fcntl
 import json
 import os
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -109,13 +111,35 @@ def test_a_check_writes_nothing(lock):
     assert not lock.exists()
 
 
-def test_a_file_system_without_flock_still_has_one_holder(lock, monkeypatch):
+@pytest.fixture
+def without_flock(monkeypatch):
     def flock(*_):
         raise OSError(lock_file.errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", flock)
+
+
+def test_a_file_system_without_flock_still_has_one_holder(lock, without_flock):
     take(lock, OTHER)
     assert take(lock)[1] is False
+    assert take(lock, OTHER, state="absent")[0] is True
+    assert [path.name for path in lock.parent.iterdir()] == []
+
+
+def test_without_flock_one_of_many_who_ask_at_once_gets_it(lock, without_flock, monkeypatch):
+    """Each of them finds it free if another one's is not written yet: writing takes a while here."""
+    put = lock_file._put
+    monkeypatch.setattr(lock_file, "_put", lambda *content: (time.sleep(0.02), put(*content)))
+    with ThreadPoolExecutor(16) as pool:
+        held = [each[1] for each in pool.map(lambda number: take(lock, {"id": f"{number}"}), range(16))]
+    assert held.count(True) == 1
+
+
+def test_a_turn_that_does_not_end_is_named_with_the_fix(lock, without_flock, monkeypatch):
+    monkeypatch.setattr(lock_file, "PATIENCE", 0.1)
+    (lock.parent / "lock.json.turn").mkdir()
+    with pytest.raises(OSError, match=r"If it was killed, remove the directory: '.*/lock\.json\.turn'"):
+        take(lock)
 
 
 @pytest.mark.parametrize("plant", ["symlink", "second name", "fifo", "directory"])
