@@ -10,10 +10,12 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from . import workloads
 from .base import CHECKOUT, ClusterError
 from .nodes import Cluster
 from .processes import NodeView, scan
@@ -37,15 +39,21 @@ def wait_for(what: str, true: Callable[[], Any], limit: float, every: float = 0.
 
 
 class Campaign:
-    """bench.yml on the cluster, with results in `results`/`name` and `variables` as extra variables."""
+    """bench.yml on the cluster, with results in `results`/`name` and `variables` as extra variables.
 
-    def __init__(self, cluster: Cluster, results: Path, name: str, **variables: Any) -> None:
+    `workload` is one of workloads.NAMES; variables are given as those of `scripted`.
+    """
+
+    def __init__(
+        self, cluster: Cluster, results: Path, name: str, workload: str = workloads.SCRIPTED, **variables: Any
+    ) -> None:
         self.cluster = cluster
+        self.workload = workload
         self.results = results
         self.directory = results / name
         self.nodes = [NodeView(cluster, number) for number in range(1, 5)]
         self.variables = {
-            "workload": "scripted",
+            "workload": workload,
             "campaign": name,
             "campaign_results": str(results),
             "campaign_space": 0,
@@ -56,18 +64,38 @@ class Campaign:
         self.starts = 0
         self.orphaned: set[int] = set()
         self.launches = False
+        self.preloaded: list[Path] = []
+        """Libraries that the programs of this control node preload."""
 
     # -- ansible-playbook --------------------------------------------------------------------------
 
-    def popen(self, log: Path, **more: Any) -> subprocess.Popen[bytes]:
-        """Start ansible-playbook bench.yml with its output in `log`."""
-        argv = ["ansible-playbook", "-i", str(self.cluster.access.inventory), "bench.yml", "-v"]
-        argv += ["-e", json.dumps({**self.variables, **more})]
+    def popen(
+        self,
+        log: Path,
+        inventory: Path | None = None,
+        before: Sequence[str] = (),
+        environment: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,
+    ) -> subprocess.Popen[bytes]:
+        """Start ansible-playbook bench.yml with its output in `log`.
+
+        `before` are words before the command, `environment` are further variables of its environment.
+        """
+        variables = {**self.variables, **more}
+        argv = [
+            *before,
+            "ansible-playbook",
+            "-i",
+            str(inventory or self.cluster.access.inventory),
+            "bench.yml",
+        ]
+        argv += ["-v", "-e", json.dumps(workloads.variables(self.workload, variables))]
+        preloaded = {"LD_PRELOAD": ":".join(map(str, self.preloaded))} if self.preloaded else {}
         with log.open("wb") as file:
             return subprocess.Popen(
                 argv,
                 cwd=CHECKOUT,
-                env=self.environment(),
+                env={**self.environment(), **preloaded, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -80,7 +108,7 @@ class Campaign:
             **os.environ,
             "PATH": f"{CHECKOUT}/.venv/bin:{os.environ['PATH']}",
             "ANSIBLE_CONFIG": str(CHECKOUT / "ansible.cfg"),
-            "ANSIBLE_ROLES_PATH": f"{CHECKOUT}/roles:{CHECKOUT}/tests/roles",
+            "ANSIBLE_ROLES_PATH": workloads.roles_path(),
             "ANSIBLE_NOCOLOR": "1",
         }
 

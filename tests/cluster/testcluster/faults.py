@@ -5,6 +5,9 @@
 import contextlib
 import functools
 import os
+import re
+import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -12,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import link
 from .base import CHECKOUT
@@ -235,9 +238,9 @@ def library(source: str, **files: str | Path) -> bytes:
         return made.read_bytes()
 
 
-def stub(node: NodeView, text: str) -> Callable[[], None]:
+def stub(campaign: Campaign, node: NodeView, text: str) -> Callable[[], None]:
     """Put `text` in the place of the node's trainer; return what puts it back."""
-    path = node.path("/opt/scalebook/scripted/trainer.py")
+    path = node.path(f"/opt/scalebook/{campaign.workload}/trainer.py")
     before = path.read_bytes()
     path.write_text(text)
 
@@ -269,18 +272,79 @@ def driver_silent(node: NodeView) -> Callable[[], None]:
     return lambda: path.unlink(missing_ok=True)
 
 
-def refused_second(campaign: Campaign, log: Path, limit: float, **variables: Any) -> tuple[float, int, str]:
-    """Start a second ansible-playbook beside the first; return (seconds, exit status, output).
+class Second(NamedTuple):
+    """How a second ansible-playbook beside the first has ended; `cpu` are seconds of processors."""
 
-    It is killed after `limit` seconds.
+    seconds: float
+    cpu: float
+    status: int
+    said: str
+
+
+def second(campaign: Campaign, log: Path, limit: float, /, **variables: Any) -> Second:
+    """Start a second ansible-playbook beside the first. It is killed after `limit` seconds.
+
+    `variables` are arguments of Campaign.popen.
     """
-    began = time.monotonic()
+    began, before = time.monotonic(), _cpu()
     process = campaign.popen(log, **{"campaign": "second", **variables})
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(limit)
     if process.poll() is None:
         os.kill(process.pid, signal.SIGKILL)
-    return time.monotonic() - began, process.wait(), log.read_text(errors="replace")
+    status = process.wait()
+    return Second(time.monotonic() - began, _cpu() - before, status, log.read_text(errors="replace"))
+
+
+def _cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+USER, NOBODY = "second", 65534
+"""A user of the nodes, and the user of the control node who logs in as it."""
+
+
+def ordinary_user(campaign: Campaign, folder: Path, hidepid: int) -> dict[str, Any]:
+    """Return arguments of `second` for a user who is root neither here nor there, with /proc mounted so.
+
+    Its key and its inventory are in `folder`.
+    """
+    access, own = campaign.cluster.access, folder / USER
+    own.mkdir(exist_ok=True)
+    key = own / access.key.name
+    if not key.exists():
+        shutil.copy(access.key, key)
+        text = (access.inventory / "hosts.yml").read_text().replace(str(access.key), str(key))
+        text = text.replace("ansible_user: root", f"ansible_user: {USER}")
+        text = re.sub("(ansible_control_path: ).*", rf"\g<1>'{own}/%%C'", text)
+        (own / "hosts.yml").write_text(text)
+        for path in (own, *own.iterdir()):
+            os.chown(path, NOBODY, NOBODY)
+            path.chmod(0o700 if path.is_dir() else 0o600)
+        folder.chmod(0o711)
+    add = (
+        f"id {USER} >/dev/null 2>&1 || useradd --create-home --shell /bin/bash {USER}; cd ~{USER}; "
+        f"install -d -m 700 -o {USER} .ssh; cat >.ssh/authorized_keys; chown {USER} .ssh/*"
+    )
+    for node in campaign.nodes:
+        name = campaign.cluster.name(node.number)
+        campaign.cluster.engine(
+            "exec", "-i", name, "sh", "-ec", add, data=access.key.with_suffix(".pub").read_bytes()
+        )
+    script = f"mount -t proc -o hidepid={hidepid} proc /proc; exec setpriv --reuid={NOBODY} --regid={NOBODY} "
+    before = ["unshare", "--mount", "sh", "-ec", script + '--clear-groups "$@"', "sh"]
+    environment = {"HOME": str(own), "ANSIBLE_HOME": str(own / "ansible"), "LD_PRELOAD": ""}
+    return {"before": before, "inventory": own / "hosts.yml", "environment": environment}
+
+
+def hide_processes(campaign: Campaign, hidepid: int) -> None:
+    """Mount /proc of the nodes so that users see the processes of others (0) or not (2)."""
+    for node in campaign.nodes:
+        command(
+            ["nsenter", "-t", str(node.pid), "-m", "-p"]
+            + ["mount", "-o", f"remount,hidepid={hidepid}", "/proc"]
+        )
 
 
 def problem_with(fault: Fault, node: NodeView, record: dict[str, Any]) -> str:
