@@ -41,6 +41,7 @@ def facts(machine, machines):
         "shm": dict(space, path="/dev/shm", mb=4096, size_mb=4096),
         "ports": [],
         "ours": [],
+        "others": [],
         "login": {"shell": "/bin/bash", "command": 0.01, "login": 0.02},
         "interfaces": {"eth0": {"addresses": [f"{machine['address']}/24"], "mtu": 1500, "up": True}},
         "names": {

@@ -264,14 +264,19 @@ def ports(site: Site) -> Iterator[Finding]:
 
 def runs(site: Site) -> Iterator[Finding]:
     """No other run is in progress, and none has left processes behind."""
-    fix = "wait for its end; where its control node is gone, preflight.yml -e reap=true stops it"
-    for machine, processes in site.facts("ours"):
-        groups: dict[str, list[Mapping[str, Any]]] = {}
-        for process in processes:
-            groups.setdefault(str(process["run"]), []).append(process)
-        for run, group in groups.items():
-            found = f"{run} has {_pids(group)}: {group[0]['command'][:60]}"
-            yield finding("run", "refuse", machine["nodes"], found=found, expected="no other run", fix=fix)
+    reap = "where its control node is gone, preflight.yml -e reap=true"
+    # A campaign that shares no lock with this one: of another container, or left by one that was killed.
+    for probe, level, whose, fix in (
+        ("ours", "refuse", "", f"wait for its end; {reap} stops it"),
+        ("others", "warn", " of another campaign", f"wait for its end; {reap}, with its inventory, stops it"),
+    ):
+        for machine, processes in site.facts(probe):
+            groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+            for process in processes:
+                groups.setdefault((str(process["run"]), process["user"]), []).append(process)
+            for (run, _), group in groups.items():
+                found = f"{run}{whose} has {_pids(group)}: {group[0]['command'][:60]}"
+                yield finding("run", level, machine["nodes"], found=found, expected="no other run", fix=fix)
     yield from site.failures("ours", "run", "warn", expected="a list of processes", fix="check ps -ef")
 
 

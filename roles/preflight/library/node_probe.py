@@ -376,18 +376,42 @@ def user_name(number: Any) -> str:
         return str(number)
 
 
+def command_line(pid: str) -> List[str]:
+    """Return the words of the command of a process."""
+    return read_proc(pid, "cmdline").split("\0")[:-1]
+
+
+def job_of(pid: str) -> str:
+    """Return the directory of the node job that a process belongs to, empty where there is none.
+
+    It is WORK/NODE1/CAMPAIGN/CASE/REPEAT. The environment of another user's process cannot be read, but the
+    commands that start a job name it too.
+    """
+    env = dict(pair.split("=", 1) for pair in read_proc(pid, "environ").split("\0") if "=" in pair)
+    job = env.get("SCALEBOOK_JOB") or env.get("JOB_DIR", "")
+    words = [] if job else command_line(pid)
+    if any(word.endswith(("/run_node.py", "/run_job.py")) for word in words[:3]):
+        for word in words:
+            _, equals, value = word.partition("=")
+            job = job or (value if equals and value.startswith("/") and value.count("/") > 4 else "")
+    return job
+
+
+def run_of(job: str) -> str:
+    """Return the run of a job's directory, CAMPAIGN/CASE/REPEAT."""
+    return "/".join(job.split("/")[-3:])
+
+
 def describe(pid: str, work: str = "") -> Dict[str, Any]:
     """Return {"pid", "user", "command", "run"} of a process; `run` is that of a node job below `work`."""
-    words = read_proc(pid, "cmdline").split("\0")[:-1]
-    env = dict(pair.split("=", 1) for pair in read_proc(pid, "environ").split("\0") if "=" in pair)
+    words = command_line(pid)
     match = re.search(r"^Uid:\s+(\d+)", read_proc(pid, "status"), re.MULTILINE)
-    job = env.get("SCALEBOOK_JOB") or env.get("JOB_DIR", "")
+    job = job_of(pid)
     return {
         "pid": int(pid),
         "user": user_name(match.group(1)) if match else "?",
         "command": (" ".join(words) or read_proc(pid, "comm").strip())[:120],
-        # WORK/NODE1/CAMPAIGN/CASE/REPEAT
-        "run": "/".join(job.split("/")[-3:]) if work and job.startswith(work + "/") else None,
+        "run": run_of(job) if work and job.startswith(work + "/") else None,
     }
 
 
@@ -396,6 +420,16 @@ def our_processes(work: str) -> List[Dict[str, Any]]:
     own = str(os.getpid())
     processes = (describe(pid, work) for pid in os.listdir("/proc") if pid.isdigit() and pid != own)
     return [process for process in processes if process["run"]]
+
+
+def other_processes(work: str) -> List[Dict[str, Any]]:
+    """Return the processes of runs whose jobs are elsewhere: of other users, or of another scalebook_home."""
+    jobs = {pid: job_of(pid) for pid in os.listdir("/proc") if pid.isdigit()}
+    return [
+        dict(describe(pid), run=run_of(job))
+        for pid, job in jobs.items()
+        if job and not job.startswith(work + "/")
+    ]
 
 
 def listening(ports: Container[int], work: str = "") -> List[Dict[str, Any]]:
@@ -522,6 +556,7 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
         "shm": lambda: space("/dev/shm"),  # noqa: S108 - only its size is read
         "ports": lambda: listening(options["ports"], work),
         "ours": lambda: our_processes(work),
+        "others": lambda: other_processes(work),
     }
     if options["login"]:
         probes.update(

@@ -281,6 +281,14 @@ def test_a_run_that_is_going_on_is_refused_with_the_way_to_end_it():
     assert "-e reap=true" in cluster.said()
 
 
+def test_a_run_of_another_campaign_is_warned_of_with_its_user():
+    cluster = Cluster()
+    cluster["NODE4"]["others"] = [dict(OURS, user="bob"), dict(OURS, user="bob", pid=78)]
+    assert cluster.bad() == [("run", "warn", ["NODE4"])]
+    assert "night/1n1g/1 of another campaign has processes 77, 78 of bob: sh run.sh" in cluster.said()
+    assert "with its inventory" in cluster.said()
+
+
 def test_a_refusal_tells_the_worst_with_its_cure_and_how_many_more():
     cluster = Cluster()
     assert judge.refusal(cluster.findings()) == ""

@@ -205,6 +205,36 @@ def test_what_is_no_run_of_ours_is_let_be(tmp_path, children):
     assert node_probe.our_processes(str(tmp_path / "work")) == []
 
 
+def others(work, pid):
+    """Return the runs of others' jobs that the process belongs to, once it has its own command."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        found = [each for each in node_probe.other_processes(str(work)) if each["pid"] == pid]
+        if found:
+            return [(each["run"], each["user"]) for each in found]
+        time.sleep(0.05)
+    return []
+
+
+def test_a_process_of_a_run_elsewhere_is_named_with_its_run_and_user(tmp_path, children):
+    children.append(start(tmp_path / "elsewhere"))
+    user = node_probe.user_name(os.getuid())
+    assert others(tmp_path / "work", children[0].pid) == [("night/1n1g/1", user)]
+
+
+def test_a_run_of_another_user_is_known_by_its_command(tmp_path, children, monkeypatch):
+    """Its environment cannot be read."""
+    program = tmp_path / "run_node.py"
+    program.write_text("import time; time.sleep(60)")
+    job = "NODE1=/srv/bob/work/NODE1/night/1n1g/1"
+    children.append(subprocess.Popen([sys.executable, program, "--processes", "1", job]))
+    read = node_probe.read_proc
+    monkeypatch.setattr(
+        node_probe, "read_proc", lambda pid, what: "" if what == "environ" else read(pid, what)
+    )
+    assert others(tmp_path / "work", children[0].pid) == [("night/1n1g/1", node_probe.user_name(os.getuid()))]
+
+
 # GPUs
 
 
