@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
-from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
 LINE_FIELDS = ("device", "dtype", "xla", "bsz")
@@ -113,12 +113,12 @@ def _line_title(group: Member, varying: Container[str]) -> str:
 
     Compilers differ between its columns, so they have no names here.
     """
-    words = [weak_scaling.word(group, "device"), group["dtype"]]
+    words = [headings.word(group, "device"), group["dtype"]]
     if "xla" in varying:
         words.append("compiled" if group["xla"] else "not compiled")
     if SIZE in varying:
         words.append(f"{size_name(group['unit'])} {group[SIZE] or 'unknown'}")
-    return " ".join(filter(None, [*words, weak_scaling.word(group, "bsz")]))
+    return " ".join(filter(None, [*words, headings.word(group, "bsz")]))
 
 
 def _column_name(group: Member, others: Sequence[Member]) -> str:
@@ -129,5 +129,5 @@ def _column_name(group: Member, others: Sequence[Member]) -> str:
         for field in COLUMN_FIELDS
         if field != "workload" and len({_key(other, [field]) for other in same}) > 1
     ]
-    words = [weak_scaling.word(group, field, plain=False) for field in varying]
+    words = [headings.word(group, field, plain=False) for field in varying]
     return " ".join(filter(None, [group["workload"], *words]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, BatchSearch, LargestBatch, Plan
-from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.judge import headings, weak_scaling
 
 TITLE = tuple(field for field in GROUP_FIELDS if field in BatchSearch.__annotations__ and field != "settings")
 
@@ -48,4 +48,4 @@ def uncounted(plan: Plan) -> list[dict[str, Any]]:
 
 def _title(search: BatchSearch, workloads: weak_scaling.Workloads) -> str:
     group = {**search, "compiler": weak_scaling.compiler_of(search["workload"], workloads)}
-    return " ".join(filter(None, (weak_scaling.word(group, field) for field in TITLE)))
+    return " ".join(filter(None, (headings.word(group, field) for field in TITLE)))

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row, global_batch
-from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.judge import headings, weak_scaling
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
@@ -41,7 +41,7 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
     made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
     for table in made:
-        table["title"] = title(weak_scaling.with_varying_settings(table, rows), made)
+        table["title"] = title(headings.with_varying_settings(table, rows), made)
     return made
 
 
@@ -61,7 +61,7 @@ def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> 
 def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
     """Return what identifies a table; the window is named only where it differs between `tables`."""
     words = [
-        weak_scaling.word(table, field)
+        headings.word(table, field)
         for field in FIELDS
         if field not in WINDOW or len({other[field] for other in tables}) > 1
     ]

@@ -28,16 +28,10 @@ from ansible.module_utils.scalebook.contracts import (
     StepTimes,
     global_batch,
 )
-from ansible.module_utils.scalebook.judge import dlperf_format
+from ansible.module_utils.scalebook.judge import dlperf_format, headings
 from ansible.module_utils.scalebook.throughput import DIFFER
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-UNUSUAL = (
-    "warmup",
-    "window",
-    "epoch_samples",
-    "settings",
-)  # named in a heading only where a workload has several
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
 UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
 SCATTERED = 0.1  # spread above which a row is flagged
@@ -109,7 +103,7 @@ def tabulate(
             row["group"] = f"g{index}"
             uncounted += _uncounted(row, by_case[row["case"]], expected.get(row["case"], set()))
         rows += table
-    name_groups(groups)
+    headings.name_groups(groups)
     return {"groups": groups, "rows": rows, "uncounted": uncounted}
 
 
@@ -121,59 +115,6 @@ def family_of(workload: str, workloads: Workloads) -> str:
 def compiler_of(workload: str, workloads: Workloads) -> str:
     """Return the name of what `xla=true` switches on in a workload."""
     return str(workloads.get(workload, {}).get("compiler") or "compiled")
-
-
-def name_groups(groups: Sequence[Group]) -> None:
-    """Give every group its `title` (all that identifies it), `short` (what tells it apart), `differing`."""
-    usual = [field for field in GROUP_FIELDS if field not in UNUSUAL]
-    varying = [field for field in usual if len({_value(group, field) for group in groups}) > 1]
-    for group in groups:
-        own = unusual_words(group, groups)
-        group["differing"] = " ".join(own)
-        group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
-        different = filter(None, [*(word(group, field, plain=False) for field in varying), *own])
-        group["short"] = " ".join(different) or group["title"]
-
-
-def unusual_words(group: Group, groups: Iterable[Group]) -> list[str]:
-    """Return what a heading says of steps and settings: that in which `groups` of the workload differ."""
-    same = [other for other in groups if other["workload"] == group["workload"]]
-    varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]
-    named = with_varying_settings(group, same)
-    return [words for field in varying if (words := word(named, field))]
-
-
-def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `entry` with those settings only that differ between the `entries` of its workload."""
-    own = entry.get("settings") or {}
-    same = [other.get("settings") or {} for other in entries if other["workload"] == entry["workload"]]
-    varying = {name for name in own if len({_value(settings, name) for settings in same}) > 1}
-    return {**entry, "settings": {name: own[name] for name in own if name in varying}}
-
-
-def _value(values: Mapping[str, Any], field: str) -> str:
-    return json.dumps(values.get(field), sort_keys=True, default=str)
-
-
-def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:
-    """Return how a heading names `field` of `values`; `plain` leaves out the usual value."""
-    value = values.get(field)
-    if field == "xla":
-        compiler = str(values.get("compiler") or "compiled")
-        if plain and not value:
-            return ""
-        return compiler if value else ("not compiled" if compiler == "compiled" else f"no {compiler}")
-    if field == "bsz":
-        return f"b{value}"
-    if field == "accumulation":
-        return "" if plain and value == 1 else f"accumulation {value}"
-    if field == "device":
-        return "on CPU" if value == "cpu" else ("" if plain else f"on {str(value or 'unknown').upper()}")
-    if field in ("warmup", "window", "epoch_samples"):
-        return f"{field.replace('_', ' ')} {value}" if value is not None else ""
-    if field == "settings":
-        return " ".join(f"{name}={each}" for name, each in sorted((value or {}).items()))
-    return str(value)
 
 
 def _key(case: Case) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results
-from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.judge import headings
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.published import PublishedRow
 from ansible.module_utils.scalebook.report import method
@@ -58,7 +58,7 @@ def _quotients(pair: Sequence[float] | None, wording: Wording) -> str:
 
 def place(entry: Mapping[str, Any]) -> str:
     """Return the name of a row that only one of two campaigns has."""
-    names = (weak_scaling.word(entry, field) for field in GROUP_FIELDS if entry.get(field) is not None)
+    names = (headings.word(entry, field) for field in GROUP_FIELDS if entry.get(field) is not None)
     return clean(" ".join(filter(None, [entry["label"], *names])))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Mfu, Row
-from ansible.module_utils.scalebook.judge import weak_scaling
+from ansible.module_utils.scalebook.judge import headings
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.text import clean
 
@@ -34,7 +34,7 @@ def heading(group: Group, groups: Sequence[Group], wording: Wording) -> str:
     if group["xla"]:
         words.append(clean(group.get("compiler") or wording("compiled")))
     words.append(wording("batch {size} per {device}", size=group["bsz"], device=wording(noun_of(group))))
-    return " · ".join([*words, *map(clean, weak_scaling.unusual_words(group, groups))])
+    return " · ".join([*words, *map(clean, headings.unusual_words(group, groups))])
 
 
 def settings(group: Group, wording: Wording) -> list[tuple[str, str]]:
