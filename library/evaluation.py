@@ -41,7 +41,7 @@ options:
         type: dict
         default: {}
       campaigns:
-        description: Directories of campaigns that were reported on, or their C(results.json), each once.
+        description: Directories of campaigns with a report or archive, or their C(results.json), each once.
         type: list
         elements: path
         default: []
@@ -152,6 +152,7 @@ display:
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -163,9 +164,13 @@ from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.judge import mfu
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import docx, render
 from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.results_file import check_results
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import ARCHIVE
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 try:
@@ -235,12 +240,13 @@ TABLES = {
     published.DLPERF: "dlperf-published-results.csv",
     published.INSIGHTFACE: "dlperf-insightface.csv",
 }
-ARCHIVE = "runs.tar.xz"
 
 
 def results_file(path: Path) -> Path:
-    """Return results.json of a campaign's directory, or that file itself."""
-    files = [path] if path.is_file() else [path / "report/results.json", path / "results.json"]
+    """Return results.json or the archive of a campaign's directory, or that file itself."""
+    files = (
+        [path] if path.is_file() else [path / "report/results.json", path / "results.json", path / ARCHIVE]
+    )
     found = [file for file in files if file.is_file()]
     if not found:
         raise EvaluationError(
@@ -249,10 +255,15 @@ def results_file(path: Path) -> Path:
     return found[0]
 
 
-def results_of(file: Path) -> Results:
-    """Return the content of a results.json."""
+def results_of(file: Path, data: Path, workloads: Mapping[str, Any]) -> Results:
+    """Return the content of a results.json, or of what report.yml makes of an archive."""
     try:
-        return check_results(decode(read_small(file)))
+        if not file.name.endswith(".tar.xz"):
+            return check_results(decode(read_small(file)))
+        with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
+            peaks = mfu.read_peaks(lines)
+        made = build_results(load_campaign(file), workloads, peaks=peaks)
+        return check_results(json.loads(json.dumps(made)))
     except ValueError as error:
         raise EvaluationError(f"{file}: {error}") from error
 
@@ -296,7 +307,7 @@ def price_list(here: Path, name: str) -> list[prices.Price]:
 
 
 def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
-    """Return results.json of each campaign; refuse a campaign that is listed twice, whatever its path."""
+    """Return the file of each campaign; refuse a campaign that is listed twice, whatever its path."""
     files = [results_file(here / name) for name in names]
     contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
     fields.check_differ("campaigns", list(zip(names, contents, strict=True)))
@@ -323,7 +334,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         raise EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
     texts = yaml.safe_load((templates / f"evaluation.{given['language']}.yml").read_text())
     files = campaign_files(given["campaigns"], here)
-    campaigns = [results_of(file) for file in files]
+    campaigns = [results_of(file, data, workloads) for file in files]
     others = [option for name in given["published"] for option in published_options(name, data, workloads)]
     check_names(given, campaigns, others, workloads)
     listed = price_list(here, given["prices"])

@@ -8,6 +8,7 @@ import statistics
 from pathlib import Path
 
 import evaluation
+import measured
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate import (
@@ -79,8 +80,7 @@ def test_a_text_has_the_same_fields_in_both_languages():
 def test_the_rates_of_the_document_are_those_of_the_campaigns(english):
     text, _ = english
     (campaign,) = EXAMPLE["campaigns"]
-    results = json.loads((ROOT / campaign / "report/results.json").read_text())
-    for row in results["rows"]:
+    for row in measured.results(campaign.removeprefix("docs/results/"))["rows"]:
         assert f"| {row['median']:,.{0 if row['median'] >= 1000 else 1}f} |" in text
 
 
@@ -266,9 +266,9 @@ def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
 
 
 def test_a_campaign_counts_once_whatever_path_names_it(tmp_path):
-    plain = "docs/results/h200-2026-11-23/tf2_plain"
-    copy = tmp_path / "copy.json"
-    copy.write_bytes((ROOT / plain / "report/results.json").read_bytes())
+    plain = "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
+    copy = tmp_path / "copy.tar.xz"
+    copy.write_bytes((ROOT / plain).read_bytes())
     for other, reason in ((plain, "is listed twice"), (str(copy), f"is the same as {plain}")):
         refused = evaluate(tmp_path / "out", campaigns=[plain, other])["msg"]
         assert (
@@ -339,9 +339,7 @@ def test_scaling_is_judged_by_the_worst_of_the_large_runs(least, verdict):
 
 
 def test_containers_of_one_machine_are_not_called_simulated_nodes(tmp_path):
-    results = json.loads(
-        (ROOT / "docs/results/containers-2026-11-25/resnet50/report/results.json").read_text()
-    )
+    results = measured.results("containers-2026-11-25/resnet50")
     results["simulated"] = {"nodes": 4, "machines": 1, "containers": 1}
     (tmp_path / "own/report").mkdir(parents=True)
     (tmp_path / "own/report/results.json").write_text(json.dumps(results))
@@ -426,8 +424,7 @@ def test_a_case_without_a_valid_run_is_in_the_criteria_alone(tmp_path):
 
 def test_a_case_without_a_record_has_the_unit_that_its_workload_declares():
     """Its row says samples, so its images/s would stand beside nothing."""
-    archive = ROOT / "docs/results/containers-2026-11-25/resnet50/report/results.json"
-    results = json.loads(archive.read_text())
+    results = measured.results("containers-2026-11-25/resnet50")
     rows = [{**row, "median": None, "unit": "samples"} for row in results["rows"]]
     assert {each["unit"] for each in options.without_run({**results, "rows": rows}, WORKLOADS)} == {"images"}
 
@@ -523,8 +520,8 @@ def test_gradient_accumulation_is_in_the_name_of_an_option(accumulation, name):
 
 
 def test_settings_in_which_the_groups_of_a_workload_differ_are_in_the_name_of_an_option():
-    archive = ROOT / "docs/results/h200x4-2026-11-26/torch_gpt2/report/results.json"
-    names = [each["name"] for each in options.of_campaign(json.loads(archive.read_text()))]
+    results = measured.results("h200x4-2026-11-26/torch_gpt2")
+    names = [each["name"] for each in options.of_campaign(results)]
     assert "torch_gpt2 1n4g b64 bf16 torch.compile bucket_mb=2000" in names
     assert len(set(names)) == len(names)
 
@@ -541,10 +538,8 @@ def test_workloads_that_train_different_models_are_not_ranked():
 
 
 def test_a_gpu_that_no_record_names_is_no_cpu():
-    archive = ROOT / "docs/results/h200x4-2026-11-21/scaling/report/results.json"
-    assert {each["gpu"] for each in options.of_campaign(json.loads(archive.read_text()))} == {
-        options.NOT_RECORDED
-    }
+    found = options.of_campaign(measured.results("h200x4-2026-11-21/scaling"))
+    assert {each["gpu"] for each in found} == {options.NOT_RECORDED}
 
 
 # -- imported logs: no record says what they were measured on ---------------------------------------------
@@ -553,7 +548,7 @@ def test_a_gpu_that_no_record_names_is_no_cpu():
 @pytest.fixture(scope="module")
 def imported():
     """Results of a campaign on CPUs, as they are read from logs alone: without device and hardware."""
-    results = json.loads((ROOT / "docs/results/containers-2026-11-25/hf_mlm/report/results.json").read_text())
+    results = measured.results("containers-2026-11-25/hf_mlm")
     rows = [{**row, "device": None} for row in results["rows"]]
     return {**results, "campaign": "logs", "rows": rows, "hardware": [], "utilisation": []}
 

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Operations per second of a case as a share of its device's peak, and the reason where that is not known."""
 
-import json
 from pathlib import Path
 
+import measured
 import pytest
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -67,8 +67,8 @@ def test_a_case_that_hardly_used_the_tensor_cores_of_its_peak_is_flagged(pipe, f
 def test_the_declared_operations_agree_with_the_counter_of_tensor_cores():
     """The counter does not know them: it is the time that tensor cores of H100 and H200 were active."""
     ratios = []
-    for path in (ROOT / "docs/results").glob("h?00*/*/report/results.json"):
-        document = json.loads(path.read_text())
+    for name in measured.campaigns("h?00*"):
+        document = measured.results(name)
         active = {
             each["case"]: each["mean"] / 100
             for each in document.get("utilisation") or []

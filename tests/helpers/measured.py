@@ -1,0 +1,41 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The results of the campaigns in docs/results, as report.yml makes them; each archive is read once."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "docs/results"
+
+
+def campaigns(pattern="*"):
+    """Return the names of the measured campaigns below folders whose name has this pattern."""
+    archives = sorted(FOLDER.glob(f"{pattern}/*/runs.tar.xz"))
+    return [archive.parent.relative_to(FOLDER).as_posix() for archive in archives]
+
+
+def results(name):
+    """Return a copy of the results.json of a campaign, such as h200x4-2026-11-21/scaling."""
+    return json.loads(_written(name))
+
+
+@functools.cache
+def _tables():
+    from ansible.module_utils.scalebook.judge import mfu
+    from ansible.module_utils.scalebook.workloads import load_workloads
+
+    with (ROOT / "data/gpus.csv").open(encoding="utf-8", newline="") as lines:
+        return load_workloads([str(ROOT / "roles")]), mfu.read_peaks(lines)
+
+
+@functools.cache
+def _written(name):
+    from ansible.module_utils.scalebook.judge.results import build_results
+    from ansible.module_utils.scalebook.store.load import load_campaign
+
+    workloads, peaks = _tables()
+    return json.dumps(build_results(load_campaign(FOLDER / name), workloads, peaks=peaks))
