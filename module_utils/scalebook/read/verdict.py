@@ -47,7 +47,7 @@ _FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]")
 # What run_node says of a further rank of a node, whose log stays there.
 _RANK = re.compile(
     r"scalebook: failed: (?P<who>\S+ \(rank \d+, host \S+\)) (?P<end>ended with exit code \d+"
-    r"|was ended by signal \d+)"
+    r"|was ended by signal \d+(?: \(\w+\))?)"
 )
 
 

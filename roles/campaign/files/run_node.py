@@ -429,7 +429,9 @@ def run(
 def how(ended: Dict[str, Any], said: bytes) -> str:
     """Return in words how a workload ended that did not end well; `said` is the last line of its output."""
     if ended["status"] == "signaled":
-        return "was ended by signal %d" % ended["signal"]
+        number = ended["signal"]
+        named = {each.value: " (%s)" % each.name for each in signal.Signals}
+        return "was ended by signal %d%s" % (number, named.get(number, ""))
     if ended["status"] != "exited":
         return "was ended: %s" % ended["reason"]
     line = said.decode("utf-8", "replace").strip()[:300]

@@ -262,7 +262,7 @@ def test_ranks_of_one_node_log_apart(tmp_path):
     [
         ("echo RuntimeError: no memory; exit 3", "ended with exit code 3: RuntimeError: no memory"),
         ("exit 3", "ended with exit code 3"),
-        ("kill -9 $$", "was ended by signal 9"),
+        ("kill -9 $$", "was ended by signal 9 (SIGKILL)"),
         ("echo step=1; exec sleep 60", "was ended: no output for 0.5 s"),
     ],
 )
