@@ -166,7 +166,7 @@ from ansible.module_utils.scalebook.files import read_small, write_json, write_w
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.pages import docx, render
+from ansible.module_utils.scalebook.pages import docx, html, html_page, markdown, spreadsheet
 from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.results_file import check_results
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -176,7 +176,7 @@ from ansible.module_utils.scalebook.yaml_file import read_yaml
 try:
     import yaml
 
-    MISSING = render.MISSING
+    MISSING = html_page.MISSING or spreadsheet.MISSING
 except ImportError as exc:
     MISSING = str(exc)
 
@@ -346,9 +346,9 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     wording = Wording(load(str(templates), given["language"]))
     blocks = content.blocks(evaluation, texts, wording.sentence)
     forms = {
-        "md": render.markdown(evaluation["title"], blocks).encode(),
-        "html": render.html(evaluation["title"], blocks, texts, str(templates)).encode(),
-        "xlsx": render.xlsx(evaluation["title"], blocks),
+        "md": markdown.document(evaluation["title"], blocks).encode(),
+        "html": html.document(evaluation["title"], blocks, texts, str(templates)).encode(),
+        "xlsx": spreadsheet.of_tables(evaluation["title"], blocks),
         "docx": docx.document(evaluation["title"], blocks, given["language"], str(templates)),
     }
     out = here / given["out"]

@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Cell,
     Code,
+    Column,
     Figure,
     all_digits,
     exact,
@@ -56,6 +57,10 @@ def phrased(block: Block, phrases: Sequence[Sequence[str]]) -> Block:
             return part
         if isinstance(part, Figure):
             return part._replace(text=said(part.text))
+        if isinstance(part, Column):
+            return part._replace(head=said(part.head))
+        if isinstance(part, Mapping):
+            return {key: said(each) for key, each in part.items()}
         return [said(each) for each in part] if isinstance(part, (list, tuple)) else part
 
     made: Block = block if isinstance(block, Code) else cast(Any, type(block))(*map(said, block))

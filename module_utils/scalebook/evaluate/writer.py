@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Heading,
     Items,
     Paragraph,
-    Table,
+    plain_table,
 )
 
 
@@ -70,7 +70,7 @@ class Writer:
         """Add a table with its number; names of columns are keys of the texts, or stand for themselves."""
         if rows:
             names = [self.t["columns"].get(name, name) for name in head]
-            self.blocks.append(Table(self._caption("caption", title), names, rows))
+            self.blocks.append(plain_table(self._caption("caption", title), names, rows))
 
     def charts(self, charts: Sequence[tuple[str, str]]) -> None:
         """Add (title, drawing) of each chart with its number."""

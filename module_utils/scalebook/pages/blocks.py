@@ -1,42 +1,106 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of which the evaluation document is made; every form of it is rendered from the same list."""
+"""The parts of which a document is made; every form of it is rendered from the same list.
+
+`only` names the forms that a part is for, such as "md" or "html txt"; '' is all of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 from ansible.module_utils.scalebook.text import readable
 
 
 class Figure(NamedTuple):
-    """A number of a table: its value, and the text that people read."""
+    """A number of a table whose text is settled already: its value, and the text that people read."""
 
     value: float
     text: str
 
 
+class Tag(NamedTuple):
+    """A few letters that stand out in a cell; `code` is what they stand for, `href` where more is said."""
+
+    text: str
+    code: str = ""
+    href: str = ""
+
+
+class Item(NamedTuple):
+    """One sentence of a list: `label` is what it is about, `soft` which of several of that name.
+
+    `href` makes a link of it, `code` says that it is a formula.
+    """
+
+    text: str
+    label: str = ""
+    soft: str = ""
+    id: str = ""
+    href: str = ""
+    code: bool = False
+
+
+class Column(NamedTuple):
+    """A column of a table: the key of its cells in the rows, its heading, and the kind of its values.
+
+    cells.py has the kinds.  `missing` stands for None.  The other keys are for HTML: `soft` of a lesser text
+    after the value, `hint` of one that the mouse shows, `lines` of lines that unfold; `over` is a heading
+    above several columns, `look` a class: `main`, `wrap` or `tags`.
+    """
+
+    key: str
+    head: str
+    kind: str = "text"
+    missing: str = "n/a"
+    only: str = ""
+    look: str = ""
+    soft: str = ""
+    hint: str = ""
+    lines: str = ""
+    over: str = ""
+
+
 Cell = Union[str, Figure]  # noqa: UP007 (evaluated on import)
+Row = Mapping[str, Any]
 
 
 class Heading(NamedTuple):
-    """A heading of `level` 2, 3 or 4, with its number."""
+    """A heading of `level` 2, 3 or 4; `detail` is what it is compared with, `id` what links to it name."""
 
     level: int
     text: str
+    id: str = ""
+    only: str = ""
+    detail: str = ""
 
 
 class Paragraph(NamedTuple):
-    """Text on its own, such as a definition."""
+    """Text on its own, such as a definition; `look` is a class: `soft` (an aside), `warning`, `wraps`.
+
+    `lead` is a word that stands out before it.
+    """
 
     text: str
+    look: str = ""
+    only: str = ""
+    lead: str = ""
 
 
 class Items(NamedTuple):
-    """A list of sentences."""
+    """A list of sentences; `look` is a class: `plain`, `flags` or `files`."""
 
-    texts: Sequence[str]
+    texts: Sequence[str | Item]
+    look: str = "plain"
+    only: str = ""
+
+
+class Settings(NamedTuple):
+    """Names with their values, on one line or in a row."""
+
+    pairs: Sequence[tuple[str, str]]
+    only: str = ""
 
 
 class Code(NamedTuple):
@@ -44,18 +108,22 @@ class Code(NamedTuple):
 
     title: str
     text: str
+    only: str = ""
 
 
 class Table(NamedTuple):
-    """A table: `caption` has its number; every row has a cell per column of `head`."""
+    """A table. `caption` is printed with it, `label` is for those who do not see it.
+
+    `quiet` is the key of what says that a row counts less, `look` a class: `names` (long headings).
+    """
 
     caption: str
-    head: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-
-    def numeric(self, column: int) -> bool:
-        """Return whether a column is aligned to the right: it has figures."""
-        return any(isinstance(row[column], Figure) for row in self.rows)
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    label: str = ""
+    only: str = ""
+    quiet: str = ""
+    look: str = ""
 
 
 class Chart(NamedTuple):
@@ -63,14 +131,42 @@ class Chart(NamedTuple):
 
     caption: str
     svg: str
+    only: str = ""
 
 
-Block = Union[Heading, Paragraph, Items, Code, Table, Chart]  # noqa: UP007 (evaluated on import)
+class Charts(NamedTuple):
+    """Drawings side by side that have their titles in them."""
+
+    svgs: Sequence[str]
+    only: str = ""
 
 
-def shown(cell: Cell) -> str:
-    """Return what people read in a cell."""
-    return cell.text if isinstance(cell, Figure) else cell
+class Fold(NamedTuple):
+    """Blocks that are below `summary`, unfolded by a click where a form can do that."""
+
+    summary: str
+    blocks: Sequence[Any]
+    only: str = ""
+
+
+Block = Union[  # noqa: UP007 (evaluated on import)
+    Heading, Paragraph, Items, Settings, Code, Table, Chart, Charts, Fold
+]
+
+
+def meant_for(form: str, parts: Iterable[Any]) -> list[Any]:
+    """Return the blocks or columns that are for a form: md, html, docx, xlsx or txt."""
+    return [part for part in parts if not part.only or form in part.only.split()]
+
+
+def plain_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """Return a table of cells that are text or figures; columns with figures are aligned as numbers."""
+    columns = [
+        Column(str(index), name, "figure" if any(isinstance(row[index], Figure) for row in rows) else "text")
+        for index, name in enumerate(head)
+    ]
+    keys = [column.key for column in columns]
+    return Table(caption, columns, [dict(zip(keys, row, strict=True)) for row in rows])
 
 
 NONE = "–"

@@ -14,8 +14,9 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.pages import html_page, svg_paper
-from ansible.module_utils.scalebook.pages.blocks import Block, Chart, shown
+from ansible.module_utils.scalebook.pages import cells, html_page, svg_paper
+from ansible.module_utils.scalebook.pages.blocks import Block, Chart, Column, Row
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 
 EMU = 9525
 """English metric units of a pixel."""
@@ -51,7 +52,7 @@ def document(title: str, blocks: Sequence[Block], language: str, templates: str)
         (type(block).__name__, _picture(block, charts) if isinstance(block, Chart) else block)
         for block in blocks
     ]
-    values = {"title": title, "blocks": kinds, "language": language, "shown": shown}
+    values = {"title": title, "blocks": kinds, "language": language, "said": _said}
     names = [*(name for name in _PARTS if name != "document")]
     related = [(name, name, f"{name}.xml") for name in names]
     related += [(name, "image", f"media/{name}.svg") for name in charts]
@@ -77,6 +78,10 @@ def document(title: str, blocks: Sequence[Block], language: str, templates: str)
             entry.compress_type = zipfile.ZIP_DEFLATED
             file.writestr(entry, _CONTROL.sub(" ", text).encode())
     return archive.getvalue()
+
+
+def _said(row: Row, column: Column) -> str:
+    return cells.said(row, column, ENGLISH)
 
 
 def _types() -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from ansible.module_utils.scalebook.pages.blocks import Block, Figure, Table
 from ansible.module_utils.scalebook.text import clean
 
 try:
@@ -68,6 +69,19 @@ def workbook(title: str, sheets: Sequence[Sheet], number_format: Callable[[str],
             sheet.fit_to_pages(1, 0)
             sheet.repeat_rows(0)
     return content.getvalue()
+
+
+def of_tables(title: str, blocks: Sequence[Block]) -> bytes:
+    """Return the tables of a document as a workbook: a sheet each, named by its number, numbers unrounded."""
+    sheets, contents = [], []
+    for table in (block for block in blocks if isinstance(block, Table)):
+        name = " ".join(table.caption.split(" ")[:2])
+        values = [
+            [cell.value if isinstance(cell, Figure) else cell for cell in row.values()] for row in table.rows
+        ]
+        sheets.append(Sheet(name, [column.head for column in table.columns], values))
+        contents.append([table.caption])
+    return workbook(title, [Sheet("0", [title], contents), *sheets], lambda _: "General")
 
 
 def _cell(value: Any) -> Any:

@@ -5,7 +5,7 @@
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate import content, document, published
-from ansible.module_utils.scalebook.pages import render
+from ansible.module_utils.scalebook.pages import cells, wording
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS
 
 V100 = "Tesla V100-SXM2-16GB"
@@ -33,8 +33,8 @@ def tables(blocks):
     """The rows of each table as texts, by the end of its caption."""
     return {
         block.caption.split(" ", 2)[2]: [
-            block.head,
-            *([render.shown(cell) for cell in row] for row in block.rows),
+            [column.head for column in block.columns],
+            *([cells.said(row, column, wording.ENGLISH) for column in block.columns] for row in block.rows),
         ]
         for block in blocks
         if type(block).__name__ == "Table"

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate import content, document, sentences
-from ansible.module_utils.scalebook.pages import render
+from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -76,7 +76,7 @@ def numbers(texts):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_number_of_the_markdown_is_in_its_tables(language):
     data, texts, blocks = made(language)
-    lines = render.markdown(data["title"], blocks).splitlines()
+    lines = markdown.document(data["title"], blocks).splitlines()
     said = [line for line in lines if line.startswith("- ")]
     assert len(numbers(said)) > 15
     assert numbers(said) - numbers(line for line in lines if " | " in line) == set()
@@ -85,7 +85,7 @@ def test_a_number_of_the_markdown_is_in_its_tables(language):
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_number_of_the_page_is_in_its_tables(language):
     data, texts, blocks = made(language)
-    page = Page(render.html(data["title"], blocks, texts, str(ROOT / "templates")))
+    page = Page(html.document(data["title"], blocks, texts, str(ROOT / "templates")))
     said = [text for text in page.items if text.strip()]
     assert len(numbers(said)) > 15
     assert numbers(said) - numbers(page.cells) == set()
@@ -93,7 +93,7 @@ def test_a_number_of_the_page_is_in_its_tables(language):
 
 def test_the_page_loads_nothing():
     data, texts, blocks = made("zh")
-    text = render.html(data["title"], blocks, texts, str(ROOT / "templates"))
+    text = html.document(data["title"], blocks, texts, str(ROOT / "templates"))
     assert Page(text).policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
     assert re.findall(r'(?:src|href)="(?!#)[^"]*"', text) == []
 
@@ -104,7 +104,7 @@ def test_tables_are_numbered_by_section():
         ("zh", "表 3-1 参与 BERT 性能评测的各个框架"),
     ):
         data, texts, blocks = made(language)
-        assert f"<caption>{caption}</caption>" in render.html("t", blocks, texts, str(ROOT / "templates"))
+        assert f"<caption>{caption}</caption>" in html.document("t", blocks, texts, str(ROOT / "templates"))
 
 
 def test_the_workloads_of_a_family_are_on_one_chart():
@@ -120,7 +120,7 @@ def test_the_workloads_of_a_family_are_on_one_chart():
 
 def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
     data, _, blocks = made("en")
-    book = zipfile.ZipFile(io.BytesIO(render.xlsx(data["title"], blocks)))
+    book = zipfile.ZipFile(io.BytesIO(spreadsheet.of_tables(data["title"], blocks)))
     names = re.findall(r'sheet name="([^"]*)"', book.read("xl/workbook.xml").decode())
     captions = [" ".join(block.caption.split()[:2]) for block in blocks if type(block).__name__ == "Table"]
     assert names == ["0", *captions]

@@ -1,0 +1,51 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A value of a table and the kind of its column -> the text that people read in the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row
+from ansible.module_utils.scalebook.pages.wording import Wording
+
+LEFT = ("text", "tags", "links")
+"""Kinds that are read as text and aligned to the left."""
+
+KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
+    "text": lambda value, _: str(value),
+    "tags": lambda value, _: ", ".join(tag.text for tag in value),
+    "links": lambda value, wording: " · ".join(wording(name) for name, _address in value),
+    "figure": lambda value, _: str(value),
+    "count": lambda value, _: str(value),
+    "rate": lambda value, wording: wording.number(value),
+    "rates": lambda value, wording: wording.between(value, rates=True),
+    "speedup": lambda value, wording: wording.speedup(value),
+    "speedups": lambda value, wording: wording.between(value),
+    "ratio": lambda value, _: f"{value:.2f}",
+    "change": lambda value, _: f"{value:.3f}",
+    "changes": lambda value, _: f"{value[0]:.3f} – {value[1]:.3f}",
+    "percent": lambda value, wording: wording.percent(value),
+    "margin": lambda value, wording: f"± {wording.percent(value)}",
+    "seconds": lambda value, wording: wording.milliseconds(value),
+    "digits": lambda value, _: f"{value:.4g}",
+    "exact": lambda value, _: f"{value:g}",
+    "usage": lambda value, _: _usage(value),
+}
+"""How a kind of value is said; `rates`, `speedups` and `changes` are pairs, `seconds` are said as ms."""
+
+
+def said(row: Row, column: Column, wording: Wording) -> str:
+    """Return the text of a cell; what is text already stays as it is."""
+    value = row[column.key]
+    if value is None:
+        return wording(column.missing)
+    if isinstance(value, Figure):
+        return value.text
+    return value if isinstance(value, str) else KINDS[column.kind](value, wording)
+
+
+def _usage(value: float) -> str:
+    """Return two decimals, of a value below 1 three significant digits."""
+    return repr(round(value, 2)) if value == 0 or abs(value) >= 1 else f"{value:.3g}"

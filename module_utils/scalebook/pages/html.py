@@ -1,0 +1,77 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks -> what the template blocks.html.j2 shows; and a document of blocks as a page that is one file.
+
+Needs Jinja2, on the control node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from ansible.module_utils.scalebook.pages import cells, html_page
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Chart,
+    Charts,
+    Column,
+    Fold,
+    Item,
+    Items,
+    Row,
+    Table,
+    meant_for,
+)
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+
+
+def document(title: str, blocks: Sequence[Block], texts: Mapping[str, Any], templates: str) -> str:
+    """Return a document as a page that is one file: no script, font or picture from elsewhere."""
+    words = {"Filter rows": str(texts["filter"])}
+    return html_page.framed(
+        "evaluation.html.j2",
+        templates,
+        lambda text: words.get(text, text),
+        str(texts["language"]),
+        {"title": title, **shown(blocks, ENGLISH)},
+    )
+
+
+def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
+    """Return what the template needs: the sections, the headings of the contents, and how a cell is said.
+
+    A section begins with a heading of level 2.
+    """
+    sections: list[list[tuple[str, Any]]] = [[]]
+    contents: list[tuple[str, str]] = []
+    for kind, part in _parts(blocks):
+        if kind == "Heading" and part.level == 2:
+            part = part._replace(id=part.id or f"section-{len(contents) + 1}")
+            contents.append((part.id, part.text))
+            sections.append([])
+        sections[-1].append((kind, part))
+
+    def said(row: Row, column: Column) -> str:
+        return cells.said(row, column, wording)
+
+    return {"sections": sections[1:], "contents": contents, "said": said, "left": cells.LEFT}
+
+
+def _parts(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
+    return [(type(block).__name__, _part(block)) for block in meant_for("html", blocks)]
+
+
+def _part(block: Block) -> Any:
+    if isinstance(block, Table):
+        columns = meant_for("html", block.columns)
+        over = [(name, len(list(each))) for name, each in groupby(columns, lambda column: column.over)]
+        return {**block._asdict(), "columns": columns, "over": [each for each in over if each[0]]}
+    if isinstance(block, Items):
+        return block._replace(texts=[each if isinstance(each, Item) else Item(each) for each in block.texts])
+    if isinstance(block, Chart):
+        return {"svg": html_page.markup(block.svg), "caption": block.caption}
+    if isinstance(block, Charts):
+        return [html_page.markup(svg) for svg in block.svgs]
+    return {**block._asdict(), "blocks": _parts(block.blocks)} if isinstance(block, Fold) else block

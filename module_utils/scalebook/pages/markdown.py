@@ -1,0 +1,70 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks -> Markdown. Every text is data from logs or file names: it is left nothing but text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansible.module_utils.scalebook.pages import cells
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Code,
+    Fold,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Settings,
+    Table,
+    meant_for,
+)
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.text import markdown_cell as md
+
+
+def document(title: str, blocks: Sequence[Block], wording: Wording = ENGLISH) -> str:
+    """Return a document; it has no drawings, whose figures are in the tables."""
+    return f"# {md(title)}\n\n{rendered(blocks, wording)}\n"
+
+
+def rendered(blocks: Sequence[Block], wording: Wording = ENGLISH) -> str:
+    """Return the blocks, an empty line between two of them."""
+    return "\n\n".join(filter(None, (_block(block, wording) for block in meant_for("md", blocks))))
+
+
+def _block(block: Block, wording: Wording) -> str:
+    if isinstance(block, Heading):
+        return f"{'#' * block.level} {md(block.text)}" + (f" | {md(block.detail)}" if block.detail else "")
+    if isinstance(block, Paragraph):
+        return _paragraph(block)
+    if isinstance(block, Items):
+        return "\n".join(f"- {_item(item, wording)}" for item in block.texts)
+    if isinstance(block, Settings):
+        return " · ".join(" ".join(filter(None, map(md, pair))) for pair in block.pairs)
+    if isinstance(block, Code):
+        return f"`{block.title}`:\n\n```\n{block.text}\n```"
+    if isinstance(block, Table):
+        return _table(block, wording)
+    return rendered(block.blocks, wording) if isinstance(block, Fold) else ""
+
+
+def _paragraph(block: Paragraph) -> str:
+    if block.lead:
+        return f"**{md(block.lead)}** {md(block.text)}"
+    return f"**{md(block.text)}**" if block.look == "warning" else md(block.text)
+
+
+def _item(item: str | Item, wording: Wording) -> str:
+    if isinstance(item, str):
+        return md(item)
+    about = " ".join(filter(None, map(md, (item.label, item.soft))))
+    return about + wording(": ") + md(item.text) if about else md(item.text)
+
+
+def _table(block: Table, wording: Wording) -> str:
+    columns = meant_for("md", block.columns)
+    marks = [":---" if column.kind in cells.LEFT else "---:" for column in columns]
+    rows = [[md(cells.said(row, column, wording)) for column in columns] for row in block.rows]
+    lines = [" | ".join(row) for row in ([md(column.head) for column in columns], marks, *rows)]
+    return "\n".join([*([f"**{md(block.caption)}**", ""] if block.caption else []), *lines])
