@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import functools
 import json
+import shutil
 from pathlib import Path
+
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs/results"
+MICROBENCH = FOLDER / "h200-2026-11-21/microbench"
 
 
 def campaigns(pattern="*"):
@@ -21,6 +25,24 @@ def campaigns(pattern="*"):
 def results(name):
     """Return a copy of the results.json of a campaign, such as h200x4-2026-11-21/scaling."""
     return json.loads(_written(name))
+
+
+def micro_benchmarks(root):
+    """Return a copy of the measured micro-benchmarks at its place below `root`, with its report."""
+    import microbench_report
+
+    copy = root / MICROBENCH.relative_to(ROOT)
+    shutil.copytree(MICROBENCH, copy)
+    data = {name: str(ROOT / "data" / f"{name}.csv") for name in ("microbench-published", "gpus")}
+    done = call_module(
+        microbench_report,
+        path=str(copy),
+        published=data["microbench-published"],
+        gpus=data["gpus"],
+        templates=str(ROOT / "templates"),
+    )
+    assert done["unmeasured"] == [], done
+    return copy
 
 
 @functools.cache

@@ -8,6 +8,7 @@ import json
 import re
 
 import chromium
+import measured
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
@@ -107,9 +108,9 @@ def pages(tmp_path_factory):
 
 def campaigns(top):
     """Return the index of the committed campaigns of four GPUs, and of one that is 10 % slower."""
-    for path in RESULTS.glob("h200x4-2026-11-2*/*/report/results.json"):
-        document = json.loads(path.read_text())
-        days = [(path.parents[1].name, "2026-11-21", 1.0)]
+    for measurement in measured.campaigns("h200x4-2026-11-2*"):
+        document = measured.results(measurement)
+        days = [(measurement.split("/")[1], "2026-11-21", 1.0)]
         if days[0][0] == "scaling":
             days.append(("a campaign with a long name, measured after an update", "2026-11-24", 0.9))
         for name, day, factor in days:

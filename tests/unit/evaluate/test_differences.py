@@ -2,15 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows that are compared: what is not the same in all of them is listed."""
 
-import json
-
+import measured
 from ansible.module_utils.scalebook.evaluate import differences
-from test_evaluation import H200
 
 
 def campaign(**changes):
     """The campaign of tf2_bert on one H200, its groups changed."""
-    results = json.loads((H200 / "tf2_plain/report/results.json").read_text())
+    results = measured.results("h200-2026-11-23/tf2_plain")
     for group in results["groups"]:
         group.update(changes)
     return results

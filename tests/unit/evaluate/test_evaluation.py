@@ -24,7 +24,6 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
-H200 = ROOT / "docs/results/h200-2026-11-23"
 WORKLOADS = load_workloads([str(ROOT / "roles")])
 PRICE_OF_H100 = {
     "gpu": "H100", "per": "gpu hour", "amount": 20, "currency": "CNY", "source": "made", "date": "-",

@@ -5,75 +5,44 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import measured
 import pytest
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import upgrade_row
-from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import render
 from ansible.module_utils.scalebook.store import manifest
-from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
+from ansible.module_utils.scalebook.store.source import open_source
 
 ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "docs" / "results"
+RESULTS = measured.FOLDER
 WORKLOADS = workloads.load_workloads([str(ROOT / "roles")])
-CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
+CAMPAIGNS = measured.campaigns()
 
 
-MADE_AGAIN = {"report.html", "results.csv", "results.xlsx", "environment.csv", "metrics.prom"}
-"""What report.yml -e campaign_dir=DIR makes from the archive when somebody wants it, as the results in
-DLPerf's format and the charts of single runs."""
-
-
-def named(path: Path) -> str:
-    return str(path.relative_to(RESULTS))
-
-
-@pytest.fixture(params=CAMPAIGNS, ids=named)
-def source(request):
-    return open_source(request.param)
-
-
-def test_every_file_is_as_its_manifest_says(source):
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_every_file_is_as_its_manifest_says(name):
+    source = open_source(RESULTS / name)
     assert manifest.differences(manifest.read(source), manifest.files_of(source)) == []
 
 
-def test_no_path_of_the_machine_is_in_the_plan(source):
-    assert not json.loads(source.read("plan.json"))["inventory"].startswith("/")
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_no_path_of_the_machine_is_in_the_plan(name):
+    plan = json.loads(open_source(RESULTS / name).read("plan.json"))
+    assert not plan["inventory"].startswith("/")
 
 
-def test_a_report_stands_next_to_every_archive(source):
-    report = source.top / "report"
-    listed = json.loads((report / "results.json").read_text())["files"]
-    here = {path.name for path in report.iterdir()}
-    missing = set(listed) - here
-    derived = {name for name in missing if re.fullmatch(r"[\w.-]+_result\.json|\w+\d\.svg", name)}
-    assert missing - derived <= MADE_AGAIN
-    assert here <= set(listed)
-
-
-def test_its_cases_can_be_compared_with_those_of_today(source):
+@pytest.mark.parametrize("name", CAMPAIGNS)
+def test_its_cases_can_be_compared_with_those_of_today(name):
     """`settings_before` has the value of each setting that is younger than a campaign."""
     lacking = set()
-    for row in json.loads((source.top / "report/results.json").read_text())["rows"]:
-        row = upgrade_row(row)
-        name, declaration = row["workload"], WORKLOADS[row["workload"]]
-        today = {setting.removeprefix(f"{name}_") for setting in declaration["settings"]}
+    for row in map(upgrade_row, measured.results(name)["rows"]):
+        declaration = WORKLOADS[row["workload"]]
+        today = {setting.removeprefix(f"{row['workload']}_") for setting in declaration["settings"]}
         lacking |= today - set(workloads.settings_of(declaration, row["settings"]))
     assert lacking == set()
-
-
-@pytest.fixture(scope="module")
-def written():
-    """Return the files that report.yml writes for a campaign with many charts, by their path below ROOT."""
-    top = RESULTS / "h100x2-2026-11-25" / "torch"
-    made = render.files(build_results(load_campaign(top), WORKLOADS), str(ROOT / "templates"))
-    return {str((top / "report" / name).relative_to(ROOT)): text for name, text in made.items()}
 
 
 def ignored(folder, names):
@@ -84,32 +53,29 @@ def ignored(folder, names):
     return set(subprocess.run(check, input="\n".join(names), capture_output=True, text=True).stdout.split())
 
 
-def test_what_a_report_writes_beside_the_committed_files_is_ignored(tmp_path, written):
-    others = {name for name in written if not re.search(r"(report\.md|results\.json|[a-z]\.svg)$", name)}
-    assert others - ignored(tmp_path, others) == set()
-    assert len(others) > 20
+def tracked():
+    """Return the files of docs/results that git has, by their path in the repository."""
+    listed = ["git", "-C", ROOT, "ls-files", "docs/results"]
+    return subprocess.run(listed, capture_output=True, text=True).stdout.split()
 
 
-def test_a_committed_report_is_not_ignored(tmp_path, written):
-    kept = [name for name in written if re.search(r"(report\.md|results\.json|[a-z]\.svg)$", name)]
-    assert ignored(tmp_path, kept) == set()
+def test_what_is_made_beside_the_archives_is_ignored(tmp_path):
+    made = [f"docs/results/{name}/report/report.md" for name in CAMPAIGNS]
+    made += [f"docs/results/{path.parent.name}/{path.stem}/evaluation.md" for path in RESULTS.glob("*/*.yml")]
+    assert set(made) - ignored(tmp_path, made) == set()
+    assert ignored(tmp_path, tracked()) == set()
 
 
-def test_a_report_shows_no_chart_that_is_not_committed(tmp_path, written):
-    [page] = [text for name, text in written.items() if name.endswith("report.md")]
-    folder = "docs/results/h100x2-2026-11-25/torch/report"
-    assert ignored(tmp_path, [f"{folder}/{name}" for name in re.findall(r"!\[.*?\]\((.*?)\)", page)]) == set()
-    assert "- timeline1.svg: " in page
+def test_the_report_of_the_micro_benchmarks_leaves_what_was_measured_as_it_was(tmp_path):
+    copy = measured.micro_benchmarks(tmp_path)
+    before = {path.name: path.read_bytes() for path in measured.MICROBENCH.iterdir()}
+    assert {name: (copy / name).read_bytes() for name in before} == before
+    made = {str(path.relative_to(tmp_path)) for path in copy.iterdir() if path.name not in before}
+    assert len(made) >= 3 and made - ignored(tmp_path, made) == set()
 
 
-def test_there_are_campaigns():
+def test_the_results_are_few_files_and_none_is_rendered():
+    files = tracked() or [str(path) for path in RESULTS.rglob("*") if path.is_file()]
     assert len(CAMPAIGNS) >= 27
-
-
-def test_the_results_are_at_most_250_files():
-    listed = subprocess.run(
-        ["git", "-C", RESULTS, "ls-files", "-z", "."], capture_output=True, text=True
-    ).stdout
-    tracked = listed.split("\0")[:-1] or list(RESULTS.rglob("*"))
-    assert len(tracked) <= 250
-    assert not [path for path in RESULTS.rglob("runs") if path.is_dir()]
+    assert len(files) <= len(CAMPAIGNS) + 40
+    assert [name for name in files if name.endswith((".svg", ".html", "report.md", "results.json"))] == []

@@ -4,58 +4,56 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+import csv
+import sys
 
+import measured
 import pytest
-import yaml
-from ansible.module_utils.scalebook.judge import mfu
-from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.store.load import load_campaign
 
-ROOT = Path(__file__).parents[3]
-RESULTS = ROOT / "docs" / "results"
-CAMPAIGNS = sorted(path.parent for path in RESULTS.glob("*/*/runs.tar.xz"))
+sys.path.insert(0, str(measured.ROOT / "scripts"))
 
-with (ROOT / "data" / "gpus.csv").open(encoding="utf-8", newline="") as _lines:
-    PEAKS = mfu.read_peaks(_lines)
+from generated import results, site  # noqa: E402
 
-WORKLOADS = {
-    path.parents[1].name: yaml.safe_load(path.read_text()) for path in ROOT.glob("roles/*/meta/workload.yml")
-}
-DIGITS = 12
-"""Decimals in which a drift has to be equal."""
+FOLDERS = sorted({name.split("/")[0] for name in measured.campaigns()})
 
 
-def numbers(value, path=()):
-    """Yield (path, number) of every number of a document; a status or verdict counts as one."""
-    if isinstance(value, dict):
-        for key, each in value.items():
-            yield from numbers(each, (*path, key))
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from numbers(each, (*path, index))
-    elif isinstance(value, (int, float)) or path[-1:] in (("status",), ("code",), ("verdict",)):
-        yield path, value
+@pytest.fixture(scope="module")
+def made():
+    return results.files()
 
 
-def measured(document):
-    """Return {path: number} of what the golden test compares."""
-    # The names of result files hold the workload's; which groups they hold is compared.
-    comparable = {**document, "result_files": list(document["result_files"].values())}
-    return {
-        path: round(number, DIGITS) if path[-1] == "drift" else number for path, number in numbers(comparable)
-    }
+def committed(path):
+    return (measured.ROOT / path).read_text()
 
 
-@pytest.mark.parametrize("campaign", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
-def test_every_number_of_a_committed_report_comes_out_again(campaign):
-    committed = json.loads((campaign / "report" / "results.json").read_text())
-    before = measured(committed)
-    now = measured(build_results(load_campaign(campaign), WORKLOADS, peaks=PEAKS))
-    assert len(before) > 50
-    assert now == before
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_run_has_the_numbers_that_are_committed(made, folder):
+    path = f"docs/results/{folder}/numbers.csv"
+    assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
 
 
-def test_all_campaigns_with_records_are_covered():
-    assert len(CAMPAIGNS) >= 26
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_case_has_the_judgement_that_is_committed(made, folder):
+    path = f"docs/results/{folder}/README.md"
+    assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
+
+
+def test_the_picture_of_the_documents_is_that_of_the_campaign(made):
+    assert committed(results.PICTURE) == made[results.PICTURE]
+
+
+def test_all_runs_are_covered(made):
+    lines = [
+        line for path in made if path.endswith(".csv") for line in csv.DictReader(made[path].splitlines())
+    ]
+    assert len(lines) >= 578
+    assert {name for name in results.RUN if all(line[name] == "" for line in lines)} == set()
+
+
+def test_the_site_shows_at_least_three_whole_reports():
+    assert len(set(site.REPORTS) & set(measured.campaigns())) >= 3
+
+
+def test_the_site_links_to_the_reports_that_it_has():
+    text = site.with_reports("### scaling\n\n### logical\n", "docs/results/h200x4-2026-11-21/README.md")
+    assert text == '### scaling\n\n<a href="scaling/report/report.html">Report</a>\n\n### logical\n'
