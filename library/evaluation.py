@@ -344,7 +344,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     read += [here / given["prices"]] if given["prices"] else []
     evaluation = document.document(given, campaigns, others, listed, workloads, checksums(read, here))
     wording = Wording(load(str(templates), given["language"]))
-    blocks = content.blocks(evaluation, texts, wording.sentence)
+    blocks = content.blocks(evaluation, texts, wording.tell)
     forms = {
         "md": markdown.document(evaluation["title"], blocks).encode(),
         "html": html.document(evaluation["title"], blocks, texts, str(templates)).encode(),

@@ -628,7 +628,7 @@ class Bottleneck(TypedDict):
     case: str
     label: str
     causes: list[str]
-    sentence: str
+    message: Message
     evidence: dict[str, float]
     missing: list[str]
 
@@ -955,6 +955,20 @@ def upgrade_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
 def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of an earlier results.json under today's names."""
     return {("flags" if key == "marks" else key): value for key, value in upgrade_case(row).items()}
+
+
+def upgrade_results(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a results.json whose bottlenecks are sentences with messages; anything else as it is."""
+    bottlenecks = document.get("bottlenecks")
+    if not isinstance(bottlenecks, list):
+        return dict(document)
+    upgraded = [
+        {**entry, "message": as_message(entry["sentence"])}
+        if isinstance(entry, Mapping) and isinstance(entry.get("sentence"), str)
+        else entry
+        for entry in bottlenecks
+    ]
+    return {**document, "bottlenecks": upgraded}
 
 
 def _upgraded(case: Any) -> Any:

@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, RESULTS_SCHEMA, ProvenanceFile, Results
+from ansible.module_utils.scalebook.contracts import (
+    GROUP_FIELDS,
+    RESULTS_SCHEMA,
+    ProvenanceFile,
+    Results,
+    upgrade_results,
+)
 
 PARTS = ("campaign", "counts", "started", "groups", "rows", "hardware", "simulated", "plan")
 TABLES = ("utilisation", "mfu")
@@ -27,6 +33,7 @@ def check_results(document: Mapping[str, Any]) -> Results:
     """Return the document if it is a results.json of today's schema, else raise ResultsError."""
     if document.get("schema") != RESULTS_SCHEMA or "rows" not in document:
         raise ResultsError(f"is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again")
+    document = upgrade_results(document)
     try:
         shapes.check(Results, document)
         shapes.check(ProvenanceFile, document.get("provenance") or {}, "provenance")

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES
-from ansible.module_utils.scalebook.judge import utilisation, weak_scaling
+from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES, message
+from ansible.module_utils.scalebook.judge import weak_scaling
 from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.quantities import TABLE
 from ansible.module_utils.scalebook.throughput import DIFFER
 
 from generated.text import table
@@ -75,8 +77,9 @@ CSV_COLUMNS = {
     "step_p95_seconds": "95th percentile",
     "step_p99_seconds": "99th percentile",
     **{
-        f"{name}_mean": f"{heading}, mean of the window over nodes or devices, {unit}; empty if not recorded"
-        for name, (heading, unit) in utilisation.QUANTITIES.items()
+        f"{each.name}_mean": f"{catalogue.sentence(message(each.code))}, mean of the window over nodes or "
+        f"devices, {each.unit}; empty if not recorded"
+        for each in TABLE
     },
     "flop_per_sample": "operations of a sample, forward and backward, that the workload declares",
     "tflops_per_device": "flop_per_sample times the rate of a device, in TFLOP/s",

@@ -7,9 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
+from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.evaluate import background, drawing, family
 from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, within
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.pages.blocks import (
     NONE,
     Block,
@@ -29,12 +31,12 @@ from ansible.module_utils.scalebook.pages.blocks import (
 def blocks(
     evaluation: Mapping[str, Any],
     texts: Mapping[str, Any],
-    translate: Callable[[str], str] = lambda text: text,
+    translate: Callable[[str | Message], str] = catalogue.sentence,
 ) -> list[Block]:
     """Return the document.
 
-    `texts` are those of a language, templates/evaluation.<language>.yml; `translate` says a sentence of the
-    records in that language.
+    `texts` are those of a language, templates/evaluation.<language>.yml; `translate` says a message or
+    a sentence of the records in that language.
     """
     writer = Writer(evaluation, texts, translate)
     background.write(writer)

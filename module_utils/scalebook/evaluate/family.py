@@ -16,11 +16,11 @@ from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.blocks import NONE, Cell, Figure, figure, percent, times, whole
 from ansible.module_utils.scalebook.published import warning
+from ansible.module_utils.scalebook.quantities import TABLE, Quantity
 from ansible.module_utils.scalebook.text import readable
 
-SHARES = ("gpu", "sm_active", "gpu_memory", "cpu", "memory", "disk_busy")
-AMOUNTS = ("disk", "network", "gpu_power", "gpu_energy")
-"""Quantities of the table of utilisation: in per cent, and in units of their own."""
+USED = sorted((quantity for quantity in TABLE if quantity.column), key=lambda quantity: quantity.column)
+"""Quantities of the table of utilisation."""
 MILLI = 1000
 
 Option = Mapping[str, Any]
@@ -146,12 +146,12 @@ def _utilisation(writer: Writer, family: Family) -> None:
     if not measured:
         writer.say(t["none_measured"])
         return
-    names = [name for name in (*SHARES, *AMOUNTS) if any(name in option["usage"] for option in measured)]
+    used = [each for each in USED if any(each.name in option["usage"] for option in measured)]
     rows = [
-        [option["name"], *(_used(option["usage"].get(name), name) for name in names), option["source"]]
+        [option["name"], *(_used(option["usage"].get(each.name), each) for each in used), option["source"]]
         for option in measured
     ]
-    writer.table(t["utilisation"], ("option", *names, "origin"), rows)
+    writer.table(t["utilisation"], ("option", *(each.name for each in used), "origin"), rows)
     limited = [
         [option["name"], writer.translate(option["bottleneck"]), option["source"]]
         for option in measured
@@ -160,8 +160,8 @@ def _utilisation(writer: Writer, family: Family) -> None:
     writer.table(t["bottlenecks"], ("option", "bottleneck", "origin"), limited)
 
 
-def _used(value: float | None, name: str) -> Cell:
-    return percent(value / 100) if name in SHARES and value is not None else figure(value)
+def _used(value: float | None, quantity: Quantity) -> Cell:
+    return percent(value / 100) if quantity.unit == "%" and value is not None else figure(value)
 
 
 def _ranking(writer: Writer, family: Family) -> None:

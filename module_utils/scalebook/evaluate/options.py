@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Hardware, Results, Row
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row
 from ansible.module_utils.scalebook.workloads import sample_size, size_name
 
 NOT_RECORDED = "not recorded"
@@ -64,7 +64,7 @@ class Option(TypedDict):
     step_p95: float | None
     usage: dict[str, float]
     mfu: float | None
-    bottleneck: str
+    bottleneck: Message | None
 
 
 def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | None = None) -> list[Option]:
@@ -89,7 +89,7 @@ def _options(
     for entry in results.get("utilisation") or ():
         usage.setdefault(entry["case"], {})[entry["quantity"]] = entry["mean"]
     shares = {entry["case"]: entry["mfu"] for entry in results.get("mfu") or ()}
-    bottlenecks = {entry["case"]: entry["sentence"] for entry in results.get("bottlenecks") or ()}
+    bottlenecks = {entry["case"]: entry["message"] for entry in results.get("bottlenecks") or ()}
     entries = results.get("hardware") or ()
     return [
         _option(
@@ -102,7 +102,7 @@ def _options(
                 "usage": usage.get(row["case"], {}),
                 "joules": usage.get(row["case"], {}).get("gpu_energy"),
                 "mfu": shares.get(row["case"]),
-                "bottleneck": bottlenecks.get(row["case"], ""),
+                "bottleneck": bottlenecks.get(row["case"]),
             },
         )
         for row in rows

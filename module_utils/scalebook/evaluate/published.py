@@ -154,7 +154,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "step_p95": None,
         "usage": {},
         "mfu": None,
-        "bottleneck": "",
+        "bottleneck": None,
         "differing": "",
         "link": "",
         "machines": known["nodes"],

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -23,11 +24,14 @@ from ansible.module_utils.scalebook.pages.blocks import (
 class Writer:
     """Collects blocks. `t` are the texts of a language, `e` the evaluation.
 
-    `translate` says a sentence of the records in the language of the document.
+    `translate` says a message or a sentence of the records in the language of the document.
     """
 
     def __init__(
-        self, evaluation: Mapping[str, Any], texts: Mapping[str, Any], translate: Callable[[str], str]
+        self,
+        evaluation: Mapping[str, Any],
+        texts: Mapping[str, Any],
+        translate: Callable[[str | Message], str],
     ) -> None:
         """Begin an empty document."""
         self.e, self.t, self.translate = evaluation, texts, translate

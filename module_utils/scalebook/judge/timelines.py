@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ansible.module_utils.scalebook.contracts import CaseTimeline, NodeTelemetry, Quantity, Record, Row, Run
 from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE
 
 
 def of_record(record: Record) -> CaseTimeline | None:
@@ -41,7 +42,8 @@ def _of_node(record: Record, node: NodeTelemetry) -> CaseTimeline:
         }
         found: dict[str, list[float]] = {}
         for name, value in utilisation.of_node({"quantities": there, "about": node.get("about") or {}}):
-            found.setdefault(name, []).append(value)
+            if QUANTITIES[name] in TABLE:
+                found.setdefault(name, []).append(value)
         gpus = max(gpus, len(found.get("gpu_memory", ())), len(found.get("gpu", ())))
         for name, values in found.items():
             mean = statistics.fmean(values)

@@ -12,30 +12,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import NodeTelemetry, Record, Row, Run, Usage
-
-QUANTITIES = {
-    # name: (heading, unit)
-    "cpu": ("CPU", "%"),
-    "memory": ("memory", "%"),
-    "network": ("network, in and out", "MB/s"),
-    "network_link": ("busiest network link, of its capacity", "%"),
-    "disk": ("disk, read and written", "MB/s"),
-    "disk_busy": ("busiest disk", "%"),
-    "gpu": ("GPU utilisation", "%"),
-    "sm_active": ("SM active", "%"),
-    "pipe_tensor_active": ("tensor pipe active", "%"),
-    "dram_active": ("DRAM active", "%"),
-    "gpu_memory": ("GPU memory", "%"),
-    "gpu_power": ("GPU power", "W"),
-    "gpu_energy": ("GPU energy per sample", "J"),
-    "gpu_samples_per_joule": ("samples per joule of the GPUs", "1/J"),
-    "gpu_energy_per_million": ("GPU energy per million samples", "kWh"),
-}
-"""What the table shows. `of_node` yields more: what the bottleneck is judged by."""
-
-JUDGED = ("gpu", "cpu", "memory", "disk_busy", "network_link")
-"""The resources whose mean utilisation is judged, each by itself."""
+from ansible.module_utils.scalebook.contracts import Message, NodeTelemetry, Record, Row, Run, Usage, message
+from ansible.module_utils.scalebook.quantities import MEGA, QUANTITIES, TABLE, Quantity
 
 CRITERION = 80.0
 """Per cent of mean utilisation that a resource is judged by, unless the user says another share."""
@@ -49,7 +27,6 @@ FEW_READINGS = 3
 BUSY_AT_MOST = 2.0
 """Seconds of work of a disk in a second: 1, and as much for what is counted in ticks between two readings."""
 
-MEGA = 1e6
 KILOWATT_HOUR = 3.6e6
 
 
@@ -126,87 +103,74 @@ def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     """Yield (quantity, mean) of a node's telemetry, one of each GPU."""
     means = {name: float(each["mean"]) for name, each in (node.get("quantities") or {}).items()}
     about = node.get("about") or {}
-    for name, column, whole in (("cpu", "cpu::busy", "cores"), ("memory", "memory::used", "memory_bytes")):
-        if column in means and about.get(whole):
-            yield name, 100 * means[column] / about[whole]
+    cores = {str(index): core for index, core in enumerate(node.get("cores") or []) if core is not None}
+    own = [cores[str(index)] for index in about.get("job_cores") or [] if str(index) in cores]
+    facts = _facts(about, means, own)
+    means |= {f"core:{index}:busy": core for index, core in cores.items()}
+    means |= {"job::cores_busy": sum(own)} if own else {}
+    columns: dict[str, dict[str, float]] = {}
+    for name, mean in means.items():
+        group, instance, column = _parts(name)
+        if group != "network" or _counts(instance, about):
+            columns.setdefault(f"{group}:{column}", {})[instance] = mean
+    for quantity in QUANTITIES.values():
+        for value in _values(quantity, columns, facts):
+            yield quantity.name, value
+
+
+def _parts(column: str) -> tuple[str, str, str]:
+    """Return the group, the instance and the quantity of a column of the sampler."""
+    group, rest = column.split(":", 1)
+    instance, quantity = rest.rsplit(":", 1)
+    return group, instance, quantity
+
+
+def _counts(interface: str, about: Mapping[str, Any]) -> bool:
+    """Return whether an interface is physical; in a container none is: all but loopback count then."""
     physical = about.get("physical_interfaces") or []
-    moved = [
-        mean
-        for name, mean in means.items()
-        for group, instance, _ in [name.split(":", 2)]
-        # In a container no interface is physical: all but loopback count then.
-        if group == "infiniband"
-        or (group == "network" and (instance in physical if physical else instance != "lo"))
-    ]
-    if moved:
-        yield "network", sum(moved) / MEGA
-    links = list(_links(means, about))
-    if links:
-        yield "network_link", max(links)
-    disks = [mean for name, mean in means.items() if name.startswith("disk:") and not name.endswith(":busy")]
-    if disks:
-        yield "disk", sum(disks) / MEGA
-    busy = [mean for name, mean in means.items() if name.startswith("disk:") and name.endswith(":busy")]
-    if busy:
-        yield "disk_busy", 100 * max(busy)
-    if means.get("cpu::steal"):
-        yield "stolen", 100 * means["cpu::steal"] / (means["cpu::busy"] + means["cpu::steal"])
-    for name, column in (("job_queued", "job::queued"), ("storage_waits", "cpu::iowait")):
-        if column in means:
-            yield name, means[column]
-    for name in ("busiest_thread", "next_thread"):
-        if f"job::{name}" in means:
-            yield name, 100 * means[f"job::{name}"]
-    by_core = {index: core for index, core in enumerate(node.get("cores") or []) if core is not None}
-    cores = [*by_core.values()]
-    if cores:
-        yield "busiest_core", 100 * max(cores)
-    computing = means.get("cpu::busy")
-    own = [by_core[index] for index in about.get("job_cores") or [] if index in by_core]
-    if own:
-        computing = sum(own)
-        yield "job_cpu", 100 * computing / len(own)
-    if "job::busy" in means:
-        yield "job_processors", means["job::busy"]
-        if computing:
-            yield "job_share", min(100.0, 100 * means["job::busy"] / computing)
-    for gpu in sorted({name.split(":")[1] for name in means if name.startswith("gpu:")}):
-        facts = (about.get("gpus") or {}).get(gpu) or {}
-        # The rate of the energy counter is the power over exactly the window.
-        for name, columns in (
-            ("gpu", ("utilization",)),
-            ("sm_active", ("sm_active",)),
-            ("pipe_tensor_active", ("pipe_tensor_active",)),
-            ("dram_active", ("dram_active",)),
-            ("gpu_power", ("energy", "power")),
-        ):
-            there = [means[f"gpu:{gpu}:{column}"] for column in columns if f"gpu:{gpu}:{column}" in means]
-            if there:
-                yield name, there[0]
-        if f"gpu:{gpu}:throttle_power_cap" in means:
-            yield "power_capped", 100 * means[f"gpu:{gpu}:throttle_power_cap"]
-            if there and name == "gpu_power" and facts.get("power_limit"):
-                yield "power_used", 100 * there[0] / facts["power_limit"]
-        size = facts.get("memory_bytes")
-        if size and f"gpu:{gpu}:memory" in means:
-            yield "gpu_memory", 100 * means[f"gpu:{gpu}:memory"] / size
+    return interface in physical if physical else interface != "lo"
 
 
-def _links(means: Mapping[str, float], about: Mapping[str, Any]) -> Iterable[float]:
-    """Yield the share of its capacity, in per cent, of each direction of each network link that has one.
+def _values(
+    quantity: Quantity, columns: Mapping[str, Mapping[str, float]], facts: Mapping[str, Mapping[str, float]]
+) -> list[float]:
+    """Return the values of a quantity: one of each instance, or one of all where they are combined."""
+    found: dict[str, list[float]] = {}
+    for reading in quantity.reads:
+        group, _, column = _parts(reading.column)
+        for instance, mean in columns.get(f"{group}:{column}", {}).items():
+            whole = facts.get(reading.whole, {}).get(instance) if reading.whole else 1
+            if whole:
+                found.setdefault(instance, []).append(quantity.factor * mean / whole)
+    if quantity.combine is None:
+        return [found[instance][0] for instance in sorted(found)]
+    every = [value for values in found.values() for value in values]
+    return [quantity.combine(every) / quantity.per] if every else []
 
-    Only physical interfaces have: a virtual one tells a nominal speed.
+
+def _facts(
+    about: Mapping[str, Any], means: Mapping[str, float], own: Sequence[float]
+) -> dict[str, dict[str, float]]:
+    """Return what readings are parts of, by name and instance; `own` is how busy the job's processors were.
+
+    Only physical interfaces have a capacity: a virtual one tells a nominal speed.
     """
-    physical = about.get("physical_interfaces") or []
-    ethernet = about.get("network_megabits") or {}
-    capacities = {
-        **{("network", name): rate for name, rate in ethernet.items() if name in physical},
-        **{("infiniband", name): rate for name, rate in (about.get("infiniband_megabits") or {}).items()},
+    physical, busy = about.get("physical_interfaces") or [], means.get("cpu::busy", 0.0)
+    ethernet, infiniband = about.get("network_megabits") or {}, about.get("infiniband_megabits") or {}
+    gpus = (about.get("gpus") or {}).items()
+    # Other clocks count the processors' time and the job's own.
+    computing = sum(own) if own else busy
+    return {
+        "cores": {"": about.get("cores", 0)},
+        "memory": {"": about.get("memory_bytes", 0)},
+        "needed": {"": busy + means.get("cpu::steal", 0.0)},
+        "job_cores": {"": len(own)},
+        "computing": {"": computing and max(computing, means.get("job::busy", 0.0))},
+        "ethernet": {name: (rate or 0) * MEGA for name, rate in ethernet.items() if name in physical},
+        "infiniband": {name: (rate or 0) * MEGA for name, rate in infiniband.items()},
+        "gpu_memory": {gpu: each.get("memory_bytes") for gpu, each in gpus},
+        "power_limit": {gpu: each.get("power_limit") for gpu, each in gpus},
     }
-    for (group, name), rate in capacities.items():
-        for way in ("received", "sent"):
-            if rate and f"{group}:{name}:{way}" in means:
-                yield 100 * 8 * means[f"{group}:{name}:{way}"] / (rate * MEGA)
 
 
 def valid_by_case(runs: Iterable[Run]) -> dict[str, list[Run]]:
@@ -228,23 +192,22 @@ def tabulate(rows: Iterable[Row], runs: Sequence[Run], criterion: float = CRITER
     lines: list[Usage] = []
     for row in rows:
         measured = [_with_energy(run, row["devices"]) for run in by_case.get(row["case"], [])]
-        for name, (_, unit) in QUANTITIES.items():
-            each = [values[name] for values in measured if values.get(name)]
+        for quantity in TABLE:
+            each = [values[quantity.name] for values in measured if values.get(quantity.name)]
             if each:
                 mean = statistics.fmean(statistics.fmean(values) for values in each)
-                judged = name in JUDGED
                 line: Usage = {
                     "case": row["case"],
                     "label": row["label"],
-                    "quantity": name,
-                    "unit": unit,
+                    "quantity": quantity.name,
+                    "unit": quantity.unit,
                     "mean": mean,
                     "min": min(map(min, each)),
                     "max": max(map(max, each)),
                     "of": max(map(len, each)),
                     "runs": len(each),
-                    "criterion": criterion if judged else None,
-                    "met": mean >= criterion if judged else None,
+                    "criterion": criterion if quantity.judged else None,
+                    "met": mean >= criterion if quantity.judged else None,
                 }
                 lines += [line, *_energy_lines(line)]
     return lines
@@ -262,15 +225,15 @@ def _energy_lines(line: Usage) -> list[Usage]:
         ("gpu_energy_per_million", per_million),
     ):
         values = {"mean": of_mean, "min": least, "max": most}
-        made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name][1], **values}))
+        made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name].unit, **values}))
     return made
 
 
-def judgement(line: Usage) -> str:
-    """Return whether a resource meets the criterion, '' for a quantity that is not judged."""
+def judgement(line: Usage) -> Message | None:
+    """Return whether a resource meets the criterion, None for a quantity that is not judged."""
     if line["met"] is None:
-        return ""
-    return f"{'at least' if line['met'] else 'below'} {line['criterion']:g} %"
+        return None
+    return message("quantity.met" if line["met"] else "quantity.not_met", criterion=line["criterion"])
 
 
 def printed(value: float) -> str:

@@ -33,8 +33,7 @@ _JOINTS = (
 LISTS = ("reasons", "why", "hint", "verdict", "text", "note")
 """Names of a text that may stand for several sentences; others stand for less than one."""
 WITHIN = {
-    **dict.fromkeys(("causes", "advice", "what"), r"(?:(?!\. ).)"),
-    # Other brackets are those of another piece of advice.
+    **dict.fromkeys(("causes", "what"), r"(?:(?!\. ).)"),
     "evidence": r"(?:(?!\. )[^()])",
     # Runs in brackets behind a note, not the brackets of the last piece of advice.
     "where": r"(?:(?<=\()\d+n\d+g repeat \d|(?<!\()[^;])",

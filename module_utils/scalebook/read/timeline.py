@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 
 from ansible.module_utils.scalebook.contracts import Timeline
+from ansible.module_utils.scalebook.quantities import TIMELINE_COLUMNS
 
 POINTS = 96
 """Points of a line at most: a chart of 400 pixels shows no more."""
@@ -19,14 +19,6 @@ MARGIN, MARGIN_SECONDS = 0.5, 10.0
 DIGITS = 4
 """Significant digits of a value."""
 
-COLUMNS = re.compile(
-    r"cpu::busy|memory::used|network:.*|infiniband:.*|disk:.*:(read|written)"
-    r"|gpu:\d+:(utilization|sm_active|memory|power)"
-)
-"""The columns that a timeline keeps; the raw readings have the others.
-
-Not the energy: the sampler reads it rarely between the ends of the window, and the power more often."""
-
 Sample = tuple[float, float, float]
 """When a sample began and ended, and its value: of a counter the rate."""
 
@@ -34,12 +26,12 @@ Sample = tuple[float, float, float]
 def decimate(
     samples: Mapping[str, Sequence[Sample]], begin: float, end: float, interval: float
 ) -> Timeline | None:
-    """Return the course of the columns from before `begin` to after `end`, None without a sample there.
+    """Return the course of what charts show, from before `begin` to after `end`; None without a sample.
 
     Time is cut into pieces of one length, `interval` seconds or longer; a value is the mean of the samples in
     its piece, weighted by time, None where there are none.  A column without any value is left out.
     """
-    kept = {name: values for name, values in samples.items() if COLUMNS.fullmatch(name) and values}
+    kept = {name: values for name, values in samples.items() if TIMELINE_COLUMNS.fullmatch(name) and values}
     if not kept:
         return None
     margin = max(MARGIN * (end - begin), MARGIN_SECONDS)

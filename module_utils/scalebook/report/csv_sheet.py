@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
-from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.quantities import TABLE
 from ansible.module_utils.scalebook.report import environment
 
 SHEET = {
@@ -50,7 +50,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "average_speed": entry_of_dlperf.get("average_speed"),
                 "median_speed": entry_of_dlperf.get("median_speed"),
                 **{f"step_{key}_seconds": steps.get(key) for key in ("mean", "slowest", "p50", "p95", "p99")},
-                **{f"{name}_mean": usage.get((row["case"], name)) for name in utilisation.QUANTITIES},
+                **{f"{each.name}_mean": usage.get((row["case"], each.name)) for each in TABLE},
                 "flop_per_sample": done.get("flop"),
                 "tflops_per_device": done.get("tflops"),
                 "mfu": done.get("mfu"),

@@ -17,9 +17,11 @@ from ansible.module_utils.scalebook.contracts import (
     Run,
     StepTimes,
     import_fix,
+    message,
 )
 from ansible.module_utils.scalebook.judge import families, utilisation, weak_scaling
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.quantities import QUANTITIES
 from ansible.module_utils.scalebook.report import (
     comparisons,
     environment,
@@ -379,13 +381,15 @@ def _utilisation(document: Results, wording: Wording) -> list[dict[str, str]]:
         {
             "label": clean(line["label"]),
             "group": short[line["case"]],
-            "quantity": wording(utilisation.QUANTITIES[line["quantity"]][0]) + wording(", ") + line["unit"],
+            "quantity": wording.tell(message(QUANTITIES[line["quantity"]].code))
+            + wording(", ")
+            + line["unit"],
             **{
                 key: utilisation.printed(value)
                 for key, value in (("mean", line["mean"]), ("min", line["min"]), ("max", line["max"]))
             },
             "of": str(line["of"]),
-            "judgement": wording.sentence(utilisation.judgement(line)),
+            "judgement": wording.tell(utilisation.judgement(line) or ""),
         }
         for line in document["utilisation"]
     ]
@@ -398,7 +402,7 @@ def _bottlenecks(document: Results, wording: Wording) -> list[dict[str, str]]:
         {
             "label": clean(entry["label"]),
             "group": short[entry["case"]],
-            "sentence": wording.tell(entry["sentence"]),
+            "sentence": wording.tell(entry["message"]),
         }
         for entry in document["bottlenecks"]
     ]

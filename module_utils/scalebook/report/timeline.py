@@ -11,22 +11,12 @@ import math
 from collections.abc import Callable, Sequence
 from html import escape
 
-from ansible.module_utils.scalebook.contracts import (
-    CaseTimeline,
-    Results,
-)
-from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, message
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.quantities import PANELS, Quantity
 from ansible.module_utils.scalebook.text import clean
 
-PANELS = (
-    # heading, quantities of utilisation.QUANTITIES, top of the axis (None: of the values)
-    ("utilisation, %", ("gpu", "sm_active", "cpu"), 100.0),
-    ("memory, %", ("gpu_memory", "memory"), 100.0),
-    ("GPU power, W", ("gpu_power",), None),
-    ("moved, MB/s", ("network", "disk"), None),
-)
 DRAWN = 24
 """Charts of a report at most: with its 5 KB each the page stays small. results.json has the others."""
 
@@ -73,10 +63,10 @@ def chart(
     wording: Wording = ENGLISH,
 ) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
-    panels = [
-        (heading, [name for name in names if name in line["lines"]], top) for heading, names, top in PANELS
-    ]
-    panels = [panel for panel in panels if panel[1]]
+    panels = {
+        panel: [quantity for quantity in quantities if quantity.name in line["lines"]]
+        for panel, quantities in PANELS.items()
+    }
     count = max(map(len, line["lines"].values()), default=0)
     begin, end = line["begin"], line["begin"] + count * line["step"]
     right = svg.WIDTH - RIGHT
@@ -89,9 +79,12 @@ def chart(
         f'<text x="0" y="32">{escape(group)}</text>',
     ]
     y = float(FIRST)
-    for heading, names, top in panels:
+    for panel, quantities in panels.items():
+        if not quantities:
+            continue
         y += GAP
-        body += _panel(line, wording(heading), names, top, y, x_at, wording)
+        heading = wording.tell(message(f"quantity.panel_{panel}"))
+        body += _panel(line, heading, quantities, y, x_at, wording)
         y += PANEL
     for tick in _seconds(begin, end):
         x = x_at(tick)
@@ -101,7 +94,7 @@ def chart(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
         f"{escape(wording('seconds from the first step of the window'))}</text>"
     )
-    said = ", ".join(wording(utilisation.QUANTITIES[name][0]) for _, names, _ in panels for name in names)
+    said = ", ".join(wording.tell(message(each.code)) for drawn in panels.values() for each in drawn)
     description = wording(
         "{quantities} over time; the window of {seconds} s is shaded.",
         quantities=said,
@@ -113,15 +106,14 @@ def chart(
 def _panel(
     line: CaseTimeline,
     heading: str,
-    names: Sequence[str],
-    top: float | None,
+    quantities: Sequence[Quantity],
     y: float,
     x_at: Callable[[float], float],
     wording: Wording,
 ) -> list[str]:
     """Return one panel whose upper edge is at `y`."""
-    highest = max(value for name in names for value in line["lines"][name] if value is not None)
-    top = top or _above(highest)
+    highest = max(value for each in quantities for value in line["lines"][each.name] if value is not None)
+    top = 100.0 if quantities[0].unit == "%" else _above(highest)
     left, right = x_at(0), x_at(line["window"])
     body = [
         f'<text x="0" y="{y - 24:.0f}">{escape(heading)}</text>',
@@ -134,12 +126,12 @@ def _panel(
             f'<text x="{LEFT - 6}" y="{height + 4:.0f}" text-anchor="end">{svg.short(top * share)}</text>'
         )
     x = float(LEFT)
-    for index, name in enumerate(names):
-        label = wording(utilisation.QUANTITIES[name][0])
+    for index, quantity in enumerate(quantities):
+        label = wording.tell(message(quantity.code))
         body.append(
             f'<g class="p{index}"><path class="line" d="M{x:.0f} {y - 10:.0f}h18"/>'
             f'<text class="legend" x="{x + 22:.0f}" y="{y - 6:.0f}">{escape(label)}</text>'
-            f'<path class="line" d="{_path(line, name, y, top, x_at)}"/></g>'
+            f'<path class="line" d="{_path(line, quantity.name, y, top, x_at)}"/></g>'
         )
         x += 40 + svg.width_of(label)
     return body

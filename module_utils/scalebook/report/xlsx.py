@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.pages import spreadsheet
+from ansible.module_utils.scalebook.pages import catalogue, spreadsheet
 from ansible.module_utils.scalebook.report import csv_sheet, environment
 
 NAME = "results.xlsx"
@@ -81,5 +81,5 @@ def _notes(document: Results) -> Rows:
         f"{row['case']}: {flag['code']}: {flag['text']}" for row in document["rows"] for flag in row["flags"]
     ]
     skipped = [f"{entry['case']}: skipped: {entry['reason']}" for entry in document["skipped"]]
-    found = [f"{entry['case']}: {entry['sentence']}" for entry in document["bottlenecks"]]
+    found = [f"{entry['case']}: {catalogue.sentence(entry['message'])}" for entry in document["bottlenecks"]]
     return [{"note": note} for note in [*document["notes"], *flags, *skipped, *found]]

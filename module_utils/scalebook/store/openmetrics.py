@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, Row
-from ansible.module_utils.scalebook.judge.utilisation import MEGA
+from ansible.module_utils.scalebook.quantities import MEGA, TABLE
 from ansible.module_utils.scalebook.text import clean
 
 NAME = "metrics.prom"
@@ -50,24 +50,20 @@ CRITERION = Metric(
 CAUSE = Metric(
     "bottleneck_cause", "", "1 for each likely cause of the bottleneck; label rank 1 is the likeliest."
 )
-USAGE = {
-    # quantity of the table of utilisation -> metric
-    "cpu": Metric("cpu_utilisation_ratio", "ratio", "Processors that were busy.", 100),
-    "memory": Metric("memory_used_ratio", "ratio", "Memory in use.", 100),
-    "network": Metric("network_bytes_per_second", "bytes_per_second", "Sent and received.", 1 / MEGA),
-    "network_link": Metric("network_link_utilisation_ratio", "ratio", "Busiest link, of its capacity.", 100),
-    "disk": Metric("disk_bytes_per_second", "bytes_per_second", "Read and written.", 1 / MEGA),
-    "disk_busy": Metric("disk_busy_ratio", "ratio", "Time in which the busiest disk was busy.", 100),
-    "gpu": Metric("gpu_utilisation_ratio", "ratio", "Time in which some kernel ran.", 100),
-    "sm_active": Metric("gpu_sm_active_ratio", "ratio", "Multiprocessors on which a kernel ran.", 100),
-    "pipe_tensor_active": Metric("gpu_tensor_active_ratio", "ratio", "Activity of the tensor pipe.", 100),
-    "dram_active": Metric("gpu_dram_active_ratio", "ratio", "Bandwidth of the GPU memory in use.", 100),
-    "gpu_memory": Metric("gpu_memory_used_ratio", "ratio", "GPU memory in use.", 100),
-    "gpu_power": Metric("gpu_power_watts", "watts", "Power of a GPU."),
-    "gpu_energy": Metric(
-        "gpu_energy_joules_per_sample", "joules_per_sample", "Energy of all GPUs for one sample."
-    ),
+UNITS = {
+    # unit of a quantity -> base unit, and what divides its values
+    "%": ("ratio", 100.0),
+    "MB/s": ("bytes_per_second", 1 / MEGA),
+    "W": ("watts", 1.0),
+    "J": ("joules_per_sample", 1.0),
 }
+USAGE = {
+    quantity.name: Metric(f"{quantity.metric}_{unit}", unit, quantity.help, divisor)
+    for quantity in TABLE
+    if quantity.metric
+    for unit, divisor in [UNITS[quantity.unit]]
+}
+"""The metric of each quantity of the table of utilisation; one query makes the others of them."""
 
 LABELS = tuple(field for field in GROUP_FIELDS if field != "settings")
 

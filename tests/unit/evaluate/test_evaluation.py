@@ -20,6 +20,8 @@ from ansible.module_utils.scalebook.evaluate import (
     sentences,
     value,
 )
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -189,13 +191,15 @@ PROPER = re.compile(r"Accelerated Linear Algebra|Automatic Mixed Precision|Huggi
 
 @pytest.mark.parametrize("campaign", ["h200x4-2026-11-26/tf2_bert", "h200x4-2026-11-26/torch_gpt2"])
 def test_the_chinese_document_has_no_english_phrase(tmp_path, campaign):
+    results = build_results(load_campaign(ROOT / "docs/results" / campaign), WORKLOADS)
+    (tmp_path / "results.json").write_text(json.dumps(results))
     evaluate(
         tmp_path,
         language="zh",
         title="评测报告",
         platform="H200",
         task={},
-        campaigns=[f"docs/results/{campaign}"],
+        campaigns=[str(tmp_path)],
     )
     text = re.sub(r"```.*?```|`[^`]*`", "", (tmp_path / "evaluation.md").read_text(), flags=re.DOTALL)
     assert THREE_WORDS.findall(PROPER.sub("", text)) == []
@@ -327,7 +331,7 @@ def option(workload="a", rate=100.0, spread=0.01, nodes=1, efficiency=None, runs
         "unit": "samples", "rate": rate, "slowest": min(rates, default=rate),
         "fastest": max(rates, default=rate), "rates": rates, "runs": runs,
         "speedup": efficiency and efficiency * 8 * nodes, "efficiency": efficiency, "joules": None,
-        "step_p50": 0.1234, "step_p95": 0.1357, "usage": {}, "mfu": None, "bottleneck": "",
+        "step_p50": 0.1234, "step_p95": 0.1357, "usage": {}, "mfu": None, "bottleneck": None,
     }  # fmt: skip
 
 

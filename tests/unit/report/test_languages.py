@@ -16,10 +16,11 @@ import pytest
 import yaml
 from ansible.module_utils.scalebook import failure_causes, hardware, machines, published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
-from ansible.module_utils.scalebook.judge import bottleneck, families, gpu_flags, utilisation
+from ansible.module_utils.scalebook.judge import families, gpu_flags
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import messages_zh
 from ansible.module_utils.scalebook.pages.wording import Wording, load
-from ansible.module_utils.scalebook.report import environment, microbench, page, render, timeline
+from ansible.module_utils.scalebook.report import environment, microbench, page, render
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, record
@@ -71,10 +72,6 @@ def words():
         *families.TITLE_WORDS,
         *STATUSES,
         IMPORT_FIX,
-        *(name for name, _unit in utilisation.QUANTITIES.values()),
-        *(f"{name} {{value}}" for name, _unit in bottleneck.NAMES.values()),
-        *(rule.says for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)),
-        *(heading for heading, _names, _top in timeline.PANELS),
         *(f"{what}: {{gpus}}" for _column, _code, what in gpu_flags.LIMITS),
         *environment.FACTS.values(),
         *(title for title, _keys in microbench.TABLE),
@@ -108,7 +105,8 @@ def test_a_translation_has_the_same_names(english):
 
 def test_punctuation_beside_chinese_characters_is_full_width():
     han = r"[\u4e00-\u9fff]"
-    wrong = [text for text in CATALOGUE.values() if re.search(rf"{han}[,:;()!?]|[,:;()!?]{han}", text)]
+    texts = [*CATALOGUE.values(), *messages_zh.MESSAGES.values()]
+    wrong = [text for text in texts if re.search(rf"{han}[,:;()!?]|[,:;()!?]{han}", text)]
     assert wrong == []
 
 
@@ -262,12 +260,6 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
             "2 台设备上的加速比 2.50 超过线性；可能的原因：基准过慢（1n1g 只有 1 次）",
         ),
         (
-            "GPU-bound: the GPUs compute nearly all the time (SM active 91 %, DRAM active 40 %). Try 16 bits "
-            "(dtype=bf16); more devices. Not measured: GPU memory, busiest disk.",
-            "受 GPU 算力限制：GPU 几乎一直在计算（SM 活跃率 91 %、DRAM 活跃率 40 %）。可尝试："
-            "16 位精度（dtype=bf16）；更多设备。未测量：GPU 显存、最忙的磁盘。",
-        ),
-        (
             "the power limit held the clocks down: NODE1 GPU 0 for 40 % of the window (3 more, from 12 % on)",
             "功耗上限压低了频率：NODE1 GPU 0 占计时窗口的 40 %（另有 3 块，最低 12 %）",
         ),
@@ -293,7 +285,6 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
             "a.log is not plausible: rank 0 and rank 1 did not train together: rank 1 stops at step 59",
             "a.log 不可信：rank 0 与 rank 1 没有一起训练：rank 1 止于第 59 步",
         ),
-        ("at least 80 %", "不低于 80%"),
     ],
 )
 def test_sentences_of_the_document_are_translated(english, chinese):
@@ -392,7 +383,6 @@ def test_why_a_figure_has_no_other_beside_it_is_said_in_chinese(english, chinese
 def sentences_of(document):
     yield from (flag["text"] for row in document["rows"] for flag in row["flags"])
     yield from (entry["reason"] for entry in document["uncounted"])
-    yield from (entry["sentence"] for entry in document["bottlenecks"])
     yield from document["notes"]
     yield from (entry["reason"] or "" for entry in document["mfu"])
 
@@ -461,38 +451,9 @@ def test_a_clock_that_was_set_is_noted_in_chinese():
     assert left_in([CHINESE.sentence(text)]) == []
 
 
-def test_the_evidence_of_a_bottleneck_ends_with_its_sentence():
-    text = "Also gpu-bound (SM active 94 %). Try a larger batch (bsz=128; GPU memory 4 %)."
-    said = "另有 受 GPU 算力限制（SM 活跃率 94 %）。可尝试：更大的 batch（bsz=128；GPU 显存 4 %）。"
-    assert CHINESE.sentence(text) == said
-
-
-def test_advice_with_a_semicolon_in_its_brackets_is_one_piece_of_advice():
-    text = "Try a profile of that thread; a larger batch (bsz=128; GPU memory 6.96 %)."
-    assert CHINESE.sentence(text) == "可尝试：剖析该线程；更大的 batch（bsz=128；GPU 显存 6.96 %）。"
-
-
-def of_advice():
-    """Return the advice on every cause to cases of all workloads, as sentences."""
-    causes = {rule.cause for rule in (*bottleneck.GPU_RULES, *bottleneck.CPU_RULES)}
-    kinds = product(("cpu", "gpu"), ("fp32", "bf16"), (False, True), ({}, {"gpu_memory": 4.0}), (1, 2))
-    for (device, dtype, xla, evidence, steps), cause in product(kinds, causes):
-        for name, declared in WORKLOADS.items():
-            row = {"workload": name, "device": device, "dtype": dtype, "xla": xla, "bsz": 64}
-            advice = bottleneck._advice(cause, {**row, "accumulation": steps}, evidence, declared)
-            yield f"Try {'; '.join(advice)}."
-
-
-def test_no_advice_stays_english():
-    said = {text: CHINESE.sentence(text) for text in of_advice()}
-    assert len(said) > 50
-    assert left_in(said.values()) == []
-    assert [text for text in said.values() if re.search(r"[\u4e00-\u9fff](?:\(|; )|[^\w%]\)", text)] == []
-
-
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
         found |= set(sentences_of(build_results(load_campaign(top.parent), WORKLOADS)))
-    assert len(found) > 200
+    assert len(found) > 100
     assert left_in(CHINESE.sentence(text) for text in found) == []

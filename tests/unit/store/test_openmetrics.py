@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.judge import utilisation
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.quantities import TABLE
 from ansible.module_utils.scalebook.store import openmetrics
 from ansible.module_utils.scalebook.store.load import load_campaign
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics_families
@@ -109,7 +109,7 @@ def test_a_start_that_is_not_a_time_has_no_metric(tmp_path):
 def test_every_quantity_of_the_table_is_a_metric_or_follows_from_one():
     # A query makes them from the joules per sample: 1 / x, and x / 3.6 for kWh per million.
     derived = {"gpu_samples_per_joule", "gpu_energy_per_million"}
-    assert {*openmetrics.USAGE, *derived} == set(utilisation.QUANTITIES)
+    assert {*openmetrics.USAGE, *derived} == {quantity.name for quantity in TABLE}
 
 
 def test_the_metrics_of_the_dashboard_exist(tmp_path):

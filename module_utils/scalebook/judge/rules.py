@@ -1,0 +1,376 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the bottleneck, as data: a cause, the conditions that make it one, and what to try then.
+
+GPU_RULES and CPU_RULES have the most specific first.  What was not measured is neither at a threshold nor
+below it.  docs/utilisation.md prints these tables, so a condition that has a name is printed by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
+
+Evidence = Mapping[str, float]
+
+
+class Limit(NamedTuple):
+    """An evidence that has to be at a threshold or above it, or below it."""
+
+    evidence: str
+    threshold: str
+    above: bool
+
+
+class Fact(NamedTuple):
+    """What no single threshold says."""
+
+    name: str
+    holds: Callable[[Evidence], bool]
+
+
+class Condition(NamedTuple):
+    """Conditions of which all, any or none have to hold, with a name where several rules share them."""
+
+    how: Callable[[list[bool]], bool]
+    of: tuple[Part, ...]
+    name: str = ""
+
+
+Part = Limit | Fact | Condition
+
+
+class Rule(NamedTuple):
+    """A cause: when it applies, the word of its message, the evidence that it shows, and what to try."""
+
+    cause: str
+    when: Condition
+    says: str
+    shows: tuple[str, ...]
+    advice: tuple[str, ...]
+
+
+def none(found: list[bool]) -> bool:
+    """Return whether no condition holds."""
+    return not any(found)
+
+
+def at(evidence: str, threshold: str) -> Limit:
+    """Return the condition that an evidence is at a threshold or above it."""
+    return Limit(evidence, threshold, above=True)
+
+
+def below(evidence: str, threshold: str) -> Limit:
+    """Return the condition that an evidence is below a threshold."""
+    return Limit(evidence, threshold, above=False)
+
+
+def every(*of: Part, name: str = "") -> Condition:
+    """Return the condition that all of some hold."""
+    return Condition(all, of, name)
+
+
+def either(*of: Part, name: str = "") -> Condition:
+    """Return the condition that one of some holds."""
+    return Condition(any, of, name)
+
+
+def neither(*of: Part) -> Condition:
+    """Return the condition that none of some holds."""
+    return Condition(none, of)
+
+
+def holds(part: Part, evidence: Evidence) -> bool:
+    """Return whether a condition holds."""
+    if isinstance(part, Limit):
+        value = evidence.get(part.evidence)
+        return value is not None and (value >= THRESHOLDS[part.threshold].value) == part.above
+    if isinstance(part, Fact):
+        return part.holds(evidence)
+    return part.how([holds(each, evidence) for each in part.of])
+
+
+def complete(evidence: Evidence, devices: int) -> dict[str, float]:
+    """Return the evidence with the number of devices and with what follows from several of its values."""
+    known = {**evidence, "devices": float(devices)}
+
+    def add(name: str, value: float | None) -> None:
+        known.update({} if value is None else {name: value})
+
+    add("usable_cpu", evidence.get("job_cpu", evidence.get("cpu")))
+    known["own_cpu"] = known.get("usable_cpu", 100.0) * evidence.get("job_share", 100.0) / 100
+    add("thread", evidence.get("process_processors", evidence.get("job_processors")))
+    add("wanted", _wanted(evidence))
+    alone = _wanted(evidence, "_of_one")
+    if alone is not None and "wanted" in known:
+        known["wanted_less"] = alone - known["wanted"]
+    if "sm_active" in evidence and "sm_active_of_one" in evidence:
+        known["sm_less"] = evidence["sm_active_of_one"] - evidence["sm_active"]
+    return known
+
+
+def _wanted(evidence: Evidence, of: str = "") -> float | None:
+    """Return the processors per device that the job kept busy or, as far as known, waited for."""
+    busy = evidence.get(f"job_processors{of}")
+    return None if busy is None else busy + evidence.get(f"job_queued{of}", 0.0)
+
+
+def _queued(evidence: Evidence) -> bool:
+    """Return whether the job waits for processors, if that is known; else it is taken to."""
+    queued, busy = evidence.get("job_queued"), evidence.get("job_processors", 0.0)
+    # What is left of a processor per device is spent asleep.
+    return queued is None or queued >= max(THRESHOLDS["queued"].value, 1 - busy - queued)
+
+
+NEEDED_ON_GPUS = (
+    "gpu",
+    "sm_active",
+    "dram_active",
+    "gpu_memory",
+    "power_capped",
+    "job_processors",
+    "cpu",
+    "disk_busy",
+)
+NEEDED_ON_CPUS = ("cpu", "job_share", "job_processors", "memory", "disk_busy")
+"""What is named where it was not measured."""
+WITHOUT_A_RULE = "busiest_core"
+"""What is shown besides where no rule applies."""
+PER_DEVICE = ("job_processors", "job_queued")
+"""What is measured of a node, and shared out over its devices."""
+OF_ONE = ("sm_active", "job_processors", "job_queued")
+"""What is compared with the run of 1n1g."""
+
+QUEUED = Fact(
+    "threads of the job wait for `queued` processors per device, and not longer for anything else", _queued
+)
+ONE_DEVICE = Fact("the case has one device", lambda it: it["devices"] == 1)
+OUT_OF_MEMORY = Fact(
+    "a run with up to twice the batch ran out of memory", lambda it: "out_of_memory_from" in it
+)
+
+STORAGE_WORKS = either(
+    # Processes wait for a disk that is not read, as in the network.
+    at("disk_busy", "host-busy"),
+    at("storage_waits", "storage"),
+    name="storage is busy",
+)
+HOST_WORKS = either(
+    every(at("usable_cpu", "host-busy"), neither(below("job_share", "own-share"))),
+    STORAGE_WORKS,
+    at("job_processors", "workers"),  # more than one thread can that starts kernels
+    name="the host is busy",
+)
+OTHERS_WORK = every(
+    at("usable_cpu", "host-busy"),
+    below("job_share", "own-share"),
+    QUEUED,
+    name="other programs are busy",
+)
+LAUNCHES = every(
+    # Kernels follow each other, but are too small to fill the GPU.
+    at("gpu", "gpu-often"),
+    below("sm_active", "sm-low"),
+    at("thread", "one-thread"),
+    neither(HOST_WORKS),
+    name="small kernels follow each other",
+)
+THREAD_BUSY = every(
+    # With several devices it may be one that polls for the others.
+    ONE_DEVICE,
+    at("busiest_thread", "thread-busy"),
+    name="one thread never waits",
+)
+OTHER_THREADS_WAIT = every(
+    THREAD_BUSY,
+    below("next_thread", "threads-wait"),
+    below("job_queued", "queued"),
+    below("own_cpu", "cpu-bound"),
+    name="all threads but one wait",
+)
+LINK_FULL = every(below("efficiency", "efficiency"), at("network_link", "link"), name="the network is full")
+IDLE = every(
+    below("wanted", "one-thread"), neither(STORAGE_WORKS, OTHERS_WORK), name="the processes are idle"
+)
+IDLE_ALONE = every(
+    # Without other devices a step waits for nothing but its input.
+    IDLE,
+    either(ONE_DEVICE, below("wanted_less", "idle-loss")),
+    name="the processes are idle without other devices too",
+)
+IDLE_BY_OTHERS = every(
+    below("efficiency", "efficiency"),
+    at("wanted_less", "idle-loss"),
+    neither(OTHERS_WORK, LINK_FULL),
+    name="the processes wait more than without other devices",
+)
+
+OVER_THE_LINK = Rule(
+    "communication-bound",
+    LINK_FULL,
+    "link_full",
+    ("efficiency", "network_link"),
+    ("accumulation", "larger_batch", "bits"),
+)
+GPU_RULES = (
+    Rule(
+        "power-limited",
+        every(at("power_capped", "power"), at("power_used", "power-near")),
+        "power_limited",
+        ("power_capped", "power_used", "sm_active"),
+        ("bits", "power_limit"),
+    ),
+    OVER_THE_LINK,
+    Rule(
+        "memory-capacity-bound",
+        every(OUT_OF_MEMORY, below("sm_active", "gpu-bound")),
+        "gpu_memory_full",
+        ("sm_active", "gpu_memory"),
+        ("bits", "checkpointing", "half_batch"),
+    ),
+    Rule(
+        "memory-bound",
+        every(at("dram_active", "memory-bound")),
+        "memory_bound",
+        ("dram_active", "sm_active"),
+        ("fused", "bits"),
+    ),
+    Rule(
+        "gpu-bound",
+        every(at("sm_active", "gpu-bound")),
+        "gpu_bound",
+        ("sm_active", "dram_active"),
+        ("bits", "fused", "more_devices"),
+    ),
+    Rule(
+        "communication-bound",
+        every(
+            # Kernels run all the time, on fewer multiprocessors than without other devices.
+            below("efficiency", "efficiency"),
+            at("sm_less", "sm-loss"),
+            neither(below("gpu", "gpu-waits"), LINK_FULL),
+        ),
+        "sm_lost",
+        ("efficiency", "gpu", "sm_active", "sm_active_of_one"),
+        ("accumulation", "larger_batch", "bits"),
+    ),
+    Rule(
+        "input-bound",
+        every(below("gpu", "gpu-waits"), HOST_WORKS),
+        "gpus_wait_for_input",
+        ("gpu", "job_processors", "cpu", "disk_busy", "storage_waits"),
+        ("storage_or_loaders", "prepared_input"),
+    ),
+    Rule(
+        "shared-processors",
+        every(below("gpu", "gpu-waits"), OTHERS_WORK),
+        "gpus_short_of_processors",
+        ("gpu", "cpu", "job_cpu", "job_share", "job_queued"),
+        ("own_machines",),
+    ),
+    Rule(
+        "launch-bound",
+        LAUNCHES,
+        "launch_bound",
+        ("gpu", "sm_active", "job_processors", "process_processors"),
+        ("larger_batch", "fused", "steps_per_loop"),
+    ),
+    Rule(
+        "host-bound",
+        every(
+            below("gpu", "gpu-waits"),
+            either(at("thread", "one-thread"), THREAD_BUSY),
+            neither(HOST_WORKS, LAUNCHES),
+        ),
+        "host_bound",
+        ("gpu", "job_processors", "process_processors", "busiest_thread", "next_thread"),
+        ("steps_per_loop", "profile", "larger_batch", "fused"),
+    ),
+    Rule(
+        "waiting",
+        every(
+            below("gpu", "gpu-waits"),
+            below("thread", "one-thread"),
+            neither(THREAD_BUSY, HOST_WORKS, OTHERS_WORK),
+        ),
+        "gpus_wait",
+        ("gpu", "job_processors", "process_processors", "cpu", "disk_busy"),
+        ("look", "larger_batch"),
+    ),
+)
+CPU_RULES = (
+    Rule(
+        "thread-bound",
+        OTHER_THREADS_WAIT,
+        "thread_bound",
+        ("busiest_thread", "next_thread", "job_processors", "job_queued"),
+        ("profile", "threads"),
+    ),
+    Rule(
+        "shared-processors",
+        every(at("usable_cpu", "cpu-bound"), below("job_share", "own-share"), QUEUED),
+        "short_of_processors",
+        ("cpu", "job_cpu", "job_share", "job_queued"),
+        ("own_machines",),
+    ),
+    Rule(
+        "processor-bound",
+        every(at("usable_cpu", "cpu-bound"), neither(below("job_share", "own-share"), OTHER_THREADS_WAIT)),
+        "processor_bound",
+        ("cpu", "job_cpu", "job_share"),
+        ("fused", "more_processors"),
+    ),
+    OVER_THE_LINK,
+    Rule(
+        "memory-capacity-bound",
+        every(at("memory", "memory-full")),
+        "memory_full",
+        ("memory",),
+        ("bits", "checkpointing", "half_batch"),
+    ),
+    Rule(
+        "input-bound",
+        STORAGE_WORKS,
+        "storage_bound",
+        ("disk_busy", "storage_waits", "cpu"),
+        ("storage_or_loaders", "prepared_input"),
+    ),
+    Rule(
+        "communication-bound",
+        IDLE_BY_OTHERS,
+        "processes_wait_for_others",
+        ("efficiency", "job_processors", "job_queued", "job_processors_of_one", "job_queued_of_one"),
+        ("accumulation", "larger_batch", "bits"),
+    ),
+    Rule(
+        "input-bound",
+        IDLE_ALONE,
+        "processes_wait_for_input",
+        ("job_processors", "job_queued", "disk_busy"),
+        ("storage_or_loaders", "prepared_input"),
+    ),
+    Rule(
+        "waiting",
+        every(IDLE, neither(IDLE_ALONE, IDLE_BY_OTHERS, LINK_FULL)),
+        "processes_wait",
+        ("job_processors", "cpu", "disk_busy"),
+        ("look", "larger_batch"),
+    ),
+)
+EVIDENCE = {
+    *NEEDED_ON_GPUS,
+    *NEEDED_ON_CPUS,
+    *(name for rule in (*GPU_RULES, *CPU_RULES) for name in rule.shows),
+    WITHOUT_A_RULE,
+}
+"""What judgements keep of what was measured."""
+MEMORY_FREE = every(below("gpu_memory", "memory-free"))
+"""When twice the batch fits."""
+EXCHANGE = every(
+    # GPUs run kernels all the time; too little for a cause.
+    at("gpu", "gpu-waits"),
+    at("beyond_slowest", "exchange"),
+)
+"""When part of each step is exchange: said beside other causes."""
