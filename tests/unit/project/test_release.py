@@ -26,6 +26,13 @@ def test_the_citation_is_of_the_newest_version_of_the_changelog():
     assert (citation["version"], str(citation["date-released"])) == (version, date)
 
 
+def test_every_file_of_news_is_of_a_kind_that_a_release_knows():
+    kinds = re.findall(r'^directory = "(added|changed|fixed)"$', (ROOT / "pyproject.toml").read_text(), re.M)
+    names = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    assert len(kinds) == 3
+    assert [name for name in names if not re.fullmatch(rf"\+?[\w-]+\.({'|'.join(kinds)})\.md", name)] == []
+
+
 @pytest.mark.parametrize("package", ["ansible_core", "ansible_runner"])
 def test_the_container_has_the_versions_of_the_lock(package):
     # Of several lines, the one for Python 3.12 is the newest.
