@@ -3,9 +3,9 @@
 """Runs a module of the control node in the process of ansible-playbook.
 
 To pack such a module, start a Python for it and compile what it imports takes half a second, many times
-what it computes. The links beside this file name the modules that run this way. Such a module is a file
-of library/ with argument_spec() and run(params, check), which returns the result, or raises ValueError or
-OSError.
+what it computes. The links beside this file name the modules that run this way: all that run on the control
+node. Such a module is a file of library/ with DOCUMENTATION, whose options are those that it takes, and
+run(params, check), which returns the result, or raises ValueError, OSError or an error of a template.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from types import ModuleType
 from typing import Any
 
 import ansible.module_utils
-from ansible.errors import AnsibleActionFail
+import yaml
 from ansible.plugins.action import ActionBase
+from jinja2 import TemplateError
 
 ROOT = Path(__file__).resolve().parent.parent
 # Ansible packs module_utils for modules only; a plugin has to point at it.
@@ -37,6 +38,16 @@ def load(name: str) -> ModuleType:
     return module
 
 
+def spec_of(options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return documented options as an argument spec."""
+    spec: dict[str, Any] = {}
+    for name, fields in options.items():
+        spec[name] = {key: value for key, value in fields.items() if key not in ("description", "suboptions")}
+        if "suboptions" in fields:
+            spec[name]["options"] = spec_of(fields["suboptions"])
+    return spec
+
+
 class ActionModule(ActionBase):
     """Runs the module that has the name of the action."""
 
@@ -44,11 +55,12 @@ class ActionModule(ActionBase):
         """Return the result of the module."""
         result: dict[str, Any] = super().run(tmp, task_vars)
         module = load(self._task.action)
-        _, params = self.validate_argument_spec(module.argument_spec())
+        _, params = self.validate_argument_spec(spec_of(yaml.safe_load(module.DOCUMENTATION)["options"]))
         # A module gets plain values, without what Ansible adds to their types.
         plain = json.loads(json.dumps(params))
         try:
             result.update(module.run(plain, check=self._task.check_mode))
-        except (ValueError, OSError) as error:
-            raise AnsibleActionFail(str(error)) from error
+        except (ValueError, OSError, TemplateError) as error:
+            # An exception would go past failed_when of the task.
+            result.update(failed=True, msg=str(error))
         return result

@@ -149,26 +149,6 @@ from ansible.module_utils.scalebook.read.verdict import lost_contact
 STEP_LISTS = ("steps", "times", "received", "rates")
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "run_dir": {"type": "path", "required": True},
-        "case": {"type": "dict", "required": True},
-        "repeat": {"type": "int", "default": 1},
-        "nodes": {"type": "list", "elements": "str", "required": True},
-        "job": {"type": "dict"},
-        "planned": {"type": "bool", "default": False},
-        "skipped": {"type": "str", "default": ""},
-        "local_logs": {"type": "dict", "default": {}},
-        "unfetched": {"type": "list", "elements": "str", "default": []},
-        "notes": {"type": "list", "elements": "str", "default": []},
-        "again": {"type": "bool", "default": False},
-        "hardware": {"type": "list", "elements": "dict", "default": []},
-        "machines": {"type": "dict", "default": {}},
-        "command": {"type": "str", "default": ""},
-        "workload": {"type": "dict", "required": True},
-    }
-
-
 def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
     """Copy the files `logs` (node -> path) to `run_dir`, and the telemetry beside them.
 

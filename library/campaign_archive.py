@@ -51,21 +51,17 @@ signature:
   type: str
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
 from ansible.module_utils.scalebook.store import archive, signature
 
 
-def argument_spec() -> dict[str, Any]:
-    return {"path": {"type": "path", "required": True}, "sign_key": {"type": "path"}}
-
-
-def write_archive(path: str, sign_key: str | None, write: bool) -> dict[str, Any]:
-    """Write the archive and return what the module returns, or raise ValueError."""
-    top = Path(path).resolve()
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the archive and return the module's result."""
+    top, sign_key, write = Path(params["path"]).resolve(), params["sign_key"], not check
     content = archive.pack(top)
     target = top.parent / f"{top.name}.tar.xz"
     own = signature.beside(target)
@@ -80,16 +76,3 @@ def write_archive(path: str, sign_key: str | None, write: bool) -> dict[str, Any
         "bytes": len(content),
         "signature": str(own) if sign_key else "",
     }
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    try:
-        result = write_archive(module.params["path"], module.params["sign_key"], not module.check_mode)
-    except (OSError, ValueError) as exc:
-        module.fail_json(msg=str(exc))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

@@ -179,26 +179,6 @@ from ansible.module_utils.scalebook.plan.resume import (
 )
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "parameters": {"type": "dict", "required": True},
-        "workloads": {"type": "dict", "required": True},
-        "device": {"type": "str", "choices": ["cpu", "gpu"], "required": True},
-        "nodes": {"type": "list", "elements": "dict", "required": True},
-        "machines": {"type": "dict", "default": {}},
-        "hardware": {"type": "list", "elements": "dict", "default": []},
-        "inventory": {"type": "str", "default": ""},
-        "given": {"type": "list", "elements": "str", "default": []},
-        "results": {"type": "path", "required": True},
-        "space": {"type": "int", "default": 0},
-        "write": {"type": "bool", "default": True},
-        "searched": {"type": "bool", "default": False},
-        "launch": {"type": "dict", "default": {}},
-        "holder": {"type": "dict"},
-        "takeover": {"type": "bool", "default": False},
-    }
-
-
 def refuse_small(results: Path, megabytes: int) -> None:
     """Raise OSError when less than `megabytes` MB are free where the directory `results` is or will be."""
     place = next(path for path in (results, *results.absolute().parents) if path.exists())

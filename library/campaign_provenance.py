@@ -63,15 +63,6 @@ from ansible.module_utils.scalebook.launch.provenance import commit, provenance
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "path": {"type": "path", "required": True},
-        "nodes": {"type": "list", "elements": "dict", "required": True},
-        "versions": {"type": "list", "elements": "dict", "required": True},
-        "preflight": {"type": "raw", "required": True},
-    }
-
-
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Write the file and return the module's result."""
     path = Path(params["path"]) / "provenance.json"

@@ -93,22 +93,9 @@ out:
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import import_fix
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.text import clean
-
-
-def argument_spec() -> dict[str, Any]:
-    return {
-        "logs": {"type": "path", "required": True},
-        "out": {"type": "path", "required": True},
-        "name": {"type": "str", "required": True},
-        "workload": {"type": "dict", "required": True},
-        "workloads": {"type": "dict", "default": {}},
-        "overrides": {"type": "dict", "default": {}},
-        "checksums": {"type": "bool", "default": False},
-    }
 
 
 def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
@@ -124,25 +111,16 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
     return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
 
 
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
-    try:
-        result = import_tree(
-            params["logs"],
-            params["out"],
-            params["name"],
-            params["workload"],
-            params["overrides"],
-            params["checksums"],
-            write=not module.check_mode,
-            others=params["workloads"],
-        )
-    except (ValueError, OSError) as exc:
-        module.fail_json(msg=str(exc))
-    display = shown(result, params["logs"], not module.check_mode)
-    module.exit_json(**result, display=display, out=params["out"])
-
-
-if __name__ == "__main__":
-    main()
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the records of the logs and return the module's result."""
+    result = import_tree(
+        params["logs"],
+        params["out"],
+        params["name"],
+        params["workload"],
+        params["overrides"],
+        params["checksums"],
+        write=not check,
+        others=params["workloads"],
+    )
+    return {**result, "display": shown(result, params["logs"], not check), "out": params["out"]}

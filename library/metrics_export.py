@@ -58,14 +58,6 @@ from ansible.module_utils.scalebook.store.load import read_source
 from ansible.module_utils.scalebook.store.source import open_source
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "path": {"type": "path", "required": True},
-        "directory": {"type": "path", "required": True},
-        "min_utilisation": {"type": "float", "default": 80.0},
-    }
-
-
 def export(path: str, directory: str, criterion: float, write: bool) -> dict[str, Any]:
     """Write the file and return what the module returns, or raise OSError or ValueError."""
     made = build_results(read_source(open_source(Path(path))), min_utilisation=criterion)

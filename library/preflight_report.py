@@ -91,18 +91,6 @@ from ansible.module_utils.scalebook.preflight import judge
 from ansible.module_utils.scalebook.preflight.hosts import room
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "machines": {"type": "list", "elements": "dict", "required": True},
-        "probed": {"type": "dict", "required": True},
-        "limits": {"type": "dict", "required": True},
-        "device": {"type": "str", "choices": ["auto", "cpu", "gpu"], "default": "auto"},
-        "more": {"type": "list", "elements": "dict", "default": []},
-        "results": {"type": "path", "required": True},
-        "out": {"type": "list", "elements": "path", "default": []},
-    }
-
-
 def read(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts and failures in the result of module node_probe, or the error of its task."""
     facts, failures = result.get("facts"), result.get("failures")

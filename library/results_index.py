@@ -63,29 +63,20 @@ display:
   type: str
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
 from ansible.module_utils.scalebook.judge import baseline
-from ansible.module_utils.scalebook.pages import wording
 from ansible.module_utils.scalebook.report import index, render
 from ansible.module_utils.scalebook.text import count_of
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "path": {"type": "path", "required": True},
-        "templates": {"type": "path", "required": True},
-        "workloads": {"type": "dict", "default": {}},
-        "max_regression": {"type": "str", "default": "3%"},
-        "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
-    }
-
-
-def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
-    """Write the index and return what the module returns; raise ValueError where there is no report."""
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the index and return the module's result; raise ValueError where there is no report."""
+    if render.MISSING:
+        raise ValueError(f"results_index needs what requirements.txt names: {render.MISSING}")
     top = Path(params["path"])
     made = index.build(top, baseline.read_limit(params["max_regression"]), params["workloads"])
     if not made["campaigns"]:
@@ -94,7 +85,7 @@ def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
         )
     texts = index.files(made, params["templates"], params["report_language"])
     changed = [
-        write_whole(top / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()
+        write_whole(top / name, text.encode("utf-8", "replace"), not check) for name, text in texts.items()
     ]
     slower = [each for each in made["series"] if each["points"][-1]["regression"]]
     lines = [f"{each['title']} ({each['hardware']}): regression" for each in slower]
@@ -106,18 +97,3 @@ def write_index(params: dict[str, Any], write: bool) -> dict[str, Any]:
         "regressions": len(slower),
         "display": "\n".join(lines),
     }
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    if render.MISSING:
-        module.fail_json(msg=f"results_index needs what requirements.txt names: {render.MISSING}")
-    try:
-        result = write_index(module.params, not module.check_mode)
-    except (OSError, ValueError, render.TEMPLATE_ERROR) as exc:
-        module.fail_json(msg=str(exc))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

@@ -57,11 +57,10 @@ pushed:
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.secrets import without_secrets
@@ -86,14 +85,6 @@ QUIET = {
 
 class PushError(ValueError):
     """Results that could not be pushed; the message says why."""
-
-
-def argument_spec() -> dict[str, Any]:
-    return {
-        "report": {"type": "path", "required": True},
-        "tracker": {"type": "str", "choices": list(PACKAGES), "required": True},
-        "target": {"type": "str", "required": True},
-    }
 
 
 def load_client(tracker: str) -> Any:
@@ -158,8 +149,16 @@ def push_wandb(
     return pushed
 
 
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Push a report and return the module's result."""
+    try:
+        return push(Path(params["report"]), params["tracker"], params["target"], not check)
+    except Exception as exc:  # the clients have errors of their own
+        raise PushError(without_secrets(str(exc))) from exc
+
+
 def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]:
-    """Push a report and return what the module returns, or raise ValueError or OSError."""
+    """Push a report and return the module's result, or raise an error of the client."""
     if tracker == "wandb" and "://" in target:
         raise PushError(
             f"push_to={without_secrets(target)}: with push=wandb it must be a directory; "
@@ -174,17 +173,3 @@ def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]
         to = {"mlflow": push_mlflow, "wandb": push_wandb}[tracker]
         pushed = to(client, target, document["campaign"], runs, files)
     return {"changed": bool(pushed), "runs": len(runs), "pushed": pushed}
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    params = module.params
-    try:
-        result = push(Path(params["report"]), params["tracker"], params["target"], not module.check_mode)
-    except Exception as exc:  # noqa: BLE001 - the clients have errors of their own
-        module.fail_json(msg=without_secrets(str(exc)))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

@@ -63,7 +63,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 
-from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook import shapes, throughput
 from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
 from ansible.module_utils.scalebook.judge.campaign import sentence
@@ -78,25 +77,16 @@ OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
 """What a record has of each log, and what a reader of logs finds again."""
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "path": {"type": "path", "required": True},
-        "workloads": {"type": "dict", "default": {}},
-        "allowed_signers": {"type": "path"},
-    }
-
-
-def verify(
-    path: str, workloads: Mapping[str, Any] | None = None, allowed: str | None = None
-) -> dict[str, Any]:
-    """Return what the module returns for the campaign at `path`; raise ValueError without a manifest."""
-    source = open_results(Path(path))
-    signed = _signer(source, allowed or "")
-    count, problems = check_files(path)
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Compare the files of a campaign and return the module's result; raise ValueError without a manifest."""
+    del check  # it writes nothing
+    source = open_results(Path(params["path"]))
+    signed = _signer(source, params["allowed_signers"] or "")
+    count, problems = check_files(params["path"])
     named: list[dict[str, Any]] = [
         {**problem, **_row(problem["run"]), "sentence": sentence(problem)} for problem in problems
     ]
-    read, notes, differences = _read_again(source, workloads or {})
+    read, notes, differences = _read_again(source, params["workloads"])
     named += [{**each, **_row(each["run"])} for each in differences]
     lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in named]
     good = [f"All {count} files are what was reported."]
@@ -214,16 +204,3 @@ def _directory(source: Source, run: str) -> Iterator[Path]:
             if name.startswith(f"{run}/"):
                 Path(folder, name.rpartition("/")[2]).write_bytes(source.read(name))
         yield Path(folder)
-
-
-def main() -> None:
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    try:
-        result = verify(module.params["path"], module.params["workloads"], module.params["allowed_signers"])
-    except (OSError, ValueError) as exc:
-        module.fail_json(msg=str(exc))
-    module.exit_json(**result)
-
-
-if __name__ == "__main__":
-    main()

@@ -139,13 +139,11 @@ from typing import Any
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.judge import baseline, mfu
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.pages import wording
 from ansible.module_utils.scalebook.report import render, terminal
 from ansible.module_utils.scalebook.store import links, manifest
 from ansible.module_utils.scalebook.store.load import load_baseline, read_source
 from ansible.module_utils.scalebook.store.source import check_place, open_source
 from ansible.module_utils.scalebook.store.write import write_manifest, write_report
-from ansible.module_utils.scalebook.throughput import READINGS
 
 ROW = (
     "case",
@@ -166,23 +164,6 @@ ROW = (
     "spread",
     "flags",
 )
-
-
-def argument_spec() -> dict[str, Any]:
-    return {
-        "path": {"type": "path", "required": True},
-        "out": {"type": "path"},
-        "templates": {"type": "path", "required": True},
-        "workloads": {"type": "dict", "default": {}},
-        "compare": {"type": "str", "choices": ["", "dlperf"], "default": ""},
-        "published": {"type": "path"},
-        "gpus": {"type": "path"},
-        "baseline": {"type": "path"},
-        "max_regression": {"type": "str", "default": "3%"},
-        "min_utilisation": {"type": "float", "default": 80.0},
-        "report_language": {"type": "str", "choices": list(wording.LANGUAGES), "default": "en"},
-        "reading": {"type": "str", "choices": list(READINGS), "default": READINGS[0]},
-    }
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:

@@ -51,13 +51,6 @@ from typing import Any
 from ansible.module_utils.scalebook.provision import stack_table
 
 
-def argument_spec() -> dict[str, Any]:
-    return {
-        "rows": {"type": "dict", "required": True},
-        "may_differ": {"type": "list", "elements": "str", "default": []},
-    }
-
-
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result: the table, and where the nodes differ."""
     del check  # it changes nothing

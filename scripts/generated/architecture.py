@@ -109,16 +109,28 @@ def _includes(node: Any) -> Iterator[tuple[str, Any, list[str]]]:
 
 
 def _packages(texts: Iterable[str]) -> list[str]:
-    """Return the packages of module_utils/scalebook that the modules and lookups of some tasks import."""
+    """Return the packages of module_utils/scalebook that the modules and lookups of some tasks need."""
     words = set(re.findall(r"\w+", "\n".join(texts)))
     plugins = [
         *ROOT.glob("library/*.py"),
         *ROOT.glob("lookup_plugins/*.py"),
         *ROOT.glob("roles/*/library/*.py"),
     ]
-    used = "\n".join(plugin.read_text() for plugin in plugins if plugin.stem in words)
-    found = set(re.findall(r"module_utils\.scalebook(?:\.| import )(\w+)", used))
+    files = [plugin for plugin in plugins if plugin.stem in words]
+    for file in files:  # it grows
+        files += [other for other in _imported(file) if other not in files]
+    found = {file.parent.name for file in files}
     return [name for name in packages() if name in found]
+
+
+def _imported(file: Path) -> Iterator[Path]:
+    """Yield the files of module_utils/scalebook that a file imports."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        prefix, _, place = (getattr(node, "module", None) or "").partition(".scalebook")
+        if isinstance(node, ast.ImportFrom) and prefix == "ansible.module_utils":
+            path = PACKAGES.joinpath(*filter(None, place.split(".")))
+            both = [path.with_suffix(".py"), *(path / f"{alias.name}.py" for alias in node.names)]
+            yield from filter(Path.is_file, both)
 
 
 # The drawing. Lengths are in pixels of the viewBox.

@@ -13,9 +13,9 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
-import evaluation
 import results_verify
 from ansible.module_utils.scalebook import workloads
+from ansible.module_utils.scalebook.evaluate import write
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import index, render, terminal
 from ansible.module_utils.scalebook.store import manifest
@@ -239,7 +239,7 @@ class Campaigns:
         files = render.files(made, TEMPLATES)
         json.loads(files["results.json"], parse_constant=_no_constant)
         terminal.display(made, "report.html")
-        results_verify.verify(str(self.top))
+        results_verify.run({"path": str(self.top), "workloads": {}, "allowed_signers": None}, check=False)
         rates = {(row["case"], run["repeat"]): run["rate"] for row in made["rows"] for run in row["runs"]}
         flags = [
             flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "changed-file"
@@ -268,7 +268,7 @@ class Campaigns:
             "evaluation": given, "here": str(self.folder), "templates": TEMPLATES,
             "data": str(ROOT / "data"), "workloads": WORKLOADS,
         }  # fmt: skip
-        evaluation.evaluate(params, write=False)
+        write.evaluate(params, write=False)
         return [], {}, False
 
 

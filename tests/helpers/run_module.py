@@ -56,12 +56,12 @@ def call_module(module, check=False, diff=False, **options):
     return json.loads(printed.getvalue())
 
 
-def call_action(name, check=False, **options):
+def call_action(name, /, check=False, **options):
     """Return the result of a module that runs in the process of ansible-playbook."""
     task = SimpleNamespace(action=name, args=options, check_mode=check, async_val=0)
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     unused = dict.fromkeys(["play_context", "loader", "templar", "shared_loader_obj"])
     try:
         return control_node.ActionModule(task=task, connection=connection, **unused).run()
-    except AnsibleActionFail as error:
+    except AnsibleActionFail as error:  # of options that the module does not have
         return {"failed": True, "msg": error.message}

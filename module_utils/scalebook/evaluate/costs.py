@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import value
 from ansible.module_utils.scalebook.evaluate.options import Option, size_words
-from ansible.module_utils.scalebook.evaluate.prices import Price
+from ansible.module_utils.scalebook.judge.prices import Price
 
 MILLION = 1e6
 

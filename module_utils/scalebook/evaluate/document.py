@@ -19,7 +19,7 @@ from ansible.module_utils.scalebook.evaluate import (
     value,
 )
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
-from ansible.module_utils.scalebook.evaluate.prices import Price
+from ansible.module_utils.scalebook.judge.prices import Price
 
 SCHEMA = 3
 AXES = ("nodes", "gpus", "bsz", "dtype", "xla")

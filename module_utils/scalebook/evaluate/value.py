@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.evaluate import prices
 from ansible.module_utils.scalebook.evaluate.options import Option
-from ansible.module_utils.scalebook.evaluate.prices import Price
+from ansible.module_utils.scalebook.judge import prices
+from ansible.module_utils.scalebook.judge.prices import Price
 
 JOULES_PER_KWH = 3.6e6
 

@@ -218,7 +218,7 @@ def test_a_second_evaluation_changes_nothing(tmp_path):
             {"campaigns": ["docs/none"]},
             "docs/none: has no report/results.json. Fix: ansible-playbook report.yml",
         ),
-        ({"prices": "data/README.md"}, "data/README.md: while scanning"),
+        ({"prices": "data/README.md"}, "data/README.md: is not YAML: while scanning"),
         ({"prices": "roles/mirror/defaults/main.yml"}, "it must have a list `prices`"),
         ({"langauge": "zh"}, "Unsupported parameters"),
         ({"criteria": {"efficiency": "much"}}, "efficiency"),

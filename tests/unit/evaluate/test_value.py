@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import prices, value
 from ansible.module_utils.scalebook.evaluate import published as tables
+from ansible.module_utils.scalebook.evaluate import value
+from ansible.module_utils.scalebook.judge import prices
 
 ROOT = Path(__file__).resolve().parents[3]
 MILLION = 1e6

@@ -23,7 +23,7 @@ ARROWS = {
     **{each: set() for each in ("plan", "launch", "read", "preflight", "provision", "judge", "pages")},
     "store": {"judge"},
     "report": {"judge", "pages", "store"},
-    "evaluate": {"judge", "pages"},
+    "evaluate": {"judge", "pages", "store"},
 }
 
 

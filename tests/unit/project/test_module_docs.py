@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook.evaluate.read import TABLES
+from ansible.module_utils.scalebook.pages.wording import LANGUAGES
+from ansible.module_utils.scalebook.throughput import READINGS
+from run_module import control_node
 
 ROOT = Path(__file__).resolve().parents[3]
 PATHS = [*ROOT.glob("library/*.py"), *ROOT.glob("roles/*/library/*.py")]
 MODULES = sorted(path.stem for path in PATHS)
-DESCRIBING = {"description", "version_added", "notes"}
+OF_NODES = [name for name in MODULES if not (ROOT / f"action_plugins/{name}.py").exists()]
 
 
-def strip(options):
-    """Return documented options without their prose, nested ones too, as an argument spec."""
-    spec = {}
-    for name, fields in options.items():
-        spec[name] = {key: value for key, value in fields.items() if key not in DESCRIBING}
-        if "suboptions" in spec[name]:
-            spec[name]["options"] = strip(spec[name].pop("suboptions"))
-    return spec
+def documented(module):
+    return control_node.spec_of(yaml.safe_load(module.DOCUMENTATION)["options"])
 
 
 def plain(spec):
@@ -53,9 +51,36 @@ def test_the_documentation_names_the_module(module):
     assert documentation["short_description"] and documentation["description"]
 
 
-def test_documented_options_equal_the_argument_spec(module):
-    documented = strip(yaml.safe_load(module.DOCUMENTATION)["options"])
-    assert plain(documented) == plain(module.argument_spec())
+@pytest.mark.parametrize("name", OF_NODES)
+def test_documented_options_equal_the_argument_spec(name):
+    module = importlib.import_module(name)
+    assert plain(documented(module)) == plain(module.argument_spec())
+
+
+def test_a_module_of_the_control_node_has_no_options_but_the_documented():
+    modules = [importlib.import_module(name) for name in MODULES if name not in OF_NODES]
+    assert [
+        each.__name__ for each in modules if hasattr(each, "argument_spec") or hasattr(each, "main")
+    ] == []
+    assert [each.__name__ for each in modules if not hasattr(each, "run")] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "option", "choices"),
+    [
+        ("speedup_report", "report_language", LANGUAGES),
+        ("results_index", "report_language", LANGUAGES),
+        ("microbench_report", "report_language", LANGUAGES),
+        ("speedup_report", "reading", READINGS),
+    ],
+)
+def test_the_choices_of_an_option_are_those_that_there_are(module, option, choices):
+    assert documented(importlib.import_module(module))[option]["choices"] == list(choices)
+
+
+def test_an_evaluation_may_show_every_published_table():
+    asked = documented(importlib.import_module("evaluation"))["evaluation"]["options"]
+    assert asked["published"]["choices"] == list(TABLES)
 
 
 def test_every_option_is_described(module):
@@ -65,7 +90,7 @@ def test_every_option_is_described(module):
 
 def test_examples_use_options_that_exist(module):
     tasks = yaml.safe_load(module.EXAMPLES)
-    spec = module.argument_spec()
+    spec = documented(module)
     assert tasks
     for task in tasks:
         assert task["name"]

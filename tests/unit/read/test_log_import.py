@@ -2,23 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The module log_import: a directory of logs gets records and a plan, or a reason."""
 
-import json
-
 import log_import
 import pytest
-from ansible.module_utils.testing import patch_module_args
 from dlperf_logs import WORKLOAD, log_of_speed
 from imports import workloads
+from run_module import call_module
 
 
-@pytest.fixture
-def module(capsys):
-    def run(**args):
-        with patch_module_args({"workload": WORKLOAD, **args}), pytest.raises(SystemExit) as stop:
-            log_import.main()
-        return stop.value.code, json.loads(capsys.readouterr().out)
-
-    return run
+def run(**args):
+    return call_module(log_import, **{"workload": WORKLOAD, **args})
 
 
 @pytest.fixture
@@ -30,26 +22,24 @@ def tree(tmp_path):
     return {"logs": f"{folder.parent}/", "out": str(tmp_path / "out"), "name": "tf2_bert"}
 
 
-def test_a_tree_gets_records_and_a_plan(module, tree, tmp_path):
-    code, result = module(**tree)
-    assert (code, result["counts"], result["out"]) == (0, {"ok": 1, "incomplete": 1}, tree["out"])
+def test_a_tree_gets_records_and_a_plan(tree, tmp_path):
+    result = run(**tree)
+    assert (result["counts"], result["out"]) == ({"ok": 1, "incomplete": 1}, tree["out"])
     assert [entry["status"] for entry in result["refused"]] == ["incomplete"]
     out = tmp_path / "out"
     assert len(list(out.glob("runs/*/*/result.json"))) == 2 and (out / "plan.json").exists()
 
 
-def test_a_log_of_another_workload_says_which_one_reads_it(module, tree):
+def test_a_log_of_another_workload_says_which_one_reads_it(tree):
     declared = workloads()
-    code, result = module(
-        **{**tree, "name": "torch_bert", "workload": declared["torch_bert"], "workloads": declared}
-    )
-    assert (code, result["counts"]) == (0, {"incomplete": 2})
+    result = run(**{**tree, "name": "torch_bert", "workload": declared["torch_bert"], "workloads": declared})
+    assert result["counts"] == {"incomplete": 2}
     assert result["refused"][0]["reason"].endswith("; workload=tf2_bert reads it")
 
 
-def test_check_mode_counts_and_writes_nothing(module, tree, tmp_path):
-    code, result = module(**tree, _ansible_check_mode=True)
-    assert (code, result["counts"]) == (0, {"ok": 1, "incomplete": 1})
+def test_check_mode_counts_and_writes_nothing(tree, tmp_path):
+    result = run(**tree, check=True)
+    assert result["counts"] == {"ok": 1, "incomplete": 1}
     assert not (tmp_path / "out").exists()
 
 
@@ -72,6 +62,6 @@ def test_logs_of_other_cases_than_their_names_say_get_the_fix(reason, fixed):
         ({"logs": "/nowhere", "out": "/z", "name": "x"}, "/nowhere: No such file or directory"),
     ],
 )
-def test_wrong_arguments_are_refused(module, args, message):
-    code, result = module(**args)
-    assert (code, result["msg"]) == (1, message)
+def test_wrong_arguments_are_refused(args, message):
+    result = run(**args)
+    assert result["failed"] and result["msg"].startswith(message)

@@ -13,8 +13,8 @@ import results_index
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import index
 from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.testing import patch_module_args
 from report_records import campaign, case, record
+from run_module import call_module
 
 TEMPLATES = str(Path(__file__).resolve().parents[3] / "templates")
 H200 = [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}]}]
@@ -199,21 +199,18 @@ def test_small_scatter_does_not_look_big(slower):
     assert third - second > 3
 
 
-def run(path, capsys, **params):
-    whole = {"path": str(path), "templates": TEMPLATES, **params}
-    with patch_module_args(whole), pytest.raises(SystemExit):
-        results_index.main()
-    return json.loads(capsys.readouterr().out)
+def run(path, **params):
+    return call_module(results_index, path=str(path), templates=TEMPLATES, **params)
 
 
-def test_the_module_writes_both_files_and_a_second_run_changes_nothing(tmp_path, capsys):
+def test_the_module_writes_both_files_and_a_second_run_changes_nothing(tmp_path):
     report(tmp_path, "one", 100.0)
-    assert run(tmp_path, capsys)["changed"] is True
+    assert run(tmp_path)["changed"] is True
     assert {path.name for path in tmp_path.glob("index.*")} == {"index.html", "index.json"}
-    assert run(tmp_path, capsys)["changed"] is False
+    assert run(tmp_path)["changed"] is False
 
 
-def test_without_a_report_the_error_names_the_fix(tmp_path, capsys):
-    assert run(tmp_path, capsys)["msg"] == (
+def test_without_a_report_the_error_names_the_fix(tmp_path):
+    assert run(tmp_path)["msg"] == (
         f"No campaign in {tmp_path} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"
     )

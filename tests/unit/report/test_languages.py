@@ -11,7 +11,6 @@ from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 
-import microbench_report
 import pytest
 import yaml
 from ansible.module_utils.scalebook import failure_causes, hardware, machines, published
@@ -20,7 +19,13 @@ from ansible.module_utils.scalebook.judge import families, gpu_flags
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import messages_zh
 from ansible.module_utils.scalebook.pages.wording import Wording, load
-from ansible.module_utils.scalebook.report import environment, microbench, page, render
+from ansible.module_utils.scalebook.report import (
+    environment,
+    microbench,
+    microbench_files,
+    page,
+    render,
+)
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, record
@@ -207,9 +212,9 @@ def micro(tmp_path_factory):
     end = "it ended with status 124, at its limit of 5 s; its output is in collectives.log: RuntimeError"
     jobs = {"compute": {**job, "rc": 0}, "collectives": {**job, "rc": 124, "reason": end}}
     (folder / "about.json").write_text(json.dumps({"jobs": jobs, "command": "ansible-playbook"}))
-    microbench_report.report(given(folder, "en"), True)
+    microbench_files.report(given(folder, "en"), True)
     (folder / "compute.json").write_text(json.dumps({**result, "host": "other"}))
-    microbench_report.report(given(folder, "zh"), True)
+    microbench_files.report(given(folder, "zh"), True)
     return folder
 
 

@@ -6,11 +6,11 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import jsonschema
-import microbench_report
 import pytest
 import results_verify
 from ansible.module_utils.scalebook.judge import microbench_records
-from ansible.module_utils.scalebook.report import microbench
+from ansible.module_utils.scalebook.report import microbench, microbench_files
+from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 GPUS = ROOT / "data/gpus.csv"
@@ -251,7 +251,7 @@ def results(tmp_path):
 def report(results, language="en", **expect):
     given = {"path": str(results), "published": str(PUBLISHED), "gpus": str(GPUS), "expect": expect}
     given |= {"templates": str(ROOT / "templates"), "report_language": language}
-    return microbench_report.report(given, True)
+    return microbench_files.report(given, True)
 
 
 def started(results, **ends):
@@ -341,10 +341,10 @@ def test_nodes_that_shared_a_machine_are_called_simulated(results):
 def test_the_files_are_verified_as_those_of_a_campaign(results):
     report(results)
     good = "All 2 files are what was reported."
-    assert results_verify.verify(str(results))["display"] == good
+    assert call_module(results_verify, path=str(results))["display"] == good
     (results / "compute.json").write_text(json.dumps(compute(host="other")))
     report(results)
-    [problem] = results_verify.verify(str(results))["problems"]
+    [problem] = call_module(results_verify, path=str(results))["problems"]
     assert (problem["file"], problem["what"]) == ("compute.json", "changed")
 
 

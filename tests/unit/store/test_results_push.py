@@ -13,9 +13,9 @@ import results_push
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store import tracking
 from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.testing import patch_module_args
 from recordings import torch_bert
 from report_records import campaign, case, record
+from run_module import call_module
 
 
 @pytest.fixture
@@ -86,12 +86,9 @@ class Wandb:
 
 
 @pytest.fixture
-def push(report, tmp_path, capsys):
+def push(report, tmp_path):
     def run(tracker, target=str(tmp_path / "there"), **more):
-        params = {"report": str(report), "tracker": tracker, "target": target, **more}
-        with patch_module_args(params), pytest.raises(SystemExit):
-            results_push.main()
-        return json.loads(capsys.readouterr().out)
+        return call_module(results_push, report=str(report), tracker=tracker, target=target, **more)
 
     return run
 
@@ -133,7 +130,7 @@ def test_results_are_pushed_once(push, monkeypatch, made, tracker, client):
 def test_a_check_pushes_nothing(push, monkeypatch):
     fake = Mlflow()
     monkeypatch.setitem(sys.modules, "mlflow", fake)
-    assert push("mlflow", _ansible_check_mode=True)["pushed"] == 0
+    assert push("mlflow", check=True)["pushed"] == 0
     assert fake.runs == []
 
 

@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import ARCHIVE, MICROBENCH, open_source
 from dlperf_logs import WORKLOAD
 from report_records import campaign, case, record
+from run_module import call_module
 
 DOCS = Path(__file__).parents[3] / "docs"
 RESULTS = DOCS / "results"
@@ -51,7 +52,7 @@ def test_measured_micro_benchmarks_fit_their_schema(tmp_path):
     check("microbench", made)
     [record] = made["records"]
     assert (record["device"], len(record["measurements"])) == ("NVIDIA H200", 100)
-    assert results_verify.verify(str(top))["problems"] == []
+    assert call_module(results_verify, path=str(top))["problems"] == []
 
 
 def test_a_report_of_today_fits_its_schema(tmp_path):

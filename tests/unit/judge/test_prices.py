@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.evaluate import prices
+from ansible.module_utils.scalebook.judge import prices
 
 DATA = Path(__file__).resolve().parents[3] / "data"
 

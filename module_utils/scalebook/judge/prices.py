@@ -6,7 +6,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 HOURS_PER_YEAR = 8766.0
 """365.25 days."""
@@ -39,6 +42,19 @@ class Price(TypedDict):
 
 class PriceError(ValueError):
     """A list of prices that cannot be read; the text names every mistake."""
+
+
+def read_file(path: Path) -> list[Price]:
+    """Return the prices of a file such as data/prices.yml; raises PriceError that names it."""
+    try:
+        content = read_yaml(path)
+        if not isinstance(content, Mapping) or not isinstance(content.get("prices"), list):
+            raise PriceError("it must have a list `prices`, as data/prices.yml has")
+        return read(content["prices"])
+    except PriceError as error:
+        raise PriceError(f"{path}: {error}") from error
+    except ValueError as error:  # of read_yaml, which names the file
+        raise PriceError(" ".join(str(error).split())) from error
 
 
 def read(entries: Iterable[Any]) -> list[Price]:

@@ -1,0 +1,118 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What an evaluation is made of, read from files: results of campaigns, published tables, prices."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.evaluate import fields, published
+from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.judge import mfu, prices
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.results_file import check_results
+from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import ARCHIVE
+
+TABLES = {
+    published.TRAINER: "hf-trainer-published.csv",
+    published.DLPERF: "dlperf-published-results.csv",
+    published.INSIGHTFACE: "dlperf-insightface.csv",
+}
+
+
+class EvaluationError(ValueError):
+    """Input that no evaluation can be made of; the text names it and the fix."""
+
+
+class Sources(NamedTuple):
+    """What was read: results, options of published tables, prices, and the checksum of each file."""
+
+    campaigns: list[Results]
+    others: list[Option]
+    prices: list[prices.Price]
+    checksums: dict[str, str]
+
+
+def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Mapping[str, Any]) -> Sources:
+    """Return what the fields of an evaluation name; relative paths count from `here`."""
+    files = campaign_files(given["campaigns"], here)
+    archives = [here / path / ARCHIVE for path in given["campaigns"]]
+    read = [*files, *(file for file in archives if file.is_file())]
+    read += [data / TABLES[name] for name in given["published"]]
+    read += [here / given["prices"]] if given["prices"] else []
+    return Sources(
+        [_results(file, data, workloads) for file in files],
+        [option for name in given["published"] for option in _published(name, data, workloads)],
+        _prices(here, given["prices"]),
+        _checksums(read, here),
+    )
+
+
+def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
+    """Return the file of each campaign; refuse a campaign that is listed twice, whatever its path."""
+    files = [_results_file(here / name) for name in names]
+    contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    fields.check_differ("campaigns", list(zip(names, contents, strict=True)))
+    return files
+
+
+def _results_file(path: Path) -> Path:
+    """Return results.json or the archive of a campaign's directory, or that file itself."""
+    names = ("report/results.json", "results.json", ARCHIVE)
+    files = [path] if path.is_file() else [path / name for name in names]
+    found = [file for file in files if file.is_file()]
+    if not found:
+        raise EvaluationError(
+            f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
+        )
+    return found[0]
+
+
+def _results(file: Path, data: Path, workloads: Mapping[str, Any]) -> Results:
+    """Return the content of a results.json, or of what report.yml makes of an archive."""
+    try:
+        if not file.name.endswith(".tar.xz"):
+            return check_results(decode(read_small(file)))
+        with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
+            peaks = mfu.read_peaks(lines)
+        made = build_results(load_campaign(file), workloads, peaks=peaks)
+        return check_results(json.loads(json.dumps(made)))
+    except ValueError as error:
+        raise EvaluationError(f"{file}: {error}") from error
+
+
+def _published(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:
+    """Return the options of a published table."""
+    with (data / TABLES[name]).open(newline="") as file:
+        if name == published.DLPERF:
+            return published.of_dlperf(file, workloads)
+        return published.of_trainer(file) if name == published.TRAINER else published.of_insightface(file)
+
+
+def _prices(here: Path, name: str) -> list[prices.Price]:
+    """Return the prices of a file; none where no file is given."""
+    if not name:
+        return []
+    try:
+        (here / name).open("rb").close()
+    except OSError as error:
+        allowed = f"files such as data/prices.yml ({error.strerror})"
+        raise EvaluationError(fields.refusal("prices", name, allowed)) from error
+    return prices.read_file(here / name)
+
+
+def _checksums(files: Iterable[Path], here: Path) -> dict[str, str]:
+    """Return the SHA-256 of files by their path below `here`, or their whole path elsewhere."""
+
+    def name(file: Path) -> str:
+        return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+    return {name(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}

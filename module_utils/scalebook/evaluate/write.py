@@ -1,0 +1,84 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""An evaluation, from the fields that ask for it to its files.
+
+Needs what pages/html_page.py and pages/spreadsheet.py need.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.evaluate import content, document, fields, read
+from ansible.module_utils.scalebook.evaluate.sentences import conclusion
+from ansible.module_utils.scalebook.files import write_json, write_whole
+from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
+from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.yaml_file import read_yaml
+
+UNNAMED = (ValueError, UnicodeEncodeError)
+"""What Python itself raises, without the name of a file."""
+
+
+def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
+    """Write the evaluation that the options of module evaluation ask for; return the module's result."""
+    try:
+        return _evaluate(params, write)
+    except Exception as error:
+        # What is wrong with the input has a class of its own and names it; what nobody foresaw does not.
+        if isinstance(error, OSError) or (isinstance(error, ValueError) and type(error) not in UNNAMED):
+            raise
+        files = read.campaign_files(params["evaluation"]["campaigns"], Path(params["here"]))
+        raise read.EvaluationError(
+            f"{', '.join(map(str, files))}: cannot be evaluated: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
+    given, here, templates = params["evaluation"], Path(params["here"]), params["templates"]
+    workloads = params["workloads"]
+    fields.check_values(given)
+    if not given["campaigns"] and not given["published"]:
+        raise read.EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
+    texts = read_yaml(Path(templates) / f"evaluation.{given['language']}.yml")
+    sources = read.sources(given, here, Path(params["data"]), workloads)
+    _check_names(given, sources, workloads)
+    evaluation = document.document(
+        given, sources.campaigns, sources.others, sources.prices, workloads, sources.checksums
+    )
+    wording = Wording(load(templates, given["language"]))
+    blocks = content.blocks(evaluation, texts, wording.tell)
+    forms = {
+        "md": markdown.document(evaluation["title"], blocks).encode(),
+        "html": html.document(evaluation["title"], blocks, texts, templates).encode(),
+        "xlsx": spreadsheet.of_tables(evaluation["title"], blocks),
+        "docx": docx.document(evaluation["title"], blocks, given["language"], templates),
+    }
+    out = here / given["out"]
+    try:
+        changed = _written(out, evaluation, forms, write)
+    except OSError as error:
+        allowed = f"directories that can be written to ({error.strerror})"
+        raise read.EvaluationError(fields.refusal("out", given["out"], allowed)) from error
+    shown = [*conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
+    return {"changed": changed, "display": shown}
+
+
+def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Mapping[str, Any]) -> None:
+    """Refuse a workload or a section that does not exist."""
+    groups = [group for results in sources.campaigns for group in results["groups"]]
+    families = [str(group.get("family", "")) for group in groups]
+    families += [option["family"] for option in sources.others]
+    fields.check_names(given, [*workloads, *(group["workload"] for group in groups)], families)
+
+
+def _written(out: Path, evaluation: Mapping[str, Any], forms: Mapping[str, bytes], write: bool) -> bool:
+    """Write the files of an evaluation if `write`; return whether one differs from what was there."""
+    if write:
+        out.mkdir(parents=True, exist_ok=True)
+    changed = write_json(out / "evaluation.json", evaluation, write)
+    for form, made in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", made, write)
+    return changed
