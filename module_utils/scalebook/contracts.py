@@ -682,9 +682,9 @@ def message(code: str, **values: Any) -> Message:
     return {"code": code, "values": values}
 
 
-def as_message(told: str | Message) -> Message:
+def as_message(given: str | Message) -> Message:
     """Return a message; what an earlier version wrote, a sentence, is text."""
-    return message("text", text=told) if isinstance(told, str) else told
+    return message("text", text=given) if isinstance(given, str) else given
 
 
 class Flag(TypedDict):

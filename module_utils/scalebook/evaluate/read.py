@@ -18,8 +18,9 @@ from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu, prices
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.results_file import check_results
-from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.scalebook.store.source import ARCHIVE
+from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.load import read_source
+from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
 
 TABLES = {
     published.TRAINER: "hf-trainer-published.csv",
@@ -77,16 +78,24 @@ def _results_file(path: Path) -> Path:
 
 
 def _results(file: Path, data: Path, workloads: Mapping[str, Any]) -> Results:
-    """Return the content of a results.json, or of what report.yml makes of an archive."""
+    """Return the content of a results.json, or that of an archive's report."""
     try:
-        if not file.name.endswith(".tar.xz"):
-            return check_results(decode(read_small(file)))
-        with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
-            peaks = mfu.read_peaks(lines)
-        made = build_results(load_campaign(file), workloads, peaks=peaks)
-        return check_results(json.loads(json.dumps(made)))
+        archived = file.name.endswith(".tar.xz")
+        return check_results(_reported(file, data, workloads) if archived else decode(read_small(file)))
     except ValueError as error:
         raise EvaluationError(f"{file}: {error}") from error
+
+
+def _reported(archive: Path, data: Path, workloads: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results.json that report.yml makes of an archive."""
+    with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
+        peaks = mfu.read_peaks(lines)
+    source = open_source(archive)
+    files = manifest.files_of(source)
+    campaign = read_source(source, files=files)
+    checked = manifest.extend(manifest.read(source), files, campaign.statuses)
+    made = build_results(campaign, workloads, check=checked, peaks=peaks)
+    return dict(json.loads(json.dumps(made)))
 
 
 def _published(name: str, data: Path, workloads: Mapping[str, Any]) -> list[Option]:

@@ -40,24 +40,24 @@ class CatalogueError(ValueError):
     """A message that a catalogue cannot say; the error names its code and language."""
 
 
-def sentence(told: str | Message, language: str = "en") -> str:
+def sentence(given: str | Message, language: str = "en") -> str:
     """Return a message in a language, on one line; text stays as it is. Raises CatalogueError."""
-    return clean(_said(told, language))
+    return clean(_said(given, language))
 
 
-def _said(told: Any, language: str, kind: str = "") -> str:
-    if isinstance(told, Mapping):
-        return _filled(told, language)
-    if isinstance(told, (list, tuple)):
+def _said(given: Any, language: str, kind: str = "") -> str:
+    if isinstance(given, Mapping):
+        return _filled(given, language)
+    if isinstance(given, (list, tuple)):
         joint = CATALOGUES[language][f"join.{kind or 'list'}"]
-        return joint.join(_said(each, language) for each in told)
-    if not kind or isinstance(told, str):
-        return str(told)
-    return KINDS[kind](told) if kind in KINDS else format(told, kind)
+        return joint.join(_said(each, language) for each in given)
+    if not kind or isinstance(given, str):
+        return str(given)
+    return KINDS[kind](given) if kind in KINDS else format(given, kind)
 
 
-def _filled(told: Mapping[str, Any], language: str) -> str:
-    code, values = told["code"], told["values"]
+def _filled(given: Mapping[str, Any], language: str) -> str:
+    code, values = given["code"], given["values"]
     if code == TEXT:
         return str(values["text"])
     pattern = CATALOGUES[language].get(code)

@@ -84,9 +84,11 @@ class Wording:
             return self(key, count=number)
         return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
-    def tell(self, told: str | Message) -> str:
+    def tell(self, given: str | Message) -> str:
         """Return a message, or a sentence of an earlier version, in the language of the report."""
-        return self.sentence(clean(told)) if isinstance(told, str) else catalogue.sentence(told, self("en"))
+        return (
+            self.sentence(clean(given)) if isinstance(given, str) else catalogue.sentence(given, self("en"))
+        )
 
     def _sentence(self, text: str) -> str:
         """Return a sentence of the document in the language of the report.

@@ -38,8 +38,8 @@ def test_numbers_are_formatted_as_the_sentence_says(catalogues):
 
 
 def test_a_list_of_messages_is_joined(catalogues):
-    told = message("two", ways=[message("one", seconds=1), "none"], share=-0.0004)
-    assert catalogue.sentence(told) == "either takes 1.0 s; none, of 0.0 %"
+    given = message("two", ways=[message("one", seconds=1), "none"], share=-0.0004)
+    assert catalogue.sentence(given) == "either takes 1.0 s; none, of 0.0 %"
 
 
 def test_text_stays_whatever_its_kind(catalogues):
@@ -50,7 +50,7 @@ def test_a_line_of_a_log_is_text_in_every_language():
     assert catalogue.sentence(message("text", text="{not: 1}\x1b[1m"), "zh") == "{not: 1} [1m"
 
 
-@pytest.mark.parametrize("told", [message("three"), message("one"), message("one", seconds=[])])
-def test_a_message_that_cannot_be_said_is_named(catalogues, told):
-    with pytest.raises(catalogue.CatalogueError, match=told["code"]):
-        catalogue.sentence(told)
+@pytest.mark.parametrize("given", [message("three"), message("one"), message("one", seconds=[])])
+def test_a_message_that_cannot_be_said_is_named(catalogues, given):
+    with pytest.raises(catalogue.CatalogueError, match=given["code"]):
+        catalogue.sentence(given)
