@@ -45,6 +45,9 @@ KILL_AFTER = 0.5
 REFUSED = "scalebook: refused: "
 """What a line begins with that says why this run is refused; a node script may end with such a line too."""
 
+LATER = 5.0
+"""Seconds by which a node's further processes are more patient than its first, whose record is read."""
+
 RESERVE = 16384
 """Bytes kept free so that a full disk cannot keep the closing line from being written."""
 
@@ -399,7 +402,11 @@ def run(
     if status == "exited" and watch.marks:
         reader.join(0.3)  # the window's last step may not be read yet
     sampler.end()  # first: it bears the job's environment, and its last words are needed
-    stopped = procfs.stopped(members(process.pid)) if status != "exited" else []
+    # Also those of the node's other processes, which those of this one wait for.
+    near = (
+        set() if status == "exited" else set(members(process.pid) + orphans.with_group(process.pid, mine[0]))
+    )
+    stopped = procfs.stopped(near)
     # Also what the workload left behind after it ended.
     orphans.end(lambda: members(process.pid), KILL_AFTER)
     guard.dismiss()
@@ -479,6 +486,8 @@ def main() -> None:
     }
     try:
         limits = read_limits(directory)
+        if local:
+            limits.update({key: limits[key] + LATER for key in ("stall", "rendezvous") if limits.get(key)})
         log = Log(os.path.join(directory, name + ".log"), int(limits.get("log") or 0))
         log.event(event="start", run=env["SCALEBOOK_RUN"], pid=os.getpid(), **about)
     except OSError as error:

@@ -257,13 +257,33 @@ def test_ranks_of_one_node_log_apart(tmp_path):
     assert {path.name for path in tmp_path.glob("*.log")} == {"NODE1.log", "NODE1.1.log"}
 
 
+def test_the_first_process_of_a_node_is_the_first_to_say_that_no_step_came(tmp_path):
+    """Its record tells which nodes began; mpirun ends all when a further process gives up."""
+    word = job(tmp_path, "exec sleep 60", limits={**STEPS, "rendezvous": 0.5})
+    further = start(word, rank=1, processes=2)
+    assert finish(word, rank=0, processes=2)[0] != 0
+    assert (ended(tmp_path)["status"], further.poll()) == ("rendezvous", None)
+    further.terminate()
+    further.communicate(timeout=30)
+
+
+def test_a_stopped_process_beside_the_first_one_of_its_node_is_found(tmp_path):
+    word = job(tmp_path, "echo $$ >pid.$OMPI_COMM_WORLD_RANK; exec sleep 60", limits={"stall": 1})
+    further = start(word, rank=1, processes=2)
+    os.kill(read_pid(tmp_path / "pid.1"), signal.SIGSTOP)
+    finish(word, rank=0, processes=2)
+    further.terminate()
+    further.communicate(timeout=30)
+    assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)
+
+
 @pytest.mark.parametrize(
     ("script", "how"),
     [
         ("echo RuntimeError: no memory; exit 3", "ended with exit code 3: RuntimeError: no memory"),
         ("exit 3", "ended with exit code 3"),
         ("kill -9 $$", "was ended by signal 9 (SIGKILL)"),
-        ("echo step=1; exec sleep 60", "was ended: no output for 0.5 s"),
+        ("echo step=1; exec sleep 60", "was ended: no output for 5.5 s"),
     ],
 )
 def test_a_further_process_of_a_node_says_through_mpirun_why_it_ended(tmp_path, script, how):
