@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from generated import architecture, contracts, report, roles, schemas, workload
+from generated import architecture, bottleneck, contracts, report, roles, schemas, workload
 
 
 def files() -> dict[str, str]:
@@ -16,4 +16,5 @@ def files() -> dict[str, str]:
         **schemas.files(),
         **workload.files(),
         **architecture.files(),
+        **bottleneck.files(),
     }

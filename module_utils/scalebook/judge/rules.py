@@ -43,11 +43,11 @@ Part = Limit | Fact | Condition
 
 
 class Rule(NamedTuple):
-    """A cause: when it applies, the word of its message, the evidence that it shows, and what to try."""
+    """A cause: the word of its message, when it applies, the evidence that it shows, and what to try."""
 
     cause: str
-    when: Condition
     says: str
+    when: Condition
     shows: tuple[str, ...]
     advice: tuple[str, ...]
 
@@ -143,24 +143,19 @@ PER_DEVICE = ("job_processors", "job_queued")
 OF_ONE = ("sm_active", "job_processors", "job_queued")
 """What is compared with the run of 1n1g."""
 
-QUEUED = Fact(
-    "threads of the job wait for `queued` processors per device, and not longer for anything else", _queued
-)
+QUEUED = Fact("the job waits for `queued` processors per device and not longer for anything else", _queued)
 ONE_DEVICE = Fact("the case has one device", lambda it: it["devices"] == 1)
 OUT_OF_MEMORY = Fact(
     "a run with up to twice the batch ran out of memory", lambda it: "out_of_memory_from" in it
 )
 
-STORAGE_WORKS = either(
-    # Processes wait for a disk that is not read, as in the network.
-    at("disk_busy", "host-busy"),
-    at("storage_waits", "storage"),
-    name="storage is busy",
-)
+# Processes wait for a disk that is not read, as in the network.
+STORAGE_WORKS = either(at("disk_busy", "host-busy"), at("storage_waits", "storage"), name="storage is busy")
+# More than the one thread that starts kernels.
 HOST_WORKS = either(
     every(at("usable_cpu", "host-busy"), neither(below("job_share", "own-share"))),
     STORAGE_WORKS,
-    at("job_processors", "workers"),  # more than one thread can that starts kernels
+    at("job_processors", "workers"),
     name="the host is busy",
 )
 OTHERS_WORK = every(
@@ -169,20 +164,16 @@ OTHERS_WORK = every(
     QUEUED,
     name="other programs are busy",
 )
+# Kernels follow each other, but are too small to fill the GPU.
 LAUNCHES = every(
-    # Kernels follow each other, but are too small to fill the GPU.
     at("gpu", "gpu-often"),
     below("sm_active", "sm-low"),
     at("thread", "one-thread"),
     neither(HOST_WORKS),
     name="small kernels follow each other",
 )
-THREAD_BUSY = every(
-    # With several devices it may be one that polls for the others.
-    ONE_DEVICE,
-    at("busiest_thread", "thread-busy"),
-    name="one thread never waits",
-)
+# With several devices it may be one that polls for the others.
+THREAD_BUSY = every(ONE_DEVICE, at("busiest_thread", "thread-busy"), name="one thread never waits")
 OTHER_THREADS_WAIT = every(
     THREAD_BUSY,
     below("next_thread", "threads-wait"),
@@ -194,8 +185,8 @@ LINK_FULL = every(below("efficiency", "efficiency"), at("network_link", "link"),
 IDLE = every(
     below("wanted", "one-thread"), neither(STORAGE_WORKS, OTHERS_WORK), name="the processes are idle"
 )
+# Without other devices a step waits for nothing but its input.
 IDLE_ALONE = every(
-    # Without other devices a step waits for nothing but its input.
     IDLE,
     either(ONE_DEVICE, below("wanted_less", "idle-loss")),
     name="the processes are idle without other devices too",
@@ -208,157 +199,135 @@ IDLE_BY_OTHERS = every(
 )
 
 OVER_THE_LINK = Rule(
-    "communication-bound",
+    "communication-bound", "link_full",
     LINK_FULL,
-    "link_full",
-    ("efficiency", "network_link"),
-    ("accumulation", "larger_batch", "bits"),
-)
+    shows=("efficiency", "network_link"),
+    advice=("accumulation", "larger_batch", "bits"),
+)  # fmt: skip
 GPU_RULES = (
     Rule(
-        "power-limited",
+        "power-limited", "power_limited",
         every(at("power_capped", "power"), at("power_used", "power-near")),
-        "power_limited",
-        ("power_capped", "power_used", "sm_active"),
-        ("bits", "power_limit"),
+        shows=("power_capped", "power_used", "sm_active"),
+        advice=("bits", "power_limit"),
     ),
     OVER_THE_LINK,
     Rule(
-        "memory-capacity-bound",
+        "memory-capacity-bound", "gpu_memory_full",
         every(OUT_OF_MEMORY, below("sm_active", "gpu-bound")),
-        "gpu_memory_full",
-        ("sm_active", "gpu_memory"),
-        ("bits", "checkpointing", "half_batch"),
+        shows=("sm_active", "gpu_memory"),
+        advice=("bits", "checkpointing", "half_batch"),
     ),
     Rule(
-        "memory-bound",
+        "memory-bound", "memory_bound",
         every(at("dram_active", "memory-bound")),
-        "memory_bound",
-        ("dram_active", "sm_active"),
-        ("fused", "bits"),
+        shows=("dram_active", "sm_active"),
+        advice=("fused", "bits"),
     ),
     Rule(
-        "gpu-bound",
+        "gpu-bound", "gpu_bound",
         every(at("sm_active", "gpu-bound")),
-        "gpu_bound",
-        ("sm_active", "dram_active"),
-        ("bits", "fused", "more_devices"),
+        shows=("sm_active", "dram_active"),
+        advice=("bits", "fused", "more_devices"),
     ),
     Rule(
-        "communication-bound",
+        # Kernels run all the time, on fewer multiprocessors than without other devices.
+        "communication-bound", "sm_lost",
         every(
-            # Kernels run all the time, on fewer multiprocessors than without other devices.
-            below("efficiency", "efficiency"),
-            at("sm_less", "sm-loss"),
+            below("efficiency", "efficiency"), at("sm_less", "sm-loss"),
             neither(below("gpu", "gpu-waits"), LINK_FULL),
         ),
-        "sm_lost",
-        ("efficiency", "gpu", "sm_active", "sm_active_of_one"),
-        ("accumulation", "larger_batch", "bits"),
+        shows=("efficiency", "gpu", "sm_active", "sm_active_of_one"),
+        advice=("accumulation", "larger_batch", "bits"),
     ),
     Rule(
-        "input-bound",
+        "input-bound", "gpus_wait_for_input",
         every(below("gpu", "gpu-waits"), HOST_WORKS),
-        "gpus_wait_for_input",
-        ("gpu", "job_processors", "cpu", "disk_busy", "storage_waits"),
-        ("storage_or_loaders", "prepared_input"),
+        shows=("gpu", "job_processors", "cpu", "disk_busy", "storage_waits"),
+        advice=("storage_or_loaders", "prepared_input"),
     ),
     Rule(
-        "shared-processors",
+        "shared-processors", "gpus_short_of_processors",
         every(below("gpu", "gpu-waits"), OTHERS_WORK),
-        "gpus_short_of_processors",
-        ("gpu", "cpu", "job_cpu", "job_share", "job_queued"),
-        ("own_machines",),
+        shows=("gpu", "cpu", "job_cpu", "job_share", "job_queued"),
+        advice=("own_machines",),
     ),
     Rule(
-        "launch-bound",
+        "launch-bound", "launch_bound",
         LAUNCHES,
-        "launch_bound",
-        ("gpu", "sm_active", "job_processors", "process_processors"),
-        ("larger_batch", "fused", "steps_per_loop"),
+        shows=("gpu", "sm_active", "job_processors", "process_processors"),
+        advice=("larger_batch", "fused", "steps_per_loop"),
     ),
     Rule(
-        "host-bound",
+        "host-bound", "host_bound",
         every(
-            below("gpu", "gpu-waits"),
-            either(at("thread", "one-thread"), THREAD_BUSY),
+            below("gpu", "gpu-waits"), either(at("thread", "one-thread"), THREAD_BUSY),
             neither(HOST_WORKS, LAUNCHES),
         ),
-        "host_bound",
-        ("gpu", "job_processors", "process_processors", "busiest_thread", "next_thread"),
-        ("steps_per_loop", "profile", "larger_batch", "fused"),
+        shows=("gpu", "job_processors", "process_processors", "busiest_thread", "next_thread"),
+        advice=("steps_per_loop", "profile", "larger_batch", "fused"),
     ),
     Rule(
-        "waiting",
+        "waiting", "gpus_wait",
         every(
-            below("gpu", "gpu-waits"),
-            below("thread", "one-thread"),
+            below("gpu", "gpu-waits"), below("thread", "one-thread"),
             neither(THREAD_BUSY, HOST_WORKS, OTHERS_WORK),
         ),
-        "gpus_wait",
-        ("gpu", "job_processors", "process_processors", "cpu", "disk_busy"),
-        ("look", "larger_batch"),
+        shows=("gpu", "job_processors", "process_processors", "cpu", "disk_busy"),
+        advice=("look", "larger_batch"),
     ),
-)
+)  # fmt: skip
 CPU_RULES = (
     Rule(
-        "thread-bound",
+        "thread-bound", "thread_bound",
         OTHER_THREADS_WAIT,
-        "thread_bound",
-        ("busiest_thread", "next_thread", "job_processors", "job_queued"),
-        ("profile", "threads"),
+        shows=("busiest_thread", "next_thread", "job_processors", "job_queued"),
+        advice=("profile", "threads"),
     ),
     Rule(
-        "shared-processors",
+        "shared-processors", "short_of_processors",
         every(at("usable_cpu", "cpu-bound"), below("job_share", "own-share"), QUEUED),
-        "short_of_processors",
-        ("cpu", "job_cpu", "job_share", "job_queued"),
-        ("own_machines",),
+        shows=("cpu", "job_cpu", "job_share", "job_queued"),
+        advice=("own_machines",),
     ),
     Rule(
-        "processor-bound",
+        "processor-bound", "processor_bound",
         every(at("usable_cpu", "cpu-bound"), neither(below("job_share", "own-share"), OTHER_THREADS_WAIT)),
-        "processor_bound",
-        ("cpu", "job_cpu", "job_share"),
-        ("fused", "more_processors"),
+        shows=("cpu", "job_cpu", "job_share"),
+        advice=("fused", "more_processors"),
     ),
     OVER_THE_LINK,
     Rule(
-        "memory-capacity-bound",
+        "memory-capacity-bound", "memory_full",
         every(at("memory", "memory-full")),
-        "memory_full",
-        ("memory",),
-        ("bits", "checkpointing", "half_batch"),
+        shows=("memory",),
+        advice=("bits", "checkpointing", "half_batch"),
     ),
     Rule(
-        "input-bound",
+        "input-bound", "storage_bound",
         STORAGE_WORKS,
-        "storage_bound",
-        ("disk_busy", "storage_waits", "cpu"),
-        ("storage_or_loaders", "prepared_input"),
+        shows=("disk_busy", "storage_waits", "cpu"),
+        advice=("storage_or_loaders", "prepared_input"),
     ),
     Rule(
-        "communication-bound",
+        "communication-bound", "processes_wait_for_others",
         IDLE_BY_OTHERS,
-        "processes_wait_for_others",
-        ("efficiency", "job_processors", "job_queued", "job_processors_of_one", "job_queued_of_one"),
-        ("accumulation", "larger_batch", "bits"),
+        shows=("efficiency", "job_processors", "job_queued", "job_processors_of_one", "job_queued_of_one"),
+        advice=("accumulation", "larger_batch", "bits"),
     ),
     Rule(
-        "input-bound",
+        "input-bound", "processes_wait_for_input",
         IDLE_ALONE,
-        "processes_wait_for_input",
-        ("job_processors", "job_queued", "disk_busy"),
-        ("storage_or_loaders", "prepared_input"),
+        shows=("job_processors", "job_queued", "disk_busy"),
+        advice=("storage_or_loaders", "prepared_input"),
     ),
     Rule(
-        "waiting",
+        "waiting", "processes_wait",
         every(IDLE, neither(IDLE_ALONE, IDLE_BY_OTHERS, LINK_FULL)),
-        "processes_wait",
-        ("job_processors", "cpu", "disk_busy"),
-        ("look", "larger_batch"),
+        shows=("job_processors", "cpu", "disk_busy"),
+        advice=("look", "larger_batch"),
     ),
-)
+)  # fmt: skip
 EVIDENCE = {
     *NEEDED_ON_GPUS,
     *NEEDED_ON_CPUS,

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The limits by which telemetry is judged, each with its reason; docs/utilisation.md has the same table."""
+"""The limits by which telemetry is judged, each with its reason; docs/utilisation.md prints them."""
 
 from __future__ import annotations
 

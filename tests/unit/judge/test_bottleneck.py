@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The bottleneck of a case: the cause of known situations, exact sentences, no claim without evidence."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -481,12 +480,6 @@ def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
 def test_the_sentence_is_in_the_report(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [torch_bert(64)])))
     assert page(made)["bottlenecks"][0]["sentence"].startswith("Launch-bound, likely")
-
-
-def test_the_documentation_has_every_threshold():
-    text = (ROOT / "docs/utilisation.md").read_text()
-    rows = dict(re.findall(r"^\| `([a-z-]+)` \| ([\d.]+) \|", text, re.MULTILINE))
-    assert rows == {name: f"{each.value:g}" for name, each in thresholds.THRESHOLDS.items()}
 
 
 RULES = [*rules.GPU_RULES, *rules.CPU_RULES]
