@@ -110,6 +110,11 @@ def test_a_record_of_schema_1_is_read_under_todays_names():
     }
 
 
+def test_a_bottleneck_that_was_a_sentence_is_read_as_text():
+    [made] = contracts.upgrade_results({"bottlenecks": [{"sentence": "GPU-bound."}]})["bottlenecks"]
+    assert made["message"] == contracts.message("text", text="GPU-bound.")
+
+
 def test_a_plan_of_schema_1_is_read_under_todays_names():
     old = {
         "schema": 1,
