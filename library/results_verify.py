@@ -65,7 +65,8 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import shapes, throughput
 from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
-from ansible.module_utils.scalebook.judge.campaign import sentence
+from ansible.module_utils.scalebook.judge.campaign import message_of
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
@@ -84,7 +85,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     signed = _signer(source, params["allowed_signers"] or "")
     count, problems = check_files(params["path"])
     named: list[dict[str, Any]] = [
-        {**problem, **_row(problem["run"]), "sentence": sentence(problem)} for problem in problems
+        {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
     ]
     read, notes, differences = _read_again(source, params["workloads"])
     named += [{**each, **_row(each["run"])} for each in differences]
@@ -113,9 +114,9 @@ def _row(run: str) -> dict[str, str]:
 def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list[str], list[dict[str, Any]]]:
     """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
     campaign = read_source(source)
-    notes = [f"It does not count: {sentence}" for sentence in campaign.unreadable]
+    notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]
     notes += [
-        f"It does not count: {run['case']}, repeat {run['repeat']}: {run['reason']}"
+        f"It does not count: {run['case']}, repeat {run['repeat']}: {sentence(run['reason'] or '')}"
         for run in campaign.runs
         if run["status"] == "refused"
     ]

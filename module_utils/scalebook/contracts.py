@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypedDict
 
 PLAN_SCHEMA = 2
 RECORD_SCHEMA = 2
-RESULTS_SCHEMA = 2
+RESULTS_SCHEMA = 3
 MICROBENCH_SCHEMA = 2
 
 STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
@@ -547,7 +547,7 @@ class Run(TypedDict, total=False):
     unit: str
     status: str
     reason: str | None
-    notes: list[str]
+    notes: list[Message]
     rate: float | None
     seconds: float | None
     time_source: str | None
@@ -645,9 +645,9 @@ class Mfu(TypedDict):
     flop: float | None
     tflops: float | None
     peak_tflops: float | None
-    peak_of: str | None
+    peak_of: Message | None
     mfu: float | None
-    reason: str | None
+    reason: Message | None
 
 
 class LargestBatch(TypedDict):
@@ -663,7 +663,7 @@ class LargestBatch(TypedDict):
     failed: int | None
     failed_at: str | None
     runs: int
-    reason: str | None
+    reason: Message | None
 
 
 class Message(TypedDict):
@@ -688,10 +688,10 @@ def as_message(given: str | Message) -> Message:
 
 
 class Flag(TypedDict):
-    """Something a reader must know about a row: a word for programs and a sentence for people."""
+    """Something a reader must know about a row: a word for programs and a message for people."""
 
     code: str
-    text: str
+    message: Message
 
 
 class GroupFields(TypedDict, total=False):
@@ -836,7 +836,7 @@ class Results(TypedDict, total=False):
     timelines: list[CaseTimeline]
     baseline: dict[str, Any] | None
     skipped: list[dict[str, Any]]
-    notes: list[str]
+    notes: list[Message]
     compare: list[dict[str, Any]]
     only_published: list[dict[str, Any]]
     result_files: dict[str, list[int]]
@@ -957,18 +957,32 @@ def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return {("flags" if key == "marks" else key): value for key, value in upgrade_case(row).items()}
 
 
+SENTENCES = ("reason", "why", "warning", "peak_of", "other_hardware", "notes")
+"""Keys of results.json that had sentences before they had messages."""
+OF_OTHERS = ("plan", "provenance", "self_reported")
+"""Parts of results.json that are what others said."""
+
+
 def upgrade_results(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a results.json whose bottlenecks are sentences with messages; anything else as it is."""
-    bottlenecks = document.get("bottlenecks")
-    if not isinstance(bottlenecks, list):
+    """Return a results.json with messages for the sentences of earlier versions; one of today as it is."""
+    if document.get("schema") not in (1, 2):
         return dict(document)
-    upgraded = [
-        {**entry, "message": as_message(entry["sentence"])}
-        if isinstance(entry, Mapping) and isinstance(entry.get("sentence"), str)
-        else entry
-        for entry in bottlenecks
-    ]
-    return {**document, "bottlenecks": upgraded}
+    upgraded: dict[str, Any] = _with_messages({**document, "schema": RESULTS_SCHEMA})
+    return upgraded
+
+
+def _with_messages(value: Any, key: str = "") -> Any:
+    if isinstance(value, str) and key in SENTENCES:
+        return as_message(value)
+    if isinstance(value, list):
+        return [_with_messages(each, key) for each in value]
+    if not isinstance(value, Mapping):
+        return value
+    if set(value) == {"code", "text"}:
+        return {"code": value["code"], "message": message("text", text=value["text"])}
+    if {"causes", "sentence"} <= set(value):
+        return {**value, "message": as_message(value["sentence"])}
+    return {name: each if name in OF_OTHERS else _with_messages(each, name) for name, each in value.items()}
 
 
 def _upgraded(case: Any) -> Any:

@@ -39,6 +39,15 @@ class FlopsError(ValueError):
     """A formula that cannot be used, or a case that lacks one of its names; the message says which."""
 
 
+class UnknownNameError(FlopsError):
+    """A name of the formula that the case does not have."""
+
+    def __init__(self, name: str) -> None:
+        """Keep the name."""
+        super().__init__(f"the case has no {name}")
+        self.name = name
+
+
 def check(declared: Any, model_names: list[str], settings: list[str]) -> None:
     """Raise FlopsError unless `declared`, the key `flops` of a declaration, can be used.
 
@@ -95,7 +104,7 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
         value = node.value
     elif isinstance(node, ast.Name):
         if node.id not in names:
-            raise FlopsError(f"the case has no {node.id}")
+            raise UnknownNameError(node.id)
         value = names[node.id]
     elif isinstance(node, ast.Compare):
         value = _equal(node, names)
@@ -118,5 +127,5 @@ def _equal(node: ast.Compare, names: Mapping[str, Any]) -> int:
     if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or not isinstance(left, ast.Name) or not text:
         raise FlopsError(f"{ast.unparse(node)!r} does not compare a name with a text for equality")
     if left.id not in names:
-        raise FlopsError(f"the case has no {left.id}")
+        raise UnknownNameError(left.id)
     return int(str(names[left.id]) == ast.literal_eval(right))

@@ -287,11 +287,11 @@ def _mean_error(residuals: Sequence[float], count: int) -> float:
 
 
 def steadiness(seconds: Sequence[float]) -> str | None:
-    """Return "warm-up not over", "slowing down", or None for a steady window.
+    """Return "warm-up-not-over", "slowing-down" (codes of flags), or None for a steady window.
 
     Its last quarter has to differ from the first by more than STEADY_SHARE and STEADY_ERRORS standard errors.
     """
     change, error = drift(seconds), drift_error(seconds)
     if change is None or error is None or abs(change) <= max(STEADY_SHARE, STEADY_ERRORS * error):
         return None
-    return "slowing down" if change > 0 else "warm-up not over"
+    return "slowing-down" if change > 0 else "warm-up-not-over"

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES, message
-from ansible.module_utils.scalebook.judge import weak_scaling
-from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.judge.flags import FLAGS
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.quantities import TABLE
-from ansible.module_utils.scalebook.throughput import DIFFER
 
 from generated.text import table
 
@@ -103,55 +101,6 @@ CSV_COLUMNS = {
 }
 """Columns of results.csv, in their order."""
 
-FLAGS = {
-    "incomplete": "No run is valid. The excluded runs are listed with their reasons.",
-    "runs": "Not all planned runs are valid.",
-    "provisional": f"Fewer than {ENOUGH_RUNS} runs are valid. Run the same command again, or raise "
-    "`repeats`.",
-    "outlier": f"A run that Grubbs' test finds at {100 * stats.OUTLIER_LEVEL:g} %, and that is more than "
-    f"{100 * stats.OUTLIER_SHARE:g} % from the median, from {stats.OUTLIER_RUNS} runs on. It is kept.",
-    "scattered": f"The slowest and the fastest run differ by more than {100 * weak_scaling.SCATTERED:g} % of "
-    "the median, and no run is an outlier. Compare ranges, not medians. Look for other programs and virtual "
-    "machines on the node, and for clocks held down. Raise `window` if it lasts a few seconds.",
-    "shared-machine": "The nodes of the case were on fewer machines than there are nodes: simulated nodes, "
-    "or containers of one host (boot_id of Linux), or containers of which no record says where they were. "
-    "Such a row says nothing about a network between machines.",
-    "above-peak": "The rate is above the peak of the device's data sheet (MFU above 100 %): the batch, the "
-    "dtype, the model or the number of devices is not what the case says.",
-    "not-on-tensor-cores": "The MFU takes the peak of tensor cores, which were active for less than "
-    f"{THRESHOLDS['tensor-share'].value:g} times as much of the window (tensor pipe active): the framework "
-    "did not use them for this dtype. Use another version of it, or 16 bits.",
-    "time-sources-differ": "The rate by the trainer's time stamps and the rate by another time source differ "
-    f"by more than {100 * DIFFER:g} %. Check the clock of the first node, and whether the trainer buffers "
-    "its output.",
-    "warm-up-not-over": "The first steps of the window were slower than the rest, in half of the runs or "
-    "more. Raise `warmup`.",
-    "slowing-down": "The last quarter of the window was slower than the first by "
-    f"{100 * stats.STEADY_SHARE:g} % and by {stats.STEADY_ERRORS:g} standard errors, in half of the runs or "
-    "more. Look for clocks held down, and raise `window`.",
-    "no-baseline": f"There is no valid run of {BASELINE} to divide by. Measure it: `topology=1n1g,…`.",
-    "superlinear": f"The speedup is more than {weak_scaling.SUPERLINEAR:g} times the number of devices: "
-    f"{BASELINE} is too slow, or the accumulation differs.",
-    "baseline-provisional": f"The speedup divides by a provisional {BASELINE}.",
-    "slower-than-one": "Several devices are slower than one. The workload names what to check first; with "
-    "Horovod it is NCCL.",
-    "changed-file": "A log or a record has changed since the report was made.",
-    "power-limited": "The power limit held the clocks of a GPU down for "
-    f"{THRESHOLDS['held-down'].value:g} % of the window or more. Normal for large batches on large GPUs.",
-    "throttled": "The temperature, or the hardware, held the clocks of a GPU down. Check its cooling.",
-    "stolen": "The hypervisor ran other virtual machines on the processors of a node for "
-    f"{THRESHOLDS['stolen'].value:g} % of the time that the node needed them, or more (`steal` in "
-    "/proc/stat). Repeats differ for it. Use a host or processors of your own.",
-    "machine-changed": (
-        "Runs were made on different machines under the same names, such as virtual machines that were made "
-        "again, or a machine was started again between them (boot_id of Linux). The flag names the repeats, "
-        "or those of 1n1g on machines that the case did not use. Repeat the campaign on one set of machines."
-    ),
-    "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
-    "other times: it waits for input, for the processor or for the network.",
-}
-"""What each flag means, by the code that results.json has."""
-
 RUN_STATUSES = {
     "ok": "The run reached the end of its window and passed every check.",
     "incomplete": "The log ends before the window does.",
@@ -174,7 +123,7 @@ def files() -> dict[str, str]:
         "Rates are of all devices together. Rows of one table differ in nodes and devices only, so they can "
         f"be divided by each other. `{BASELINE}` is one node with one device.\n",
         "## Flags\n",
-        "A flag never changes a number. `results.json` has its code, and a sentence with the values.\n",
+        "A flag never changes a number. `results.json` has its code, and a message with the values.\n",
         table(("code", "meaning and what to do"), [(f"`{code}`", text) for code, text in FLAGS.items()]),
         "## Statuses of a run\n",
         "Only `ok` counts. The same command repeats every other run.\n",

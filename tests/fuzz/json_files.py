@@ -242,9 +242,9 @@ class Campaigns:
         results_verify.run({"path": str(self.top), "workloads": {}, "allowed_signers": None}, check=False)
         rates = {(row["case"], run["repeat"]): run["rate"] for row in made["rows"] for run in row["runs"]}
         flags = [
-            flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "changed-file"
+            flag["message"] for row in made["rows"] for flag in row["flags"] if flag["code"] == "changed-file"
         ]
-        named = " ".join([*made["notes"], *(each["reason"] or "" for each in made["uncounted"])])
+        named = json.dumps([made["notes"], [each["reason"] for each in made["uncounted"]]])
         missing = self.truth.keys() - rates.keys()
         assert all(case in named or str(repeat) in named for case, repeat in missing), (
             f"{missing} without a word"

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.judge import gpu_flags, weak_scaling
+from ansible.module_utils.scalebook.judge import flags, weak_scaling
+from ansible.module_utils.scalebook.judge.utilisation import valid_by_case
 from report_records import case
 from row_runs import run
 
@@ -84,7 +85,7 @@ def campaign(source, repeats=5, scatter=(0.0002, 0.03), change=None, drift=0.0, 
             for repeat, (rate, times) in enumerate(zip(row, steps, strict=True), 1)
         ]
     rows = weak_scaling.tabulate(cases, runs)["rows"]
-    for row, flag in gpu_flags.flags(rows, runs):
+    for row, flag in flags.of_gpus(rows, valid_by_case(runs)):
         row["flags"].append(flag)
     return rows
 

@@ -81,7 +81,7 @@ def test_at_most_4_percent_of_steady_windows_are_flagged(source, scatter):
 
 def test_a_drift_of_5_percent_is_found_in_9_windows_of_10(source):
     drawn = noise.windows(source, 2000, drift=0.05)
-    assert sum(stats.steadiness(each) == "slowing down" for each in drawn) / 2000 >= 0.9
+    assert sum(stats.steadiness(each) == "slowing-down" for each in drawn) / 2000 >= 0.9
 
 
 @pytest.mark.parametrize("repeats", [3, 5, 7])

@@ -144,8 +144,8 @@ def test_percentiles_are_linear_between_neighbours():
     [
         (1.00, 1.00, None),
         (1.00, 1.029, None),
-        (1.00, 1.04, "slowing down"),
-        (1.04, 1.00, "warm-up not over"),
+        (1.00, 1.04, "slowing-down"),
+        (1.04, 1.00, "warm-up-not-over"),
     ],
 )
 def test_the_first_quarter_is_held_against_the_last(first, last, verdict):
@@ -161,12 +161,12 @@ def test_a_difference_of_5_percent_in_steps_that_scatter_by_10_says_nothing():
 
 def test_a_warm_up_at_the_beginning_of_the_window_is_found():
     steps = [1 + 0.3 * math.exp(-step / 6) + 0.002 * (step % 3) for step in range(100)]
-    assert stats.steadiness(steps) == "warm-up not over"
+    assert stats.steadiness(steps) == "warm-up-not-over"
 
 
 def test_a_gpu_that_slows_down_in_the_middle_of_the_window_is_found():
     steps = [(1 if step < 50 else 1.05) + 0.002 * (step % 3) for step in range(100)]
-    assert stats.steadiness(steps) == "slowing down"
+    assert stats.steadiness(steps) == "slowing-down"
 
 
 def test_steps_that_resemble_the_step_before_have_a_larger_error():

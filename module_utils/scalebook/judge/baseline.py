@@ -27,6 +27,7 @@ from ansible.module_utils.scalebook.contracts import (
     RESULTS_SCHEMA,
     Results,
     Row,
+    upgrade_results,
     upgrade_row,
 )
 
@@ -54,10 +55,9 @@ def check(document: Any) -> list[Row]:
     """Return the rows of a results.json, or raise BaselineError for another file."""
     if not isinstance(document, Mapping) or not isinstance(document.get("rows"), list):
         raise BaselineError("is not a results.json of scalebook: it has no rows")
-    if document.get("schema") not in (1, RESULTS_SCHEMA):
-        raise BaselineError(
-            f"has schema {document.get('schema')!r}, this report reads 1 and {RESULTS_SCHEMA}"
-        )
+    if document.get("schema") not in range(1, RESULTS_SCHEMA + 1):
+        raise BaselineError(f"has schema {document.get('schema')!r}, this report reads 1 to {RESULTS_SCHEMA}")
+    document = upgrade_results(document)
     rows = [upgrade_row(row) if isinstance(row, Mapping) else row for row in document["rows"]]
     for row in rows:
         if not isinstance(row, Mapping) or any(field not in row for field in REQUIRED):

@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict
 
-from ansible.module_utils.scalebook.contracts import Case, FileSum, Hardware, Plan, Row, Run
-from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.contracts import Case, FileSum, Hardware, Message, Plan, Row, Run, message
 
 
 @dataclass(frozen=True)
 class Campaign:
     """A campaign or an import, read: one short run for each record.
 
-    `name` is that of its directory.  `unreadable` are sentences about files that are not records, `doubts`
-    about what cannot be checked,
-    `statuses` maps `runs/<case>/<repeat>` to the status of the record there, `hardware` is what the
+    `name` is that of its directory.  `unreadable` says which files are not records, `doubts` what cannot be
+    checked, `statuses` maps `runs/<case>/<repeat>` to the status of the record there, `hardware` is what the
     records say of their nodes, `reading` which time source counts.
     """
 
@@ -26,8 +24,8 @@ class Campaign:
     plan: Plan = field(default_factory=Plan)
     cases: dict[str, Case] = field(default_factory=dict)
     runs: list[Run] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
+    unreadable: list[Message] = field(default_factory=list)
+    doubts: list[Message] = field(default_factory=list)
     statuses: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, Any] = field(default_factory=dict)
     hardware: list[Hardware] = field(default_factory=list)
@@ -65,20 +63,20 @@ class ManifestCheck(NamedTuple):
     """The campaign's files compared with its manifest.
 
     `manifest` is the one to write now.  `wrong` are the differences in files that must not change,
-    `notes` sentences about those that may.
+    `notes` says which others differ, that may.
     """
 
     manifest: Manifest
     wrong: list[Problem]
-    notes: list[str]
+    notes: list[Message]
 
 
-def sentence(problem: Problem) -> str:
-    """Return the problem as a sentence."""
-    after = {"changed": "has been changed", "missing": "is missing", "added": "has been added"}
-    return f"{clean(problem['file'])} {after[problem['what']]} since it was reported"
+def message_of(problem: Problem) -> Message:
+    """Return what happened to a file that must not change."""
+    return message(f"note.{problem['what']}", file=problem["file"])
 
 
-def sentences(check: ManifestCheck) -> list[str]:
-    """Return a sentence for each file that has changed and must not."""
-    return [f"{sentence(each)}; manifest.json keeps its first checksum" for each in check.wrong]
+def notes_of(check: ManifestCheck) -> list[Message]:
+    """Return what to say of each file that differs from the manifest, those that may last."""
+    kept = [message("note.first-checksum", problem=message_of(each)) for each in check.wrong]
+    return [*check.notes, *kept]

@@ -8,7 +8,7 @@ found by the logs (`verify=true`), and by a signature.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import lt
 from typing import Any
 
@@ -18,9 +18,11 @@ from ansible.module_utils.scalebook.contracts import (
     Case,
     FileSum,
     MachineIdentity,
+    Message,
     NodeLog,
     Record,
     case_name,
+    message,
 )
 from ansible.module_utils.scalebook.machines import difference
 
@@ -94,8 +96,8 @@ def _check_lists(node: NodeLog, steps: Sequence[int]) -> None:
             raise EvidenceError(f"{node['node']}: the {key} of step {step} is before that of the step before")
 
 
-def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list[str]:
-    """Return a sentence where logs of a run, in `folder`, are not those that its record was made from.
+def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list[Message]:
+    """Return what to say where logs of a run, in `folder`, are not those that its record was made from.
 
     `files` are the checksums of the campaign's files.
     """
@@ -111,14 +113,10 @@ def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list
             missing.append(name)
         elif (node.get("sha256") or now["sha256"], node["bytes"]) != (now["sha256"], now["bytes"]):
             changed.append(name)
-    return [
-        *_note(missing, "is missing: its record alone says what was measured"),
-        *_note(changed, "is not the log that its record was made from: it has another sha256"),
-    ]
+    found = {"note.log-missing": missing, "note.log-changed": changed}
+    return [message(code, files=_names(names)) for code, names in found.items() if names]
 
 
-def _note(names: Iterable[str], what: str) -> list[str]:
-    first, *more = [*names] or [""]
-    if not first:
-        return []
-    return [f"{first}{f' (and {len(more)} more)' if more else ''} {what}"]
+def _names(names: Sequence[str]) -> str | Message:
+    """Return the first of some names and how many others there are."""
+    return message("note.files", file=names[0], count=len(names) - 1) if names[1:] else names[0]

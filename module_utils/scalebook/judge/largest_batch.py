@@ -6,7 +6,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, BatchSearch, LargestBatch, Plan
+from ansible.module_utils.scalebook.contracts import (
+    GROUP_FIELDS,
+    BatchSearch,
+    LargestBatch,
+    Message,
+    Plan,
+    as_message,
+    message,
+)
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
 
 TITLE = tuple(field for field in GROUP_FIELDS if field in BatchSearch.__annotations__ and field != "settings")
@@ -22,7 +30,7 @@ def tabulate(plan: Plan, workloads: weak_scaling.Workloads) -> list[LargestBatch
             "failed": search["failed"],
             "failed_at": search["failed_at"],
             "runs": len(search["trials"]),
-            "reason": search["reason"] or ("the search has not ended" if search["next"] else None),
+            "reason": _why(search),
         }
         for search in plan.get("searches") or ()
     ]
@@ -36,7 +44,7 @@ def uncounted(plan: Plan) -> list[dict[str, Any]]:
             "label": trial["label"],
             "repeat": 1,
             "status": trial["status"],
-            "reason": f"search for the largest batch: {trial['reason']}",
+            "reason": message("compare.search-run", reason=as_message(trial["reason"] or "")),
             "source": None,
             "last_lines": [],
         }
@@ -44,6 +52,13 @@ def uncounted(plan: Plan) -> list[dict[str, Any]]:
         for trial in search["trials"]
         if trial["status"] not in ("ok", "oom")
     ]
+
+
+def _why(search: BatchSearch) -> Message | None:
+    """Return why a search has no answer, or may have a larger one."""
+    if search["reason"]:
+        return as_message(search["reason"])
+    return message("compare.search-open") if search["next"] else None
 
 
 def _title(search: BatchSearch, workloads: weak_scaling.Workloads) -> str:

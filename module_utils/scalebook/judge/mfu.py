@@ -14,15 +14,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.contracts import Flag, Hardware, Mfu, Row, Usage
-from ansible.module_utils.scalebook.judge import weak_scaling
-from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
+from ansible.module_utils.scalebook.contracts import Hardware, Message, Mfu, Row, message
 
 TERA = 1e12
 _NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
 
 Peaks = Mapping[str, Mapping[str, float]]
 """Expression for the whole name of a GPU -> dtype or tf32 -> dense peak in TFLOP/s."""
+
+
+class PeakError(ValueError):
+    """A peak that is not known; `message` says why."""
+
+    def __init__(self, code: str, **values: Any) -> None:
+        """Keep the message of this code."""
+        super().__init__(code)
+        self.message = message(code, **values)
 
 
 def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
@@ -51,31 +58,10 @@ def tabulate(
     ]
 
 
-def flags(rows: Iterable[Row], entries: Iterable[Mfu], used: Iterable[Usage]) -> list[tuple[Row, Flag]]:
-    """Return each row whose MFU cannot be true, or is of a peak that does not count, with a flag.
-
-    `used` has the activity of tensor cores where it was read. Where they do all the arithmetic that the
-    workload declares, they are active for about as much of the window as the MFU says.
-    """
-    by_case = {row["case"]: row for row in rows}
-    active = {each["case"]: each["mean"] for each in used if each["quantity"] == "pipe_tensor_active"}
-    made = []
-    for entry in entries:
-        if entry["mfu"] is None or entry["peak_of"] is None:
-            continue
-        percent, row = 100 * entry["mfu"], by_case[entry["case"]]
-        if percent > 100:
-            text = f"MFU {percent:.1f} %: faster than the peak ({entry['peak_of']})"
-            made.append((row, weak_scaling.flag("above-peak", text)))
-        on_tensor_cores = "dense fp32" not in entry["peak_of"]
-        pipe = active.get(entry["case"])
-        if on_tensor_cores and pipe is not None and pipe < THRESHOLDS["tensor-share"].value * percent:
-            text = (
-                f"tensor pipe active {pipe:.2g} %, MFU {percent:.1f} %: "
-                "most products did not run on tensor cores, whose peak the MFU takes"
-            )
-            made.append((row, weak_scaling.flag("not-on-tensor-cores", text)))
-    return made
+def on_tensor_cores(peak_of: Message) -> bool:
+    """Return whether a peak is one of tensor cores."""
+    values = peak_of["values"].get("peak", peak_of)["values"]
+    return bool(values.get("precision") != "fp32")
 
 
 def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> Mfu:
@@ -85,46 +71,52 @@ def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: P
         "unit": row["unit"],
         **dict.fromkeys(("flop", "tflops", "peak_tflops", "peak_of", "mfu", "reason")),
     }
+    if row["model"] not in declared["models"]:
+        return cast(Mfu, {**entry, "reason": message("mfu.unknown-model", model=row["model"])})
     try:
         entry["flop"] = flops.of_case(declared, row)
         entry["tflops"] = cast(float, row["median"]) / row["devices"] * entry["flop"] / TERA
         known = _reported(row) if not names else None
         entry["peak_tflops"], entry["peak_of"] = known or _peak(row, declared, names, peaks)
         entry["mfu"] = entry["tflops"] / entry["peak_tflops"]
+    except flops.UnknownNameError as error:
+        entry["reason"] = message("mfu.no-value", name=error.name)
     except flops.FlopsError as error:
-        entry["reason"] = str(error)
+        entry["reason"] = message("text", text=str(error))
+    except PeakError as error:
+        entry["reason"] = error.message
     return cast(Mfu, entry)
 
 
-def _reported(row: Row) -> tuple[float, str] | None:
+def _reported(row: Row) -> tuple[float, Message] | None:
     """Return the peak that all runs of a row took for their MFU and what it is of, None without one."""
     reported = [run.get("self_reported") or {} for run in row["runs"]]
     values = {(each.get("peak_tflops"), each.get("peak_of")) for each in reported}
     try:
         [(peak, of)] = values
         kind, dtype, name = str(of).split("-", 2)
-        return float(peak or "nan"), f"{name.replace('-', ' ')}, {kind} {dtype}, as its runs report"
+        gpu = name.replace("-", " ")
+        dense = message("mfu.dense", gpu=gpu, precision=dtype)
+        named = dense if kind == "dense" else message("text", text=f"{gpu}, {kind} {dtype}")
+        return float(peak or "nan"), message("mfu.reported", peak=named)
     except ValueError:
         return None
 
 
-def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> tuple[float, str]:
-    """Return the peak of the row's device and what it is of; raise FlopsError where it is not known."""
+def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> tuple[float, Message]:
+    """Return the peak of the row's device and what it is of; raise PeakError where it is not known."""
     if row["device"] == "cpu":
-        raise flops.FlopsError("there is no peak of a CPU to compare with")
-    if len(names) != 1:
-        found = (
-            f"the nodes have several kinds of GPU ({', '.join(names)})"
-            if names
-            else "no record names the GPUs"
-        )
-        raise flops.FlopsError(found)
+        raise PeakError("mfu.cpu")
+    if not names:
+        raise PeakError("mfu.no-gpus")
+    if len(names) > 1:
+        raise PeakError("mfu.several-gpus", names=list(names))
     known = next((each for pattern, each in peaks.items() if re.fullmatch(pattern, names[0])), None)
     if known is None:
-        raise flops.FlopsError(f"data/gpus.csv has no {names[0]}")
+        raise PeakError("mfu.unknown-gpu", gpu=names[0])
     kind = row["dtype"]
     if kind == "fp32" and "tf32" in known and flops.tensor_cores(declared, row):
         kind = "tf32"
     if kind not in known:
-        raise flops.FlopsError(f"data/gpus.csv has no peak of {names[0]} in {kind}")
-    return known[kind], f"{names[0]}, dense {kind}"
+        raise PeakError("mfu.unknown-precision", gpu=names[0], precision=kind)
+    return known[kind], message("mfu.dense", gpu=names[0], precision=kind)

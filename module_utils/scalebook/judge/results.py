@@ -8,6 +8,7 @@ dlperf_format.py.  The same records always make the same document: it holds no t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,19 +18,20 @@ from ansible.module_utils.scalebook.contracts import (
     Command,
     Group,
     Hardware,
+    Message,
     Results,
     Row,
     Run,
+    message,
 )
 from ansible.module_utils.scalebook.judge import (
     baseline,
     bottleneck,
     dlperf_format,
     families,
-    gpu_flags,
+    flags,
     largest_batch,
     mfu,
-    node_flags,
     self_reported,
     sharing,
     strong_scaling,
@@ -37,14 +39,11 @@ from ansible.module_utils.scalebook.judge import (
     utilisation,
     weak_scaling,
 )
-from ansible.module_utils.scalebook.judge.campaign import (
-    Baseline,
-    Campaign,
-    ManifestCheck,
-    sentence,
-    sentences,
-)
+from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck, notes_of
 from ansible.module_utils.scalebook.workloads import sample_size
+
+FEW = 3
+"""Runs that a note names."""
 
 
 def build_results(
@@ -71,15 +70,9 @@ def build_results(
     )
     groups, rows = tables["groups"], tables["rows"]
     sharing.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
-    _flag_changed_files(rows, check)
-    _flag_slower_than_one(rows, workloads)
-    of_nodes = node_flags.flags(rows, campaign.runs, campaign.hardware)
-    for row, flag in [*gpu_flags.flags(rows, campaign.runs), *of_nodes]:
-        row["flags"].append(flag)
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
     used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
-    for row, flag in mfu.flags(rows, shares, used):
-        row["flags"].append(flag)
+    flags.attach(rows, campaign, workloads, check, shares, used)
     compared = _compare_published(groups, rows, published_rows, workloads)
     return {
         "schema": RESULTS_SCHEMA,
@@ -113,12 +106,7 @@ def build_results(
             }
             for entry in plan.get("skipped") or ()
         ],
-        "notes": [
-            *campaign.doubts,
-            *_reading_notes(campaign.reading),
-            *_file_notes(check),
-            *_notes(groups, rows, campaign.unreadable),
-        ],
+        "notes": _notes(groups, rows, campaign, check),
         "compare": compared,
         "only_published": _only_published(groups, compared, published_rows, workloads),
         "result_files": dlperf_format.result_files(groups, name),
@@ -138,25 +126,6 @@ def dlperf_files(document: Results) -> dict[str, dict[str, dict[str, dlperf_form
         )
         for file, indices in document["result_files"].items()
     }
-
-
-def _flag_changed_files(rows: Iterable[Row], check: ManifestCheck | None) -> None:
-    by_case = {row["case"]: row for row in rows}
-    for problem in check.wrong if check else ():
-        if not problem["run"]:
-            continue  # of no row; the notes have it
-        _, case, repeat = problem["run"].split("/")
-        if case in by_case:
-            text = f"repeat {repeat}: {sentence(problem)}"
-            by_case[case]["flags"].append(weak_scaling.flag("changed-file", text))
-
-
-def _flag_slower_than_one(rows: Iterable[Row], workloads: weak_scaling.Workloads) -> None:
-    for row in rows:
-        # The hints are about NCCL, which CPUs have no use for.
-        hint = workloads.get(row["workload"], {}).get("slower") if row["device"] == "gpu" else None
-        if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
-            row["flags"].append(weak_scaling.flag("slower-than-one", f"slower than one device: {hint}"))
 
 
 def _compare(
@@ -239,37 +208,33 @@ def _only_published(
     return published.only_published(families, compared, table or ())
 
 
-def _reading_notes(reading: str) -> list[str]:
-    if reading != "printed":
-        return []
-    return [
-        "All rates are the mean of those that the workload prints (reading=printed), not from time stamps; "
-        "runs without printed rates do not count"
+def _notes(
+    groups: Sequence[Group], rows: Sequence[Row], campaign: Campaign, check: ManifestCheck | None
+) -> list[Message]:
+    """Return what belongs to the whole report."""
+    notes = [
+        *campaign.doubts,
+        *([message("note.printed-rates")] if campaign.reading == "printed" else ()),
+        *(notes_of(check) if check else ()),
+        *(message("note.not-counted", what=what) for what in campaign.unreadable),
     ]
-
-
-def _file_notes(check: ManifestCheck | None) -> list[str]:
-    if check is None:
-        return []
-    changed = sentences(check)
-    return [*check.notes, *changed]
-
-
-def _notes(groups: Sequence[Group], rows: Sequence[Row], unreadable: Sequence[str]) -> list[str]:
-    """Return the sentences that belong to the whole report."""
-    notes = [f"not counted: {sentence}" for sentence in unreadable]
     for group in groups:
         if any(row["good"] and row["speedup"] is None for row in rows if row["group"] == group["id"]):
-            notes.append(
-                f"{group['title']}: without a valid run of 1n1g there is no speedup; "
-                "the result JSON holds null (DLPerf writes 1.0)"
-            )
-    places: dict[str, list[str]] = {}
+            notes.append(message("note.no-speedup", group=group["title"]))
+    return [*notes, *_run_notes(rows)]
+
+
+def _run_notes(rows: Sequence[Row]) -> list[Message]:
+    """Return the notes of runs, each once, with the first of the runs that have it."""
+    found: dict[str, tuple[Message, list[Message]]] = {}
     for row in rows:
         for run in row["runs"]:
+            place = message("note.run", case=row["label"], repeat=run["repeat"])
             for note in run["notes"]:
-                places.setdefault(note, []).append(f"{row['label']} repeat {run['repeat']}")
-    for note, where in places.items():
-        more = f" and {len(where) - 3} more runs" if len(where) > 3 else ""
-        notes.append(f"{note} ({', '.join(where[:3])}{more})")
-    return notes
+                found.setdefault(json.dumps(note, sort_keys=True), (note, []))[1].append(place)
+    return [
+        message("note.of-runs", note=note, runs=places)
+        if len(places) <= FEW
+        else message("note.of-more-runs", note=note, runs=places[:FEW], count=len(places) - FEW)
+        for note, places in found.values()
+    ]

@@ -20,8 +20,9 @@ from ansible.module_utils.scalebook.contracts import (
     Case,
     Record,
     Run,
+    as_message,
 )
-from ansible.module_utils.scalebook.judge import evidence, gpu_flags, timelines, utilisation
+from ansible.module_utils.scalebook.judge import evidence, gpu_states, timelines, utilisation
 from ansible.module_utils.scalebook.throughput import measure
 
 UNMEASURED: Run = {
@@ -101,7 +102,7 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         "unit": str(record.get("unit") or "samples"),
         "status": record["status"],
         "reason": record.get("reason"),
-        "notes": [str(note) for note in record.get("notes") or []],
+        "notes": [as_message(note) for note in record.get("notes") or []],
         **UNMEASURED,
         "source": record.get("source"),
         "last_lines": [str(line) for line in record.get("last_lines") or []],
@@ -137,12 +138,12 @@ def digest(record: Record, reading: str = "stamps") -> Run:
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
         usable, notes = utilisation.usable(record)
-        run["notes"] += notes
+        run["notes"] += map(as_message, notes)
         run["utilisation"] = utilisation.of_record(usable)
-        run["gpus"] = gpu_flags.of_record(usable)
+        run["gpus"] = gpu_states.of_record(usable)
         run["timeline"] = timelines.of_record(record)
     except utilisation.TelemetryError as exc:  # its rate stands without
-        run["notes"].append(str(exc))
+        run["notes"].append(as_message(str(exc)))
     return run
 
 

@@ -12,8 +12,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, GROUP_FIELDS, Row, global_batch
-from ansible.module_utils.scalebook.judge import headings, weak_scaling
+from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS, Row, global_batch
+from ansible.module_utils.scalebook.judge import flags, headings, weak_scaling
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
@@ -71,34 +71,14 @@ def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
 def _row(row: Row, base: Row | None) -> dict[str, Any]:
     values: Mapping[str, Any] = row
     made: dict[str, Any] = {key: values[key] for key in KEPT}
-    made.update(flags=[], speedup=None, speedup_range=None, speedup_interval=None, efficiency=None)
-    if row["status"] == "provisional":
-        made["flags"].append(
-            weak_scaling.flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed")
-        )
-    if base is None:
-        made["flags"].append(
-            weak_scaling.flag("no-baseline", "speedup n/a: no valid run of 1n1g with this global batch")
-        )
-        return made
-    # A row without a result is in no table.
-    made["speedup"] = cast(float, row["median"]) / cast(float, base["median"])
-    made["efficiency"] = made["speedup"] / row["devices"]
-    if row is not base:
-        rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))
-        made["speedup_range"], made["speedup_interval"] = weak_scaling.quotients(rates, base_rates)
-    if made["speedup"] > row["devices"] * weak_scaling.SUPERLINEAR:
-        made["flags"].append(
-            weak_scaling.flag(
-                "superlinear",
-                f"speedup {made['speedup']:.2f} on {row['devices']} devices is more than linear; likely: "
-                f"1n1g is slow with {base['bsz']} samples on one device, or short of memory",
-            )
-        )
-    elif base["status"] == "provisional" and row is not base:
-        made["flags"].append(
-            weak_scaling.flag(
-                "baseline-provisional", f"speedup over a provisional 1n1g ({base['good']} valid)"
-            )
-        )
+    made.update(flags=flags.of_status(row), speedup=None)
+    made.update(speedup_range=None, speedup_interval=None, efficiency=None)
+    if base is not None:
+        # A row without a result is in no table.
+        made["speedup"] = cast(float, row["median"]) / cast(float, base["median"])
+        made["efficiency"] = made["speedup"] / row["devices"]
+        if row is not base:
+            rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))
+            made["speedup_range"], made["speedup_interval"] = weak_scaling.quotients(rates, base_rates)
+    made["flags"] += flags.of_strong_speedup(row, made["speedup"], base)
     return made

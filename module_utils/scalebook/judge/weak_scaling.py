@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Runs -> rows, speedups and flags.
+"""Runs -> rows and speedups.
 
 A row is a case; rows that may be divided by each other form a group.  Only runs of status ok count,
 and every row says how many of its planned runs that are.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, cast
 
@@ -20,7 +19,6 @@ from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
     Case,
-    Flag,
     Group,
     PlannedRun,
     Row,
@@ -28,14 +26,9 @@ from ansible.module_utils.scalebook.contracts import (
     StepTimes,
     global_batch,
 )
-from ansible.module_utils.scalebook.judge import dlperf_format, headings
-from ansible.module_utils.scalebook.throughput import DIFFER
+from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
-UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
-SCATTERED = 0.1  # spread above which a row is flagged
-
 Workloads = Mapping[str, Mapping[str, Any]]
 """The declarations of workloads by name."""
 
@@ -196,7 +189,7 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
         if pooled:
             mean = math.fsum(pooled) / len(pooled)
             row["steps"] = {**stats.percentiles(pooled), "mean": mean, "slowest": None, "count": len(pooled)}
-    row["flags"] = _run_flags(cast(Row, row))
+    row["flags"] = flags.of_runs(cast(Row, row))
     return cast(Row, row)
 
 
@@ -221,19 +214,12 @@ def _divide(table: Sequence[Row]) -> None:
         rates = rates_of(row["runs"])
         row["dlperf"] = dlperf_format.figures(rates, row["bsz"], base_rates)
         row["interval"] = as_list(stats.median_interval(rates))
-        if base is None or base_median is None:
-            row["flags"].append(flag("no-baseline", "speedup n/a: no valid run of 1n1g in this table"))
-            continue
-        speedup = row["median"] / base_median
-        row["speedup"], row["efficiency"] = speedup, speedup / row["devices"]
-        if row is not base:
-            row["speedup_range"], row["speedup_interval"] = quotients(rates, base_rates)
-        if speedup > row["devices"] * SUPERLINEAR:
-            row["flags"].append(flag("superlinear", _superlinear(row, base)))
-        elif base["status"] == "provisional" and row is not base:
-            row["flags"].append(
-                flag("baseline-provisional", f"speedup over a provisional 1n1g ({_repeats(base['good'])})")
-            )
+        if base_median is not None:
+            speedup = row["median"] / base_median
+            row["speedup"], row["efficiency"] = speedup, speedup / row["devices"]
+            if row is not base:
+                row["speedup_range"], row["speedup_interval"] = quotients(rates, base_rates)
+        row["flags"] += flags.of_speedup(row, base)
 
 
 def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
@@ -285,58 +271,6 @@ def as_list(pair: tuple[float, float] | None) -> list[float] | None:
     return None if pair is None else list(pair)
 
 
-def _superlinear(row: Row, base: Row) -> str:
-    """Return the sentence about a speedup above linear, the most likely cause first."""
-    observed = f"speedup {row['speedup']:.2f} on {row['devices']} devices is more than linear; likely: "
-    causes = []
-    if base["good"] < ENOUGH_RUNS:
-        causes.append(f"baseline too slow (1n1g has only {_repeats(base['good'])})")
-    elif base["spread"] is not None and base["spread"] > UNSTEADY_BASELINE:
-        causes.append(f"baseline too slow (the repeats of 1n1g differ by {100 * base['spread']:.1f} %)")
-    elif any(run["steady"] for run in base["runs"]):
-        causes.append("baseline too slow (1n1g was not steady)")
-    if row["accumulation"] != 1:
-        causes.append("gradient accumulation: the window holds few all-reduces or none")
-    if not causes:
-        causes.append(
-            "baseline too slow (1n1g throttled or sharing its machine), or gradient accumulation that "
-            "differs with the number of devices"
-        )
-    return observed + "; ".join(causes)
-
-
-def _run_flags(row: Row) -> list[Flag]:
-    """Return the flags that follow from the runs of one case."""
-    if not row["good"]:
-        return [flag("incomplete", f"INCOMPLETE: 0 of {_repeats(row['planned'])} valid")]
-    flags = []
-    if row["good"] < row["planned"]:
-        flags.append(flag("runs", f"{row['good']}/{row['planned']} repeats valid"))
-    if row["status"] == "provisional":
-        flags.append(flag("provisional", f"provisional: {row['good']} valid, {ENOUGH_RUNS} are needed"))
-    if row["outliers"]:
-        names = ", ".join(map(str, row["outliers"]))
-        flags.append(flag("outlier", f"outlier: repeat {names} (kept; the median is robust to it)"))
-    elif row["spread"] is not None and row["spread"] > SCATTERED:
-        flags.append(flag("scattered", f"the repeats differ by {100 * row['spread']:.1f} %"))
-    differences = {run["repeat"]: abs(run["differs"] or 0.0) for run in row["runs"]}
-    large = {repeat: share for repeat, share in differences.items() if share > DIFFER}
-    if large:
-        worst = max(large.values())
-        names = ", ".join(map(str, large))
-        flags.append(
-            flag(
-                "time-sources-differ",
-                f"two time sources differ by up to {100 * worst:.1f} % (repeat {names})",
-            )
-        )
-    # A single run off is noise or an outlier; half of them and more is how the case behaves.
-    for verdict, count in sorted(Counter(run["steady"] for run in row["runs"] if run["steady"]).items()):
-        if 2 * count >= row["good"]:
-            flags.append(flag(verdict.replace(" ", "-"), f"{verdict} ({count} of {_repeats(row['good'])})"))
-    return flags
-
-
 def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[str, Any]]:
     """Return the runs of a case that do not count, the planned ones without a record included."""
     entries: list[dict[str, Any]] = [
@@ -357,12 +291,3 @@ def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[s
             }
         )
     return sorted(entries, key=lambda entry: entry["repeat"])
-
-
-def flag(code: str, text: str) -> Flag:
-    """Return a flag: a word for programs and a sentence for people."""
-    return {"code": code, "text": text}
-
-
-def _repeats(count: int) -> str:
-    return "1 repeat" if count == 1 else f"{count} repeats"

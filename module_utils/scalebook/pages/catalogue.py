@@ -27,6 +27,8 @@ LANGUAGES = tuple(CATALOGUES)
 TEXT = "text"
 """The code of a message that is its own sentence."""
 
+Say = Callable[[str], str]
+
 PLACE = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 KINDS: Mapping[str, Callable[[float], str]] = {
     # Rounded first: -0.0004 would print as -0.0.
@@ -40,30 +42,30 @@ class CatalogueError(ValueError):
     """A message that a catalogue cannot say; the error names its code and language."""
 
 
-def sentence(given: str | Message, language: str = "en") -> str:
-    """Return a message in a language, on one line; text stays as it is. Raises CatalogueError."""
-    return clean(_said(given, language))
+def sentence(given: str | Message, language: str = "en", say: Say = str) -> str:
+    """Return a message in a language, on one line; text is what `say` makes of it. Raises CatalogueError."""
+    return clean(_said(given, language, say))
 
 
-def _said(given: Any, language: str, kind: str = "") -> str:
+def _said(given: Any, language: str, say: Say, kind: str = "") -> str:
     if isinstance(given, Mapping):
-        return _filled(given, language)
+        return _filled(given, language, say)
     if isinstance(given, (list, tuple)):
         joint = CATALOGUES[language][f"join.{kind or 'list'}"]
-        return joint.join(_said(each, language) for each in given)
+        return joint.join(_said(each, language, say) for each in given)
     if not kind or isinstance(given, str):
         return str(given)
     return KINDS[kind](given) if kind in KINDS else format(given, kind)
 
 
-def _filled(given: Mapping[str, Any], language: str) -> str:
+def _filled(given: Mapping[str, Any], language: str, say: Say) -> str:
     code, values = given["code"], given["values"]
     if code == TEXT:
-        return str(values["text"])
+        return say(str(values["text"]))
     pattern = CATALOGUES[language].get(code)
     if pattern is None:
         raise CatalogueError(f"messages_{language}.py has no {code}")
     try:
-        return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
+        return PLACE.sub(lambda place: _said(values[place[1]], language, say, place[2] or ""), pattern)
     except (KeyError, ValueError, TypeError) as error:
         raise CatalogueError(f"{code} cannot be said in {language} with {dict(values)}: {error!r}") from error

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import Message, as_message
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.text import clean, readable, two_decimals
 
@@ -86,9 +86,8 @@ class Wording:
 
     def tell(self, given: str | Message) -> str:
         """Return a message, or a sentence of an earlier version, in the language of the report."""
-        return (
-            self.sentence(clean(given)) if isinstance(given, str) else catalogue.sentence(given, self("en"))
-        )
+        said = as_message(given)
+        return catalogue.sentence(said, self("en"), lambda text: self.sentence(clean(text)))
 
     def _sentence(self, text: str) -> str:
         """Return a sentence of the document in the language of the report.

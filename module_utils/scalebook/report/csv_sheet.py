@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.quantities import TABLE
 from ansible.module_utils.scalebook.report import environment
 
@@ -55,7 +56,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 "tflops_per_device": done.get("tflops"),
                 "mfu": done.get("mfu"),
                 "peak_tflops_per_device": done.get("peak_tflops"),
-                "peak_of": done.get("peak_of"),
+                "peak_of": sentence(done["peak_of"]) if done.get("peak_of") else None,
                 "global_batch": global_batch(row),
                 "strong_speedup": strong_row.get("speedup"),
                 "strong_efficiency": strong_row.get("efficiency"),
@@ -64,7 +65,7 @@ def sheet(document: Results) -> list[dict[str, Any]]:
                 **_limits("baseline_range", entry.get("range")),
                 **_limits("baseline_interval95", entry.get("interval")),
                 "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
-                "flags": "; ".join(flag["text"] for flag in row["flags"]),
+                "flags": "; ".join(sentence(flag["message"]) for flag in row["flags"]),
                 **environment.system(document, row),
             }
         )

@@ -17,7 +17,7 @@ from ansible.module_utils.scalebook.contracts import KINDS, MICROBENCH_SCHEMA, H
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import microbench_records, prices
-from ansible.module_utils.scalebook.judge.campaign import sentences
+from ansible.module_utils.scalebook.judge.campaign import notes_of
 from ansible.module_utils.scalebook.pages import wording
 from ansible.module_utils.scalebook.report import microbench, render
 from ansible.module_utils.scalebook.store import manifest
@@ -151,7 +151,7 @@ def _write_pages(
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
     said = wording.Wording(wording.load(given["templates"], given["report_language"]))
     page = microbench.page(files, made, columns, said)
-    page["notes"] += [said.tell(text) for text in [*sentences(check), *check.notes]]
+    page["notes"] += [said.tell(note) for note in notes_of(check)]
     chart, picture = (microbench.chart(columns, alone, said) for alone in (False, True))
     drawn = ["theory.svg"] if picture else []
     names = [MICROBENCH, "report.md", *drawn, *manifest.files_of(source), manifest.NAME]

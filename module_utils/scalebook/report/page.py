@@ -33,16 +33,6 @@ from ansible.module_utils.scalebook.report import (
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.text import clean
 
-SHORT = {
-    "incomplete": "INCOMPLETE",
-    "superlinear": "above linear",
-    "no-baseline": "no 1n1g",
-    "warm-up-not-over": "warm-up not over",
-    "runs": "runs excluded",
-    "stolen": "CPU time stolen",
-}
-"""Flags whose few letters in a cell are not their code with spaces."""
-
 FILES = ("report.md", "results.json", "results.csv", "results.xlsx", "metrics.prom")
 """Files of a report that the first screen names; the others are charts and DLPerf's results."""
 
@@ -190,7 +180,7 @@ def _run(run: Run, row: Row, wording: Wording, linked: links.Links) -> dict[str,
         "differs": wording.percent(run["differs"]),
         "drift": wording.percent(run["drift"]),
         "outlier": run["repeat"] in row["outliers"],
-        "steady": wording(run["steady"]) if run["steady"] else "",
+        "steady": _flag_word(run["steady"], wording) if run["steady"] else "",
         "links": linked.runs.get((row["case"], str(run["repeat"])), []),
     }
 
@@ -220,7 +210,7 @@ def _flags(row: Row, wording: Wording) -> list[dict[str, str]]:
         {
             "code": flag["code"],
             "short": _few_letters(row, flag["code"], wording),
-            "text": wording.tell(flag["text"]),
+            "text": wording.tell(flag["message"]),
         }
         for flag in row["flags"]
     ]
@@ -232,7 +222,12 @@ def _few_letters(row: Row, code: str, wording: Wording) -> str:
         return f"{row['good']}/{row['planned']}"
     if code == "shared-machine":
         return hardware.shared(row, wording) or wording("machines not recorded")
-    return wording(SHORT.get(code, code.replace("-", " ")))
+    return _flag_word(code, wording)
+
+
+def _flag_word(code: str, wording: Wording) -> str:
+    """Return a flag in as few letters as a cell has room for."""
+    return wording.tell(message(f"short.{code}"))
 
 
 def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
@@ -245,7 +240,7 @@ def _flagged(document: Results, wording: Wording) -> list[dict[str, str]]:
         {
             "code": code,
             "id": groups[0],
-            "text": f"{len(groups)} × {wording(SHORT.get(code, code.replace('-', ' ')))}",
+            "text": f"{len(groups)} × {_flag_word(code, wording)}",
         }
         for code, groups in found.items()
     ]

@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.pages import catalogue, spreadsheet
+from ansible.module_utils.scalebook.pages import spreadsheet
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import csv_sheet, environment
 
 NAME = "results.xlsx"
@@ -67,19 +68,22 @@ def _runs(document: Results) -> Rows:
                 "status": "ok",
                 "second_source": second.get("time_source"),
                 "second_rate": second.get("rate"),
-                "notes": "; ".join(run.get("notes") or ()),
+                "notes": "; ".join(map(sentence, run.get("notes") or ())),
             }
             found.append({column: values.get(column) for column in RUNS})
     for lost in document["uncounted"]:
-        values = {**lost, "notes": "; ".join(lost.get("notes") or ())}
+        notes = "; ".join(map(sentence, lost.get("notes") or ()))
+        values = {**lost, "reason": sentence(lost["reason"] or ""), "notes": notes}
         found.append({column: values.get(column) for column in RUNS})
     return found
 
 
 def _notes(document: Results) -> Rows:
     flags = [
-        f"{row['case']}: {flag['code']}: {flag['text']}" for row in document["rows"] for flag in row["flags"]
+        f"{row['case']}: {flag['code']}: {sentence(flag['message'])}"
+        for row in document["rows"]
+        for flag in row["flags"]
     ]
-    skipped = [f"{entry['case']}: skipped: {entry['reason']}" for entry in document["skipped"]]
-    found = [f"{entry['case']}: {catalogue.sentence(entry['message'])}" for entry in document["bottlenecks"]]
-    return [{"note": note} for note in [*document["notes"], *flags, *skipped, *found]]
+    skipped = [f"{entry['case']}: skipped: {sentence(entry['reason'])}" for entry in document["skipped"]]
+    found = [f"{entry['case']}: {sentence(entry['message'])}" for entry in document["bottlenecks"]]
+    return [{"note": note} for note in [*map(sentence, document["notes"]), *flags, *skipped, *found]]

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ansible.module_utils.scalebook.files import LARGEST
-from ansible.module_utils.scalebook.judge.campaign import sentence
 from ansible.module_utils.scalebook.secrets import secrets
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import SEAL, open_source
+from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 
 SCHEMA = 1
@@ -44,7 +44,8 @@ def pack(top: Path) -> bytes:
         raise ArchiveError(f"The campaign {top} has no report to pack. Fix: {fix}")
     wrong = manifest.differences(signed, manifest.files_of(source))
     if wrong:
-        raise ArchiveError("; ".join(sentence(each) for each in wrong))
+        changes = [f"{clean(each['file'])} is {each['what']} since it was reported" for each in wrong]
+        raise ArchiveError("; ".join(changes))
     reports = sorted(
         path.relative_to(top).as_posix() for path in (top / "report").iterdir() if path.is_file()
     )

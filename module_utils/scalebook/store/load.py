@@ -12,9 +12,11 @@ from typing import Any, cast
 from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
     FileSum,
+    Message,
     Plan,
     ProvenanceFile,
     Record,
+    message,
     upgrade_plan,
     upgrade_record,
 )
@@ -33,8 +35,6 @@ from ansible.module_utils.scalebook.store.source import (
     open_results,
     open_source,
 )
-
-UNSEALED = "The archive has no {lacking}: whether its files are those that were packed cannot be checked"
 
 
 def load_campaign(path: str | Path, reading: str = "stamps") -> Campaign:
@@ -66,7 +66,8 @@ def read_source(
             campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
     # What an import found that is not the log of a case.
     campaign.unreadable.extend(
-        f"{entry.get('path')} {entry.get('reason')}" for entry in plan.get("unread") or []
+        message("text", text=f"{entry.get('path')} {entry.get('reason')}")
+        for entry in plan.get("unread") or []
     )
     return campaign
 
@@ -93,13 +94,13 @@ def _provenance(source: Source) -> dict[str, Any]:
     return provenance
 
 
-def _unsealed(source: Source) -> list[str]:
+def _unsealed(source: Source) -> list[Message]:
     """Return what an archive lacks to check its files with; runs.tar.xz has no archive.json."""
     if not isinstance(source, ArchiveSource):
         return []
     wanted = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
     lacking = [name for name in wanted if not source.exists(name)]
-    return [UNSEALED.format(lacking=" and no ".join(lacking))] if lacking else []
+    return [message("note.unsealed", lacking=lacking)] if lacking else []
 
 
 def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
@@ -201,9 +202,10 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             if log and logs.setdefault(log, place) != place:
                 run = runs.repeated(run, logs[log])
         except (OSError, ValueError) as exc:
-            campaign.unreadable.append(f"{file}: {exc}")
+            campaign.unreadable.append(message("text", text=f"{file}: {exc}"))
         except Exception as exc:  # one unforeseen record must not cost the others their report
-            campaign.unreadable.append(f"{file}: {type(exc).__name__}: {exc}")
+            what = f"{file}: {type(exc).__name__}: {exc}"
+            campaign.unreadable.append(message("text", text=what))
         else:
             campaign.cases.setdefault(case["name"], case)
             machines = {**record.get("machines", {}), **machines}

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.contracts import FileSum
+from ansible.module_utils.scalebook.contracts import FileSum, Message, message
 from ansible.module_utils.scalebook.judge.campaign import Manifest, ManifestCheck, Problem
 from ansible.module_utils.scalebook.store.source import Source
 
@@ -82,7 +82,7 @@ def extend(
     """
     files, runs = dict(now), dict(statuses)
     wrong: list[Problem] = []
-    notes: set[str] = set()
+    notes: dict[str, Message] = {}
     for problem in differences(manifest, now) if manifest else ():
         file, run = problem["file"], problem["run"]
         status = manifest["runs"].get(run) if manifest else None
@@ -93,9 +93,9 @@ def extend(
                 files[file] = manifest["files"][file]
             runs[run] = "ok"
         elif status:
-            notes.add(f"{run} ({status}) was measured again since the last report")
+            notes[run] = message("note.measured-again", run=run, status=status)
         elif not run:
-            notes.add(f"{file} is {problem['what']} since the last report")
+            notes[file] = message(f"note.now-{problem['what']}", file=file)
     extended: Manifest = {
         "schema": SCHEMA,
         "files": dict(sorted(files.items())),
@@ -103,7 +103,7 @@ def extend(
         "sha256": "",
     }
     extended["sha256"] = _own_sha256(extended)
-    return ManifestCheck(extended, wrong, sorted(notes))
+    return ManifestCheck(extended, wrong, [notes[name] for name in sorted(notes)])
 
 
 def _run(file: str) -> str:

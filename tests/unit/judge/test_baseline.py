@@ -5,6 +5,7 @@
 import random
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import baseline
 from dlperf_figures import SPEEDS_BY_SIZE as SPEEDS
 from noise import SPREAD_1_PERCENT
@@ -167,7 +168,7 @@ def test_another_value_than_that_of_before_is_another_case():
     ("document", "said"),
     [
         ([], "has no rows"),
-        ({"rows": [], "schema": 3}, "has schema 3, this report reads 1"),
+        ({"rows": [], "schema": 4}, "has schema 4, this report reads 1"),
         ({"rows": [{}], "schema": 1}, "a row lacks its case"),
         ({"rows": [row([float("nan")])], "schema": 1}, "not a positive number"),
         ({"rows": [row([True])], "schema": 1}, "not a positive number"),
@@ -177,6 +178,14 @@ def test_another_value_than_that_of_before_is_another_case():
 def test_what_is_no_result_is_refused(document, said):
     with pytest.raises(baseline.BaselineError, match=said):
         baseline.check(document)
+
+
+def test_a_result_with_sentences_is_read_with_messages():
+    flags = [{"code": "runs", "text": "2/3 repeats valid"}]
+    before = {**row([1.0]), "runs": [{"rate": 1.0, "notes": ["step 7 took long"]}], "flags": flags}
+    (read,) = baseline.check({"schema": 2, "rows": [before]})
+    assert read["runs"][0]["notes"] == [message("text", text="step 7 took long")]
+    assert read["flags"] == [{"code": "runs", "message": message("text", text="2/3 repeats valid")}]
 
 
 @pytest.mark.parametrize(("text", "limit"), [("3%", 0.03), ("3 %", 0.03), (0.05, 0.05), ("0.5%", 0.005)])

@@ -5,6 +5,7 @@
 import pytest
 from ansible.module_utils.scalebook.judge import runs
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.store.load import load_campaign
 from recordings import recorded, torch_bert
 from report_records import campaign, case, record
@@ -25,7 +26,10 @@ def node(name, gpus):
 def flags(tmp_path, *records):
     made = build_results(load_campaign(campaign(tmp_path, records)))
     return [
-        (flag["code"], flag["text"]) for row in made["rows"] for flag in row["flags"] if flag["code"] in CODES
+        (flag["code"], sentence(flag["message"]))
+        for row in made["rows"]
+        for flag in row["flags"]
+        if flag["code"] in CODES
     ]
 
 
@@ -74,4 +78,4 @@ def test_gpus_that_make_no_sense_leave_the_rate_and_a_note():
     bad = node("A", [(0, 100, "x")])
     run = runs.digest(record(case(), telemetry=[bad]))
     assert run["rate"] and run["gpus"] == []
-    assert any("telemetry cannot be used" in note for note in run["notes"])
+    assert any("telemetry cannot be used" in sentence(note) for note in run["notes"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.contracts import BatchSearch, LargestBatch
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import page, render, terminal
 from ansible.module_utils.scalebook.store import links, manifest
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -81,7 +82,10 @@ def test_a_run_that_is_out_of_memory_is_no_failure(tmp_path):
 def test_a_run_that_ended_a_search_does_not_count(tmp_path, status):
     made = build(tmp_path, search(status, largest=None))
     (entry,) = made["uncounted"]
-    assert (entry["status"], entry["reason"]) == (status, "search for the largest batch: NODE1 died")
+    assert (entry["status"], sentence(entry["reason"])) == (
+        status,
+        "search for the largest batch: NODE1 died",
+    )
     assert f"1n1g repeat 1: {status}, search for the largest batch: NODE1 died" in terminal.display(
         made, "/r"
     )

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import measured
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import csv_sheet, page
 from ansible.module_utils.scalebook.store.load import Campaign, load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -40,7 +42,7 @@ def test_the_rate_of_one_device_times_the_operations_is_divided_by_its_peak():
     found = entry(gpus=2)
     assert (found["flop"], found["tflops"], found["peak_tflops"]) == (10e9, 5.0, 989.4)
     assert found["mfu"] == pytest.approx(5.0 / 989.4)
-    assert (found["peak_of"], found["reason"]) == ("NVIDIA H200, dense fp16", None)
+    assert (sentence(found["peak_of"]), found["reason"]) == ("NVIDIA H200, dense fp16", None)
 
 
 @pytest.mark.parametrize(("rate", "flagged"), [(98_000.0, False), (99_000.0, True)])
@@ -97,7 +99,7 @@ def test_tensorflow_2_15_does_not_use_the_tensor_cores_of_an_h200_for_fp32():
     campaign = load_campaign(ROOT / "docs/results/h200-2026-11-26/tf2_bert_2.15")
     rows = build_results(campaign, load_workloads([str(ROOT / "roles")]), peaks=PEAKS)["rows"]
     flagged = {
-        (row["dtype"], row["xla"]): flag["text"]
+        (row["dtype"], row["xla"]): sentence(flag["message"])
         for row in rows
         for flag in row["flags"]
         if flag["code"] == "not-on-tensor-cores"
@@ -129,13 +131,13 @@ def test_fp32_on_a_gpu_without_tf32_is_compared_with_its_peak_of_fp32():
 )
 def test_without_a_peak_there_is_no_share_but_the_reason(hardware, fields, reason):
     found = entry(hardware, **fields)
-    assert (found["mfu"], found["reason"], found["tflops"]) == (None, reason, 10.0)
+    assert (found["mfu"], sentence(found["reason"]), found["tflops"]) == (None, reason, 10.0)
 
 
 def test_without_the_operations_there_is_neither():
     found = entry(model="large")
     assert (found["flop"], found["tflops"], found["mfu"]) == (None, None, None)
-    assert found["reason"] == "the workload declares no sizes of the model large"
+    assert found["reason"] == message("mfu.unknown-model", model="large")
 
 
 def test_a_case_without_a_rate_or_a_workload_without_a_formula_has_no_entry():
@@ -159,7 +161,7 @@ def test_tf2_bert_on_an_h200_has_the_share_of_its_committed_campaign():
     made_of = build_results(campaign, load_workloads([str(ROOT / "roles")]), peaks=PEAKS)
     row = next(row for row in made_of["rows"] if row["median"] == 529.7553655941108)
     found = next(each for each in made_of["mfu"] if each["case"] == row["case"])
-    assert (row["dtype"], found["peak_of"]) == ("fp32", "NVIDIA H200, dense tf32")
+    assert (row["dtype"], sentence(found["peak_of"])) == ("fp32", "NVIDIA H200, dense tf32")
     assert found["flop"] == 69_928_989_696
     assert found["tflops"] == pytest.approx(37.0453, abs=1e-4)
     assert found["mfu"] == pytest.approx(0.07488, abs=1e-5)

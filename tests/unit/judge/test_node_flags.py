@@ -4,6 +4,7 @@
 
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import csv_sheet, environment, page
 from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
@@ -17,7 +18,9 @@ def node(name, busy, steal):
 
 def flags(tmp_path, *records, code="stolen"):
     made = build_results(load_campaign(campaign(tmp_path, records)))
-    return [flag["text"] for row in made["rows"] for flag in row["flags"] if flag["code"] == code]
+    return [
+        sentence(flag["message"]) for row in made["rows"] for flag in row["flags"] if flag["code"] == code
+    ]
 
 
 def run_on(of, repeat, *boots):

@@ -27,7 +27,7 @@ def rates(document):
 def test_time_stamps_count_by_default(top):
     document = build_results(load_campaign(top))
     assert [round(rate, 6) for _, rate in rates(document)] == [100.0] * 3
-    assert not [note for note in document["notes"] if "reading" in note]
+    assert not [note for note in document["notes"] if note["code"] == "note.printed-rates"]
 
 
 def test_printed_rates_count_when_asked_for_and_stamps_are_the_second_source(top):
@@ -37,7 +37,8 @@ def test_printed_rates_count_when_asked_for_and_stamps_are_the_second_source(top
 
 
 def test_the_report_says_that_printed_rates_count(top):
-    assert "reading=printed" in build_results(load_campaign(top, "printed"))["notes"][0]
+    (note, *_) = build_results(load_campaign(top, "printed"))["notes"]
+    assert note["code"] == "note.printed-rates"
 
 
 def test_a_run_without_printed_rates_does_not_count(top):

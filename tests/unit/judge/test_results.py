@@ -8,6 +8,7 @@ from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX
 from ansible.module_utils.scalebook.judge import baseline, runs
 from ansible.module_utils.scalebook.judge.results import build_results, dlperf_files
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import (
     charts,
     comparisons,
@@ -206,7 +207,7 @@ def test_skipped_cases_are_listed_with_their_reason():
 def test_a_note_of_many_runs_is_printed_once():
     of = case()
     made = build([record(of, i, notes=["2 bytes are not UTF-8"]) for i in range(1, 6)])
-    assert made["notes"] == [
+    assert [*map(sentence, made["notes"])] == [
         "2 bytes are not UTF-8 (1n1g repeat 1, 1n1g repeat 2, 1n1g repeat 3 and 2 more runs)"
     ]
 
@@ -215,7 +216,7 @@ def test_without_a_baseline_the_notes_say_why_the_json_holds_null():
     made = build([record(case(2, 8), i) for i in (1, 2, 3)])
     (content,) = dlperf_files(made).values()
     assert content["base"]["2n8g"]["speedup"] is None
-    assert "the result JSON holds null (DLPerf writes 1.0)" in made["notes"][0]
+    assert made["notes"][0]["code"] == "note.no-speedup"
 
 
 def test_a_report_of_nothing_says_so():
@@ -372,7 +373,7 @@ SLOWER = {"tf2_bert": {"slower": "Horovod without NCCL? horovodrun --check-build
 
 def marks_of(document, label):
     [row] = [row for row in document["rows"] if row["label"] == label]
-    return [mark["text"] for mark in row["flags"] if mark["code"] == "slower-than-one"]
+    return [sentence(mark["message"]) for mark in row["flags"] if mark["code"] == "slower-than-one"]
 
 
 def test_two_devices_slower_than_one_are_told_what_the_workload_knows_of_it():

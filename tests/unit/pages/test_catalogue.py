@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A message is said in every language, with all its values; text is left as it is."""
 
+import re
+
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.pages import catalogue
@@ -20,6 +22,23 @@ def test_every_code_is_in_both_catalogues():
 @pytest.mark.parametrize("code", ENGLISH)
 def test_both_languages_use_the_same_values(code):
     assert places(ENGLISH[code]) == places(CHINESE[code])
+
+
+WITH_WORDS = [
+    code
+    for code, text in ENGLISH.items()
+    if not code.startswith("join.") and re.search("[a-z]", catalogue.PLACE.sub("", text))
+]
+
+
+@pytest.mark.parametrize("code", WITH_WORDS)
+def test_every_sentence_in_chinese_has_chinese_in_it(code):
+    assert re.search("[\u4e00-\u9fff]", CHINESE[code])
+
+
+def test_text_within_a_message_is_said_as_the_caller_says_it(catalogues):
+    told = message("two", ways=[message("text", text="a hint")], share=0.1)
+    assert catalogue.sentence(told, say=str.upper) == "either A HINT, of 10.0 %"
 
 
 @pytest.fixture

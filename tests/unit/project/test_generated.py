@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files that are made from other files are current; made again by: .venv/bin/python scripts/pages."""
 
-import ast
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -11,7 +11,8 @@ import measured
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import STATUSES, Plan
-from ansible.module_utils.scalebook.judge import gpu_flags
+from ansible.module_utils.scalebook.judge.flags import FLAGS, HELD_DOWN
+from ansible.module_utils.scalebook.pages import messages_en
 from ansible.module_utils.scalebook.read import workload as reading
 from ansible.module_utils.scalebook.report.csv_sheet import sheet
 from ansible.module_utils.scalebook.workloads import DLPERF
@@ -64,32 +65,16 @@ def test_every_column_of_the_sheet_is_described_in_its_order():
     assert list(report.CSV_COLUMNS) == list(row)
 
 
-def codes_of_flags():
-    """Return the codes of the flags that the source can give a row."""
-    codes = {code for _, code, _ in gpu_flags.LIMITS}
-    modules = ROOT / "module_utils/scalebook"
-    for path in [*modules.glob("judge/*.py"), modules / "stats.py"]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and getattr(node.func, "attr", getattr(node.func, "id", "")) == "flag"
-            ):
-                codes |= {node.args[0].value} if isinstance(node.args[0], ast.Constant) else set()
-            # stats.steadiness: its verdict is the code with dashes.
-            if isinstance(node, ast.FunctionDef) and node.name == "steadiness":
-                returned = [each.value for each in ast.walk(node) if isinstance(each, ast.Return)]
-                words = [
-                    each.value
-                    for value in returned
-                    for each in ast.walk(value)
-                    if isinstance(each, ast.Constant)
-                ]
-                codes |= {word.replace(" ", "-") for word in words if isinstance(word, str)}
-    return codes
+def test_every_flag_that_is_made_is_described():
+    source = (ROOT / "module_utils/scalebook/judge/flags.py").read_text()
+    steady = {"slowing-down", "warm-up-not-over"}
+    made = set(re.findall(r'\bflag\("([a-z-]+)"', source)) | {code for code, _ in HELD_DOWN.values()}
+    assert made | steady == set(FLAGS)
 
 
-def test_every_flag_is_described():
-    assert set(report.FLAGS) == codes_of_flags()
+def test_every_flag_has_a_word_for_a_cell_in_every_language():
+    words = {code.removeprefix("short.") for code in messages_en.MESSAGES if code.startswith("short.")}
+    assert words == set(FLAGS)
 
 
 def test_every_status_is_described():

@@ -173,4 +173,4 @@ def test_a_packed_campaign_is_not_packed_again(packed):
 def test_a_campaign_that_was_changed_after_its_report_is_not_packed(reported):
     record = next(reported.glob("runs/*/1/result.json"))
     record.write_text(record.read_text() + " ")
-    assert "has been changed since it was reported" in call(campaign_archive, reported)["msg"]
+    assert "is changed since it was reported" in call(campaign_archive, reported)["msg"]

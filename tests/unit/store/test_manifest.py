@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import open_source
 from report_records import campaign, case, record
@@ -108,14 +109,14 @@ def test_a_run_that_did_not_count_may_be_measured_again_and_that_is_said(top):
     (path / "NODE1.log").write_text("second attempt\n")
     after, wrong, said = sign(top, made)
     assert wrong == []
-    assert said == [f"runs/{OTHER}/1 (incomplete) was measured again since the last report"]
+    assert said == [message("note.measured-again", run=f"runs/{OTHER}/1", status="incomplete")]
     assert after["runs"][f"runs/{OTHER}/1"] == "ok"
 
 
 def test_a_new_plan_is_said(top):
     made, _, _ = sign(top)
     (top / "plan.json").write_text("{}")
-    assert sign(top, made)[2] == ["plan.json is changed since the last report"]
+    assert sign(top, made)[2] == [message("note.now-changed", file="plan.json")]
 
 
 @pytest.mark.parametrize(
