@@ -236,13 +236,6 @@ def judgement(line: Usage) -> Message | None:
     return message("quantity.met" if line["met"] else "quantity.not_met", criterion=line["criterion"])
 
 
-def printed(value: float) -> str:
-    """Return a value as the table shows it: two decimals, of one below 1 three significant digits."""
-    if value == 0 or abs(value) >= 1:
-        return repr(round(value, 2))
-    return f"{value:.3g}"
-
-
 def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
     """Return the run's quantities and, where every device's power is known, the joules per sample."""
     measured = run.get("utilisation") or {}

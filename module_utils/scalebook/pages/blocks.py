@@ -135,9 +135,9 @@ class Chart(NamedTuple):
 
 
 class Charts(NamedTuple):
-    """Drawings side by side that have their titles in them."""
+    """Drawings side by side that have their titles in them: the `name` of the file of each, and its `svg`."""
 
-    svgs: Sequence[str]
+    drawn: Sequence[Mapping[str, str]]
     only: str = ""
 
 

@@ -73,5 +73,5 @@ def _part(block: Block) -> Any:
     if isinstance(block, Chart):
         return {"svg": html_page.markup(block.svg), "caption": block.caption}
     if isinstance(block, Charts):
-        return [html_page.markup(svg) for svg in block.svgs]
+        return [html_page.markup(each["svg"]) for each in block.drawn]
     return {**block._asdict(), "blocks": _parts(block.blocks)} if isinstance(block, Fold) else block

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ansible.module_utils.scalebook.pages import cells
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
+    Charts,
     Code,
     Fold,
     Heading,
@@ -44,6 +45,8 @@ def _block(block: Block, wording: Wording) -> str:
         return " · ".join(" ".join(filter(None, map(md, pair))) for pair in block.pairs)
     if isinstance(block, Code):
         return f"`{block.title}`:\n\n```\n{block.text}\n```"
+    if isinstance(block, Charts):
+        return "\n".join(_picture(each["name"]) for each in block.drawn)
     if isinstance(block, Table):
         return _table(block, wording)
     return rendered(block.blocks, wording) if isinstance(block, Fold) else ""
@@ -53,6 +56,11 @@ def _paragraph(block: Paragraph) -> str:
     if block.lead:
         return f"**{md(block.lead)}** {md(block.text)}"
     return f"**{md(block.text)}**" if block.look == "warning" else md(block.text)
+
+
+def _picture(name: str) -> str:
+    """Return the picture in a file; one of several of a kind is named: a page with all shows none well."""
+    return f"- {md(name)}.svg" if name[-1:].isdigit() else f"![{md(name)}]({name}.svg)"
 
 
 def _item(item: str | Item, wording: Wording) -> str:

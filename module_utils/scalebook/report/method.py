@@ -4,12 +4,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
 from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.report.view import View
 
 
 def rule(group: Group, wording: Wording = ENGLISH) -> str:
@@ -95,6 +95,8 @@ def baseline_rule(wording: Wording = ENGLISH) -> str:
     )
 
 
-def unique_rules(groups: Sequence[Group], wording: Wording) -> list[str]:
-    """Return the rules of all groups, each once."""
-    return list(dict.fromkeys(rule(group, wording) for group in groups))
+def section(view: View) -> list[Block]:
+    """Return the section: the rule of each group, once, and what the columns mean."""
+    rules = dict.fromkeys(rule(group, view.wording) for group in view.document["groups"])
+    items: list[str | Item] = [*(Item(each, code=True) for each in rules), *sentences(view.wording)]
+    return [Heading(2, view.wording("How this was measured"), "method"), Items(items)]

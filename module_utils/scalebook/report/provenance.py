@@ -1,15 +1,53 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""provenance.json -> the rows of the table of the environment."""
+"""provenance.json -> the section of the environment."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table
+from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report import environment
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
 ALL = "all nodes"
+
+
+def section(view: View) -> list[Block]:
+    """Return the section of the environment, nothing where there is no provenance.json."""
+    _ = view.wording
+    title, rows = _("Environment"), facts(view)
+    columns = [
+        Column("what", _("property")),
+        Column("where", _("nodes")),
+        Column("value", _("value"), look="wrap"),
+    ]
+    return [Heading(2, title, "environment"), Table("", columns, rows, title)] if rows else []
+
+
+def facts(view: View) -> list[dict[str, str]]:
+    """Return the rows of the environment, and the name of then of a campaign that has another one now."""
+    document, wording = view.document, view.wording
+    name = clean(document["plan"].get("campaign") or "")
+    renamed = document["kind"] != "import" and name and name != clean(document["campaign"])
+    first = [{"what": wording("measured as campaign"), "where": "", "value": name}] if renamed else []
+    return first + [
+        {
+            "what": _fact(row["what"], wording),
+            "where": wording(row["where"]) if row["where"] == ALL else row["where"],
+            "value": wording.sentence(row["value"]),
+        }
+        for row in provenance_rows(document["provenance"] or {})
+    ]
+
+
+def _fact(what: str, wording: Wording) -> str:
+    """Return what a dotted key of provenance.json is called, its workload before it."""
+    workload, _, key = ("", "", what) if what in environment.FACTS else what.rpartition(".")
+    return f"{workload} {wording(environment.FACTS[key])}".strip() if key in environment.FACTS else what
 
 
 def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -14,14 +14,17 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
-from ansible.module_utils.scalebook.pages import spreadsheet, wording
+from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet, wording
+from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items
 from ansible.module_utils.scalebook.pages.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
 from ansible.module_utils.scalebook.pages.html_page import environment_of, framed, markup
-from ansible.module_utils.scalebook.report import charts, csv_sheet, environment, timeline, xlsx
-from ansible.module_utils.scalebook.report.page import FILES, page
+from ansible.module_utils.scalebook.report import charts, csv_sheet, environment, sections, timeline, xlsx
+from ansible.module_utils.scalebook.report.head import FILES, head
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links, openmetrics
 
 try:
@@ -36,13 +39,12 @@ except ImportError as exc:
 def files(
     document: Results, templates: str, linked: links.Links = links.NONE, language: str = "en"
 ) -> dict[str, str | bytes]:
-    """Return file name -> content of every file of the report; the document gets their names.
+    """Return file name -> content of every file of the report; results.json has their names.
 
     `linked` are the links to the campaign's files, `language` is that of report.md, report.html and the
     charts.  Raises OSError or ValueError for a language without a catalogue.
     """
     catalogue = wording.load(templates, language)
-    tools = _tools()
     plain = wording.Wording(catalogue)
     texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
@@ -56,21 +58,12 @@ def files(
     texts["results.csv"] = _csv(csv_sheet.sheet(document))
     texts["environment.csv"] = _csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
-    texts["report.md"] = (
-        environment_of(templates, False)
-        .get_template("report.md.j2")
-        .render(
-            page(document, plain),
-            _=plain,
-            charts=[chart["name"] for chart in drawn],
-            timelines=lines,
-            made_with=tools,
-        )
-    )
-    document["files"] = sorted([*texts, "report.html", "results.json"])
+    texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines), templates)
+    names = sorted([*texts, "report.html", "results.json"])
     texts["report.html"] = _html(
-        document, templates, linked, wording.Wording(catalogue, for_people=True), tools
+        document, templates, linked, wording.Wording(catalogue, for_people=True), names
     )
+    document = {**document, "files": names}
     texts["results.json"] = json.dumps(document, indent=1) + "\n"
     return texts
 
@@ -100,21 +93,41 @@ def _tools() -> str:
     )
 
 
-def _html(document: Results, templates: str, linked: links.Links, people: wording.Wording, tools: str) -> str:
+def _markdown(view: View, templates: str) -> str:
+    """Return report.md."""
+    blocks = sections.blocks(view, "md")
+    values = {**head(view), "sections": markdown.rendered(blocks, view.wording), "made_with": _tools()}
+    return environment_of(templates, False).get_template("report.md.j2").render(values, _=view.wording)
+
+
+def _html(
+    document: Results,
+    templates: str,
+    linked: links.Links,
+    people: wording.Wording,
+    names: Sequence[str],
+) -> str:
     """Return report.html: one file with its style, charts and script, which its CSP allows by its hash."""
     # The charts escape their own text; only they, their style and the script are not escaped here.
     drawn = charts.charts(document, wording=people)
-    lines = [{**each, "svg": markup(each["svg"])} for each in timeline.charts(document, wording=people)]
+    view = View(document, people, linked, drawn, timeline.charts(document, wording=people))
+    blocks = [*sections.blocks(view, "html"), *_files(view, names)]
     shown = {
-        **page(document, people, linked),
+        **head(view),
+        **html.shown(blocks, people),
         "charts": [markup(chart["svg"]) for chart in drawn],
         "curves": any(chart["name"].startswith(("speedup", "strong")) for chart in drawn),
-        "timelines": lines,
-        "files": [name for name in document["files"] if name != "report.html"],
-        "main_files": [name for name in FILES if name in document["files"]],
-        "made_with": tools,
+        "main_files": [name for name in FILES if name in names],
+        "made_with": _tools(),
     }
     return framed("report.html.j2", templates, people, people("en"), shown)
+
+
+def _files(view: View, names: Sequence[str]) -> list[Block]:
+    """Return the section of the files beside the page, and of the campaign."""
+    items = [Item(name, href=quote(name)) for name in names if name != "report.html"]
+    items += [Item(name, href=address) for name, address in view.linked.campaign]
+    return [Heading(2, view.wording("Files"), "files"), Items(items, "plain files")]
 
 
 def _csv(lines: Sequence[Mapping[str, Any]]) -> str:

@@ -1,89 +1,67 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The document -> what the terminal shows."""
+"""The results -> what the terminal shows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results
-from ansible.module_utils.scalebook.report.page import page
-from ansible.module_utils.scalebook.text import aligned, clean
-
-SHOWN = 10  # lines of one section; the page has them all
-WIDEST = 300  # characters of one of them
-
-_HEADS = {"label": "case", "margin": "smallest significant change"}
+from ansible.module_utils.scalebook.contracts import Results, Row
+from ansible.module_utils.scalebook.pages import terminal
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.report import (
+    earlier,
+    environment,
+    largest_batch,
+    published_tables,
+    runs,
+    scaling,
+)
+from ansible.module_utils.scalebook.report.view import View, said
+from ansible.module_utils.scalebook.text import clean
 
 
 def table(document: Results) -> str:
     """Return DLPerf's tables as aligned text, flags below each; strong scaling after weak."""
-    shown = page(document)
-    columns = ("node_num", "gpu_num", "rate", "speedup", "efficiency", "runs")
+    view = View(document)
+    groups = {group["id"]: group for group in document["groups"]}
     blocks = []
-    for family in shown["families"]:
-        blocks += [_family_table(family)] if family["columns"] else []
-        for group in family["groups"]:
-            latency = ("latency",) if group["latency"] else ()
-            blocks.append(_text_table(group, (*columns[:3], *latency, *columns[3:], "spread")))
-    for each in shown["strong"]:
-        strong_table = {**each, "title": f"Strong scaling: {each['title']}"}
-        blocks.append(_text_table(strong_table, ("node_num", "gpu_num", "bsz", *columns[2:])))
+    for family in document["families"]:
+        if family["columns"]:
+            title = f"Family {clean(family['family'])}, workloads side by side"
+            blocks.append(terminal.table(title, scaling.family_table(view, family)))
+        for group in (groups[name] for name in family["groups"]):
+            flags = _flags(view.rows_of(group))
+            blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags))
+    for each in document["strong"]:
+        title = f"Strong scaling: {clean(each['title'])}"
+        blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"])))
     return "\n\n".join(blocks)
 
 
-def _text_table(shown: Mapping[str, Any], columns: Sequence[str]) -> str:
-    heads = {"rate": f"{shown['unit']}/s", "latency": "latency, ms"}
-    head = [heads.get(column, column) for column in columns]
-    flags = [f"  {row['label']}: {flag['text']}" for row in shown["rows"] for flag in row["flags"]]
-    rows = [[row[column] for column in columns] for row in shown["rows"]]
-    return "\n".join([shown["title"], *_lines(head, rows), *flags])
-
-
-def _family_table(shown: Mapping[str, Any]) -> str:
-    """Return the workloads of a family side by side."""
-    head = ["case", ""]
-    for column in shown["columns"]:
-        head += [f"{column['name']} {column['unit']}/s", "speedup", "efficiency"]
-    rows = [
-        [line["label"], line["title"]]
-        + [cell[key] for cell in line["cells"] for key in ("rate", "speedup", "efficiency")]
-        for line in shown["lines"]
-    ]
-    return "\n".join([f"Family {shown['name']}, workloads side by side", *_lines(head, rows)])
-
-
-def _lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return aligned([head, *rows], separator=" | ", rule="-|-")
+def _flags(rows: Sequence[Row]) -> list[str]:
+    return [f"{clean(row['label'])}: {said(flag, ENGLISH)}" for row in rows for flag in row["flags"]]
 
 
 def display(document: Results, report: str) -> str:
     """Return what the terminal shows at the end: tables, excluded runs, and the path of the page."""
-    shown = page(document)
-    blocks = [shown["simulated"]] if shown["simulated"] else []
+    view = View(document)
+    simulated = environment.shared(document["simulated"], ENGLISH)
+    blocks = [simulated] if simulated else []
     blocks.append(table(document) or "No case was measured.")
-    blocks += _some("Largest batch", [_largest_batch(entry) for entry in shown["largest_batches"]])
-    blocks += _some(
-        "Excluded runs",
-        [
-            f"{u['group']} {u['label']} repeat {u['repeats']}: {u['status']}, {u['reason']}".strip()
-            for u in shown["uncounted"]
-        ],
-        shown["uncounted_fix"],
-    )
-    blocks += _comparison(shown["baseline"])
-    blocks += _some("Skipped cases", [f"{s['label']}: {s['reason']}" for s in shown["skipped"]])
-    blocks += _some("Notes", [*shown["notes"], *_unnamed_machines(document)])
-    published = []
-    for entry in shown["compare"]:
-        names = [entry["title"], f"compared with {entry['theirs']}" if entry["rows"] else ""]
-        published.append(" ".join(filter(None, names)) + f": {entry['why']}")
-        published += [f"warning: {entry['warning']}"] if entry["warning"] else []
-    published += [
-        f"{family['family']}: {family['count']} more, published only" for family in shown["only_published"]
+    blocks += terminal.some("Largest batch", [_largest_batch(each) for each in largest_batch.searches(view)])
+    excluded = [
+        f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
+        for run in runs.excluded_rows(view)
     ]
-    blocks += _some("Comparison with DLPerf", published)
+    blocks += terminal.some("Excluded runs", excluded, runs.fix_of_import(view))
+    blocks += _comparison(view)
+    skipped = [f"{each['label']}: {each['reason']}" for each in runs.skipped_rows(view)]
+    blocks += terminal.some("Skipped cases", skipped)
+    notes = [ENGLISH.tell(note) for note in document["notes"]]
+    blocks += terminal.some("Notes", [*notes, *_unnamed_machines(document)])
+    blocks += terminal.some("Comparison with DLPerf", _published(document))
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
 
@@ -104,29 +82,30 @@ def _largest_batch(entry: Mapping[str, str]) -> str:
     )
 
 
-def _comparison(made: Mapping[str, Any] | None) -> list[str]:
+def _comparison(view: View) -> list[str]:
     """Return the comparison with an earlier campaign."""
+    made: Mapping[str, Any] | None = view.document["baseline"]
     if not made:
         return []
-    columns = ["label", "now", "before", "ratio", "range", "margin", "verdict"]
-    if any(row["group"] for row in made["rows"]):
-        columns.insert(0, "group")
-    rows = [[row[column] for column in columns] for row in made["rows"]]
-    lines = [f"Comparison with {made['name']}:", *_lines([_HEADS.get(c, c) for c in columns], rows)]
-    lines += [f"  other hardware: {made['other_hardware']}"] if made["other_hardware"] else []
-    lines += [f"  {row['label']}: {row['why']}" for row in made["rows"] if row["why"]]
-    lines += [f"  only in this one: {place}" for place in made["only_here"]]
-    lines += [f"  only in {made['name']}: {place}" for place in made["only_there"]]
+    name, shown = clean(made["name"]), earlier.table(view)
+    other = ENGLISH.tell(made.get("other_hardware") or "")
+    lines = [f"other hardware: {other}"] if other else []
+    lines += [f"{row['label']}: {row['why']}" for row in shown.rows if row["why"]]
+    lines += [f"only in this one: {earlier.place(each)}" for each in made["only_here"]]
+    lines += [f"only in {name}: {earlier.place(each)}" for each in made["only_there"]]
     if made["regressions"]:
-        lines.append(f"  {made['regressions']} slower by more than {made['limit']}")
-    return ["\n".join(lines)]
+        lines.append(f"{made['regressions']} slower by more than {ENGLISH.percent(made['limit'])}")
+    return [terminal.table(f"Comparison with {name}:", shown, lines)]
 
 
-def _some(title: str, lines: Sequence[str], fix: str = "") -> list[str]:
-    if not lines:
-        return []
-    # Names and reasons come from records and logs of other machines: one line each, whatever they hold.
-    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])]
-    more = [f"  … and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
-    last = [f"  {fix}"] if fix else []
-    return ["\n".join([f"{title}:", *(f"  {line}" for line in shown), *more, *last])]
+def _published(document: Results) -> list[str]:
+    """Return what became of the comparison of each group with published results."""
+    lines = []
+    for entry in document["compare"]:
+        theirs = f"compared with {published_tables.published_name(entry)}" if entry["rows"] else ""
+        lines.append(
+            " ".join(filter(None, [clean(entry["title"]), theirs])) + f": {ENGLISH.tell(entry['why'])}"
+        )
+        lines += [f"warning: {entry['warning']}"] if entry.get("warning") else []
+    counts = published_tables.counts(document.get("only_published") or [], ENGLISH)
+    return lines + [f"{clean(family)}: {count} more, published only" for family, count in counts.items()]

@@ -8,7 +8,9 @@ import pytest
 from ansible.module_utils.scalebook.judge import bottleneck, rules, thresholds
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import catalogue
-from ansible.module_utils.scalebook.report.page import page
+from ansible.module_utils.scalebook.pages.blocks import Items
+from ansible.module_utils.scalebook.report import usage
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from recordings import containers, limited_link, made_on_processors, recorded, torch_bert
@@ -479,7 +481,8 @@ def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
 
 def test_the_sentence_is_in_the_report(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [torch_bert(64)])))
-    assert page(made)["bottlenecks"][0]["sentence"].startswith("Launch-bound, likely")
+    [items] = [each for each in usage.section(View(made)) if isinstance(each, Items)]
+    assert items.texts[0].text.startswith("Launch-bound, likely")
 
 
 RULES = [*rules.GPU_RULES, *rules.CPU_RULES]

@@ -5,12 +5,14 @@
 from pathlib import Path
 
 import measured
+import printed
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import csv_sheet, page
+from ansible.module_utils.scalebook.report import arithmetic, csv_sheet
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign, load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import case
@@ -146,7 +148,7 @@ def test_a_case_without_a_rate_or_a_workload_without_a_formula_has_no_entry():
 
 
 def test_the_page_names_the_unit_of_the_workload():
-    (shown,) = page.page(made(unit="images"))["mfu"]
+    (shown,) = printed.rows(arithmetic.flops(View(made(unit="images"))))
     assert (shown["unit"], shown["gflop"], shown["tflops"], shown["mfu"]) == ("images", "10", "10", "1.0 %")
 
 

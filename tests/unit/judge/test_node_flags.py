@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flags of nodes: processor time that a hypervisor took, and another machine than before."""
 
+import printed
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import csv_sheet, environment, page
+from ansible.module_utils.scalebook.report import csv_sheet, environment, scaling
+from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
 
@@ -156,8 +159,8 @@ def test_hosts_with_names_of_their_own_are_machines(tmp_path):
 
 def test_the_head_and_the_table_say_that_containers_share_a_machine(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [two_containers("aa")])))
-    shown = page.page(made)
+    shown = head(View(made))
     assert shown["simulated"] == "2 nodes, 1 machine"
-    assert shown["groups"][0]["card"]["shared"] == "2 nodes, 1 machine"
-    assert "2 nodes, 1 machine" in [flag["short"] for flag in shown["groups"][0]["rows"][0]["flags"]]
+    assert shown["cards"][0]["shared"] == "2 nodes, 1 machine"
+    assert "2 nodes, 1 machine" in printed.rows(scaling.weak(View(made)))[0]["flags"]
     assert csv_sheet.sheet(made)[0]["machines"] == "2 nodes, 1 machine"

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import printed
 import pytest
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX
@@ -11,14 +12,19 @@ from ansible.module_utils.scalebook.judge.results import build_results, dlperf_f
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import (
     charts,
-    comparisons,
     csv_sheet,
     method,
-    page,
     provenance,
+    published_tables,
     render,
+    scaling,
     terminal,
 )
+from ansible.module_utils.scalebook.report import (
+    earlier as earlier_campaign,
+)
+from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
 from report_records import case, dlperf_records, record
 
@@ -58,8 +64,8 @@ def test_a_baseline_that_saw_another_number_of_gpus_is_no_other_hardware():
 
 
 def test_the_speedup_of_a_slow_case_is_that_of_its_rates():
-    made = page.page(build([record(case(1, 1), 1, 0.0143), record(case(1, 2), 1, 0.0260)]))
-    assert [row["speedup"] for row in made["groups"][0]["rows"]] == ["1", "1.82"]
+    made = build([record(case(1, 1), 1, 0.0143), record(case(1, 2), 1, 0.0260)])
+    assert [row["speedup"] for row in printed.rows(scaling.weak(View(made)))] == ["1", "1.82"]
 
 
 def test_the_text_table_is_dlperfs(document):
@@ -350,12 +356,10 @@ def test_a_comparison_says_what_stands_beside_what():
         published_rows=table,
         workloads={"tf2_bert": {"dlperf": names}},
     )
-    (entry,) = page.page(made)["compare"]
-    assert (entry["theirs"], entry["sources"]) == (
-        "TensorFlow 2.3.0 bert-base fp32 b64",
-        "DLPerf@master:x.md, lines 334",
-    )
-    assert entry["rows"][0]["ratio"] == "1.11"
+    blocks = published_tables.compared(View(made))
+    assert blocks[1].detail == "TensorFlow 2.3.0 bert-base fp32 b64"
+    assert blocks[-1].text == "Published: DLPerf@master:x.md, lines 334"
+    assert printed.rows(blocks)[0]["ratio"] == "1.11"
 
 
 def test_a_label_that_is_no_label_writes_nothing_else_to_the_terminal():
@@ -413,7 +417,7 @@ def on_hosts(of, *hosts):
 def test_four_nodes_on_one_machine_are_called_simulated_in_every_form():
     made = build([on_hosts(case(4, 1), *["vm"] * 4), on_hosts(case(2, 1), *["vm"] * 2)])
     assert made["simulated"] == {"nodes": 4, "machines": 1}
-    assert page.page(made)["simulated"] == "1 machine, 4 simulated nodes"
+    assert head(View(made))["simulated"] == "1 machine, 4 simulated nodes"
     assert terminal.display(made, "/r").startswith("1 machine, 4 simulated nodes\n")
 
 
@@ -436,9 +440,7 @@ def test_the_machine_in_the_provenance_decides_which_nodes_are_simulated():
 def test_a_campaign_is_called_like_its_directory_and_its_old_name_is_in_the_environment():
     made = build([record(case())], {"campaign": "evening"})
     assert made["campaign"] == "night"
-    assert page.page(made)["environment"] == [
-        {"what": "measured as campaign", "where": "", "value": "evening"}
-    ]
+    assert provenance.facts(View(made)) == [{"what": "measured as campaign", "where": "", "value": "evening"}]
 
 
 def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_comparison():
@@ -454,5 +456,5 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
         *build([record(split)])["rows"],
     ]
     compared = baseline.compare(rows, earlier)
-    places = {comparisons.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
+    places = {earlier_campaign.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
     assert len(places) == 3

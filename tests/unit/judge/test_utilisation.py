@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The utilisation of a case: means over its nodes and devices, nothing where nothing was recorded."""
 
+import printed
 import pytest
 from ansible.module_utils.scalebook.judge import utilisation
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import csv_sheet
-from ansible.module_utils.scalebook.report.page import page
+from ansible.module_utils.scalebook.report import csv_sheet, usage
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from recordings import torch_bert
 from report_records import campaign, case, record
@@ -52,7 +53,7 @@ def test_a_case_has_the_mean_and_the_extremes_of_its_nodes_and_devices(tmp_path)
     assert of(made, "gpu_energy")["mean"] == pytest.approx(800 / 400)
     [line] = csv_sheet.sheet(made)
     assert line["gpu_energy_mean"] == pytest.approx(2.0)
-    assert page(made)["utilisation"][0]["quantity"] == "CPU, %"
+    assert printed.rows(usage.section(View(made)))[0]["quantity"] == "CPU, %"
 
 
 def test_the_joules_need_the_power_of_every_device(tmp_path):
@@ -129,9 +130,9 @@ def test_energy_is_shown_per_sample_per_joule_and_per_million_samples(tmp_path):
     assert joules == pytest.approx(3951.211 / (300 * 64), rel=1e-6)
     assert of(made, "gpu_samples_per_joule")["mean"] == pytest.approx(1 / joules)
     assert of(made, "gpu_energy_per_million")["mean"] == pytest.approx(joules / 3.6)
-    printed = {line["quantity"]: line["mean"] for line in page(made)["utilisation"]}
-    assert printed["GPU energy per million samples, kWh"] == "0.0572"
-    assert printed["samples per joule of the GPUs, 1/J"] == "4.86"
+    means = {line["quantity"]: line["mean"] for line in printed.rows(usage.section(View(made)))}
+    assert means["GPU energy per million samples, kWh"] == "0.0572"
+    assert means["samples per joule of the GPUs, 1/J"] == "4.86"
 
 
 def test_each_resource_is_judged_by_itself(tmp_path):
@@ -145,10 +146,10 @@ def test_each_resource_is_judged_by_itself(tmp_path):
     assert judged == {"gpu": False, "cpu": True, "memory": False, "disk_busy": False}
     lower = build_results(load_campaign(top), min_utilisation=79.9)
     assert of(lower, "gpu")["met"] is True
-    printed = {line["quantity"]: line["judgement"] for line in page(lower)["utilisation"]}
-    assert printed["GPU utilisation, %"] == "at least 79.9 %"
-    assert printed["memory, %"] == "below 79.9 %"
-    assert printed["GPU power, W"] == ""
+    said = {line["quantity"]: line["judgement"] for line in printed.rows(usage.section(View(lower)))}
+    assert said["GPU utilisation, %"] == "at least 79.9 %"
+    assert said["memory, %"] == "below 79.9 %"
+    assert said["GPU power, W"] == ""
 
 
 def test_a_link_is_judged_by_its_capacity():

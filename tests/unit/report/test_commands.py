@@ -11,7 +11,9 @@ import pytest
 from ansible.module_utils.scalebook.contracts import upgrade_record
 from ansible.module_utils.scalebook.evaluate import document as evaluation
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import page, render
+from ansible.module_utils.scalebook.report import render
+from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
 from planned import ROOT, identity, known, runs_of
@@ -63,7 +65,7 @@ def test_several_commands_stand_with_their_cases_and_none_on_top(tmp_path):
     files = render.files(made, str(ROOT / "templates"))
     assert "Repeat it: 2 commands\n" in files["report.md"]
     assert "<summary>Repeat it: 2 commands</summary>" in files["report.html"]
-    cases = {each["cases"]: "steps_per_loop=10" in each["command"] for each in page.page(made)["commands"]}
+    cases = {each["cases"]: "steps_per_loop=10" in each["command"] for each in head(View(made))["commands"]}
     assert cases == {
         "tf2_bert base fp32 b64 1n1g": False,
         "steps_per_loop=10 1n1g": True,

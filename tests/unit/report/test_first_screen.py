@@ -6,12 +6,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import printed
 import pytest
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import first_screen
-from ansible.module_utils.scalebook.report.page import page
+from ansible.module_utils.scalebook.report import arithmetic, first_screen
+from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
@@ -23,7 +25,7 @@ TORCH = {"torch_bert": {"compiler": "torch.compile", "title": "PyTorch BERT pret
 
 def cards(name):
     made = build_results(load_campaign(RESULTS / name), TORCH)
-    return [group["card"] for group in page(made, Wording(for_people=True))["groups"]]
+    return head(View(made, Wording(for_people=True)))["cards"]
 
 
 def test_four_gpus_are_summed_up_as_they_were_measured():
@@ -52,12 +54,12 @@ def test_without_an_mfu_in_the_records_there_is_none():
     assert cards("h200x4-2026-11-21/scaling")[0]["mfu"] == ""
 
 
-def flops_page(name):
-    """Return the printed page of a campaign whose workloads declare their operations."""
+def flops_view(name):
+    """Return the view of a campaign whose workloads declare their operations."""
     workloads = load_workloads([str(RESULTS.parents[1] / "roles")])
     with (RESULTS.parents[1] / "data/gpus.csv").open(newline="") as lines:
         peaks = mfu.read_peaks(lines)
-    return page(
+    return View(
         build_results(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
     )
 
@@ -73,14 +75,14 @@ def flops_page(name):
     ],
 )
 def test_the_page_has_one_mfu_with_its_peak(name, peak):
-    shown = flops_page(name)
-    card, row = shown["groups"][0]["card"], shown["mfu"][-1]
+    view = flops_view(name)
+    card, row = head(view)["cards"][0], printed.rows(arithmetic.flops(view), "html", view.wording)[-1]
     assert (card["mfu"], card["peak"]) == (row["mfu"], peak)
-    assert "mfu" not in [column for table in shown["self_reported"] for column in table["columns"]]
+    assert "of mfu" not in [key for row in printed.rows(arithmetic.reported(view)) for key in row]
 
 
 def test_a_case_says_how_many_gpus_it_could_see():
-    lines = page(build_results(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50")))["hardware"]
+    lines = head(View(build_results(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50"))))["hardware"]
     assert len(lines) == 1
     assert lines[0].startswith("each node: 2 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18; ")
     assert lines[0].endswith("; 1n1g had 1 of them visible")
@@ -125,7 +127,7 @@ def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path
 
 def test_the_flags_are_counted_by_their_kind():
     made = build_results(load_campaign(RESULTS / "h200x4-2026-11-26/tf2_bert"))
-    assert page(made)["flagged"] == [
+    assert head(View(made))["flagged"] == [
         {"code": "scattered", "id": "g7", "text": "1 × scattered"},
         {"code": "warm-up-not-over", "id": "g7", "text": "1 × warm-up not over"},
         {"code": "runs", "id": "g7", "text": "1 × runs excluded"},

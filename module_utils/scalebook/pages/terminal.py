@@ -1,0 +1,33 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks -> text for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ansible.module_utils.scalebook.pages import cells
+from ansible.module_utils.scalebook.pages.blocks import Table, meant_for
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.text import aligned, clean
+
+SHOWN = 10  # lines of one section; the page has them all
+WIDEST = 300  # characters of one of them
+
+
+def table(title: str, block: Table, below: Sequence[str] = ()) -> str:
+    """Return a table as aligned text below its title, with the lines below it."""
+    columns = meant_for("txt", block.columns)
+    rows = [[cells.said(row, column, ENGLISH) for column in columns] for row in block.rows]
+    lines = aligned([[column.head for column in columns], *rows], separator=" | ", rule="-|-")
+    return "\n".join([title, *lines, *(f"  {line}" for line in below)])
+
+
+def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:
+    """Return the first of some lines below a title, nothing without a line."""
+    if not lines:
+        return []
+    # Names and reasons come from records and logs of other machines: one line each, whatever they hold.
+    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])]
+    more = [f"… and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
+    return ["\n  ".join([f"{title}:", *shown, *more, *([last] if last else [])])]

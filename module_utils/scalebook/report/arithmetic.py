@@ -1,0 +1,73 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The sections about what devices did: their arithmetic, and what workloads report themselves."""
+
+from __future__ import annotations
+
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
+
+
+def flops(view: View) -> list[Block]:
+    """Return the section of the arithmetic per device, nothing where no workload declares it."""
+    _ = view.wording
+    if not view.document["mfu"]:
+        return []
+    short = view.short_names()
+    columns = [
+        *view.case_columns(),
+        Column("unit", _("unit")),
+        Column("gflop", _("GFLOP each"), "digits"),
+        Column("tflops", _("TFLOP/s per device"), "digits", look="main"),
+        Column("peak_tflops", _("peak"), "exact"),
+        Column("mfu", "MFU", "percent", look="main"),
+        Column("about", _("peak of")),
+    ]
+    rows = [
+        {
+            **entry,
+            "label": clean(entry["label"]),
+            "group": short[entry["case"]],
+            "unit": clean(_(entry["unit"])),
+            "gflop": None if entry["flop"] is None else entry["flop"] / 1e9,
+            "about": view.wording.tell(entry["peak_of"] or entry["reason"] or ""),
+        }
+        for entry in view.document["mfu"]
+    ]
+    about = _(
+        "Operations per sample, forward and backward, as the workload declares them, times the rate. MFU is "
+        "their share of the peak of the data sheet."
+    )
+    title = _("FLOP/s and MFU")
+    return [Heading(2, title, "mfu"), Paragraph(about, "soft"), Table("", columns, rows, title)]
+
+
+def reported(view: View) -> list[Block]:
+    """Return a section for each workload that reports metrics itself."""
+    _ = view.wording
+    short = view.short_names()
+    # The table of the MFU has it, of the median rate.
+    elsewhere = ["mfu"] if any(entry["mfu"] is not None for entry in view.document["mfu"]) else []
+    about = _("Where runs differ, the table shows their median.")
+    blocks: list[Block] = []
+    for index, table in enumerate(view.document["self_reported"], 1):
+        names = [name for name in table["columns"] if name not in elsewhere]
+        columns = [Column(f"of {name}", clean(name), "count") for name in names]
+        rows = [
+            {
+                "case": " ".join(filter(None, [clean(row["label"]), short[row["case"]]])),
+                **{f"of {name}": clean(row["values"].get(name, "")) for name in names},
+                "runs": row["runs"],
+            }
+            for row in table["rows"]
+        ]
+        title = _("Metrics reported by {workload}", workload=clean(table["workload"]))
+        columns = [Column("case", _("case")), *columns, Column("runs", _("runs"), "count")]
+        blocks += [
+            Heading(2, title, f"reported{index}"),
+            Paragraph(about, "soft", only="html"),
+            Table("", columns, rows, title, look="names"),
+            Paragraph(about, only="md"),
+        ]
+    return blocks

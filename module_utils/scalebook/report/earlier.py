@@ -1,0 +1,77 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The section that compares a campaign with an earlier one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS
+from ansible.module_utils.scalebook.judge import headings
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Paragraph, Table, Tag
+from ansible.module_utils.scalebook.report import method
+from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
+
+
+def section(view: View) -> list[Block]:
+    """Return the section, nothing where there is no earlier campaign."""
+    _ = view.wording
+    made = view.document["baseline"]
+    if not made:
+        return []
+    name, limit = clean(made["name"]), view.wording.percent(made["limit"])
+    title = _("Comparison with {name}", name=name)
+    blocks: list[Block] = [Heading(2, title, "baseline")]
+    if made.get("other_hardware"):
+        what = view.wording.tell(made["other_hardware"])
+        blocks.append(Paragraph(_("Other hardware: {what}.", what=what), "warning"))
+    if made["regressions"]:
+        slower = _("{count} slower by more than {limit}.", count=made["regressions"], limit=limit)
+        blocks.append(Paragraph(slower, "warning"))
+    only = [_("only in this one: {place}", place=place(entry)) for entry in made["only_here"]]
+    only += [_("only in {name}: {place}", name=name, place=place(entry)) for entry in made["only_there"]]
+    rule = Paragraph(method.baseline_rule(view.wording), "soft", only="md")
+    blocks += [table(view)._replace(label=title), rule, *([Items(only)] if only else [])]
+    return [*blocks, rule._replace(only="html")]
+
+
+def table(view: View) -> Table:
+    """Return the table of the cases that both campaigns have."""
+    _ = view.wording
+    rows = [_cells(view, entry) for entry in (view.document["baseline"] or {"rows": []})["rows"]]
+    columns = [
+        *([Column("group", _("group"), only="txt")] if any(row["group"] for row in rows) else []),
+        *view.case_columns(),
+        Column("now", _("now"), "rate"),
+        Column("before", _("before"), "rate"),
+        Column("ratio", _("ratio"), "change", look="main"),
+        Column("range", _("range"), "changes"),
+        Column("interval", _("95 % interval"), "changes", only="md html"),
+        Column("margin", _("smallest significant change"), "margin"),
+        Column("verdict", _("verdict"), "tags", only="html txt", soft="why"),
+        Column("judged", _("verdict"), only="md"),
+    ]
+    if not any(row["interval"] for row in rows):
+        columns = [column for column in columns if column.key != "interval"]
+    return Table("", columns, rows)
+
+
+def _cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
+    _ = view.wording
+    verdict, why = _(entry["verdict"]), view.wording.tell(entry["why"] or "")
+    return {
+        **entry,
+        "label": clean(entry["label"]),
+        "group": view.short_names()[entry["case"]],
+        "verdict": [Tag(verdict, "incomplete")] if entry["regression"] else verdict,
+        "judged": verdict + _(": ") + why if why else verdict,
+        "why": why,
+    }
+
+
+def place(entry: Mapping[str, Any]) -> str:
+    """Return the name of a row that only one of two campaigns has."""
+    names = (headings.word(entry, field) for field in GROUP_FIELDS if entry.get(field) is not None)
+    return clean(" ".join(filter(None, [entry["label"], *names])))

@@ -1,0 +1,89 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The section of how busy the nodes were, what holds cases back, and the course of single runs."""
+
+from __future__ import annotations
+
+from ansible.module_utils.scalebook.contracts import message
+from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Charts,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Table,
+)
+from ansible.module_utils.scalebook.quantities import QUANTITIES
+from ansible.module_utils.scalebook.report import timeline
+from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
+
+
+def section(view: View) -> list[Block]:
+    """Return the section; it says so where nothing was recorded."""
+    _ = view.wording
+    title = _("Utilisation")
+    heading = Heading(2, title, "utilisation")
+    if not view.document["utilisation"]:
+        return [heading, Paragraph(_("Not recorded."), "soft")]
+    about = _(
+        "Over the window of all valid runs: the mean over nodes or devices, and the least and most busy one."
+    )
+    table = _table(view)._replace(label=title)
+    return [heading, Paragraph(about, "soft"), table, *_bottlenecks(view), *_courses(view)]
+
+
+def _table(view: View) -> Table:
+    _ = view.wording
+    short = view.short_names()
+    columns = [
+        *view.case_columns(),
+        Column("quantity", _("quantity")),
+        Column("mean", _("mean"), "usage", look="main"),
+        Column("min", _("min"), "usage"),
+        Column("max", _("max"), "usage"),
+        Column("of", _("nodes or devices"), "count"),
+        Column("judgement", _("criterion")),
+    ]
+    rows = [
+        {
+            **line,
+            "label": clean(line["label"]),
+            "group": short[line["case"]],
+            "quantity": _.tell(message(QUANTITIES[line["quantity"]].code)) + _(", ") + line["unit"],
+            "judgement": _.tell(utilisation.judgement(line) or ""),
+        }
+        for line in view.document["utilisation"]
+    ]
+    return Table("", columns, rows)
+
+
+def _bottlenecks(view: View) -> list[Block]:
+    """Return the sentence on the bottleneck of each case."""
+    _ = view.wording
+    short = view.short_names()
+    items = [
+        Item(view.wording.tell(entry["message"]), clean(entry["label"]), short[entry["case"]])
+        for entry in view.document["bottlenecks"]
+    ]
+    about = _(
+        "By rules over the means of the table; docs/utilisation.md has their thresholds. A profile of the "
+        "trainer decides."
+    )
+    heading = Heading(3, _("Bottleneck"), "bottlenecks")
+    return [heading, Paragraph(about, "soft"), Items(items, "flags")] if items else []
+
+
+def _courses(view: View) -> list[Block]:
+    """Return the courses of runs: a drawing each, or the names of their files."""
+    if not view.timelines:
+        return []
+    return [
+        Heading(3, view.wording("Over time"), "timelines"),
+        Paragraph(timeline.rule(view.document, view.wording), "soft"),
+        Charts(view.timelines, only="html"),
+        Items([Item(each["title"], f"{each['name']}.svg") for each in view.timelines], only="md"),
+    ]
