@@ -1,15 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The sections that compare a campaign with published results."""
+"""The section that compares a campaign with published results."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Fold, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.published import PublishedRow
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
@@ -26,14 +25,14 @@ def compared(view: View) -> list[Block]:
 
 def _group(view: View, entry: Mapping[str, Any]) -> list[Block]:
     _ = view.wording
-    title, theirs = clean(entry["title"]), published_name(entry) if entry["rows"] else ""
+    title, theirs = clean(entry["title"]), name_of(entry) if entry["rows"] else ""
     blocks: list[Block] = [Heading(3, title, detail=theirs)]
     why = view.wording.tell(entry["why"])
     blocks += [Paragraph(why + _("."), only="md"), Paragraph(_begun(why) + _("."), "soft", only="html")]
-    blocks += _warning(view.wording.tell(entry.get("warning") or ""), view.wording)
+    blocks += warning(view.wording.tell(entry.get("warning") or ""), view.wording)
     if entry["rows"]:
         label = _("{group} compared with {published}", group=title, published=theirs)
-        blocks += [_table(view, entry)._replace(label=label), _sources(entry["rows"], view.wording)]
+        blocks += [_table(view, entry)._replace(label=label), sources(entry["rows"], view.wording)]
     return blocks
 
 
@@ -42,7 +41,8 @@ def _begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _warning(text: str, wording: Wording) -> list[Block]:
+def warning(text: str, wording: Wording) -> list[Block]:
+    """Return what has to be known of a published table, nothing where that is nothing."""
     if not text:
         return []
     said = Paragraph(text + wording("."), only="md", lead=wording("Warning:"))
@@ -81,7 +81,7 @@ def _quotient(ours: float | None, theirs: float | None) -> float | None:
     return ours / theirs if ours and theirs else None
 
 
-def published_name(entry: Mapping[str, Any]) -> str:
+def name_of(entry: Mapping[str, Any]) -> str:
     """Return the name of a published table: `TensorFlow 2.3.0 bert-base fp32 XLA b64`."""
     names = [
         entry["framework"],
@@ -93,61 +93,7 @@ def published_name(entry: Mapping[str, Any]) -> str:
     return " ".join(filter(None, names)) + (f" ({entry['variant']})" if entry["variant"] else "")
 
 
-def alone(view: View) -> list[Block]:
-    """Return the section of published tables that nothing of ours stands beside, by family."""
-    _ = view.wording
-    tables = view.document.get("only_published") or []
-    if not tables:
-        return []
-    about = _(
-        "Results of the same model families that no run of this report stands beside. Samples per second, "
-        "and the speedup in brackets."
-    )
-    title = _("Published by DLPerf only")
-    blocks: list[Block] = [Heading(2, title, "only-published"), Paragraph(about, "soft")]
-    for family, count in counts(tables, view.wording).items():
-        mine = [table for table in tables if table["family"] == family]
-        name = clean(family)
-        warnings = dict.fromkeys(table["warning"] for table in mine if table["warning"])
-        said = [part for each in warnings for part in _warning(view.wording.tell(each), view.wording)]
-        sources = _sources([row for table in mine for row in table["rows"]], view.wording)
-        table = _alone(mine, view.wording)._replace(label=title + _(": ") + name)
-        summary = name + _(": ") + count
-        blocks += [Heading(3, summary, only="md"), Fold(summary, [*said, table, sources])]
-    return blocks
-
-
-def counts(tables: Sequence[Mapping[str, Any]], wording: Wording) -> dict[str, str]:
-    """Return how many results of each family are published only."""
-    rows: dict[str, int] = {}
-    for table in tables:
-        rows[table["family"]] = rows.get(table["family"], 0) + len(table["rows"])
-    return {family: wording.count(number, "published result") for family, number in rows.items()}
-
-
-def _alone(tables: Sequence[Mapping[str, Any]], wording: Wording) -> Table:
-    """Return a line for each table and a column for each case; a cell is the rate, and the speedup."""
-    order = {row["label"]: row["devices"] for table in tables for row in table["rows"]}
-    labels = sorted(order, key=lambda label: (order[label], label))
-    columns = [Column(f"at {label}", label, "count", "–") for label in labels]
-    empty = dict.fromkeys(column.key for column in columns)
-    lines = [
-        {
-            **empty,
-            **{f"at {row['label']}": _cell(row, wording) for row in table["rows"]},
-            "name": clean(published_name(table)),
-        }
-        for table in tables
-    ]
-    return Table("", [Column("name", wording("published")), *columns], lines)
-
-
-def _cell(row: PublishedRow, wording: Wording) -> str:
-    rate = wording.number(row["rate"])
-    return rate if row["devices"] == 1 else f"{rate} ({wording.speedup(row['speedup'])})"
-
-
-def _sources(rows: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
+def sources(rows: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
     """Return where the results are published: `FILE:L1`, `FILE:L2` as `FILE, lines 1, 2`."""
     lines: dict[str, list[str]] = {}
     for name in (row["source"] for row in rows if row["source"]):

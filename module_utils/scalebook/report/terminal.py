@@ -13,10 +13,13 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import (
     earlier,
     environment,
+    excluded,
     largest_batch,
+    only_published,
     published_tables,
-    runs,
     scaling,
+    side_by_side,
+    strong,
 )
 from ansible.module_utils.scalebook.report.view import View, said
 from ansible.module_utils.scalebook.text import clean
@@ -30,13 +33,13 @@ def table(document: Results) -> str:
     for family in document["families"]:
         if family["columns"]:
             title = f"Family {clean(family['family'])}, workloads side by side"
-            blocks.append(terminal.table(title, scaling.family_table(view, family)))
+            blocks.append(terminal.table(title, side_by_side.table_of(view, family)))
         for group in (groups[name] for name in family["groups"]):
             flags = _flags(view.rows_of(group))
             blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags))
     for each in document["strong"]:
         title = f"Strong scaling: {clean(each['title'])}"
-        blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"])))
+        blocks.append(terminal.table(title, strong.table_of(view, each), _flags(each["rows"])))
     return "\n\n".join(blocks)
 
 
@@ -51,13 +54,13 @@ def display(document: Results, report: str) -> str:
     blocks = [simulated] if simulated else []
     blocks.append(table(document) or "No case was measured.")
     blocks += terminal.some("Largest batch", [_largest_batch(each) for each in largest_batch.searches(view)])
-    excluded = [
+    lost = [
         f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
-        for run in runs.excluded_rows(view)
+        for run in excluded.excluded_rows(view)
     ]
-    blocks += terminal.some("Excluded runs", excluded, runs.fix_of_import(view))
+    blocks += terminal.some("Excluded runs", lost, excluded.fix_of_import(view))
     blocks += _comparison(view)
-    skipped = [f"{each['label']}: {each['reason']}" for each in runs.skipped_rows(view)]
+    skipped = [f"{each['label']}: {each['reason']}" for each in excluded.skipped_rows(view)]
     blocks += terminal.some("Skipped cases", skipped)
     notes = [ENGLISH.tell(note) for note in document["notes"]]
     blocks += terminal.some("Notes", [*notes, *_unnamed_machines(document)])
@@ -102,10 +105,10 @@ def _published(document: Results) -> list[str]:
     """Return what became of the comparison of each group with published results."""
     lines = []
     for entry in document["compare"]:
-        theirs = f"compared with {published_tables.published_name(entry)}" if entry["rows"] else ""
+        theirs = f"compared with {published_tables.name_of(entry)}" if entry["rows"] else ""
         lines.append(
             " ".join(filter(None, [clean(entry["title"]), theirs])) + f": {ENGLISH.tell(entry['why'])}"
         )
         lines += [f"warning: {entry['warning']}"] if entry.get("warning") else []
-    counts = published_tables.counts(document.get("only_published") or [], ENGLISH)
+    counts = only_published.counts(document.get("only_published") or [], ENGLISH)
     return lines + [f"{clean(family)}: {count} more, published only" for family, count in counts.items()]

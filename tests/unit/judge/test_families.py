@@ -7,7 +7,7 @@ import pytest
 from ansible.module_utils.scalebook.judge import families, weak_scaling
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording, load
-from ansible.module_utils.scalebook.report import charts, scaling, terminal
+from ansible.module_utils.scalebook.report import charts, scaling, side_by_side, terminal
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign
 from report_records import case
@@ -159,7 +159,7 @@ def chinese_titles(cases, workloads, unit="samples"):
     campaign = Campaign("night", cases={of["name"]: of for of in cases}, runs=runs)
     chinese = Wording(load(str(ROLES.parent / "templates"), "zh"))
     made = build_results(campaign, workloads)
-    table = scaling.family_table(View(made, chinese), made["families"][0])
+    table = side_by_side.table_of(View(made, chinese), made["families"][0])
     return [line["title"] for line in table.rows]
 
 

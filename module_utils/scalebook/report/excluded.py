@@ -1,0 +1,101 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The sections of what does not count: excluded runs and skipped cases; and the notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import import_fix
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Column,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+)
+from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
+
+
+def excluded(view: View) -> list[Block]:
+    """Return the section of the runs that do not count, and how to have them count where that is known."""
+    _ = view.wording
+    title = _("Excluded runs")
+    heading = Heading(2, title, "uncounted")
+    if not view.document["uncounted"]:
+        return [heading, Paragraph(_("None."), "soft")]
+    columns = [
+        Column("case", _("case"), only="md"),
+        Column("label", _("case"), only="html", soft="group", hint="case"),
+        Column("repeats", _("repeat"), "count"),
+        Column("status", _("status")),
+        Column("reason", _("reason"), only="html", look="wrap", soft="source", lines="last_lines"),
+        Column("with_source", _("reason"), only="md"),
+        Column("links", _("files"), "links", only="html"),
+    ]
+    fix = _(fix_of_import(view))
+    return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]
+
+
+def fix_of_import(view: View) -> str:
+    """Return how to have logs count that were imported as those of another case; a campaign names its own."""
+    reasons = [str(entry["reason"]) for entry in view.document["uncounted"]]
+    return import_fix(reasons) if view.document["kind"] == "import" else ""
+
+
+def excluded_rows(view: View) -> list[dict[str, Any]]:
+    """Return the excluded runs, repeats of one case with the same reason on one line.
+
+    The last lines and the links are those of the first of them.
+    """
+    short = view.short_names()
+    repeats: dict[tuple[str, ...], list[str]] = {}
+    first: dict[tuple[str, ...], dict[str, Any]] = {}
+    for entry in view.document["uncounted"]:
+        reason = view.wording.tell(entry["reason"])
+        status, source = view.wording(entry["status"]), clean(entry["source"] or "")
+        # A run of a search belongs to no group.
+        group = short.get(entry["case"], "")
+        key = (entry["case"], clean(entry["label"]), group, status, reason, source)
+        repeats.setdefault(key, []).append(str(entry["repeat"]))
+        last = [clean(line) for line in entry["last_lines"]]
+        own = view.linked.runs.get((entry["case"], str(entry["repeat"])), [])
+        with_source = f"{reason} ({source})" if source else reason
+        first.setdefault(key, {"last_lines": last, "links": own, "with_source": with_source})
+    names = ("case", "label", "group", "status", "reason", "source")
+    return [
+        {**dict(zip(names, key, strict=True)), "repeats": ", ".join(each), **first[key]}
+        for key, each in repeats.items()
+    ]
+
+
+def skipped(view: View) -> list[Block]:
+    """Return the section of the cases that were not run, nothing without one."""
+    _ = view.wording
+    columns = [
+        Column("case", _("case"), only="md"),
+        Column("label", _("case"), only="html", hint="case"),
+        Column("reason", _("reason"), look="wrap"),
+    ]
+    title, rows = _("Skipped cases"), skipped_rows(view)
+    return [Heading(2, title, "skipped"), Table("", columns, rows, title)] if rows else []
+
+
+def skipped_rows(view: View) -> list[dict[str, str]]:
+    """Return the cases that were not run, with the reason."""
+    return [
+        {
+            "case": entry["case"],
+            "label": clean(entry["label"]),
+            "reason": view.wording.tell(entry["reason"]),
+        }
+        for entry in view.document["skipped"]
+    ]
+
+
+def notes(view: View) -> list[Block]:
+    """Return the section of notes, nothing without one."""
+    said = [view.wording.tell(note) for note in view.document["notes"]]
+    return [Heading(2, view.wording("Notes"), "notes"), Items(said)] if said else []
