@@ -168,8 +168,8 @@ def _facts(
         "computing": {"": computing and max(computing, means.get("job::busy", 0.0))},
         "ethernet": {name: (rate or 0) * MEGA for name, rate in ethernet.items() if name in physical},
         "infiniband": {name: (rate or 0) * MEGA for name, rate in infiniband.items()},
-        "gpu_memory": {gpu: each.get("memory_bytes") for gpu, each in gpus},
-        "power_limit": {gpu: each.get("power_limit") for gpu, each in gpus},
+        "gpu_memory": {gpu: (each or {}).get("memory_bytes") for gpu, each in gpus},
+        "power_limit": {gpu: (each or {}).get("power_limit") for gpu, each in gpus},
     }
 
 

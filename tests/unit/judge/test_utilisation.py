@@ -67,6 +67,12 @@ def test_where_an_interface_is_physical_the_others_do_not_count():
     assert utilisation.of_record({"telemetry": [one]})["network"] == [4.0]
 
 
+def test_a_gpu_without_facts_leaves_the_telemetry_of_the_others():
+    one = node("A", 1.0, [(100, 90.0, 600.0)])
+    one["about"]["gpus"] = {"0": None}
+    assert utilisation.of_record({"telemetry": [one]})["sm_active"] == [90.0]
+
+
 def test_what_is_not_recorded_is_neither_zero_nor_in_the_table(tmp_path):
     made = report(
         tmp_path, record(case(), 1), record(case(1, 2), 1, telemetry=[{"node": "A", "reason": "killed"}])
