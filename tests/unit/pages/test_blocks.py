@@ -1,0 +1,162 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks are rendered in each form: what is for another form is left out, and values are nothing but text."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.pages import cells, html, html_page, markdown, terminal
+from ansible.module_utils.scalebook.pages.blocks import (
+    Charts,
+    Column,
+    Figure,
+    Fold,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Settings,
+    Table,
+    Tag,
+)
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording, load
+
+TEMPLATES = str(Path(__file__).parents[3] / "templates")
+PEOPLE = Wording(for_people=True)
+TABLE = Table(
+    "",
+    [
+        Column("label", "case", soft="group"),
+        Column("group", "group", only="md"),
+        Column("rate", "images/s", "rate", "INCOMPLETE", look="main"),
+        Column("share", "share", "percent", only="html txt"),
+    ],
+    [
+        {"label": "1n1g", "group": "fp16", "rate": 1234.567, "share": 0.5, "late": False},
+        {"label": "1n2g", "group": "", "rate": None, "share": None, "late": True},
+    ],
+    "Results",
+    quiet="late",
+)
+
+
+def page(*blocks, wording=ENGLISH):
+    """The sections of a page without its frame."""
+    shown = html.shown([Heading(2, "top", "top"), *blocks], wording)
+    text = "{% import 'blocks.html.j2' as b with context %}{{ b.document() }}"
+    return html_page.environment_of(TEMPLATES, True).from_string(text).render(shown, _=wording)
+
+
+def test_a_table_in_markdown_has_the_columns_of_markdown_and_all_digits():
+    assert markdown.rendered([TABLE]).splitlines() == [
+        "case | group | images/s",
+        ":--- | :--- | ---:",
+        "1n1g | fp16 | 1234.57",
+        "1n2g |  | INCOMPLETE",
+    ]
+
+
+def test_a_table_on_a_page_has_its_own_columns_and_numbers_for_people():
+    rows = re.findall(r"<tr.*</tr>", page(TABLE, wording=PEOPLE))
+    assert rows[1] == (
+        '<tr><td class="l">1n1g <span class="soft">fp16</span></td><td class="main">1,235</td>'
+        "<td>50.0 %</td></tr>"
+    )
+    assert rows[2].startswith('<tr class="quiet"><td class="l">1n2g</td>')
+
+
+def test_a_table_on_the_terminal_is_aligned_below_its_title():
+    assert terminal.table("Results", TABLE, ["a flag"]).splitlines() == [
+        "Results",
+        "case |   images/s |  share",
+        "-----|------------|-------",
+        "1n1g |    1234.57 | 50.0 %",
+        "1n2g | INCOMPLETE |    n/a",
+        "  a flag",
+    ]
+
+
+def test_columns_below_a_common_heading_are_named_in_a_second_row():
+    table = Table("", [Column("a", "case"), Column("b", "speedup", "speedup", over="torch")], [])
+    first, second = re.findall(r"<tr>.*</tr>", page(table))
+    assert 'rowspan="2">case</th><th scope="colgroup" colspan="1">torch</th>' in first
+    assert second == '<tr><th scope="col">speedup</th></tr>'
+
+
+def test_a_section_begins_with_a_heading_of_level_2_and_is_in_the_contents():
+    blocks = [Heading(2, "one", "first"), Heading(3, "below"), Heading(2, "two")]
+    shown = html.shown(blocks, ENGLISH)
+    assert shown["contents"] == [("first", "one"), ("section-2", "two")]
+    assert [len(section) for section in shown["sections"]] == [2, 1]
+
+
+def test_blocks_for_another_form_are_left_out():
+    blocks = [Paragraph("shown"), Paragraph("hidden", only="html"), Charts([], only="html")]
+    assert markdown.rendered(blocks) == "shown"
+
+
+WILD = "<b>*x*|[y]</b>"
+EVERYWHERE = [
+    Heading(3, WILD, detail=WILD),
+    Paragraph(WILD, lead=WILD),
+    Items([WILD, Item(WILD, WILD, WILD)]),
+    Settings([(WILD, WILD)]),
+    Table("", [Column("x", WILD, soft="x", hint="x")], [{"x": WILD}], WILD),
+    Fold(WILD, [Paragraph(WILD)]),
+]
+
+
+def test_no_value_is_markup_in_markdown():
+    text = markdown.document(WILD, EVERYWHERE)
+    assert "<b>" not in text
+    assert re.findall(r"(?<!\\)\*x|(?<!\\)\[y", text) == []
+
+
+def test_no_value_is_markup_on_a_page():
+    assert "<b>" not in page(*EVERYWHERE)
+
+
+def test_a_flag_is_a_link_to_what_is_said_of_it():
+    table = Table(
+        "", [Column("flags", "flags", "tags")], [{"flags": [Tag("late", "slow", "#g1-1"), Tag("odd")]}]
+    )
+    assert '<a class="flag slow" href="#g1-1">late</a><span class="flag">odd</span>' in page(table)
+    assert markdown.rendered([table]).endswith("\nlate, odd")
+
+
+def test_one_of_several_pictures_is_named_and_a_single_one_is_shown():
+    assert markdown.rendered([Charts([{"name": "speedup_1"}, {"name": "speedup"}])]) == (
+        "- speedup_1.svg\n![speedup](speedup.svg)"
+    )
+
+
+def test_the_colon_of_an_item_is_that_of_the_language():
+    chinese = Wording(load(TEMPLATES, "zh"))
+    assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], chinese) == "- 1n1g fp16：text"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("rate", 0.00487, "0.0049"),
+        ("rates", [6628.484, 6656.13], "6628.48 – 6656.13"),
+        ("speedup", 3.8441, "3.84"),
+        ("change", 0.98765, "0.988"),
+        ("margin", 0.012, "± 1.2 %"),
+        ("seconds", 0.0385, "38.5"),
+        ("usage", 0.04, "0.04"),
+        ("usage", 19.006, "19.01"),
+        ("count", 0, "0"),
+        ("figure", Figure(0.5, "50 %"), "50 %"),
+        ("rate", "as it is", "as it is"),
+        ("rate", None, "n/a"),
+    ],
+)
+def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
+    assert cells.said({"x": value}, Column("x", "x", kind), ENGLISH) == text
+
+
+def test_the_terminal_shows_ten_lines_of_a_section_and_counts_the_rest():
+    [text] = terminal.some("Notes", [f"note {number}" for number in range(12)], "do this")
+    assert text.splitlines()[-2:] == ["  … and 2 more, all in the report", "  do this"]
