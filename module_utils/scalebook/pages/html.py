@@ -56,7 +56,7 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     def said(row: Row, column: Column) -> str:
         return cells.said(row, column, wording)
 
-    return {"sections": sections[1:], "contents": contents, "said": said, "left": cells.LEFT}
+    return {"sections": list(filter(None, sections)), "contents": contents, "said": said, "left": cells.LEFT}
 
 
 def _parts(blocks: Sequence[Block]) -> list[tuple[str, Any]]:

@@ -45,7 +45,6 @@ def framed(
         "chart_style": markup(svg.style()),
         "script": markup(script),
         "script_hash": f"sha256-{digest}",
-        "contents": [],
     }
     return environment_of(templates, True).get_template(name).render(frame, **shown)
 

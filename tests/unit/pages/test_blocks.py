@@ -91,6 +91,11 @@ def test_a_section_begins_with_a_heading_of_level_2_and_is_in_the_contents():
     assert [len(section) for section in shown["sections"]] == [2, 1]
 
 
+def test_what_stands_before_the_first_section_is_shown():
+    shown = html.shown([Paragraph("lead"), Heading(2, "one")], ENGLISH)
+    assert [len(section) for section in shown["sections"]] == [1, 1]
+
+
 def test_blocks_for_another_form_are_left_out():
     blocks = [Paragraph("shown"), Paragraph("hidden", only="html"), Charts([], only="html")]
     assert markdown.rendered(blocks) == "shown"
