@@ -8,9 +8,8 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook.contracts import Group, Row
+from ansible.module_utils.scalebook.contracts import Group, Message, Row, as_message, message
 
-HARDWARE = "4 machines with 8 V100-SXM2-16GB each, 100 Gb/s InfiniBand, CUDA 10.2"
 SIZES = {"bert-base": 128, "resnet50-v1.5": 224, "resnet50-v1b": 224}
 """How large a sample of a published model is: tokens of a sequence, pixels of a side (data/README.md)."""
 
@@ -93,14 +92,11 @@ def table_key(row: PublishedRow) -> tuple[Any, ...]:
     return tuple(row[key] for key in ("framework", "model", "dtype", "xla", "bsz", "variant"))
 
 
-def warning(variant: str) -> str:
-    """Return what has to be said beside rows of `variant`, or ''."""
+def warning(variant: str) -> Message | None:
+    """Return what has to be said beside rows of `variant`."""
     if "accumulation" not in variant:
-        return ""
-    return (
-        f"published with {variant}: on up to 8 GPUs its 120 steps hold no all-reduce, "
-        "so these rows measure computing, not scaling"
-    )
+        return None
+    return message("compare.no-all-reduce", variant=as_message(variant))
 
 
 def compare(
@@ -125,19 +121,17 @@ def compare(
     entry: Comparison = {"group": group["id"], "title": group["title"]}
     names = _of_settings(names or {}, group.get("settings") or {})
     if not names.get("frameworks") or not names.get("models"):
-        return [
-            {
-                **entry,
-                "comparable": False,
-                "rows": [],
-                "why": f"DLPerf's tables have nothing for {group['workload']}",
-            }
-        ]
+        return [_alone(entry, "no-tables", workload=group["workload"])]
     return [
         made
         for framework in names["frameworks"]
         for made in _counterpart(entry, group, rows, table, names, framework, size)
     ]
+
+
+def _alone(entry: Comparison, code: str, **values: Any) -> Comparison:
+    """Return an entry without a published table, and why there is none."""
+    return {**entry, "comparable": False, "rows": [], "why": message(f"compare.{code}", **values)}
 
 
 def _of_settings(names: Mapping[str, Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -158,7 +152,7 @@ def _counterpart(
     """Return our `rows` beside every table of one published framework that fits."""
     model = names["models"].get(group["model"])
     reasons = _differences(group, model, size)
-    reasons += [names["differs"]] if names.get("differs") else []
+    reasons += [as_message(names["differs"])] if names.get("differs") else []
     wanted = {model} if model else set(names["models"].values())
     family = [
         row
@@ -169,12 +163,13 @@ def _counterpart(
         and row["xla"] == group["xla"]
     ]
     if not family:
-        precision = group["dtype"] + (f" with {group.get('compiler') or 'XLA'}" if group["xla"] else "")
-        why = f"DLPerf publishes no {precision} table for {framework} {'/'.join(sorted(wanted))}"
-        return [{**entry, "comparable": False, "rows": [], "why": why}]
+        lacking = {"precision": group["dtype"], "framework": framework, "models": "/".join(sorted(wanted))}
+        if not group["xla"]:
+            return [_alone(entry, "no-table", **lacking)]
+        return [_alone(entry, "no-compiled-table", compiler=group.get("compiler") or "XLA", **lacking)]
     nearest = min({row["bsz"] for row in family}, key=lambda bsz: (abs(bsz - group["bsz"]), bsz))
     if nearest != group["bsz"]:
-        reasons.append(f"batch {group['bsz']} here, the nearest published is {nearest}")
+        reasons.append(message("compare.batch", here=group["bsz"], nearest=nearest))
 
     tables: dict[tuple[Any, ...], list[PublishedRow]] = {}
     for row in family:
@@ -218,26 +213,26 @@ def models_of(names: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys([*names.get("models", {}).values(), *names.get("others", ())]))
 
 
-def _differences(group: Group, model: str | None, size: int | None) -> list[str]:
+def _differences(group: Group, model: str | None, size: int | None) -> list[Message]:
     """Return why the figures of `group` cannot stand against published ones."""
     reasons = []
     if not model:
-        reasons.append(f"model {group['model']} is not one DLPerf measured")
+        reasons.append(message("compare.model", model=group["model"]))
     if group.get("device") == "cpu":
-        reasons.append("measured on CPUs, published on GPUs")
+        reasons.append(message("compare.cpus"))
     if model in SIZES and size not in (None, SIZES[model]):
-        reasons.append(f"samples of size {size} here, of {SIZES[model]} published")
+        reasons.append(message("compare.size", size=size, published=SIZES[model]))
     if group["accumulation"] != 1:
-        reasons.append(f"{group['accumulation']} accumulation steps here")
+        reasons.append(message("compare.accumulation", steps=group["accumulation"]))
     return reasons
 
 
 def _beside(
-    entry: Comparison, rows: Sequence[Row], theirs: Sequence[PublishedRow], reasons: Sequence[str]
+    entry: Comparison, rows: Sequence[Row], theirs: Sequence[PublishedRow], reasons: Sequence[Message]
 ) -> Comparison:
     first = theirs[0]
     accumulated = warning(first["variant"])
-    reasons = [*reasons, *(["gradient accumulation there"] if accumulated else [])]
+    reasons = [*reasons, *([message("compare.accumulation-there")] if accumulated else [])]
     comparable = not reasons
     pairs = []
     for row in rows:
@@ -265,11 +260,6 @@ def _beside(
                 "source": match["source"] if match else None,
             }
         )
-    if comparable:
-        samples = [f"sequences of {SIZES[model]}"] if (model := first["model"]) == "bert-base" else []
-        why = "same model, precision and batch; published on " + ", ".join([HARDWARE, *samples])
-    else:
-        why = "not comparable, only the shape of the curve is: " + "; ".join(reasons)
     return {
         **entry,
         "framework": first["framework"],
@@ -280,6 +270,14 @@ def _beside(
         "variant": first["variant"],
         "warning": accumulated,
         "comparable": comparable,
-        "why": why,
+        "why": _same(first["model"]) if comparable else message("compare.shape-only", reasons=reasons),
         "rows": pairs,
     }
+
+
+def _same(model: str) -> Message:
+    """Return on what the rows were published that may be compared with ours."""
+    hardware = message("compare.dlperf-hardware")
+    if model == "bert-base":
+        hardware = message("compare.dlperf-hardware-sequences", length=SIZES[model])
+    return message("compare.same", hardware=hardware)

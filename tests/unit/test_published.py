@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import published, workloads
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "dlperf-published-results.csv"
@@ -46,7 +47,7 @@ def row(nodes, gpus, median=100.0, speedup=1.0):
 def test_samples_of_another_size_are_not_comparable(size, comparable):
     (entry,) = published.compare(group(), [row(4, 8)], TABLE, NAMES, size)
     assert entry["comparable"] is comparable
-    assert ("samples of size 512 here, of 128 published" in entry["why"]) is not comparable
+    assert ("samples of size 512 here, of 128 published" in sentence(entry["why"])) is not comparable
 
 
 def test_every_published_speedup_follows_from_its_samples_but_three():
@@ -76,7 +77,7 @@ def test_a_matching_group_stands_beside_the_published_figures():
     (entry,) = published.compare(group(), [row(4, 8, 2300.0, 20.0)], TABLE, NAMES)
     pair = entry["rows"][0]
     assert entry["comparable"] is True
-    assert "V100" in entry["why"]
+    assert "V100" in sentence(entry["why"])
     assert (pair["published_rate"], pair["published_speedup"]) == (2244.38, 19.86)
     assert pair["published_efficiency"] == pytest.approx(0.620625)
     assert pair["source"] == "DLPerf@master:TensorFlow/bert/README.md:L339"
@@ -101,7 +102,7 @@ def test_only_models_of_text_were_published_for_a_length_of_sequences(model, bsz
     names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": model}}
     (entry,) = published.compare(group(bsz=bsz), [row(1, 1)], TABLE, names)
     assert entry["comparable"]
-    assert entry["why"].endswith("CUDA 10.2, sequences of 128" if samples else "CUDA 10.2")
+    assert sentence(entry["why"]).endswith("CUDA 10.2, sequences of 128" if samples else "CUDA 10.2")
 
 
 def test_xla_is_another_table():
@@ -113,7 +114,7 @@ def test_a_tiny_model_on_a_cpu_is_the_shape_of_the_curve_only():
     ours = group(model="tiny", device="cpu", bsz=16)
     (entry,) = published.compare(ours, [row(1, 1), row(2, 1, 150.0, 1.5)], TABLE, NAMES)
     assert entry["comparable"] is False
-    assert entry["why"] == (
+    assert sentence(entry["why"]) == (
         "not comparable, only the shape of the curve is: model tiny is not one DLPerf measured; "
         "measured on CPUs, published on GPUs; batch 16 here, the nearest published is 32"
     )
@@ -135,8 +136,8 @@ def test_a_case_nobody_published_has_an_empty_side():
 def test_deepspeeds_rows_carry_their_warning():
     (entry,) = published.compare(group(dtype="fp16", bsz=160), [row(4, 8)], TABLE, DEEPSPEED)
     assert entry["rows"][0]["published_speedup"] == 28.64
-    assert "gradient accumulation 1024/gpus" in entry["warning"]
-    assert "computing, not scaling" in entry["warning"]
+    assert "gradient accumulation 1024/gpus" in sentence(entry["warning"])
+    assert "computing, not scaling" in sentence(entry["warning"])
     assert entry["comparable"] is False
 
 
@@ -144,18 +145,20 @@ def test_deepspeeds_rows_carry_their_warning():
 def test_a_workload_without_a_published_name_is_said_so(names):
     (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
     assert entry["rows"] == []
-    assert entry["why"] == "DLPerf's tables have nothing for tf2_bert"
+    assert sentence(entry["why"]) == "DLPerf's tables have nothing for tf2_bert"
 
 
 def test_a_precision_nobody_published_is_said_so():
     (entry,) = published.compare(group(dtype="bf16"), [row(1, 1)], TABLE, NAMES)
-    assert entry["why"] == "DLPerf publishes no bf16 table for TensorFlow 2.3.0 bert-base"
+    assert sentence(entry["why"]) == "DLPerf publishes no bf16 table for TensorFlow 2.3.0 bert-base"
 
 
 @pytest.mark.parametrize(("compiler", "said"), [("torch.compile", "torch.compile"), (None, "XLA")])
 def test_what_compiled_the_model_is_called_by_its_name(compiler, said):
     (entry,) = published.compare(group(dtype="bf16", xla=True, compiler=compiler), [], TABLE, NAMES)
-    assert entry["why"] == f"DLPerf publishes no bf16 with {said} table for TensorFlow 2.3.0 bert-base"
+    assert (
+        sentence(entry["why"]) == f"DLPerf publishes no bf16 with {said} table for TensorFlow 2.3.0 bert-base"
+    )
 
 
 def test_a_table_of_another_shape_is_refused():
@@ -224,7 +227,7 @@ def test_a_workload_that_trains_something_else_is_the_shape_of_the_curve_only():
     names = {**NAMES, "differs": "a sentence classifier here, pretraining there"}
     (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
     assert entry["comparable"] is False
-    assert entry["why"].endswith("a sentence classifier here, pretraining there")
+    assert sentence(entry["why"]).endswith("a sentence classifier here, pretraining there")
 
 
 def test_a_workload_with_several_counterparts_stands_beside_each():

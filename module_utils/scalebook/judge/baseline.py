@@ -25,8 +25,10 @@ from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
     RESULTS_SCHEMA,
+    Message,
     Results,
     Row,
+    message,
     upgrade_results,
     upgrade_row,
 )
@@ -165,28 +167,28 @@ def _name(row: Row) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
 
-def _unlike(row: Row, before: Row) -> str:
-    """Return why the rates of two rows of one case are not of the same kind, "" where they are."""
+def _unlike(row: Row, before: Row) -> Message | None:
+    """Return why the rates of two rows of one case are not of the same kind, None where they are."""
     units = [each.get("unit") or "samples" for each in (row, before)]
     if units[0] != units[1]:
-        return f"counted in {units[0]} now and in {units[1]} before"
+        return message("compare.units", now=units[0], before=units[1])
     printed, printed_before = (
         {run.get("time_source") == "rates" for run in each["runs"] if run["rate"] is not None}
         for each in (row, before)
     )
     if printed and printed_before and printed != printed_before:
-        return "the rates of one of the two are those that the trainer printed, of the other from time stamps"
-    return ""
+        return message("compare.printed")
+    return None
 
 
-def _too_few(row: Row, before: Row) -> str:
+def _too_few(row: Row, before: Row) -> Message | None:
     now, old = len(_rates(row)), len(_rates(before))
     if min(now, old) >= ENOUGH_RUNS:
-        return ""
-    return f"{now} valid repeats now and {old} before, {ENOUGH_RUNS} are needed"
+        return None
+    return message("compare.too-few", now=now, before=old, needed=ENOUGH_RUNS)
 
 
-def _entry(row: Row, before: Row, why: str, family: int, limit: float) -> dict[str, Any]:
+def _entry(row: Row, before: Row, why: Message | None, family: int, limit: float) -> dict[str, Any]:
     """Return the comparison of one row, one of `family` rows that can be compared; `why` says why not."""
     now, old = _rates(row), _rates(before)
     entry: dict[str, Any] = {
@@ -199,7 +201,7 @@ def _entry(row: Row, before: Row, why: str, family: int, limit: float) -> dict[s
         "interval": None,
         "margin": None,
         "verdict": "n/a",
-        "why": why or None,
+        "why": why,
         "regression": False,
     }
     if now and old and not _unlike(row, before):

@@ -148,15 +148,15 @@ def _compare(
 
 def _other_hardware(
     rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: weak_scaling.Workloads
-) -> str | None:
+) -> Message | None:
     """Return on what the cases ran that did not run on the same here and there, None where all did."""
     there = {baseline.key_of(row, workloads): hardware.kind(earlier.hardware, row) for row in earlier.rows}
     pairs = [(hardware.kind(entries, row), there.get(baseline.key_of(row, workloads), "")) for row in rows]
     unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
     if not unlike:
         return None
-    now, then = (" and ".join(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
-    return f"{earlier.name} ran on {then}, this campaign on {now}"
+    now, then = (list(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
+    return message("compare.other-hardware", name=earlier.name, before=then, now=now)
 
 
 def _commands(campaign: Campaign, workloads: weak_scaling.Workloads) -> list[Command]:

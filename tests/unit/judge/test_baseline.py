@@ -40,7 +40,7 @@ def test_rates_in_another_unit_are_not_compared():
     now, before = row([100.0] * 3), {**row([200.0] * 3), "unit": "tokens"}
     (entry,) = baseline.compare([now], [before])["rows"]
     assert (entry["verdict"], entry["ratio"]) == ("n/a", None)
-    assert entry["why"] == "counted in samples now and in tokens before"
+    assert entry["why"] == message("compare.units", now="samples", before="tokens")
 
 
 def test_printed_rates_are_not_compared_with_those_of_time_stamps():
@@ -126,7 +126,7 @@ def test_the_interval_of_a_ratio_of_six_repeats_holds_it():
 def test_fewer_than_three_repeats_decide_nothing(rates):
     (entry,) = baseline.compare([row(rates)], [row([100.0] * 3)])["rows"]
     assert entry["verdict"] == "n/a"
-    assert entry["why"] == f"{len(rates)} valid repeats now and 3 before, 3 are needed"
+    assert entry["why"] == message("compare.too-few", now=len(rates), before=3, needed=3)
 
 
 def test_rows_of_only_one_of_them_are_listed():
