@@ -144,21 +144,24 @@ def of_speedup(row: Row, base: Row | None) -> list[Flag]:
     """Return the flags of a speedup over the 1n1g of the same table, None without a valid run."""
     if base is None:
         return [flag("no-baseline")]
-    return _of_quotient(row, row["speedup"], base, _suspects, repeats(base["good"]))
+    return _of_quotient(row, row["speedup"], base, _suspects(row, base), repeats(base["good"]))
 
 
 def of_strong_speedup(row: Row, speedup: float | None, base: Row | None) -> list[Flag]:
     """Return the flags of a speedup over the 1n1g of the same global batch."""
     if base is None:
         return [flag("no-baseline", "no-baseline-of-batch")]
-    valid = message("flag.valid", count=base["good"])
-    return _of_quotient(row, speedup, base, _slow_alone, valid)
+    cause = message("flag.slow-alone", samples=base["bsz"])
+    return _of_quotient(row, speedup, base, [cause], message("flag.valid", count=base["good"]))
 
 
-def _of_quotient(row: Row, speedup: float | None, base: Row, suspects: Any, runs: Message) -> list[Flag]:
+def _of_quotient(
+    row: Row, speedup: float | None, base: Row, causes: list[Message], runs: Message
+) -> list[Flag]:
+    """Return the flags of a speedup; `causes` are why it may be above linear, `runs` how many `base` has."""
     devices = row["devices"]
     if speedup is not None and speedup > devices * SUPERLINEAR:
-        return [flag("superlinear", speedup=speedup, devices=devices, causes=suspects(row, base))]
+        return [flag("superlinear", speedup=speedup, devices=devices, causes=causes)]
     if base["status"] == "provisional" and row is not base:
         return [flag("baseline-provisional", runs=runs)]
     return []
@@ -176,11 +179,6 @@ def _suspects(row: Row, base: Row) -> list[Message]:
     if row["accumulation"] != 1:
         causes.append(message("flag.accumulation"))
     return causes or [message("flag.baseline-slow")]
-
-
-def _slow_alone(row: Row, base: Row) -> list[Message]:
-    del row
-    return [message("flag.slow-alone", samples=base["bsz"])]
 
 
 # What follows from the rest of the campaign

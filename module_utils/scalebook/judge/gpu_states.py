@@ -5,10 +5,8 @@
 from __future__ import annotations
 
 from ansible.module_utils.scalebook.contracts import GpuState, Record
+from ansible.module_utils.scalebook.judge.flags import HELD_DOWN
 from ansible.module_utils.scalebook.judge.utilisation import TelemetryError
-
-LIMITS = ("throttle_power_cap", "throttle_thermal", "throttle_hardware")
-"""Columns of the readings that say what held the clocks down."""
 
 
 def of_record(record: Record) -> list[GpuState]:
@@ -25,7 +23,7 @@ def of_record(record: Record) -> list[GpuState]:
                 {name.split(":")[1] for name in quantities if name.startswith("gpu:")}, key=int
             ):
                 state: GpuState = {"node": str(node.get("node")), "gpu": gpu, "shares": {}}
-                for column in LIMITS:
+                for column in HELD_DOWN:
                     if f"gpu:{gpu}:{column}" in quantities:
                         state["shares"][column] = float(quantities[f"gpu:{gpu}:{column}"]["mean"])
                 if gpu in idle and f"gpu:{gpu}:utilization" in quantities:

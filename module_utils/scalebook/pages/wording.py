@@ -30,15 +30,12 @@ _JOINTS = (
 """What joins the parts of a sentence in English and in Chinese; a semicolon in brackets joins none."""
 
 
-LISTS = ("reasons", "why", "hint", "verdict", "text", "note")
+LISTS = ("why", "verdict", "text")
 """Names of a text that may stand for several sentences; others stand for less than one."""
 WITHIN = {
     **dict.fromkeys(("causes", "what"), r"(?:(?!\. ).)"),
     "evidence": r"(?:(?!\. )[^()])",
-    # Runs in brackets behind a note, not the brackets of the last piece of advice.
-    "where": r"(?:(?<=\()\d+n\d+g repeat \d|(?<!\()[^;])",
     "cause": "[^();]",
-    "run": "[^()]",
 }
 """A character of what a name stands for that ends with its sentence, or before its brackets."""
 LONGEST = 2000  # characters of a sentence; a longer one is a line of a log
