@@ -164,6 +164,10 @@ def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]
             f"push_to={without_secrets(target)}: with push=wandb it must be a directory; "
             "wandb sync takes it from there"
         )
+    if not (report / "results.json").is_file():
+        raise PushError(
+            f"{report} has no results.json. Fix: ansible-playbook report.yml -e campaign_dir={report.parent}"
+        )
     document: Results = decode((report / "results.json").read_bytes())  # type: ignore[assignment]
     runs = tracking.runs(document)
     files = [report / name for name in tracking.ARTIFACTS if (report / name).is_file()]

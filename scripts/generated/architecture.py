@@ -38,7 +38,7 @@ class Command(NamedTuple):
 def commands() -> list[Command]:
     """Return the playbooks of the root, in the order in which they are used."""
     found = [path for path in ROOT.glob("*.yml") if (ROOT / "playbooks" / path.name).is_file()]
-    order = ("provision", "bench", "report")
+    order = ("provision", "bench", "report", "import", "verify", "index", "share")
     found.sort(key=lambda path: (order.index(path.stem) if path.stem in order else len(order), path.name))
     return [_command(ROOT / "playbooks" / path.name) for path in found]
 
@@ -136,6 +136,7 @@ def _imported(file: Path) -> Iterator[Path]:
 # The drawing. Lengths are in pixels of the viewBox.
 WIDTH, MARGIN, GAP = 960, 16, 14
 LINE, PAD = 17, 12
+IN_A_ROW = 5  # commands; their number need not be a multiple
 LETTER = 6.8  # mean width of a letter at 12 px, with which lines are broken
 STYLE = """
 text{font:12px system-ui,sans-serif;fill:#1c2128}
@@ -204,20 +205,25 @@ def heading(y: float, text: str) -> str:
     return f'<text class="row" x="{MARGIN}" y="{y:g}">{escape(text)}</text>'
 
 
+def _of_command(command: Command) -> list[tuple[str, str]]:
+    """Return the lines of the box of a command."""
+    names = [*command.roles, *(["one role per workload"] if command.of_workloads else [])]
+    used = f"roles: {', '.join(names)}" if names else "no roles: needs no cluster"
+    texts = [command.does, used, f"packages: {', '.join(command.packages)}"]
+    return cell(command.file, texts, IN_A_ROW)
+
+
 def files() -> dict[str, str]:
     """Return the drawing."""
     found = commands()
     made = packages()
     parts = [heading(22, "Commands: playbooks, with the roles that they use")]
-    cells = []
-    for command in found:
-        names = [*command.roles, *(["one role per workload"] if command.of_workloads else [])]
-        used = [f"roles: {', '.join(names)}"] if names else ["no roles: needs no cluster"]
-        cells.append(
-            cell(command.file, [command.does, *used, f"packages: {', '.join(command.packages)}"], len(found))
-        )
-    drawn, y = row(32, cells, "command")
-    parts += [drawn, heading(y + 26, "Workloads: one role each, with its declaration in meta/workload.yml")]
+    y = 32 - GAP
+    for start in range(0, len(found), IN_A_ROW):
+        cells = [_of_command(command) for command in found[start : start + IN_A_ROW]]
+        drawn, y = row(y + GAP, cells, "command")
+        parts.append(drawn)
+    parts += [heading(y + 26, "Workloads: one role each, with its declaration in meta/workload.yml")]
     every = " · ".join(workloads())
     lines = [("soft", line) for line in wrapped(every, WIDTH - 2 * MARGIN)]
     drawn = box(MARGIN, y + 36, WIDTH - 2 * MARGIN, lines, "box")

@@ -10,9 +10,10 @@ from local_nodes import ROOT
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize(
-    "playbook", ["bench.yml", "microbench.yml", "playbooks/preflight.yml", "report.yml", "evaluation.yml"]
-)
+REPORTS = ["report.yml", "import.yml", "verify.yml", "index.yml", "share.yml", "evaluation.yml"]
+
+
+@pytest.mark.parametrize("playbook", ["bench.yml", "microbench.yml", "playbooks/preflight.yml", *REPORTS])
 def test_a_limit_is_refused_where_all_hosts_are_needed(playbook):
     argv = ["ansible-playbook", "-i", "inventory/local", playbook, "--limit", "NODE1"]
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT)

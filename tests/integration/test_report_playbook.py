@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""report.yml from the command a user types to the files it leaves, through ansible-runner."""
+"""The commands that need no cluster, from what a user types to the files they leave, in ansible-runner."""
 
 import json
 import os
@@ -18,8 +18,9 @@ sys.path.insert(0, str(ROOT / "tests" / "unit"))
 from dlperf_logs import write_tree  # noqa: E402
 from report_records import campaign, case, record  # noqa: E402
 
+COMMANDS = ("report.yml", "import.yml", "verify.yml", "index.yml", "share.yml")
 PARTS = (
-    *("ansible.cfg", "report.yml", "data", "library", "module_utils", "playbooks"),
+    *("ansible.cfg", *COMMANDS, "data", "library", "module_utils", "playbooks"),
     *("action_plugins", "filter_plugins", "lookup_plugins"),
     *("roles", "templates"),
 )
@@ -61,7 +62,7 @@ class Played:
 
 @pytest.fixture
 def play(checkout, tmp_path):
-    """Return a function that runs report.yml with extra variables, the user standing in `here`."""
+    """Return a function that runs a playbook with extra variables, the user standing in `here`."""
 
     def call(extra="", here=tmp_path, check=False, playbook="report.yml"):
         private = tmp_path / "runner"
@@ -86,16 +87,22 @@ def play(checkout, tmp_path):
     return call
 
 
+@pytest.fixture
+def play_import(play):
+    """Return a function that runs import.yml."""
+    return lambda extra, **more: play(extra, playbook="import.yml", **more)
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     """Return the directory of DLPerf's 30 logs."""
     return write_tree(tmp_path_factory.mktemp("logs"))
 
 
-def test_dlperfs_logs_come_out_as_dlperfs_result(play, logs, tmp_path):
+def test_dlperfs_logs_come_out_as_dlperfs_result(play_import, logs, tmp_path):
     # A relative path, with a slash at the end, as people type it.
     (tmp_path / "bz64").symlink_to(logs)
-    played = play("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
+    played = play_import("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
     assert played.failure is None
     assert played.stats["failures"] == {}
     content = json.loads((tmp_path / "result" / "report" / "bz64_result.json").read_text())
@@ -109,31 +116,31 @@ def test_dlperfs_logs_come_out_as_dlperfs_result(play, logs, tmp_path):
     }
     assert content["bert"]["1n1g"]["average_speed"] == 113.17
     assert played.written["display"].splitlines()[-1] == f"Report: {tmp_path}/result/report/report.html"
-    again = play("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
+    again = play_import("logs=bz64/ workload=tf2_bert out=result compare=dlperf")
     assert again.stats["changed"] == {}
 
 
-def test_check_mode_of_an_import_writes_nothing(play, logs, tmp_path):
-    played = play(f"logs={logs} workload=tf2_bert out=result", check=True)
+def test_check_mode_of_an_import_writes_nothing(play_import, logs, tmp_path):
+    played = play_import(f"logs={logs} workload=tf2_bert out=result", check=True)
     assert played.failure is None
     assert not (tmp_path / "result").exists()
     assert played.last["msg"] == [f"30 of 30 logs in {logs} are valid; nothing was written"]
 
 
-def test_check_mode_of_an_import_says_why_a_log_is_not_valid(play, logs, tmp_path):
+def test_check_mode_of_an_import_says_why_a_log_is_not_valid(play_import, logs, tmp_path):
     some = tmp_path / "some"
     for name in ("1n1g", "1n2g"):
         shutil.copytree(logs / name, some / name)
     cut = sorted((some / "1n2g").iterdir())[0]
     cut.write_text("".join(cut.read_text().splitlines(keepends=True)[:-60]))
-    lines = play(f"logs={some} workload=tf2_bert out=result", check=True).last["msg"]
+    lines = play_import(f"logs={some} workload=tf2_bert out=result", check=True).last["msg"]
     assert lines[0] == f"9 of 10 logs in {some} are valid; nothing was written"
     assert len(lines) == 2
     assert lines[1] == f"some/1n2g/{cut.name} stops at step 62, step 120 is required"
 
 
-def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
-    assert play(f"logs={logs} workload=tf2_bert out=result xla=true").failure is None
+def test_what_the_names_do_not_tell_can_be_said(play_import, logs, tmp_path):
+    assert play_import(f"logs={logs} workload=tf2_bert out=result xla=true").failure is None
     (group,) = json.loads((tmp_path / "result" / "report" / "results.json").read_text())["groups"]
     assert group["xla"] is True
 
@@ -153,17 +160,29 @@ def test_what_the_names_do_not_tell_can_be_said(play, logs, tmp_path):
         ),
         ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: is in the directory of the logs"),
         ("logs={here} workload=tf2_bert out=../r", "no log below {here}"),
+        ("workload=tf2_bert out=../r", "logs is not set: it must name the directory that holds 1n1g"),
+        ("logs={logs} workload=tf2_bert out=../r campaign=x", "campaign: import.yml has no such parameter"),
+    ],
+)
+def test_a_wrong_value_of_an_import_is_named_in_one_sentence(play_import, logs, tmp_path, extra, said):
+    refused(play_import, logs, tmp_path, extra, said)
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
         ("compare=mlperf", "compare=mlperf: allowed is dlperf"),
-        (
-            "logs={logs} workload=tf2_bert out=../r verify=true",
-            "verify=true checks results that were reported",
-        ),
+        ("logs={logs} workload=tf2_bert out=../r", "logs: use ansible-playbook import.yml"),
         ("campaign=last-night", "There is no campaign with runs in"),
         ("campaign_dir=nowhere", "campaign_dir=nowhere: {here}/nowhere does not exist"),
         ("campaign_dir={here}", "campaign_dir={here}: is not a campaign or an import"),
     ],
 )
 def test_a_wrong_value_is_named_in_one_sentence(play, logs, tmp_path, extra, said):
+    refused(play, logs, tmp_path, extra, said)
+
+
+def refused(play, logs, tmp_path, extra, said):
     here = tmp_path / "here"
     here.mkdir()
     names = {"logs": logs, "here": here}
@@ -195,9 +214,21 @@ def test_a_campaign_is_reported_by_name(play, campaigns):
     assert play("campaign=old").written["report"] == f"{campaigns}/old/report/report.html"
 
 
+def test_a_campaign_is_packed_with_its_report(play, campaigns):
+    assert "has no report to pack" in play("campaign=old", playbook="share.yml").failure
+    assert play("campaign=old").failure is None
+    assert play("campaign=old", playbook="share.yml").failure is None
+    assert (campaigns / "old.tar.xz").exists()
+
+
+def test_results_that_could_not_be_pushed_say_why(play, campaigns, tmp_path):
+    push = f"campaign=old archive=false push=wandb push_to={tmp_path}/wandb"
+    assert "has no results.json. Fix: " in play(push, playbook="share.yml").failure
+
+
 def test_check_mode_of_an_archive_says_that_nothing_is_packed(play, campaigns):
     assert play("campaign=old").failure is None
-    played = play("campaign=old archive=true", check=True)
+    played = play("campaign=old", check=True, playbook="share.yml")
     said = [res["msg"] for _, _, res in played.results if "old.tar.xz" in str(res.get("msg"))]
     assert len(said) == 1
     assert said[0].startswith(f"Would be packed into {campaigns}/old.tar.xz, ")
@@ -215,7 +246,7 @@ def test_a_newer_campaign_without_runs_is_not_chosen(play, campaigns):
     shutil.copy(campaigns / "new" / "plan.json", campaigns / "planned" / "plan.json")
     played = play()
     assert played.written["report"] == f"{campaigns}/new/report/report.html"
-    chosen = "Reporting on the newest campaign, new. Others: -e campaign=old"
+    chosen = "The newest campaign is new. Others: -e campaign=old"
     assert chosen in [res.get("msg") for _, _, res in played.results]
     assert play("campaign=planned").failure == (
         f"campaign=planned: has no runs yet; campaigns with runs are new, old in {campaigns}"
@@ -243,7 +274,7 @@ def test_the_directory_of_the_campaigns_can_be_another(play, campaigns, tmp_path
         f"campaign=old: must be one of night in {here}/volume"
     )
     assert play(f"{place} baseline=old", here=here).failure.endswith(f", or one of night in {here}/volume")
-    assert play(f"{place} index=true", here=here).failure is None
+    assert play(place, here=here, playbook="index.yml").failure is None
     assert (here / "volume" / "index.html").exists()
     assert "in nowhere" in play("campaign_results=nowhere").failure.replace(f"{tmp_path}/", "")
 
@@ -265,10 +296,10 @@ def test_the_campaign_that_bench_yml_hands_over_goes_before_anything_else(play, 
 
 @pytest.mark.parametrize(
     "extra",
-    ["campaign=new window=7", "campaign=new campaign_dir=x", "index=true logs=x", "verify=true archive=true"],
+    ["campaign=new window=7", "campaign=new campaign_dir=x", "index=true", "verify=true archive=true"],
 )
 def test_what_a_report_would_not_use_is_refused(play, campaigns, extra):
-    assert extra.split()[-1] in play(extra).failure
+    assert extra.split()[-1].partition("=")[0] in play(extra).failure
     assert [*campaigns.glob("*/report"), *campaigns.glob("*.html")] == []
 
 
@@ -307,11 +338,15 @@ def test_the_same_campaign_again_is_no_regression(play, campaigns):
             "baseline=nowhere: must be the path of a results.json, a campaign or a runs.tar.xz, or one of",
         ),
         ("campaign=new baseline=old max_regression=lots", "max_regression=lots: "),
-        ("campaign=new verify=true", "The campaign {results}/new has no manifest.json to verify with. Fix: "),
     ],
 )
-def test_what_cannot_be_compared_or_verified_is_said(play, campaigns, tmp_path, extra, said):
-    assert play(extra).failure.startswith(said.format(here=tmp_path, results=campaigns))
+def test_what_cannot_be_compared_is_said(play, campaigns, extra, said):
+    assert play(extra).failure.startswith(said)
+
+
+def test_what_was_not_reported_cannot_be_verified(play, campaigns):
+    said = f"The campaign {campaigns}/new has no manifest.json to verify with. Fix: "
+    assert play("campaign=new", playbook="verify.yml").failure.startswith(said)
 
 
 def test_one_changed_byte_fails_the_verification(play, campaigns):
@@ -319,10 +354,10 @@ def test_one_changed_byte_fails_the_verification(play, campaigns):
     with tarfile.open(measured) as archive:
         archive.extractall(campaigns / "ddp")
     assert play("campaign=ddp").failure is None
-    assert play("campaign=ddp verify=true").failure is None
+    assert play("campaign=ddp", playbook="verify.yml").failure is None
     [log] = (campaigns / "ddp").glob("runs/*/1/NODE1.log")
     log.write_bytes(log.read_bytes() + b"\n")
     name = log.parents[1].name
-    assert play("campaign=ddp verify=true").failure.startswith(
+    assert play("campaign=ddp", playbook="verify.yml").failure.startswith(
         f"runs/{name}/1/NODE1.log has been changed since it was reported (case {name}, repeat 1)"
     )

@@ -3,7 +3,7 @@
 """A record is checked before it counts: its case and machines against the plan, its stamps, and its logs.
 
 What this finds are accidents and careless changes.  Who changes a record, its plan and its checksums alike is
-found by the logs (`verify=true`), and by a signature.
+found by the logs (`verify.yml`), and by a signature.
 """
 
 from __future__ import annotations

@@ -17,7 +17,10 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
 
-PLAYBOOKS = ("bench", "provision", "report", "microbench", "preflight", "mirror", "evaluation", "uninstall")
+PLAYBOOKS = (
+    *("bench", "provision", "report", "import", "verify", "index", "share"),
+    *("microbench", "preflight", "mirror", "evaluation", "uninstall"),
+)
 
 TAKES_ALL = ("provision", "preflight", "mirror", "uninstall")
 """Playbooks that accept the parameters of bench.yml, so that one file of variables serves them all."""
@@ -45,6 +48,7 @@ class Parameter(NamedTuple):
 
 
 _BENCH = ("bench",)
+_REPORT = ("bench", "report", "import")
 
 LARGEST_BATCH = 1_000_000
 LARGEST_PORT = 65535
@@ -63,11 +67,11 @@ TABLE = (
         lists=("bench", "provision", "mirror"),
         example="tf2_bert,torch_bert",
     ),
-    Parameter("workload", "choice", ("report",), "workload that wrote the logs of an import"),
+    Parameter("workload", "choice", ("import",), "workload that wrote the logs"),
     Parameter(
         "stack_name",
         "choice",
-        PLAYBOOKS,
+        ("bench", "microbench", *TAKES_ALL),
         "versions of the software, for all workloads: playbooks/vars/stack_<name>.yml",
         otherwise="the stack that each workload names",
         example="modern",
@@ -98,7 +102,7 @@ TABLE = (
         lists=_BENCH,
         example="false,true",
     ),
-    Parameter("xla", "bool", ("report",), "whether imported logs are of a compiled model"),
+    Parameter("xla", "bool", ("import",), "whether the logs are of a compiled model"),
     Parameter(
         "bsz",
         "batch",
@@ -161,9 +165,7 @@ TABLE = (
         largest=1_000_000,
         example="4",
     ),
-    Parameter(
-        "accumulation", "count", ("report",), "gradient accumulation of imported logs", largest=1_000_000
-    ),
+    Parameter("accumulation", "count", ("import",), "gradient accumulation of the logs", largest=1_000_000),
     Parameter(
         "warmup",
         "count",
@@ -182,8 +184,8 @@ TABLE = (
         largest=1_000_000,
         example="100",
     ),
-    Parameter("warmup", "count", ("report",), "warm-up steps of imported logs", largest=1_000_000),
-    Parameter("window", "count", ("report",), "steps that count in imported logs", largest=1_000_000),
+    Parameter("warmup", "count", ("import",), "warm-up steps of the logs", largest=1_000_000),
+    Parameter("window", "count", ("import",), "steps that count in the logs", largest=1_000_000),
     Parameter(
         "device",
         "choice",
@@ -194,14 +196,21 @@ TABLE = (
         choices=("auto", "cpu", "gpu"),
         example="gpu",
     ),
-    Parameter("device", "choice", ("report",), "device of imported logs", choices=("cpu", "gpu")),
+    Parameter("device", "choice", ("import",), "device of the logs", choices=("cpu", "gpu")),
     Parameter(
         "campaign",
         "name",
-        ("bench", "report"),
+        _BENCH,
         "directory below results/",
-        otherwise="a name made from matrix and machines; for report.yml the newest",
+        otherwise="a name made from matrix and machines",
         example="night1",
+    ),
+    Parameter(
+        "campaign",
+        "name",
+        ("report", "verify", "share"),
+        "directory below results/",
+        otherwise="the newest that has runs",
     ),
     Parameter("plan_only", "bool", _BENCH, "print the plan and launch nothing", default=False),
     Parameter(
@@ -229,25 +238,27 @@ TABLE = (
         otherwise="none: nothing is exported",
         example="/var/lib/prometheus/node-exporter",
     ),
-    Parameter("baseline", "text", ("bench", "report"), "campaign or results.json to compare with"),
+    Parameter("baseline", "text", _REPORT, "campaign or results.json to compare with"),
     Parameter(
-        "max_regression", "percent", ("bench", "report"), "slowdown that fails the comparison", default="3%"
+        "max_regression",
+        "percent",
+        (*_REPORT, "index"),
+        "slowdown that fails the comparison",
+        default="3%",
     ),
     Parameter(
         "min_utilisation",
         "share",
-        ("bench", "report"),
+        _REPORT,
         "mean utilisation that the report judges GPUs, processors, memory, disks and network by",
         default=80.0,
         example="80%",
     ),
-    Parameter(
-        "compare", "choice", ("bench", "report"), "published results to compare with", choices=("dlperf",)
-    ),
+    Parameter("compare", "choice", _REPORT, "published results to compare with", choices=("dlperf",)),
     Parameter(
         "report_language",
         "choice",
-        ("bench", "report", "microbench"),
+        (*_REPORT, "index", "microbench"),
         "language of report.html, report.md and the charts",
         default="en",
         choices=("en", "zh"),
@@ -261,35 +272,31 @@ TABLE = (
     Parameter(
         "reading",
         "choice",
-        ("report",),
+        ("report", "import"),
         "time source that counts: time stamps of steps, or the rates that the workload prints",
         choices=("stamps", "printed"),
         default="stamps",
     ),
-    Parameter("campaign_dir", "text", ("report",), "directory of the campaign to report on"),
-    Parameter("logs", "text", ("report",), "directory of DLPerf logs to import"),
-    Parameter("out", "text", ("report",), "directory for the records and the report of an import"),
     Parameter(
-        "verify", "bool", ("report",), "check that the files are still those of the report", default=False
+        "campaign_dir", "text", ("report", "verify", "share"), "directory of the campaign, or its runs.tar.xz"
+    ),
+    Parameter("logs", "text", ("import",), "directory of logs in DLPerf's layout"),
+    Parameter("out", "text", ("import",), "directory for the records and the report"),
+    Parameter(
+        "allowed_signers", "text", ("verify",), "file of keys of which one must have signed the archive"
     ),
     Parameter(
-        "index", "bool", ("report",), "write results/index.html, all campaigns over time, only", default=False
+        "archive", "bool", ("share",), "pack the campaign into results/<campaign>.tar.xz", default=True
     ),
-    Parameter(
-        "archive", "bool", ("report",), "also pack the campaign into results/<campaign>.tar.xz", default=False
-    ),
-    Parameter("sign_key", "text", ("report",), "private SSH key that signs the archive"),
-    Parameter(
-        "allowed_signers", "text", ("report",), "keys of which one must have signed the archive, for verify"
-    ),
+    Parameter("sign_key", "text", ("share",), "private SSH key that signs the archive"),
     Parameter(
         "push",
         "choice",
-        ("report",),
+        ("share",),
         "experiment tracker that also gets the results, MLflow or Weights & Biases (offline)",
         choices=("mlflow", "wandb"),
     ),
-    Parameter("push_to", "uri", ("report",), "directory for push, or the URI of an MLflow server"),
+    Parameter("push_to", "uri", ("share",), "directory for push, or the URI of an MLflow server"),
     Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
     Parameter(
@@ -318,11 +325,8 @@ TABLE = (
 )
 """Every public parameter; one that means something else in another playbook has a row of its own."""
 
-OF_LOGS = ("workload", "xla", "accumulation", "warmup", "window", "device")
-"""What describes imported logs; the records of a campaign have it."""
-OF_THE_INDEX = ("index", "max_regression", "report_language", "stack_name")
-OF_VERIFY = ("verify", "allowed_signers", "campaign", "campaign_dir", "stack_name")
-"""All that report.yml uses with index=true, and with verify=true."""
+MOVED = {"logs": "import", "verify": "verify", "index": "index", "archive": "share", "push": "share"}
+"""What report.yml did before -> the playbook that does it."""
 
 NAMES = tuple(dict.fromkeys(row.name for row in TABLE if "bench" in row.playbooks))
 """The parameters of bench.yml."""
@@ -444,13 +448,12 @@ def read(
     ]
     problems += _of_the_report(first, values, given, read, known)
     problems += _conflicts(read, known)
+    problems += _of_reports(read, given)
     problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _settings_of_others(given, read["workload"], known.workloads)
         problems += _settings_of_another_xla(given, read, known.workloads)
     problems += _without_effect(read, given)
-    if list(playbooks) == ["report"]:
-        problems += _report_conflicts(read, given)
     if problems:
         raise ParameterError(_with_sources(problems, given, known))
     return read
@@ -506,8 +509,14 @@ def _unknown(
 ) -> list[str]:
     """Return what is wrong with the extra variables: unknown names, and values that roles cannot take."""
     problems = [] if "_raw_params" in given else _commas(given)
+    moved = [name for name in given if name in MOVED and name not in rows]
+    of_the_others = rows_of(MOVED[name] for name in moved)
     for name, value in given.items():
-        if name == "_raw_params":
+        if name in moved:
+            problems.append(f"{name}: use ansible-playbook {MOVED[name]}.yml")
+        elif name in of_the_others and name not in rows:
+            continue  # it belongs to the command that was named
+        elif name == "_raw_params":
             problems.append(_stray(str(value), given))
         elif name == "framework" and str(value).strip() not in known.workloads:
             problems.append(_framework(str(value).strip(), known.workloads))
@@ -765,8 +774,6 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
         problems += [
             f"xla={str(value).lower()}: not a value of {names}" for value in read["xla"] if value not in able
         ]
-    if "logs" in read and read.get("out") and not read["logs"]:
-        problems.append(f"out={read['out']}: for logs=DIR only; a campaign's report is in its directory")
     steps = [name for name in ("warmup", "window") if read.get(name)]
     if steps and declarations and all(_has_epochs(each) for each in declarations):
         names = ", ".join(str(each["title"]) for each in declarations)
@@ -786,6 +793,23 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
     return problems
 
 
+def _of_reports(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+    """Return what is wrong with parameters of the commands that need no cluster.
+
+    bench.yml gives its report a directory besides the name of the campaign, so only -e is compared.
+    """
+    problems = []
+    if given.get("campaign") and given.get("campaign_dir"):
+        named = " ".join(f"{name}={given[name]}" for name in ("campaign", "campaign_dir"))
+        problems.append(f"{named}: each names the campaign; leave out the one or the other")
+    if (read.get("push") is None) != (read.get("push_to") is None):
+        named = f"push={read['push'] or ''} push_to={hidden(read['push_to'] or '')}"
+        problems.append(f"{named}: give both, for example push=mlflow push_to=results/mlflow, or neither")
+    if read.get("archive") is False and not read["push"]:
+        problems.append("archive=false: nothing is left to do; leave it out, or give push")
+    return problems
+
+
 def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with extra variables that only count beside another parameter.
 
@@ -796,52 +820,14 @@ def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[s
         # parameter: (the other, as it is given, whether it is)
         "mirror_sha256": ("mirror", "mirror=DIR", read.get("mirror")),
         "bsz_max_runs": ("bsz", f"bsz={MAX}", MAX in (read.get("bsz") or ())),
-        "max_regression": ("baseline", "baseline=NAME", read.get("baseline") or read.get("index")),
+        "max_regression": ("baseline", "baseline=NAME", read.get("baseline")),
         "sign_key": ("archive", "archive=true", read.get("archive")),
-        "allowed_signers": ("verify", "verify=true", read.get("verify")),
     }
     return [
         f"{name}={text(given[name])}: only with {written}; give both or neither"
         for name, (other, written, there) in needs.items()
         if other in read and given.get(name) not in (None, "", *defaults.get(name, ())) and not there
     ]
-
-
-def _report_conflicts(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
-    """Return what is wrong with parameters of report.yml that were given together.
-
-    What the inventory says is for other commands too, so only extra variables are compared.
-    """
-    names = [
-        row.name
-        for row in rows_of(["report"]).values()
-        if given.get(row.name) not in (None, "") and not (row.default is False and read[row.name] is False)
-    ]
-
-    def said(chosen: Iterable[str]) -> str:
-        return " ".join(f"{name}={text(given[name])}" for name in chosen)
-
-    if read["index"]:
-        unused = [name for name in names if name not in OF_THE_INDEX]
-        why = "not for index=true, which writes the page of all campaigns; leave out the one or the other"
-        return [f"{said(unused)}: {why}"] if unused else []
-    if read["verify"]:
-        if "logs" in names:
-            return [
-                "verify=true checks results that were reported: "
-                "name them with campaign or campaign_dir, not with logs"
-            ]
-        unused = [name for name in names if name not in OF_VERIFY]
-        why = "not for verify=true, which compares files and writes no report; leave out the one or the other"
-        return [f"{said(unused)}: {why}"] if unused else []
-    problems = []
-    sources = [name for name in ("campaign", "campaign_dir", "logs") if name in names]
-    if len(sources) > 1:
-        problems.append(f"{said(sources)}: a report is on one of them; leave out the others")
-    unused = [name for name in names if name in OF_LOGS]
-    if unused and "logs" not in names:
-        problems.append(f"{said(unused)}: for logs=DIR only; the records of a campaign say it")
-    return problems
 
 
 def _has_epochs(declaration: Mapping[str, Any]) -> bool:

@@ -37,7 +37,7 @@ def pack(top: Path) -> bytes:
     """
     source = open_source(top)
     if source.sealed:
-        raise ArchiveError(f"The campaign {top} is packed already. Fix: leave out archive=true")
+        raise ArchiveError(f"The campaign {top} is packed already. Fix: give its directory, or archive=false")
     signed = manifest.read(source)
     if signed is None:
         fix = f"ansible-playbook report.yml -e campaign_dir={top}"

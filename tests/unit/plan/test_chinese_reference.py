@@ -25,9 +25,7 @@ OTHERWISE = {
     "1, 2, 4 … all nodes of the inventory": "1、2、4…… 直到全部",
     "1, 2, 4 … all on one node; all on several nodes": "单机为 1、2、4…… 直到全部，多机为全部",
     "gpu where every machine has GPUs, cpu where none has": "auto：所有机器都有 GPU 则为 gpu，都没有则为 cpu",
-    "a name made from matrix and machines; for report.yml the newest": (
-        "由测试矩阵和机器生成；report.yml 为最新的"
-    ),
+    "a name made from matrix and machines": "由测试矩阵和机器生成",
     "none: nothing is exported": "不导出",
 }
 

@@ -225,7 +225,7 @@ def test_the_micro_benchmarks_are_installed_as_a_workload_and_measured_by_their_
         "workload=microbench: bench.yml does not measure it; use ansible-playbook microbench.yml"
     )
     assert "microbench" not in refusal(workload="tensorflow")
-    assert "workload=microbench: allowed are" in refusal("report", logs="x", workload="microbench", out="y")
+    assert "workload=microbench: allowed are" in refusal("import", logs="x", workload="microbench", out="y")
     for playbook in ("provision", "preflight", "mirror"):
         assert given(playbook, workload="microbench")["workload"] == ["microbench"]
         assert ", microbench" in refusal(playbook, workload="tensorflow")
@@ -294,59 +294,53 @@ def test_a_value_that_is_named_twice_is_refused():
     assert "32 is named twice" in refusal(bsz="32,32")
 
 
-def test_a_place_for_the_report_of_a_campaign_is_refused():
-    assert refusal("report", campaign="night1", out="x").startswith("out=x: for logs=DIR only")
-    assert given("report", logs="bz64", out="x")["out"] == "x"
-
-
-def test_what_describes_imported_logs_is_refused_without_logs():
-    assert refusal("report", campaign="after", window=7, xla="true", workload="other") == (
-        "workload=other xla=true window=7: for logs=DIR only; the records of a campaign say it"
-    )
-    assert given("report", logs="bz64", out="x", workload="other", xla="true", window=7)["window"] == 7
-
-
-@pytest.mark.parametrize("names", ["campaign campaign_dir", "campaign logs", "campaign_dir logs"])
-def test_a_report_is_on_one_thing(names):
-    said = " ".join(f"{name}=x" for name in names.split())
-    assert refusal("report", **dict.fromkeys(names.split(), "x")) == (
-        f"{said}: a report is on one of them; leave out the others"
-    )
-
-
 @pytest.mark.parametrize(
-    ("given_too", "said"),
+    ("old", "playbook"),
     [
-        ({"campaign": "nope"}, "campaign=nope"),
-        ({"verify": "true"}, "verify=true"),
-        ({"archive": True, "compare": "dlperf"}, "compare=dlperf archive=true"),
-        ({"logs": "x", "out": "y"}, "logs=x out=y"),
+        ({"verify": "true"}, "verify"),
+        ({"index": "true"}, "index"),
+        ({"archive": "true", "sign_key": "key"}, "share"),
+        ({"push": "mlflow", "push_to": "x"}, "share"),
+        ({"logs": "bz64", "workload": "other", "out": "x", "window": 7}, "import"),
     ],
 )
-def test_what_the_index_does_not_use_is_refused_beside_it(given_too, said):
-    assert refusal("report", index="true", **given_too) == (
-        f"{said}: not for index=true, which writes the page of all campaigns; leave out the one or the other"
+def test_what_report_did_before_is_refused_with_the_command_that_does_it(old, playbook):
+    name, value = next(iter(old.items()))
+    assert refusal("report", **old) == f"{name}: use ansible-playbook {playbook}.yml"
+    if playbook != name:
+        assert given(playbook, **old)[name] in (True, value)
+
+
+@pytest.mark.parametrize("playbook", ["report", "verify", "share"])
+def test_a_campaign_is_named_once(playbook):
+    assert refusal(playbook, campaign="x", campaign_dir="y") == (
+        "campaign=x campaign_dir=y: each names the campaign; leave out the one or the other"
     )
 
 
-def test_what_the_index_uses_is_accepted_beside_it():
-    assert given("report", index="true", max_regression="5%", report_language="zh", verify="false")["index"]
+def test_a_report_of_a_campaign_takes_nothing_that_describes_logs():
+    assert "window: report.yml has no such parameter" in refusal("report", campaign="after", window=7)
 
 
-def test_what_a_verification_does_not_use_is_refused_beside_it():
-    assert refusal("report", verify="true", archive="true", report_language="zh") == (
-        "report_language=zh archive=true: not for verify=true, which compares files and writes no report; "
-        "leave out the one or the other"
+def test_a_signature_is_of_an_archive():
+    assert given("share", sign_key="x")["archive"] is True
+    assert "sign_key=x: only with archive=true" in refusal(
+        "share", sign_key="x", archive="false", push="wandb", push_to="x"
     )
-    assert refusal("report", verify="true", logs="bz64", workload="other", out="x") == (
-        "verify=true checks results that were reported: "
-        "name them with campaign or campaign_dir, not with logs"
-    )
-    assert given("report", verify="true", campaign="night1", index="false")["verify"]
+
+
+def test_what_shares_nothing_is_refused():
+    assert refusal("share", archive="false").startswith("archive=false: nothing is left to do")
+    assert given("share", archive="false", push="wandb", push_to="x")["archive"] is False
+
+
+@pytest.mark.parametrize("one", [{"push": "mlflow"}, {"push_to": "results/mlflow"}])
+def test_a_tracker_and_its_place_are_given_together(one):
+    assert "give both, for example push=mlflow push_to=results/mlflow" in refusal("share", **one)
 
 
 def test_a_report_takes_what_the_inventory_says_for_other_commands():
-    assert read(["report"], {"workload": "other", "report_language": "zh", "index": True}, {}, KNOWN)["index"]
+    assert read(["report"], {"workload": "other", "report_language": "zh"}, {}, KNOWN)["compare"] is None
 
 
 def test_the_report_of_a_campaign_is_reported_its_directory():
@@ -360,7 +354,7 @@ def test_the_command_line_needs_no_ansible():
     assert "--dtype" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("playbook", ["report", "microbench"])
+@pytest.mark.parametrize("playbook", ["report", "import", "index", "microbench"])
 def test_every_report_has_a_language_of_the_catalogue(playbook):
     assert given(playbook)["report_language"] == "en"
     assert given(playbook, report_language="zh")["report_language"] == "zh"
@@ -399,7 +393,7 @@ def test_an_unknown_name_is_refused_in_every_playbook(playbook):
 
 
 def test_a_parameter_of_another_playbook_is_refused_with_its_name():
-    assert refusal(verify="true") == "verify: bench.yml has no such parameter, only report.yml"
+    assert refusal(sign_key="x") == "sign_key: bench.yml has no such parameter, only share.yml"
 
 
 @pytest.mark.parametrize("playbook", ["provision", "preflight", "mirror"])
@@ -533,8 +527,8 @@ def test_lists_of_bench_are_lists_in_the_report_that_follows():
 
 
 def test_a_parameter_that_means_something_else_in_the_same_command_keeps_its_default():
-    values = read(["report", "bench"], {"xla": "false,true", "baseline": "b"}, {"xla": "false,true"}, KNOWN)
-    assert (values["xla"], values["baseline"]) == (None, "b")
+    values = read(["report", "bench"], {"campaign": "a", "baseline": "b"}, {"campaign": "a"}, KNOWN)
+    assert (values["campaign"], values["baseline"]) == (None, "b")
 
 
 def test_the_names_of_bench_are_those_of_the_table():
@@ -560,7 +554,9 @@ def test_a_name_that_could_be_a_path_or_a_command_is_refused(name):
         safe_name("host name", name)
 
 
-OURS = KNOWN._replace(sources={"device": "group_vars/all.yml", "bsz": "group_vars/all.yml", "index": "h.yml"})
+OURS = KNOWN._replace(
+    sources={"device": "group_vars/all.yml", "bsz": "group_vars/all.yml", "reading": "h.yml"}
+)
 
 
 def refusal_of(values, given):
@@ -582,7 +578,9 @@ def test_a_value_of_e_does_not_name_the_file_that_it_overrides():
 
 
 def test_what_only_the_report_reads_is_refused_before_anything_is_measured():
-    assert refusal_of({"index": 3}, {}).startswith("index=3: allowed are true and false. h.yml sets index")
+    assert refusal_of({"reading": 3}, {}).startswith(
+        "reading=3: allowed are stamps, printed. h.yml sets reading"
+    )
 
 
 def test_what_the_inventory_sets_is_reported_with_its_file():
@@ -618,7 +616,7 @@ def test_a_misplaced_secret_is_refused_and_not_shown(name):
 
 
 def test_a_secret_is_given_to_a_tracker_only():
-    assert given("report", push_to=SECRET, push="mlflow")["push_to"] == SECRET
+    assert given("share", push_to=SECRET, push="mlflow")["push_to"] == SECRET
     assert "may hold no password" in refusal("report", campaign_dir=SECRET)
 
 

@@ -166,7 +166,7 @@ def test_a_campaign_without_a_report_is_not_packed(tmp_path):
 
 
 def test_a_packed_campaign_is_not_packed_again(packed):
-    said = f"The campaign {packed} is packed already. Fix: leave out archive=true"
+    said = f"The campaign {packed} is packed already. Fix: give its directory, or archive=false"
     assert call(campaign_archive, packed)["msg"] == said
 
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""verify=true reads the logs again, names numbers that they do not give, and who signed an archive."""
+"""verify.yml reads the logs again, names numbers that they do not give, and who signed an archive."""
 
 import io
 import json
