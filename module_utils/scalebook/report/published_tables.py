@@ -93,10 +93,10 @@ def name_of(entry: Mapping[str, Any]) -> str:
     return " ".join(filter(None, names)) + (f" ({entry['variant']})" if entry["variant"] else "")
 
 
-def sources(rows: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
+def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
     """Return where the results are published: `FILE:L1`, `FILE:L2` as `FILE, lines 1, 2`."""
     lines: dict[str, list[str]] = {}
-    for name in (row["source"] for row in rows if row["source"]):
+    for name in (row["source"] for row in pairs if row["source"]):
         file, _, line = name.rpartition(":L")
         lines.setdefault(file or name, []).append(line)
     said = "; ".join(

@@ -57,17 +57,17 @@ class View(NamedTuple):
     def by_group(
         self,
         columns: Callable[[str], Sequence[Column]],
-        rows: Mapping[str, Sequence[Mapping[str, Any]]],
+        lines: Mapping[str, Sequence[Mapping[str, Any]]],
         label: str,
     ) -> list[Block]:
         """Return a table for each group of a page, and one of all groups for Markdown.
 
-        `rows` are those of each group by its identifier, `columns` returns those of a table for its unit.
+        `lines` are those of each group by its identifier, `columns` returns those of a table for its unit.
         """
-        every = [row for group in self.document["groups"] for row in rows[group["id"]]]
+        every = [row for group in self.document["groups"] for row in lines[group["id"]]]
         blocks: list[Block] = [Table("", columns(""), every, only="md")]
         for group in self.document["groups"]:
-            title, own = clean(group["title"]), rows[group["id"]]
+            title, own = clean(group["title"]), lines[group["id"]]
             if own and len(self.document["groups"]) > 1:
                 blocks.append(Heading(3, title, only="html"))
             if own:
