@@ -109,6 +109,6 @@ def _published(document: Results) -> list[str]:
         lines.append(
             " ".join(filter(None, [clean(entry["title"]), theirs])) + f": {ENGLISH.tell(entry['why'])}"
         )
-        lines += [f"warning: {entry['warning']}"] if entry.get("warning") else []
+        lines += [f"warning: {ENGLISH.tell(entry['warning'])}"] if entry.get("warning") else []
     counts = only_published.counts(document.get("only_published") or [], ENGLISH)
     return lines + [f"{clean(family)}: {count} more, published only" for family, count in counts.items()]

@@ -6,7 +6,7 @@ from pathlib import Path
 import printed
 import pytest
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.contracts import IMPORT_FIX
+from ansible.module_utils.scalebook.contracts import IMPORT_FIX, message
 from ansible.module_utils.scalebook.judge import baseline, runs
 from ansible.module_utils.scalebook.judge.results import build_results, dlperf_files
 from ansible.module_utils.scalebook.pages.catalogue import sentence
@@ -167,6 +167,13 @@ def test_the_report_says_which_part_of_a_step_waiting_takes(form):
     text = render.files(made, str(ROOT / "templates"))[form]
     # Of 0.4 s, 0.05 are waiting and 0.15 the rest.
     assert text.index("12.5 %") < text.index("37.5 %")
+
+
+def test_the_terminal_says_what_has_to_be_known_of_a_published_table(document):
+    warning = message("compare.no-all-reduce", variant="bsz*1024")
+    entry = {"title": "tf2_bert", "rows": [], "why": "no such batch", "warning": warning}
+    said = terminal.display({**document, "compare": [entry]}, "/r")
+    assert "tf2_bert: no such batch\n  warning: published with bsz*1024: on up to 8 GPUs" in said
 
 
 def test_the_terminal_ends_with_the_path_of_the_page(document):
