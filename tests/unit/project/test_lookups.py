@@ -45,24 +45,24 @@ def test_an_option_that_a_lookup_does_not_have_is_refused():
 
 
 def test_the_hosts_of_a_play_are_returned_as_they_are_given():
-    assert lookup("scalebook_unlimited").run(["nodes"]) == ["nodes"]
+    assert lookup("scalebook_hosts").run(["localhost"], unlimited=True) == ["localhost"]
 
 
 def test_a_limit_is_refused_with_a_fix():
     with pytest.raises(AnsibleError, match="--limit NODE1: .*Fix: leave out --limit; -e nodes=1"):
-        lookup("scalebook_unlimited").run(["nodes"], {"ansible_limit": "NODE1"})
+        lookup("scalebook_hosts").run(["localhost"], {"ansible_limit": "NODE1"}, unlimited=True)
 
 
 def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
     """machines.yml is imported by others; the others can do their work on fewer hosts."""
     playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
-    assert sorted(name for name, hosts in first.items() if "lookup('scalebook_unlimited', " not in hosts) == [
+    assert sorted(name for name, hosts in first.items() if "unlimited=" not in hosts) == [
         "mirror",
         "release",
         "uninstall",
     ]
-    assert "== 'provision'" in first["machines"]
+    assert "unlimited=playbook | default('') != 'provision'" in first["machines"]
 
 
 def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
@@ -70,7 +70,7 @@ def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
     on_nodes = {name: hosts for name, hosts in first.items() if "nodes" in hosts}
     assert sorted(on_nodes) == ["machines", "microbench", "mirror", "release", "uninstall"]
-    checks = "lookup('scalebook_group', 'nodes')"
+    checks = "lookup('scalebook_hosts', 'nodes'"
     assert [name for name, hosts in on_nodes.items() if checks not in hosts] == []
 
 
@@ -97,8 +97,8 @@ def test_what_measures_or_stops_jobs_becomes_the_user_of_the_runs(name):
 def test_an_inventory_without_nodes_is_refused_with_its_name_and_a_fix(groups):
     variables = {"groups": groups, "ansible_inventory_sources": ["/etc/ansible/hosts"]}
     with pytest.raises(AnsibleError, match=r"no hosts in the group nodes \(-i: /etc/ansible/hosts\)\. Fix: "):
-        lookup("scalebook_group").run(["nodes"], variables)
+        lookup("scalebook_hosts").run(["nodes"], variables)
 
 
 def test_the_nodes_of_an_inventory_are_returned_as_their_group():
-    assert lookup("scalebook_group").run(["nodes"], {"groups": {"nodes": ["NODE1"]}}) == ["nodes"]
+    assert lookup("scalebook_hosts").run(["nodes"], {"groups": {"nodes": ["NODE1"]}}) == ["nodes"]
