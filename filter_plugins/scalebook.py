@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
+from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
 
@@ -64,14 +65,16 @@ def launch_command(
     options: Sequence[str],
 ) -> list[str]:
     """See jobs.job_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
-    processes = jobs.processes_of(run["case"], workload)
+    processes = jobs.processes_of(run["case"], Workload.of(workload))
     return jobs.job_command(layout["jobs"], layout["members"], mpirun, run_node, processes, options)
 
 
-def job_dirs(mine: Iterable[NodeJob], *arguments: Any) -> dict[str, dict[str, str]]:
-    """See jobs.directories."""
+def job_dirs(
+    mine: Iterable[NodeJob], workload: Mapping[str, Any], *arguments: Any
+) -> dict[str, dict[str, str]]:
+    """See jobs.directories; `workload` is the declaration of the run's."""
     try:
-        return jobs.directories(mine, *arguments)
+        return jobs.directories(mine, Workload.of(workload), *arguments)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 

@@ -145,6 +145,7 @@ from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
 from ansible.module_utils.scalebook.read.telemetry import names_of
 from ansible.module_utils.scalebook.read.verdict import lost_contact
+from ansible.module_utils.scalebook.workload import Workload
 
 STEP_LISTS = ("steps", "times", "received", "rates")
 
@@ -188,7 +189,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result for the logs of one run."""
     write = not check
     run_dir = Path(params["run_dir"])
-    case, repeat = params["case"], params["repeat"]
+    case, repeat, workload = params["case"], params["repeat"], Workload.of(params["workload"])
     if params["unfetched"]:
         raise OSError(f"the logs of {', '.join(params['unfetched'])} cannot be kept in {run_dir}: see above")
     if params["planned"]:
@@ -196,11 +197,9 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if write and not params["skipped"]:
         keep_logs(run_dir, params["local_logs"])
     if params["skipped"]:
-        record = skip_record(case, repeat, params["workload"], params["skipped"])
+        record = skip_record(case, repeat, workload, params["skipped"])
     else:
-        record = run_record(
-            run_dir, case, repeat, params["workload"], params["nodes"], params["job"], params["notes"]
-        )
+        record = run_record(run_dir, case, repeat, workload, params["nodes"], params["job"], params["notes"])
     record["hardware"] = hardware.of_nodes(params["hardware"], params["nodes"])
     if params["machines"]:
         record["machines"] = {node: params["machines"][node] for node in params["nodes"]}

@@ -177,6 +177,7 @@ from ansible.module_utils.scalebook.plan.resume import (
     set_aside,
     statuses,
 )
+from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 
 def refuse_small(results: Path, megabytes: int) -> None:
@@ -225,7 +226,7 @@ def search_runs(planned: Plan) -> list[PendingRun]:
 def launch_command(
     planned: Plan,
     case: Case,
-    workload: Mapping[str, Any],
+    workload: Workload,
     nodes: Sequence[Node],
     launch: Mapping[str, Any],
 ) -> str:
@@ -247,9 +248,10 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         found = outcome(results / campaign, case, 1, SEARCH)
         return Outcome(*found) if found and (params["searched"] or found[0] in DECIDED) else None
 
+    workloads = workloads_of(params["workloads"])
     planned = plan(
         params["parameters"],
-        params["workloads"],
+        workloads,
         params["nodes"],
         params["device"],
         params["inventory"],
@@ -300,7 +302,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
             raise OSError(f"cannot write the plan below {params['results']}: {error}") from error
     if (search or pending) and params["launch"] and (check or not params["write"]):
         case = (search + pending)[0]["case"]
-        workload = params["workloads"][case["workload"]]
+        workload = workloads[case["workload"]]
         launched = launch_command(planned, case, workload, params["nodes"], params["launch"])
         display += f"\n  launch of {case['label']}: {launched}"
     return {

@@ -96,6 +96,7 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import import_fix
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 
 def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
@@ -117,10 +118,10 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         params["logs"],
         params["out"],
         params["name"],
-        params["workload"],
+        Workload.of(params["workload"]),
         params["overrides"],
         params["checksums"],
         write=not check,
-        others=params["workloads"],
+        others=workloads_of(params["workloads"]),
     )
     return {**result, "display": shown(result, params["logs"], not check), "out": params["out"]}

@@ -71,6 +71,7 @@ from ansible.module_utils.scalebook.files import write_whole
 from ansible.module_utils.scalebook.judge import baseline
 from ansible.module_utils.scalebook.report import index, render
 from ansible.module_utils.scalebook.text import count_of
+from ansible.module_utils.scalebook.workload import workloads_of
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if render.MISSING:
         raise ValueError(f"results_index needs what requirements.txt names: {render.MISSING}")
     top = Path(params["path"])
-    made = index.build(top, baseline.read_limit(params["max_regression"]), params["workloads"])
+    made = index.build(top, baseline.read_limit(params["max_regression"]), workloads_of(params["workloads"]))
     if not made["campaigns"]:
         raise ValueError(
             f"No campaign in {top} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"

@@ -72,7 +72,7 @@ from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
 from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
-from ansible.module_utils.scalebook.workloads import WorkloadError
+from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
 """What a record has of each log, and what a reader of logs finds again."""
@@ -87,7 +87,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     named: list[dict[str, Any]] = [
         {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
     ]
-    read, notes, differences = _read_again(source, params["workloads"])
+    read, notes, differences = _read_again(source, workloads_of(params["workloads"]))
     named += [{**each, **_row(each["run"])} for each in differences]
     lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in named]
     good = [f"All {count} files are what was reported."]
@@ -111,7 +111,9 @@ def _row(run: str) -> dict[str, str]:
     return {"row": f"case {case}, repeat {repeat}" if case else "the whole directory"}
 
 
-def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list[str], list[dict[str, Any]]]:
+def _read_again(
+    source: Source, workloads: Mapping[str, Workload]
+) -> tuple[int, list[str], list[dict[str, Any]]]:
     """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
     campaign = read_source(source)
     notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]
@@ -136,15 +138,12 @@ def _read_again(source: Source, workloads: Mapping[str, Any]) -> tuple[int, list
     return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], found
 
 
-def _differences(source: Source, run: str, record: Record, workload: Mapping[str, Any]) -> list[str]:
+def _differences(source: Source, run: str, record: Record, workload: Workload) -> list[str]:
     """Return how a record differs from what its logs show, both values named."""
     names = [node["node"] for node in record["nodes"]]
     job = cast(JobReport, record.get("job") or {})
     with _directory(source, run) as folder:
-        try:
-            again = run_record(folder, record["case"], record["repeat"], workload, names, job)
-        except WorkloadError as exc:
-            return [f"its logs cannot be read: {exc}"]
+        again = run_record(folder, record["case"], record["repeat"], workload, names, job)
     if again["status"] != "ok":
         return [f"status is ok, by the logs {again['status']}: {again['reason']}"]
     rates = [throughput.measure(each)["rate"] for each in (record, again)]

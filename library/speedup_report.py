@@ -144,6 +144,7 @@ from ansible.module_utils.scalebook.store import links, manifest
 from ansible.module_utils.scalebook.store.load import load_baseline, read_source
 from ansible.module_utils.scalebook.store.source import check_place, open_source
 from ansible.module_utils.scalebook.store.write import write_manifest, write_report
+from ansible.module_utils.scalebook.workload import workloads_of
 
 ROW = (
     "case",
@@ -194,7 +195,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         with Path(params["gpus"]).open(encoding="utf-8", newline="") as lines:
             peaks = mfu.read_peaks(lines)
     made = build_results(
-        campaign, params["workloads"], table, earlier, checked, params["min_utilisation"], peaks
+        campaign, workloads_of(params["workloads"]), table, earlier, checked, params["min_utilisation"], peaks
     )
     out = Path(params["out"] or source.top / "report")
     linked = links.of_campaign(source, files, out)

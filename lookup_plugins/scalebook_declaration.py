@@ -17,7 +17,8 @@ from ansible.plugins.lookup import LookupBase
 # Ansible packs module_utils for modules only; a plugin has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
-from ansible.module_utils.scalebook import workloads  # noqa: E402
+from ansible.module_utils.scalebook.workload import WorkloadError  # noqa: E402
+from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
 DOCUMENTATION = r"""
 name: scalebook_declaration
@@ -43,7 +44,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 _raw:
-  description: The declaration, as C(module_utils/scalebook/workloads.py) resolves it.
+  description: The declaration, with the values of its variables in C(values).
   type: list
   elements: dict
 """
@@ -60,14 +61,14 @@ class LookupModule(LookupBase):
             raise AnsibleError(f"scalebook_declaration has no option {', '.join(kwargs)}")
         given = lookup_loader.get("ansible.builtin.vars", loader=self._loader, templar=self._templar)
         try:
-            known = workloads.load_workloads(constants.DEFAULT_ROLES_PATH)
+            known = load_workloads(constants.DEFAULT_ROLES_PATH)
             found = []
             for name in map(str, terms):
                 if name not in known:
                     raise AnsibleError(f"there is no workload {name!r}: there are {', '.join(sorted(known))}")
-                names = workloads.variables(known[name])
+                names = known[name].variables
                 values = dict(zip(names, given.run(names, variables), strict=True))
-                found.append(workloads.resolve(known[name], values))
-        except workloads.WorkloadError as error:
+                found.append(known[name].resolve(values).as_data())
+        except WorkloadError as error:
             raise AnsibleError(str(error)) from error
         return found

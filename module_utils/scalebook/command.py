@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Command, Plan, Results
 from ansible.module_utils.scalebook.text import clean
-from ansible.module_utils.scalebook.workloads import settings_of
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 LEFT_OUT = (
     "plan_only",
@@ -29,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEMPLATE = re.compile(r"\{[{%#]")
 _TOPOLOGY = re.compile(r"(\d+)n(\d+)g")
 
-Declarations = Mapping[str, Mapping[str, Any]]
+Declarations = Mapping[str, Workload]
 Texts = dict[str, str]
 
 
@@ -106,10 +106,10 @@ def of_results(results: Results, declared: Declarations | None = None) -> list[C
 
 def _matrix(plan: Plan, measured: Measured, declared: Declarations) -> _Matrix:
     """Return the matrix of a single case."""
-    case, declaration = measured.case, declared.get(measured.case["workload"], {})
-    settings = settings_of(declaration, case.get("settings"))
+    case, declaration = measured.case, declared.get(measured.case["workload"], UNKNOWN)
+    settings = declaration.settings_of(case.get("settings"))
     own = {f"{case['workload']}_{name}": value for name, value in settings.items()}
-    usual: Mapping[str, Any] = declaration.get("setting_defaults") or {}
+    usual = declaration.setting_defaults
     variables = {**own, **_epoch(case, declaration)}
     inventory, around, given = _around(plan, measured)
     return _Matrix(
@@ -131,9 +131,9 @@ def _matrix(plan: Plan, measured: Measured, declared: Declarations) -> _Matrix:
     )
 
 
-def _epoch(values: Mapping[str, Any], declaration: Mapping[str, Any]) -> dict[str, Any]:
+def _epoch(values: Mapping[str, Any], declaration: Workload) -> dict[str, Any]:
     """Return the variables that make the window of a case an epoch."""
-    names = declaration.get("epoch") or {}
+    names = declaration.epoch
     if not names or not values.get("epoch_samples"):
         return {}
     samples = {names["samples"]: values["epoch_samples"]}
@@ -143,14 +143,16 @@ def _epoch(values: Mapping[str, Any], declaration: Mapping[str, Any]) -> dict[st
     )
 
 
-def _unusual(values: Mapping[str, Any], declaration: Mapping[str, Any]) -> Texts:
+def _unusual(values: Mapping[str, Any], declaration: Workload) -> Texts:
     """Return the parameters of a case that are not those of a case of its workload where none is given."""
     device = str(values.get("device") or "")
+    has_window = declaration.name and not declaration.epoch
+    steps = (declaration.warmup, declaration.window) if has_window else (None, None)
     usual = {
-        "model": (declaration.get("models") or {}).get(device),
-        "accumulation": declaration.get("accumulation", 1),
+        "model": declaration.models.get(device),
+        "accumulation": declaration.accumulation or 1,
         # The steps of an epoch cannot be given.
-        **{name: declaration.get(name) for name in ("warmup", "window") if not values.get("epoch_samples")},
+        **({} if values.get("epoch_samples") else {"warmup": steps[0], "window": steps[1]}),
     }
     texts = {name: _text(values.get(name)) for name in usual if values.get(name) != usual[name]}
     return {**texts, "device": device}

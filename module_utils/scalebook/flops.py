@@ -16,12 +16,11 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Case, Row
-
-KEYS = frozenset(("sample", "source", "models", "tf32"))
 
 _OPERATORS: dict[type[ast.operator], Any] = {
     ast.Add: operator.add,
@@ -48,40 +47,47 @@ class UnknownNameError(FlopsError):
         self.name = name
 
 
-def check(declared: Any, model_names: list[str], settings: list[str]) -> None:
-    """Raise FlopsError unless `declared`, the key `flops` of a declaration, can be used.
+@dataclass(frozen=True)
+class Flops:
+    """The key `flops` of a declaration."""
+
+    sample: str
+    source: str
+    models: Mapping[str, Mapping[str, Any]]
+    tf32: bool | str
+
+
+def check(declared: Flops, model_names: Sequence[str], settings: Sequence[str]) -> None:
+    """Raise FlopsError unless the operations of every model can be computed.
 
     `settings` are the names of the workload's settings without its prefix.
     """
-    if not isinstance(declared, Mapping) or set(declared) != KEYS:
-        raise FlopsError(f"give exactly the keys {', '.join(sorted(KEYS))}")
-    unknown = sorted(set(declared["models"]) - set(model_names))
+    unknown = sorted(set(declared.models) - set(model_names))
     if unknown:
         raise FlopsError(f"models: {unknown[0]} is not in model_names")
-    for model, sizes in declared["models"].items():
-        known = {**dict.fromkeys(settings, 1), **sizes}
+    for model, sizes in declared.models.items():
         try:
-            evaluate(declared["sample"], known)
+            evaluate(declared.sample, {**dict.fromkeys(settings, 1), **sizes})
         except FlopsError as error:
             raise FlopsError(f"sample, model {model}: {error}") from None
-    if not isinstance(declared["tf32"], bool) and declared["tf32"] not in settings:
-        raise FlopsError(f"tf32: {declared['tf32']!r} is not true, false or a setting")
+    if not isinstance(declared.tf32, bool) and declared.tf32 not in settings:
+        raise FlopsError(f"tf32: {declared.tf32!r} is not true, false or a setting")
 
 
-def of_case(declared: Mapping[str, Any], case: Case | Row) -> float:
+def of_case(declared: Flops, case: Case | Row) -> float:
     """Return the operations of one sample of a case, forward and backward; raise FlopsError."""
-    sizes = declared["models"].get(case["model"])
+    sizes = declared.models.get(case["model"])
     if sizes is None:
         raise FlopsError(f"the workload declares no sizes of the model {case['model']}")
-    value = evaluate(declared["sample"], {**(case.get("settings") or {}), **sizes})
+    value = evaluate(declared.sample, {**(case.get("settings") or {}), **sizes})
     if value <= 0:
         raise FlopsError(f"the formula gives {value:g}")
     return value
 
 
-def tensor_cores(declared: Mapping[str, Any], case: Case | Row) -> bool:
+def tensor_cores(declared: Flops, case: Case | Row) -> bool:
     """Return whether products in fp32 use the tensor cores of a GPU (TF32) in a case."""
-    tf32 = declared["tf32"]
+    tf32 = declared.tf32
     return tf32 if isinstance(tf32, bool) else bool((case.get("settings") or {}).get(tf32))
 
 

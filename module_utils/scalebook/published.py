@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Group, Message, Row, as_message, message
+from ansible.module_utils.scalebook.workload import Dlperf
 
 SIZES = {"bert-base": 128, "resnet50-v1.5": 224, "resnet50-v1b": 224}
 """How large a sample of a published model is: tokens of a sequence, pixels of a side (data/README.md)."""
@@ -103,28 +104,24 @@ def compare(
     group: Group,
     rows: Sequence[Row],
     table: Sequence[PublishedRow],
-    names: Mapping[str, Any] | None,
+    names: Dlperf | None,
     size: int | None = None,
 ) -> list[Comparison]:
     """Return our `rows` beside every published table that fits, one entry per table.
 
-    `names` is key `dlperf` of the workload: `{"frameworks": ["TensorFlow 2.3.0"], "models": {"base":
-    "bert-base"}}`, its counterparts, and our model to theirs; `differs`, where it is given, says why no
-    figure of theirs stands against ours; `settings` has what is different where a setting decides, as
-    `{"trainer": {"gluoncv": {"frameworks": ["MXNet 1.6.0"]}}}`.  `size` is that of a sample of ours, None
-    if it is not known.
+    `names` is the key `dlperf` of the workload, `size` that of a sample of ours, None if it is not known.
     An entry is `comparable` when model, dtype, xla, batch, size and device kind agree; its rows then pair
     equal nodes and gpus.  Otherwise it is the shape of the curve alone: rows pair equal numbers of devices,
     speedups stand side by side and `why` says so.
     A counterpart without any fitting table is one entry with no rows that says why.
     """
     entry: Comparison = {"group": group["id"], "title": group["title"]}
-    names = _of_settings(names or {}, group.get("settings") or {})
-    if not names.get("frameworks") or not names.get("models"):
+    names = (names or Dlperf()).of_settings(group.get("settings") or {})
+    if not names.frameworks or not names.models:
         return [_alone(entry, "no-tables", workload=group["workload"])]
     return [
         made
-        for framework in names["frameworks"]
+        for framework in names.frameworks
         for made in _counterpart(entry, group, rows, table, names, framework, size)
     ]
 
@@ -134,26 +131,20 @@ def _alone(entry: Comparison, code: str, **values: Any) -> Comparison:
     return {**entry, "comparable": False, "rows": [], "why": message(f"compare.{code}", **values)}
 
 
-def _of_settings(names: Mapping[str, Any], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    for setting, values in names.get("settings", {}).items():
-        names = {**names, **values.get(settings.get(setting), {})}
-    return names
-
-
 def _counterpart(
     entry: Comparison,
     group: Group,
     rows: Sequence[Row],
     table: Sequence[PublishedRow],
-    names: Mapping[str, Any],
+    names: Dlperf,
     framework: str,
     size: int | None,
 ) -> list[Comparison]:
     """Return our `rows` beside every table of one published framework that fits."""
-    model = names["models"].get(group["model"])
+    model = names.models.get(group["model"])
     reasons = _differences(group, model, size)
-    reasons += [as_message(names["differs"])] if names.get("differs") else []
-    wanted = {model} if model else set(names["models"].values())
+    reasons += [as_message(names.differs)] if names.differs else []
+    wanted = {model} if model else set(names.models.values())
     family = [
         row
         for row in table
@@ -206,11 +197,6 @@ def only_published(
             for rows in tables.values()
         ]
     return found
-
-
-def models_of(names: Mapping[str, Any]) -> list[str]:
-    """Return the published models of key `dlperf` of a workload: its own, and `others` of its family."""
-    return list(dict.fromkeys([*names.get("models", {}).values(), *names.get("others", ())]))
 
 
 def _differences(group: Group, model: str | None, size: int | None) -> list[Message]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 from generated.text import ROOT, markdown, sentences, table
@@ -74,7 +75,7 @@ class _Indented(yaml.SafeDumper):
         super().increase_indent(flow, False)
 
 
-def readme(role: Path, workload: Mapping[str, Any] | None) -> str:
+def readme(role: Path, workload: Workload | None) -> str:
     """Return README.md of a role: what it is for, and every variable of every entry point."""
     specs = specs_of(role)
     parts = [
@@ -123,45 +124,43 @@ def _value(value: Any) -> str:
     return json.dumps(value)
 
 
-def _declaration(workload: Mapping[str, Any]) -> str:
+def _declaration(workload: Workload) -> str:
     """Return the declaration of a workload as a table."""
 
     def by_device(values: Mapping[str, Any]) -> str:
         words = {
-            device: ", ".join(map(str, v)) if isinstance(v, list) else str(v) for device, v in values.items()
+            device: ", ".join(map(str, v)) if isinstance(v, tuple) else str(v) for device, v in values.items()
         }
         return "; ".join(
             f"{text} on {device.upper()}s" for device, text in sorted(words.items(), reverse=True)
         )
 
     rows = [
-        ("trains", workload["title"]),
-        ("framework", workload["framework"]),
-        ("model family", workload["family"]),
-        ("unit", f"{workload['unit']}/s"),
-        ("models", ", ".join(map(str, workload["model_names"]))),
-        ("default model", by_device(workload["models"])),
-        ("`dtype`", by_device(workload["dtypes"])),
+        ("trains", workload.title),
+        ("framework", workload.framework),
+        ("model family", workload.family),
+        ("unit", f"{workload.unit}/s"),
+        ("models", ", ".join(workload.model_names)),
+        ("default model", by_device(workload.models)),
+        ("`dtype`", by_device(workload.dtypes)),
         (
             "`xla=true`",
-            workload.get("compiler", "compiles the model") if True in workload["xla"] else "not supported",
+            workload.compiler or "compiles the model" if True in workload.xla else "not supported",
         ),
     ]
-    if "bsz" in workload:
-        rows.append(("`bsz`, where none is given", by_device(workload["bsz"])))
-    if "epoch" in workload:
+    if workload.bsz:
+        rows.append(("`bsz`, where none is given", by_device(workload.bsz)))
+    if workload.epoch:
         rows.append(("measured", "the last epoch, instead of a window of steps"))
     else:
-        rows.append(
-            ("`warmup`, `window`", f"{workload.get('warmup', 20)}, {workload.get('window', 100)} steps")
-        )
-    rows.append(("default stack", f"`{workload['stack']}` (`playbooks/vars/stack_{workload['stack']}.yml`)"))
-    settings = ", ".join(f"`{name}`" for name in workload["settings"])
+        rows.append(("`warmup`, `window`", f"{workload.warmup}, {workload.window} steps"))
+    rows.append(("default stack", f"`{workload.stack}` (`playbooks/vars/stack_{workload.stack}.yml`)"))
+    settings = ", ".join(f"`{name}`" for name in workload.settings)
     rows.append(("settings, another value of which is another case", settings or "none"))
     return table(("this workload", ""), rows)
 
 
-def index(workloads: Mapping[str, Any]) -> str:
+def index(workloads: Mapping[str, Workload]) -> str:
     """Return the page that lists the roles."""
     link = "[{0}](../../roles/{0}/README.md)".format
     names = {role.name: purpose(role) for role in role_folders()}
@@ -173,10 +172,7 @@ def index(workloads: Mapping[str, Any]) -> str:
             "## Workloads\n",
             table(
                 ("role", "trains", "framework"),
-                [
-                    (link(name), declared["title"], declared["framework"])
-                    for name, declared in workloads.items()
-                ],
+                [(link(name), declared.title, declared.framework) for name, declared in workloads.items()],
             ),
             "## Others\n",
             table(

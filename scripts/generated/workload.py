@@ -1,13 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""docs/reference/workload.md: the keys of a workload's declaration, from module_utils/scalebook/workloads.py.
+"""docs/reference/workload.md: the keys of a workload's declaration, from module_utils/scalebook/workload.py.
 
 The keys of their parts are described here.
 """
 
 from __future__ import annotations
 
-from ansible.module_utils.scalebook.workloads import OPTIONAL, REQUIRED
+from ansible.module_utils.scalebook.workload import OPTIONAL, REQUIRED
 
 from generated.text import table
 
@@ -128,7 +128,7 @@ def files() -> dict[str, str]:
     """Return the page."""
     parts = [
         "# Keys of a workload\n",
-        "Made by `scripts/pages` from `module_utils/scalebook/workloads.py`.\n",
+        "Made by `scripts/pages` from `module_utils/scalebook/workload.py`.\n",
         "A role that has the file `meta/workload.yml` is a workload, and the file is its declaration: static "
         "data. [Add a workload](../how-to/add-a-workload.md) says how to begin.\n",
     ]

@@ -26,6 +26,7 @@ from report_records import campaign, case, record
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = str(ROOT / "templates")
 WORKLOADS = workloads.load_workloads([str(ROOT / "roles")])
+DECLARED = {name: each.as_data() for name, each in WORKLOADS.items()}
 HOSTILE = (
     None, True, -1, 0, 1, 0.5, 7, 1e308, 10**18, "", "x", "../../x", "<b>", "{{ 7*7 }}", "\x1b[2J", "\ud800",
     [], {}, [None], [[]], {"a": []}, {"": {}}, [1, "x"], "1n1g", "ok",
@@ -266,7 +267,7 @@ class Campaigns:
         given = {**EVALUATION, "campaigns": ["other"], "out": "out"}
         params = {
             "evaluation": given, "here": str(self.folder), "templates": TEMPLATES,
-            "data": str(ROOT / "data"), "workloads": WORKLOADS,
+            "data": str(ROOT / "data"), "workloads": DECLARED,
         }  # fmt: skip
         write.evaluate(params, write=False)
         return [], {}, False

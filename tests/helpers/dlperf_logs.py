@@ -9,20 +9,21 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from declared import workload
 from dlperf_figures import SPEEDS
 
-WORKLOAD = {
-    "title": "TensorFlow 2 official BERT pretraining",
-    "unit": "samples",
-    "warmup": 20,
-    "window": 100,
-    "log": {
+WORKLOAD = workload(
+    name="tf2_bert",
+    settings=["tf2_bert_checkpointing"],
+    setting_types={"tf2_bert_checkpointing": "bool"},
+    title="TensorFlow 2 official BERT pretraining",
+    log={
         "literal": "Train Step: ",
         "step": r"(?P<time>\d{4} \d\d:\d\d:\d\d\.\d{6}) .*Train Step: (?P<step>\d+)/(?P<last>\d+)"
         r"\s+/ loss = (?P<loss>\S+)",
         "time": "absl",
     },
-    "sanity": [
+    sanity=[
         {
             "name": "devices",
             "literal": "Number of cores used",
@@ -38,8 +39,8 @@ WORKLOAD = {
         },
         {"name": "end", "literal": "Training Summary", "pattern": "Training Summary", "where": "end"},
     ],
-    "oom": ["OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "std::bad_alloc", "Killed"],
-}
+    oom=["OOM when allocating", "CUDA_ERROR_OUT_OF_MEMORY", "std::bad_alloc", "Killed"],
+)
 
 
 def step_line(step, at, last=120, loss="7.02980375289917"):

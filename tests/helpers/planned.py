@@ -13,9 +13,10 @@ from typing import Any
 
 import jinja2
 import yaml
-from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import IDENTITY
 from ansible.module_utils.scalebook.plan import declared, matrix, parameters
+from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workloads import load_workloads
 from ansible.parsing.splitter import parse_kv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +28,7 @@ NODES = [{"name": f"NODE{rank}", "slots": 8, "machine": f"NODE{rank}"} for rank 
 def known() -> parameters.Known:
     """Return what the parameters of bench.yml are checked with."""
     return parameters.Known(
-        workloads.load_workloads(ROLES),
+        load_workloads(ROLES),
         declared.stacks(str(ROOT / "playbooks/vars")),
         declared.role_variables(ROLES),
         len(NODES),
@@ -63,18 +64,18 @@ def runs_of(command: str, refused: Collection[str] = ()) -> set[tuple[str, int]]
 
 def identity(case: Mapping[str, Any]) -> str:
     """Return what identifies a case, whenever it was measured."""
-    settings = workloads.settings_of(known().workloads[case["workload"]], case.get("settings"))
+    settings = known().workloads[case["workload"]].settings_of(case.get("settings"))
     fields = {field: case.get(field) for field in IDENTITY}
     return json.dumps({**fields, "settings": settings}, sort_keys=True)
 
 
-def _resolved(name: str, given: Mapping[str, str], stack_name: str) -> dict[str, Any]:
-    """Return the declaration of a workload with the defaults of its role and the variables that are given."""
+def _resolved(name: str, given: Mapping[str, str], stack_name: str) -> Workload:
+    """Return a workload with the defaults of its role and the variables that are given."""
     declaration = known().workloads[name]
     values = yaml.safe_load((ROOT / f"roles/{name}/defaults/main.yml").read_text()) | dict(given)
     values["stack"] = declared.stack_of([name], known().workloads, known().stacks, stack_name)
-    _render(values, workloads.variables(declaration))
-    return workloads.resolve(declaration, values)
+    _render(values, declaration.variables)
+    return declaration.resolve(values)
 
 
 def _render(values: dict[str, Any], names: Iterable[str]) -> None:

@@ -42,5 +42,5 @@ def run(role, name, *words):
 
 
 def declaration(role):
-    """Return the declaration of a workload, `meta/workload.yml` with what load_workloads adds."""
+    """Return a workload."""
     return load_workloads([str(ROLES)])[role]

@@ -4,7 +4,8 @@
 
 import pytest
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.workloads import WorkloadError, load_workloads
+from ansible.module_utils.scalebook.workload import WorkloadError
+from ansible.module_utils.scalebook.workloads import load_workloads
 from model_operations import flops_of_bert
 from role_files import ROLES, load
 from test_workloads import changed
@@ -23,7 +24,7 @@ def case(model, **settings):
     [("tf2_bert", "base", "69.93"), ("torch_bert", "base", "69.93"), ("torch_bert", "large", "240.64")],
 )
 def test_bert_at_128_words_has_the_operations_that_trainers_print(workload, model, gflop):
-    found = flops.of_case(WORKLOADS[workload]["flops"], case(model, seq_length=128, predictions=20))
+    found = flops.of_case(WORKLOADS[workload].flops, case(model, seq_length=128, predictions=20))
     assert f"{found / 1e9:.2f}" == gflop
 
 
@@ -32,24 +33,24 @@ def test_bert_at_128_words_has_the_operations_that_trainers_print(workload, mode
 @pytest.mark.parametrize(("length", "predictions"), [(128, 20), (512, 76)])
 def test_the_declared_operations_are_those_of_the_trainer(workload, model, length, predictions):
     declared = flops.of_case(
-        WORKLOADS[workload]["flops"], case(model, seq_length=length, predictions=predictions)
+        WORKLOADS[workload].flops, case(model, seq_length=length, predictions=predictions)
     )
     assert declared == flops_of_bert(bert_sizes.MODELS[model], length, predictions)
 
 
 def test_the_classifier_has_no_head_of_masked_words():
-    declared = flops.of_case(WORKLOADS["horovod_bert"]["flops"], case("base", length=64))
+    declared = flops.of_case(WORKLOADS["horovod_bert"].flops, case("base", length=64))
     assert declared == flops_of_bert(bert_sizes.MODELS["base"], 64, 0)
 
 
 def test_a_declaration_without_sizes_of_the_model_gives_no_operations():
     with pytest.raises(flops.FlopsError, match="no sizes of the model other"):
-        flops.of_case(WORKLOADS["tf2_bert"]["flops"], case("other"))
+        flops.of_case(WORKLOADS["tf2_bert"].flops, case("other"))
 
 
 def test_a_record_from_before_a_setting_gives_no_operations():
     with pytest.raises(flops.FlopsError, match="the case has no seq_length"):
-        flops.of_case(WORKLOADS["tf2_bert"]["flops"], case("base", version="2.3"))
+        flops.of_case(WORKLOADS["tf2_bert"].flops, case("base", version="2.3"))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_what_is_not_arithmetic_is_refused(formula, problem):
         ({"models": {"huge": {}}}, "huge is not in model_names"),
         ({"sample": "size * width"}, "model tiny: the case has no width"),
         ({"tf32": "maybe"}, "'maybe' is not true, false or a setting"),
-        ({"unit": "samples"}, "give exactly the keys"),
+        ({"unit": "samples"}, "unknown key 'unit'; allowed are models, sample, source, tf32"),
     ],
 )
 def test_a_declaration_with_a_wrong_formula_is_refused_when_it_is_loaded(tmp_path, change, problem):
@@ -84,9 +85,9 @@ def test_a_declaration_with_a_wrong_formula_is_refused_when_it_is_loaded(tmp_pat
 
 
 def test_tf32_is_that_of_the_setting_that_the_declaration_names():
-    assert flops.tensor_cores(GOOD, case("tiny", tf32=True))
-    assert not flops.tensor_cores(GOOD, case("tiny", tf32=False))
-    assert not flops.tensor_cores({**GOOD, "tf32": False}, case("tiny", tf32=True))
+    assert flops.tensor_cores(flops.Flops(**GOOD), case("tiny", tf32=True))
+    assert not flops.tensor_cores(flops.Flops(**GOOD), case("tiny", tf32=False))
+    assert not flops.tensor_cores(flops.Flops(**{**GOOD, "tf32": False}), case("tiny", tf32=True))
 
 
 @pytest.mark.parametrize(("launcher", "value"), [("mpirun", 0), ("horovodrun", 3)])

@@ -1,18 +1,20 @@
 """DLPerf's published table: it agrees with itself, and nothing unlike is called comparable."""
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import published, workloads
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.workload import Dlperf
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "dlperf-published-results.csv"
 ROLES = ROOT / "roles"
 TABLE = published.read(DATA.read_text(encoding="utf-8").splitlines())
-NAMES = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base", "bert": "bert-base"}}
-DEEPSPEED = {"frameworks": ["DeepSpeed 1afca8f (torch 1.6.0)"], "models": {"base": "bert-base"}}
+NAMES = Dlperf(("TensorFlow 2.3.0",), {"base": "bert-base", "bert": "bert-base"})
+DEEPSPEED = Dlperf(("DeepSpeed 1afca8f (torch 1.6.0)",), {"base": "bert-base"})
 
 
 def group(**other):
@@ -89,7 +91,7 @@ def test_a_matching_group_stands_beside_the_published_figures():
 )
 def test_a_setting_decides_what_a_case_stands_beside(settings, rate):
     """Two trainers of one workload: DLPerf published both."""
-    names = workloads.load_workloads([str(ROLES)])["mxnet_resnet50"]["dlperf"]
+    names = workloads.load_workloads([str(ROLES)])["mxnet_resnet50"].dlperf
     ours = group(workload="mxnet_resnet50", model="resnet50", bsz=128, settings=settings)
     (entry,) = published.compare(ours, [row(4, 8)], TABLE, names)
     assert (entry["comparable"], entry["rows"][0]["published_rate"]) == (True, rate)
@@ -99,7 +101,7 @@ def test_a_setting_decides_what_a_case_stands_beside(settings, rate):
     ("model", "bsz", "samples"), [("bert-base", 64, True), ("resnet50-v1.5", 128, False)]
 )
 def test_only_models_of_text_were_published_for_a_length_of_sequences(model, bsz, samples):
-    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": model}}
+    names = Dlperf(("TensorFlow 2.3.0",), {"base": model})
     (entry,) = published.compare(group(bsz=bsz), [row(1, 1)], TABLE, names)
     assert entry["comparable"]
     assert sentence(entry["why"]).endswith("CUDA 10.2, sequences of 128" if samples else "CUDA 10.2")
@@ -141,7 +143,7 @@ def test_deepspeeds_rows_carry_their_warning():
     assert entry["comparable"] is False
 
 
-@pytest.mark.parametrize("names", [None, {}, {"workload": "x", "models": {}}])
+@pytest.mark.parametrize("names", [None, Dlperf(), Dlperf(("x",), {})])
 def test_a_workload_without_a_published_name_is_said_so(names):
     (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
     assert entry["rows"] == []
@@ -181,9 +183,9 @@ def reports_of(declared):
     families = defaultdict(list)
     entries = []
     for name, declaration in declared.items():
-        names = declaration.get("dlperf") or {}
-        families[declaration["family"]] += published.models_of(names)
-        for model, (dtype, xla, bsz) in ((m, kind) for m in names.get("models", {}) for kind in kinds):
+        names = declaration.dlperf or Dlperf()
+        families[declaration.family] += names.all_models()
+        for model, (dtype, xla, bsz) in ((m, kind) for m in names.models for kind in kinds):
             ours = group(workload=name, model=model, dtype=dtype, xla=xla, bsz=bsz)
             places = [row(nodes, gpus) for nodes, gpus in ((1, 1), (1, 2), (1, 4), (1, 8), (2, 8), (4, 8))]
             entries += published.compare(ours, places, TABLE, names)
@@ -205,9 +207,9 @@ def test_every_published_row_stands_beside_a_workload_or_is_published_only():
 def test_no_declared_counterpart_is_missing_from_the_published_table():
     known = {(each["framework"], each["model"]) for each in TABLE}
     for declaration in workloads.load_workloads([str(ROLES)]).values():
-        names = declaration.get("dlperf") or {"frameworks": [], "models": {}}
-        for framework in names["frameworks"]:
-            assert {(framework, model) for model in names["models"].values()} <= known
+        names = declaration.dlperf or Dlperf()
+        for framework in names.frameworks:
+            assert {(framework, model) for model in names.models.values()} <= known
 
 
 def test_rows_that_stand_beside_ours_are_not_shown_again():
@@ -224,13 +226,13 @@ def test_rows_that_stand_beside_ours_are_not_shown_again():
 
 
 def test_a_workload_that_trains_something_else_is_the_shape_of_the_curve_only():
-    names = {**NAMES, "differs": "a sentence classifier here, pretraining there"}
+    names = replace(NAMES, differs="a sentence classifier here, pretraining there")
     (entry,) = published.compare(group(), [row(1, 1)], TABLE, names)
     assert entry["comparable"] is False
     assert sentence(entry["why"]).endswith("a sentence classifier here, pretraining there")
 
 
 def test_a_workload_with_several_counterparts_stands_beside_each():
-    names = {"frameworks": ["OneFlow 0.2.0", "OneFlow 0.3.1"], "models": {"resnet50": "resnet50-v1.5"}}
+    names = Dlperf(("OneFlow 0.2.0", "OneFlow 0.3.1"), {"resnet50": "resnet50-v1.5"})
     entries = published.compare(group(model="resnet50", dtype="fp16", bsz=256), [row(1, 1)], TABLE, names)
     assert [entry["framework"] for entry in entries] == ["OneFlow 0.2.0", "OneFlow 0.3.1"]

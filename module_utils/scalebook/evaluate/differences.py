@@ -10,13 +10,14 @@ from typing import Any
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 """Fields of the provenance that are compared."""
 
 
 def of_family(
-    campaigns: Sequence[Results], family: str, workloads: Mapping[str, Mapping[str, Any]]
+    campaigns: Sequence[Results], family: str, workloads: Mapping[str, Workload]
 ) -> list[dict[str, Any]]:
     """Return what is not the same in all groups of a family; `workloads` are the declarations.
 
@@ -45,14 +46,14 @@ def window(group: Group) -> str:
     return "–" if group["window"] is None else f"{group['warmup']} + {group['window']}"
 
 
-def _facts(results: Results, group: Group, workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def _facts(results: Results, group: Group, workloads: Mapping[str, Workload]) -> dict[str, str]:
     """Return what a fair comparison has the same, as text."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
-    declaration = workloads.get(group["workload"], {})
+    declaration = workloads.get(group["workload"], UNKNOWN)
     return {
         "model": str(group["model"]),
-        "task": str(declaration.get("task") or NOT_RECORDED),
+        "task": declaration.task or NOT_RECORDED,
         "size": size_of(group.get("settings") or {}, declaration),
         "window": window(group),
         "unit": str(group["unit"]),

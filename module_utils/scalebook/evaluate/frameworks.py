@@ -10,13 +10,14 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commit")
 """The fields of a campaign's provenance that the tables show."""
 NONE = "–"
 MIXED = ("fp16", "bf16")
 
-Workloads = Mapping[str, Mapping[str, Any]]
+Workloads = Mapping[str, Workload]
 
 
 def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, str]]:
@@ -27,16 +28,16 @@ def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dic
         for workload in dict.fromkeys(group["workload"] for group in results["groups"]):
             group = next(each for each in results["groups"] if each["workload"] == workload)
             about: Mapping[str, Any] = next(iter((nodes.get(workload) or {}).values()), {})
-            declared = workloads.get(workload, {})
+            declared = workloads.get(workload, UNKNOWN)
             lines.append(
                 {
                     "workload": workload,
                     "family": str(group.get("family", "")),
                     "title": group.get("workload_title", workload),
                     "campaign": results["campaign"],
-                    "compiler": str(declared.get("compiler") or NONE),
-                    "name": str(declared.get("framework") or workload),
-                    "source": str(declared.get("source") or NOT_RECORDED),
+                    "compiler": declared.compiler or NONE,
+                    "name": declared.framework or workload,
+                    "source": declared.source or NOT_RECORDED,
                     "features": features(declared, about),
                     **{key: str(about.get(key) or NOT_RECORDED) for key in KEYS},
                 }
@@ -44,17 +45,17 @@ def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dic
     return lines
 
 
-def features(declared: Mapping[str, Any], about: Mapping[str, Any]) -> str:
+def features(declared: Workload, about: Mapping[str, Any]) -> str:
     """Return the features of a workload as DLPerf's tables have them: `Horovod+XLA+AMP`.
 
     Those of the declaration, and those that a node had: `about` is its entry in the provenance.
     """
-    found = list(declared.get("features") or ())
+    found = list(declared.features)
     if about.get("features"):
         found.append(str(about["features"]))
-    if True in (declared.get("xla") or ()):
-        found.append(str(declared.get("compiler")))
-    if set(MIXED) & set((declared.get("dtypes") or {}).get("gpu") or ()):
+    if True in declared.xla:
+        found.append(declared.compiler)
+    if set(MIXED) & set(declared.dtypes.get("gpu", ())):
         found.append("AMP")
     return "+".join(found) or NONE
 
@@ -66,9 +67,7 @@ def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[s
     """
     lines = {}
     for option in options:
-        name, version = _split(
-            str(workloads.get(option["workload"], {}).get("framework") or option["workload"])
-        )
+        name, version = _split(workloads.get(option["workload"], UNKNOWN).framework or option["workload"])
         lines[option["workload"], option["group"], option["family"]] = {
             "workload": option["workload"],
             "family": option["family"],

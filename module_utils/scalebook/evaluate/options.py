@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row
-from ansible.module_utils.scalebook.workloads import sample_size, size_name
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, size_name
 
 NOT_RECORDED = "not recorded"
 FEWEST_RUNS = 2
@@ -67,7 +67,7 @@ class Option(TypedDict):
     bottleneck: Message | None
 
 
-def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | None = None) -> list[Option]:
+def of_campaign(results: Results, workloads: Mapping[str, Workload] | None = None) -> list[Option]:
     """Return the options of a campaign's results.json: its rows that have a valid run.
 
     `workloads` are the declarations, which say what a workload trains.
@@ -75,15 +75,13 @@ def of_campaign(results: Results, workloads: Mapping[str, Mapping[str, Any]] | N
     return _options(results, workloads or {}, [row for row in results["rows"] if row["median"]])
 
 
-def without_run(results: Results, workloads: Mapping[str, Mapping[str, Any]] | None = None) -> list[Option]:
+def without_run(results: Results, workloads: Mapping[str, Workload] | None = None) -> list[Option]:
     """Return the cases of a results.json that were planned and have no valid run: only criteria have them."""
     rows = [row for row in results["rows"] if row["planned"] and not row["median"]]
     return _options(results, workloads or {}, rows)
 
 
-def _options(
-    results: Results, workloads: Mapping[str, Mapping[str, Any]], rows: Sequence[Row]
-) -> list[Option]:
+def _options(results: Results, workloads: Mapping[str, Workload], rows: Sequence[Row]) -> list[Option]:
     groups = {group["id"]: group for group in results["groups"]}
     usage: dict[str, dict[str, float]] = {}
     for entry in results.get("utilisation") or ():
@@ -97,7 +95,7 @@ def _options(
             groups[row["group"]],
             str(results["campaign"]),
             entries,
-            workloads.get(row["workload"], {}),
+            workloads.get(row["workload"], UNKNOWN),
             {
                 "usage": usage.get(row["case"], {}),
                 "joules": usage.get(row["case"], {}).get("gpu_energy"),
@@ -114,7 +112,7 @@ def _option(
     group: Group,
     source: str,
     entries: Sequence[Hardware],
-    declaration: Mapping[str, Any],
+    declaration: Workload,
     measured: Mapping[str, Any],
 ) -> Option:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
@@ -125,7 +123,7 @@ def _option(
         "source": source,
         "group": group["short"],
         "family": str(group.get("family", "")),
-        "task": str(declaration.get("task", "")),
+        "task": declaration.task,
         "size": size_of(row.get("settings") or {}, declaration),
         "gpu": hardware_of(row, gpu_model(hardware.of_case(entries, row))),
         "link": hardware.link(entries, row),
@@ -142,16 +140,16 @@ def _option(
         "step_p95": steps.get("p95"),
         **{key: row[key] for key in ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla")},
         # A row without a record does not know its unit.
-        "unit": row["unit"] if row["median"] else declaration.get("unit", row["unit"]),
+        "unit": row["unit"] if row["median"] else declaration.unit if declaration.name else row["unit"],
         **{key: row[key] for key in ("speedup", "efficiency")},
         **measured,
     }
     return made  # type: ignore[return-value]
 
 
-def size_of(settings: Mapping[str, Any], declaration: Mapping[str, Any]) -> str:
+def size_of(settings: Mapping[str, Any], declaration: Workload) -> str:
     """Return how large a sample is, as text."""
-    return str(sample_size(declaration, settings) or NOT_RECORDED)
+    return str(declaration.sample_size(settings) or NOT_RECORDED)
 
 
 def hardware_of(row: Row, gpu: str | None) -> str | None:

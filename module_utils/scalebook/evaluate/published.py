@@ -10,6 +10,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.published import SIZES, read
+from ansible.module_utils.scalebook.workload import Workload
 
 TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
 SOURCES = {
@@ -28,7 +29,7 @@ class PublishedError(ValueError):
     """A published table that no options can be read from."""
 
 
-def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Mapping[str, Any]]) -> list[Option]:
+def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Workload]) -> list[Option]:
     """Return the options of data/dlperf-published-results.csv: medians, of which no range is published.
 
     Key `dlperf` of the declarations says which family a published model belongs to, and what it is called
@@ -74,21 +75,21 @@ def _row(listed: Mapping[str, Any], **known: str) -> Option:
     )
 
 
-def _models(workloads: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, str, str, str]]:
+def _models(workloads: Mapping[str, Workload]) -> dict[str, tuple[str, str, str, str]]:
     """Return family, our name, task and unit of every model that DLPerf published.
 
     The counterparts of published models come first: `others` of a family have no name here.
     """
     about: dict[str, tuple[str, str, str, str]] = {}
     comparable = [
-        each for each in workloads.values() if each.get("dlperf") and not each["dlperf"].get("differs")
+        (each, each.dlperf) for each in workloads.values() if each.dlperf and not each.dlperf.differs
     ]
-    for each in comparable:
-        for ours, theirs in each["dlperf"].get("models", {}).items():
-            about.setdefault(theirs, (each["family"], ours, each["task"], each["unit"]))
-    for each in comparable:
-        for theirs in each["dlperf"].get("others", ()):
-            about.setdefault(theirs, (each["family"], theirs, each["task"], each["unit"]))
+    for each, names in comparable:
+        for ours, theirs in names.models.items():
+            about.setdefault(theirs, (each.family, ours, each.task, each.unit))
+    for each, names in comparable:
+        for theirs in names.others:
+            about.setdefault(theirs, (each.family, theirs, each.task, each.unit))
     return about
 
 

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
 from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.workload import Workload, workloads_of
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 UNNAMED = (ValueError, UnicodeEncodeError)
@@ -38,7 +39,7 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
 
 def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     given, here, templates = params["evaluation"], Path(params["here"]), params["templates"]
-    workloads = params["workloads"]
+    workloads = workloads_of(params["workloads"])
     fields.check_values(given)
     if not given["campaigns"] and not given["published"]:
         raise read.EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
@@ -66,7 +67,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {"changed": changed, "display": shown}
 
 
-def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Mapping[str, Any]) -> None:
+def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Mapping[str, Workload]) -> None:
     """Refuse a workload or a section that does not exist."""
     groups = [group for results in sources.campaigns for group in results["groups"]]
     families = [str(group.get("family", "")) for group in groups]

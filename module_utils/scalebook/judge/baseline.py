@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, cast
 
-from ansible.module_utils.scalebook import shapes, stats, workloads
+from ansible.module_utils.scalebook import shapes, stats
 from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
@@ -32,8 +32,9 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_results,
     upgrade_row,
 )
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
-Declarations = Mapping[str, Mapping[str, Any]]
+Declarations = Mapping[str, Workload]
 """The declarations of workloads by name."""
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
@@ -146,7 +147,7 @@ def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Declaration
 
 def _value(row: Row, field: str, declared: Declarations | None) -> Any:
     if field == "settings":
-        return workloads.settings_of((declared or {}).get(row["workload"], {}), row.get("settings"))
+        return (declared or {}).get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
     return row.get(field)
 
 

@@ -25,9 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.judge import rules, utilisation, weak_scaling
 from ansible.module_utils.scalebook.judge.rules import Evidence, Rule
 from ansible.module_utils.scalebook.quantities import QUANTITIES
-from ansible.module_utils.scalebook.workloads import idle_settings, settings_of
-
-Workload = Mapping[str, Any]
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 UNITS = {
     **{name: quantity.unit for name, quantity in QUANTITIES.items()},
@@ -70,8 +68,8 @@ def tabulate(
             evidence["efficiency"] = row["efficiency"]
         of_one = alone.get(row["group"], {}) if row["devices"] > 1 else {}
         evidence.update({f"{name}_of_one": of_one[name] for name in rules.OF_ONE if name in of_one})
-        workload = workloads.get(row["workload"], {})
-        if workload.get("drives_all_devices") and row["gpus"] > 1 and "job_processors" in evidence:
+        workload = workloads.get(row["workload"], UNKNOWN)
+        if workload.drives_all_devices and row["gpus"] > 1 and "job_processors" in evidence:
             evidence["process_processors"] = row["gpus"] * evidence["job_processors"]
         beyond = weak_scaling.beyond_slowest(row["steps"]) if row["steps"] else None
         if row["device"] != "cpu" and beyond is not None:
@@ -171,12 +169,13 @@ def advised(rule: Rule, row: Row, evidence: Evidence, workload: Workload) -> lis
 
 def _fused(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
     """Advise a compiler, where the workload has one and the case does not use it."""
-    return None if row["xla"] or True not in workload.get("xla", [True]) else message("bottleneck.fused")
+    compiles = not workload.name or True in workload.xla
+    return message("bottleneck.fused") if compiles and not row["xla"] else None
 
 
 def _bits(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
     """Advise the first format of 16 bits that the workload has on this device."""
-    known = workload.get("dtypes", {}).get(row["device"] or "gpu", ["bf16", "fp16"])
+    known = workload.dtypes.get(row["device"] or "gpu", ("bf16", "fp16"))
     short = [dtype for dtype in ("bf16", "fp16") if dtype in known] if row["dtype"] == "fp32" else []
     return message("bottleneck.bits", dtype=short[0]) if short else None
 
@@ -185,7 +184,7 @@ def _larger_batch(row: Row, evidence: Evidence, workload: Workload) -> Message |
     """Advise twice the batch, where it fits into the memory of the GPUs as far as is known."""
     if row["device"] == "cpu" or "out_of_memory_from" in evidence:
         return None
-    if workload.get("reserves_gpu_memory"):
+    if workload.reserves_gpu_memory:
         return message("bottleneck.larger_batch_unknown", bsz=2 * row["bsz"])
     if not rules.holds(rules.MEMORY_FREE, evidence):
         return None
@@ -214,7 +213,7 @@ def _steps_per_loop(row: Row, evidence: Evidence, workload: Workload) -> Message
 
 def _checkpointing(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
     """Advise gradient checkpointing with the variable of the workload, where it has one and it is off."""
-    if "settings" not in workload:
+    if not workload.name:
         return message("bottleneck.checkpointing")
     variable = _variable_at(row, workload, "checkpointing", False)
     return message("bottleneck.checkpointing_by", variable=variable) if variable else None
@@ -237,7 +236,7 @@ def _exchange(row: Row, evidence: Evidence, workload: Workload) -> list[Message]
     """Return what the exchange costs GPUs that run kernels all the time, too little for a cause."""
     if not rules.holds(rules.EXCHANGE, evidence):
         return []
-    idle = "bucket_mb" in idle_settings(workload, row["xla"])
+    idle = "bucket_mb" in workload.idle_settings(row["xla"])
     variable = None if idle else _variable_at(row, workload, "bucket_mb", 25)
     larger = [message("bottleneck.larger_pieces", variable=variable)] if variable else []
     return [
@@ -249,6 +248,6 @@ def _exchange(row: Row, evidence: Evidence, workload: Workload) -> list[Message]
 def _variable_at(row: Row, workload: Workload, setting: str, value: Any) -> str | None:
     """Return the variable of a setting where the workload has it and the case has it at `value`."""
     variable = f"{row['workload']}_{setting}"
-    settings = settings_of(workload, row.get("settings"))
-    has = variable in workload.get("settings", ()) and settings.get(setting, value) == value
+    settings = workload.settings_of(row.get("settings"))
+    has = variable in workload.settings and settings.get(setting, value) == value
     return variable if has else None

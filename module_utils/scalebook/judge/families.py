@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
-from ansible.module_utils.scalebook.workloads import sample_size, size_name
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, size_name
 
 LINE_FIELDS = ("device", "dtype", "xla", "bsz")
 COLUMN_FIELDS = tuple(field for field in GROUP_FIELDS if field not in LINE_FIELDS)
@@ -36,16 +36,16 @@ def tabulate(groups: Sequence[Group], rows: Iterable[Row], workloads: weak_scali
     by_case = {row["case"]: row for row in rows}
     members: dict[str, list[Member]] = {}
     for group in groups:
-        member = _member(group, workloads.get(group["workload"], {}))
+        member = _member(group, workloads.get(group["workload"], UNKNOWN))
         members.setdefault(group["family"], []).append(member)
     return [_family(name, own, by_case) for name, own in members.items()]
 
 
-def _member(group: Group, declaration: Mapping[str, Any]) -> Member:
+def _member(group: Group, declaration: Workload) -> Member:
     """Return a group with the size of its samples as a field instead of as a setting."""
     settings = group.get("settings") or {}
-    size = sample_size(declaration, settings)
-    others = {name: value for name, value in settings.items() if name != declaration.get("size")}
+    size = declaration.sample_size(settings)
+    others = {name: value for name, value in settings.items() if name != declaration.size}
     return {**group, "settings": others, SIZE: size}
 
 

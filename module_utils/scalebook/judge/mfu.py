@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import Hardware, Message, Mfu, Row, message
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 TERA = 1e12
 _NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
@@ -43,7 +44,7 @@ def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
 def tabulate(
     rows: Iterable[Row],
     hardware: Iterable[Hardware],
-    workloads: Mapping[str, Mapping[str, Any]],
+    workloads: Mapping[str, Workload],
     peaks: Peaks | None = None,
 ) -> list[Mfu]:
     """Return an entry for each row with a rate whose workload declares `flops`.
@@ -52,9 +53,9 @@ def tabulate(
     """
     names = sorted({gpu["name"] for entry in hardware for gpu in entry.get("gpus") or ()})
     return [
-        _entry(row, workloads[row["workload"]]["flops"], names, peaks or {})
+        _entry(row, declared, names, peaks or {})
         for row in rows
-        if row["median"] is not None and workloads.get(row["workload"], {}).get("flops")
+        if row["median"] is not None and (declared := workloads.get(row["workload"], UNKNOWN).flops)
     ]
 
 
@@ -64,14 +65,14 @@ def on_tensor_cores(peak_of: Message) -> bool:
     return bool(values.get("precision") != "fp32")
 
 
-def _entry(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> Mfu:
+def _entry(row: Row, declared: flops.Flops, names: Sequence[str], peaks: Peaks) -> Mfu:
     entry: dict[str, Any] = {
         "case": row["case"],
         "label": row["label"],
         "unit": row["unit"],
         **dict.fromkeys(("flop", "tflops", "peak_tflops", "peak_of", "mfu", "reason")),
     }
-    if row["model"] not in declared["models"]:
+    if row["model"] not in declared.models:
         return cast(Mfu, {**entry, "reason": message("mfu.unknown-model", model=row["model"])})
     try:
         entry["flop"] = flops.of_case(declared, row)
@@ -103,7 +104,7 @@ def _reported(row: Row) -> tuple[float, Message] | None:
         return None
 
 
-def _peak(row: Row, declared: Mapping[str, Any], names: Sequence[str], peaks: Peaks) -> tuple[float, Message]:
+def _peak(row: Row, declared: flops.Flops, names: Sequence[str], peaks: Peaks) -> tuple[float, Message]:
     """Return the peak of the row's device and what it is of; raise PeakError where it is not known."""
     if row["device"] == "cpu":
         raise PeakError("mfu.cpu")

@@ -40,7 +40,7 @@ from ansible.module_utils.scalebook.judge import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck, notes_of
-from ansible.module_utils.scalebook.workloads import sample_size
+from ansible.module_utils.scalebook.workload import UNKNOWN
 
 FEW = 3
 """Runs that a note names."""
@@ -185,10 +185,10 @@ def _compare_published(
     by_case = {row["case"]: row for row in rows}
     compared = []
     for group in groups:
-        declared = workloads.get(group["workload"], {})
-        size = sample_size(declared, group.get("settings") or {})
+        declared = workloads.get(group["workload"], UNKNOWN)
+        size = declared.sample_size(group.get("settings") or {})
         own = [by_case[case] for case in group["rows"]]
-        compared += published.compare(group, own, table, declared.get("dlperf"), size)
+        compared += published.compare(group, own, table, declared.dlperf, size)
     return compared
 
 
@@ -201,10 +201,10 @@ def _only_published(
     """Return what DLPerf published of the families of this report and nothing of ours stands beside."""
     families: dict[str, list[str]] = {}
     for group in groups:
-        declared = workloads.get(group["workload"], {})
-        if declared.get("dlperf"):
-            models = families.setdefault(str(declared.get("family", "")), [])
-            models += [each for each in published.models_of(declared["dlperf"]) if each not in models]
+        declared = workloads.get(group["workload"], UNKNOWN)
+        if declared.dlperf:
+            models = families.setdefault(declared.family, [])
+            models += [each for each in declared.dlperf.all_models() if each not in models]
     return published.only_published(families, compared, table or ())
 
 

@@ -27,9 +27,10 @@ from ansible.module_utils.scalebook.contracts import (
     global_batch,
 )
 from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-Workloads = Mapping[str, Mapping[str, Any]]
+Workloads = Mapping[str, Workload]
 """The declarations of workloads by name."""
 
 
@@ -79,7 +80,7 @@ def tabulate(
         _divide(table)
         _wait(table, by_case)
         workload = own[0]["workload"]
-        if workloads.get(workload, {}).get("latency"):
+        if workloads.get(workload, UNKNOWN).latency:
             for row in table:
                 row["latency_ms"] = _latency(row)
         group = {
@@ -88,7 +89,7 @@ def tabulate(
             "unit": table[0]["unit"],
             "rows": [row["case"] for row in table],
             "family": family_of(workload, workloads),
-            "workload_title": str(workloads.get(workload, {}).get("title") or ""),
+            "workload_title": workloads.get(workload, UNKNOWN).title,
             "compiler": compiler_of(workload, workloads),
         }
         groups.append(cast(Group, group))
@@ -102,12 +103,12 @@ def tabulate(
 
 def family_of(workload: str, workloads: Workloads) -> str:
     """Return the model family of a workload; one that does not declare it is its own."""
-    return str(workloads.get(workload, {}).get("family") or workload)
+    return workloads.get(workload, UNKNOWN).family or workload
 
 
 def compiler_of(workload: str, workloads: Workloads) -> str:
     """Return the name of what `xla=true` switches on in a workload."""
-    return str(workloads.get(workload, {}).get("compiler") or "compiled")
+    return workloads.get(workload, UNKNOWN).compiler or "compiled"
 
 
 def _key(case: Case) -> str:

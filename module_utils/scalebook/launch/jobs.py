@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Node, NodeJob
+from ansible.module_utils.scalebook.workload import Workload
 
 
 def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], port: int) -> list[NodeJob]:
@@ -111,7 +112,7 @@ def layout(
 
 def directories(
     jobs: Iterable[NodeJob],
-    workload: Mapping[str, Any],
+    workload: Workload,
     case: Case,
     limits: Mapping[str, int],
     script: str,
@@ -157,7 +158,7 @@ def _text(value: Any) -> str:
 
 
 def watch(
-    workload: Mapping[str, Any],
+    workload: Workload,
     case: Case,
     task_index: int,
     stall: int,
@@ -169,18 +170,16 @@ def watch(
     `log` are the MB that it may have, 0 for any number.  A node that prints no steps has no other limits: it
     is silent from its first lines to its last, and when the job hangs, the first node falls silent.
     """
-    size, rules = {"log": int(log) * 10**6} if log else {}, workload["log"]
-    if task_index and rules.get("nodes") == "first":
+    size, rules = {"log": int(log) * 10**6} if log else {}, workload.log
+    if task_index and rules.first_node:
         return size
     return {
         **size,
         "stall": int(stall),
         "rendezvous": int(rendezvous),
-        "silences": {
-            rule["literal"]: rule["silence"] for rule in workload.get("failures") or () if "silence" in rule
-        },
-        "literal": rules["literal"],
-        "pattern": rules["step"],
+        "silences": {each.text: each.silence for each in workload.failures if each.silence},
+        "literal": rules.step.literal.decode(),
+        "pattern": rules.step.pattern.pattern.decode(),
         "warmup": case["warmup"],
         "last": case["warmup"] + case["window"],
     }
@@ -204,16 +203,16 @@ def env_file(env: Mapping[str, str]) -> str:
     return "".join(f"{name}={value}\n" for name, value in env.items())
 
 
-def processes_of(case: Case, workload: Mapping[str, Any]) -> int:
+def processes_of(case: Case, workload: Workload) -> int:
     """Return how many processes of the node script a node starts: one, or one per GPU.
 
     Where that depends on a setting, such as the launcher, `processes_per_node` is
     `{setting: {value: number}}`.
     """
-    processes = workload["processes_per_node"]
+    processes = workload.processes_per_node
     if isinstance(processes, Mapping):
         [(setting, numbers)] = processes.items()
-        processes = numbers[workload["settings"][setting]]
+        processes = numbers[workload.setting_values[setting]]
     return case["gpus"] if processes == "gpus" else int(processes)
 
 

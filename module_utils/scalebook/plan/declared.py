@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
@@ -61,7 +62,7 @@ def stacks(folder: str) -> dict[str, dict[str, Any]]:
 
 def stack_of(
     names: Sequence[str],
-    workloads: Mapping[str, Mapping[str, Any]],
+    workloads: Mapping[str, Workload],
     known: Mapping[str, Mapping[str, Any]],
     override: str = "",
 ) -> dict[str, Any]:
@@ -70,9 +71,7 @@ def stack_of(
     Where these differ, the first workload's stack decides; later ones add what it has no versions for.
     Raises StackError for a stack that does not exist.
     """
-    wanted = (
-        [override] if override else [str(workloads.get(name, {}).get("stack", "modern")) for name in names]
-    )
+    wanted = [override] if override else [workloads.get(name, UNKNOWN).stack for name in names]
     merged: dict[str, Any] = {}
     for name in wanted:
         if name not in known:

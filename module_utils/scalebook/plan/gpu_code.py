@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.plan.declared import StackError
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
 
 Stacks = Mapping[str, Mapping[str, Any]]
 
@@ -45,7 +46,7 @@ def capabilities(answers: Mapping[str, str]) -> dict[str, list[str]]:
 def choose(
     answers: Mapping[str, str],
     names: Sequence[str],
-    workloads: Mapping[str, Mapping[str, Any]],
+    workloads: Mapping[str, Workload],
     stacks: Stacks,
     wanted: str = "",
     variables: Mapping[str, Any] | None = None,
@@ -64,7 +65,7 @@ def choose(
         for name in names
         if not given.get(_own(workloads, name)) and given.get(f"{name}_device") != "cpu"
     ]
-    declared = {name: wanted or str(workloads.get(name, {}).get("stack", "modern")) for name in judged}
+    declared = {name: wanted or workloads.get(name, UNKNOWN).stack for name in judged}
     reasons = {
         name: said
         for name, stack in declared.items()
@@ -89,9 +90,9 @@ def choose(
     return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reason}."}
 
 
-def _own(workloads: Mapping[str, Mapping[str, Any]], name: str) -> str:
+def _own(workloads: Mapping[str, Workload], name: str) -> str:
     """Return the variable with an environment of the user's own, "" where the workload takes none."""
-    return str(workloads.get(name, {}).get("own_environment", ""))
+    return workloads.get(name, UNKNOWN).own_environment
 
 
 def _lacks(

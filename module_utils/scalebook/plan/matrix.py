@@ -32,11 +32,11 @@ from ansible.module_utils.scalebook.plan.parameters import (
     safe_name,
     text,
 )
-from ansible.module_utils.scalebook.workloads import idle_settings, refusal
+from ansible.module_utils.scalebook.workload import Workload
 
 MOST_RUNS = 100_000  # at a minute each that is two months
 
-Workloads = Mapping[str, Mapping[str, Any]]
+Workloads = Mapping[str, Workload]
 Machines = Mapping[str, MachineIdentity]
 
 
@@ -125,7 +125,7 @@ def plan(
         "variables": {
             f"{name}_{setting}": value
             for name, workload in workloads.items()
-            for setting, value in workload.get("settings", {}).items()
+            for setting, value in workload.setting_values.items()
             if f"{name}_{setting}" in given
         },
         "repeats": parameters["repeats"],
@@ -279,13 +279,13 @@ def _topologies(parameters: Mapping[str, Any], count: int, slots: int) -> list[t
 def _lines(
     parameters: Mapping[str, Any],
     name: str,
-    workload: Mapping[str, Any],
+    workload: Workload,
     device: str,
     nodes: Sequence[Node],
     points: Sequence[tuple[int, int]],
 ) -> Iterator[_Line]:
     """Yield the lines of one workload; what is not given is the workload's own."""
-    own = workload.get("bsz", {}).get(device, 32)
+    own = workload.bsz.get(device, 32)
     axes = (parameters["dtype"], parameters["xla"], parameters["bsz"] or [own])
     for dtype, xla, bsz in itertools.product(*axes):
         line = _Line(bsz, [], [])
@@ -294,18 +294,18 @@ def _lines(
                 "bsz": own if bsz == MAX else bsz,
                 "nodes": of_nodes,
                 "gpus": gpus,
-                "accumulation": parameters["accumulation"] or workload.get("accumulation", 1),
+                "accumulation": parameters["accumulation"] or workload.accumulation or 1,
             }
             case = make_case(
                 {
                     "workload": name,
-                    "model": parameters["model"] or workload["models"][device],
+                    "model": parameters["model"] or workload.models[device],
                     "dtype": dtype,
                     "xla": xla,
                     **values,
                     "device": device,
                     **_steps(parameters, workload, values),
-                    "settings": {**workload.get("settings", {}), **idle_settings(workload, xla)},
+                    "settings": {**workload.setting_values, **workload.idle_settings(xla)},
                 }
             )
             reason = _why_not(case, workload, nodes, parameters)
@@ -318,52 +318,53 @@ def _lines(
         yield line
 
 
-def _steps(
-    parameters: Mapping[str, Any], workload: Mapping[str, Any], values: Mapping[str, int]
-) -> dict[str, int]:
+def _steps(parameters: Mapping[str, Any], workload: Workload, values: Mapping[str, int]) -> dict[str, int]:
     """Return the `warmup` and `window` of a case.
 
-    They are the ones given, else the workload's own; where it declares `epoch_samples` they are the steps of
-    its `epochs`: the last one is the window, and the case says so.
+    They are the ones given, else the workload's own; where it declares an epoch they are the steps of its
+    epochs: the last one is the window, and the case says so.
     """
-    if "epoch_samples" not in workload:
-        return {step: int(parameters[step] or workload[step]) for step in ("warmup", "window")}
-    samples = int(workload["epoch_samples"])
+    if not workload.epoch:
+        return {
+            "warmup": int(parameters["warmup"] or workload.warmup),
+            "window": int(parameters["window"] or workload.window),
+        }
+    epochs, samples = (int(workload.values[workload.epoch[name]]) for name in ("epochs", "samples"))
     window = samples // (values["bsz"] * values["nodes"] * values["gpus"] * values["accumulation"])
     return {
-        "warmup": (int(workload["epochs"]) - 1) * window,
+        "warmup": (epochs - 1) * window,
         "window": window,
         "epoch_samples": samples,
     }
 
 
 def _why_not(
-    case: Case, workload: Mapping[str, Any], nodes: Sequence[Node], parameters: Mapping[str, Any]
+    case: Case, workload: Workload, nodes: Sequence[Node], parameters: Mapping[str, Any]
 ) -> str | None:
     """Return why `case` cannot run here, or None."""
     members = nodes[: case["nodes"]]
     simulated = len({node["machine"] for node in members}) < len(members)
     return (
         _workload_lacks(case, workload, parameters)
-        or refusal(workload, case, simulated)
+        or workload.refusal(case, simulated)
         or _nodes_lack(case, nodes)
         or _dtype_lacks(case, workload, parameters["force"])
     )
 
 
-def _workload_lacks(case: Case, workload: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+def _workload_lacks(case: Case, workload: Workload, parameters: Mapping[str, Any]) -> str | None:
     """Return what of the case its workload does not have on any device."""
-    name, dtypes = case["workload"], dict.fromkeys(itertools.chain(*workload["dtypes"].values()))
-    if case["model"] not in workload["model_names"]:
-        return f"{name} has no model {case['model']}: it has {', '.join(workload['model_names'])}"
+    name, dtypes = case["workload"], dict.fromkeys(itertools.chain(*workload.dtypes.values()))
+    if case["model"] not in workload.model_names:
+        return f"{name} has no model {case['model']}: it has {', '.join(workload.model_names)}"
     if case["dtype"] not in dtypes:
         return f"{name} has no {case['dtype']}: it has {', '.join(dtypes)}"
-    if case["xla"] not in workload["xla"]:
+    if case["xla"] not in workload.xla:
         return f"{name} {'has no compiler' if case['xla'] else 'always compiles'}"
     steps = [step for step in ("warmup", "window") if parameters[step]]
-    if steps and "epoch_samples" in workload:
+    if steps and workload.epoch:
         return f"the window of {name} is an epoch, so {' and '.join(steps)} cannot be set"
-    if case["accumulation"] != 1 and "accumulation" not in workload:
+    if case["accumulation"] != 1 and workload.accumulation is None:
         return f"{name} has no gradient accumulation: leave out accumulation"
     step = case["global_batch"]
     if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
@@ -389,11 +390,12 @@ def _nodes_lack(case: Case, nodes: Sequence[Node]) -> str | None:
     return None
 
 
-def _dtype_lacks(case: Case, workload: Mapping[str, Any], force: bool) -> str | None:
+def _dtype_lacks(case: Case, workload: Workload, force: bool) -> str | None:
     """Return why the case's number format is not worth running on its device."""
-    if case["dtype"] in workload["dtypes"][case["device"]] or force:
+    device = case["device"] or ""
+    if case["dtype"] in workload.dtypes[device] or force:
         return None
-    hint = workload.get("dtype_hints", {}).get(case["device"], {}).get(case["dtype"])
+    hint = workload.dtype_hints.get(device, {}).get(case["dtype"])
     return str(hint or f"{case['dtype']} does not run on a {case['device']}; try anyway with -e force=true")
 
 

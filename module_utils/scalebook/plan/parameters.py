@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
+from ansible.module_utils.scalebook.workload import Workload
 
 PLAYBOOKS = (
     *("bench", "provision", "report", "import", "verify", "index", "share"),
@@ -397,7 +398,7 @@ class Known(NamedTuple):
     `uneven` which nodes have another value of a parameter than the others.
     """
 
-    workloads: Mapping[str, Mapping[str, Any]]
+    workloads: Mapping[str, Workload]
     stacks: Mapping[str, Mapping[str, Any]]
     variables: Mapping[str, str]
     nodes: int = 0
@@ -566,14 +567,13 @@ def _stray(words: str, given: Mapping[str, Any]) -> str:
     )
 
 
-def _framework(value: str, workloads: Mapping[str, Mapping[str, Any]]) -> str:
+def _framework(value: str, workloads: Mapping[str, Workload]) -> str:
     """Return what to use instead of a framework: one of its workloads."""
     word = "".join(filter(str.isalnum, value.lower()))
     fit = [
         name
         for name, each in workloads.items()
-        if word
-        and (word in re.sub("[^a-z0-9]", "", str(each.get("framework")).lower()) or name.startswith(word))
+        if word and (word in re.sub("[^a-z0-9]", "", each.framework.lower()) or name.startswith(word))
     ]
     whose = "its" if fit else "the"
     return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
@@ -591,7 +591,7 @@ def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) 
 
 
 def _settings_of_others(
-    given: Mapping[str, Any], chosen: Sequence[str], workloads: Mapping[str, Mapping[str, Any]]
+    given: Mapping[str, Any], chosen: Sequence[str], workloads: Mapping[str, Workload]
 ) -> list[str]:
     """Return the settings of workloads that are not measured; other variables may serve several workloads."""
     refused_already = {SPLIT.get(name) for name in chosen}
@@ -599,19 +599,19 @@ def _settings_of_others(
         f"{name}={text(given[name])}: a setting of {workload}, which is not measured; "
         f"leave it out, or use workload={','.join((*chosen, workload))}"
         for workload, declaration in workloads.items()
-        for name in declaration.get("settings") or ()
+        for name in declaration.settings
         if workload not in {*chosen, *refused_already} and name in given
     ]
 
 
 def _settings_of_another_xla(
-    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Mapping[str, Mapping[str, Any]]
+    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Mapping[str, Workload]
 ) -> list[str]:
     """Return the settings of which no case can have the value, as they only count with another xla."""
     return [
         f"{name}={text(given[name])}: only with xla={xla}; give both or neither"
         for workload in read["workload"]
-        for xla, others in (workloads[workload].get("xla_settings") or {}).items()
+        for xla, others in workloads[workload].xla_settings.items()
         for setting, idle in others.items()
         if xla not in map(text, read["xla"])
         and text(given.get(name := f"{workload}_{setting}", idle)).strip() not in ("", text(idle))
@@ -673,19 +673,17 @@ def _whose_dtypes(problem: str, read: Mapping[str, Any], known: Known) -> str:
     chosen = [name for name in read.get("workload") or () if name in known.workloads]
 
     def by_device(name: str) -> str:
-        dtypes = known.workloads[name]["dtypes"]
+        dtypes = known.workloads[name].dtypes
         if len({tuple(each) for each in dtypes.values()}) == 1:
             return ", ".join(next(iter(dtypes.values())))
         return " and ".join(
             f"{', '.join(each)} on {_DEVICES[device]}" for device, each in dtypes.items() if each
         )
 
-    own = {dtype for name in chosen for each in known.workloads[name]["dtypes"].values() for dtype in each}
+    own = {dtype for name in chosen for each in known.workloads[name].dtypes.values() for dtype in each}
     others: dict[str, list[str]] = {}
     for name, declaration in known.workloads.items():
-        for dtype in dict.fromkeys(
-            d for each in declaration["dtypes"].values() for d in each if d not in own
-        ):
+        for dtype in dict.fromkeys(d for each in declaration.dtypes.values() for d in each if d not in own):
             others.setdefault(dtype, []).append(name)
     has = [f"{name} has {by_device(name)}" for name in chosen]
     has += [
@@ -704,12 +702,12 @@ def _choices(row: Parameter, read: Mapping[str, Any], known: Known, playbook: st
         return sorted(known.stacks)
     declarations = _declarations(read, known)
     if row.name == "model":
-        return list(dict.fromkeys(name for each in declarations for name in each["model_names"]))
-    dtypes = {dtype for each in declarations for of_device in each["dtypes"].values() for dtype in of_device}
+        return list(dict.fromkeys(name for each in declarations for name in each.model_names))
+    dtypes = {dtype for each in declarations for of_device in each.dtypes.values() for dtype in of_device}
     return sorted(dtypes, reverse=True)
 
 
-def _declarations(read: Mapping[str, Any], known: Known) -> list[Mapping[str, Any]]:
+def _declarations(read: Mapping[str, Any], known: Known) -> list[Workload]:
     """Return the declarations of the workloads that were chosen; of all where none was."""
     chosen = read.get("workload") or []
     return [known.workloads[name] for name in chosen if name in known.workloads] or [
@@ -769,27 +767,28 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
         name = "topology" if counts else "gpus"
         problems.append(f"{name}={text(read[name])}: {allowed_counts(known.slots)}, the devices of each node")
     if isinstance(read.get("xla"), list) and declarations:
-        able = {value for each in declarations for value in each["xla"]}
-        names = ", ".join(str(each["title"]) for each in declarations)
+        able = {value for each in declarations for value in each.xla}
+        names = ", ".join(each.title for each in declarations)
         problems += [
             f"xla={str(value).lower()}: not a value of {names}" for value in read["xla"] if value not in able
         ]
     steps = [name for name in ("warmup", "window") if read.get(name)]
-    if steps and declarations and all(_has_epochs(each) for each in declarations):
-        names = ", ".join(str(each["title"]) for each in declarations)
+    if steps and declarations and all(each.epoch for each in declarations):
+        names = ", ".join(each.title for each in declarations)
         problems.append(f"{' and '.join(steps)}: the window of {names} is an epoch, so it cannot be set")
-    if MAX in (read.get("bsz") or ()) and declarations and all(map(_has_epochs, declarations)):
-        names = ", ".join(str(each["title"]) for each in declarations)
+    if MAX in (read.get("bsz") or ()) and declarations and all(each.epoch for each in declarations):
+        names = ", ".join(each.title for each in declarations)
         problems.append(f"bsz={MAX}: the window of {names} is an epoch, so no run is short; give numbers")
     stack = known.stacks.get(str(read.get("stack_name")))
     if stack is not None:
-        for name in read.get("workload") or []:
-            own = known.stacks.get(str(known.workloads.get(name, {}).get("stack")), {})
-            if name in own and name not in stack:
-                problems.append(
-                    f"stack_name={read['stack_name']}: it has no versions for {name}; "
-                    f"leave it out, or use {known.workloads[name]['stack']}"
-                )
+        problems += [
+            f"stack_name={read['stack_name']}: it has no versions for {name}; "
+            f"leave it out, or use {known.workloads[name].stack}"
+            for name in read.get("workload") or []
+            if name in known.workloads
+            and name in known.stacks.get(known.workloads[name].stack, {})
+            and name not in stack
+        ]
     return problems
 
 
@@ -828,10 +827,6 @@ def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[s
         for name, (other, written, there) in needs.items()
         if other in read and given.get(name) not in (None, "", *defaults.get(name, ())) and not there
     ]
-
-
-def _has_epochs(declaration: Mapping[str, Any]) -> bool:
-    return "epoch" in declaration or "epoch_samples" in declaration
 
 
 def as_list(value: Any) -> list[Any]:

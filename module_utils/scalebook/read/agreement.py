@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook import throughput
 from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record
 from ansible.module_utils.scalebook.read.step_log import Log
 from ansible.module_utils.scalebook.read.timestamps import SECOND
-from ansible.module_utils.scalebook.read.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload
 
 FAR = 0.1
 """If both speeds differ by more than this, the report says so, or the run does not count."""
@@ -28,7 +28,7 @@ def mean_rate(record: Record, log: Log, workload: Workload) -> float | None:
     """Return the rate over the window by the mean rates that the log prints, None where it prints none."""
     if log.means is None:
         return None
-    return throughput.mean_in_window(log.steps, log.means, workload.mean_after, record["case"])
+    return throughput.mean_in_window(log.steps, log.means, workload.log.mean_after, record["case"])
 
 
 def rate_of_parts(record: Record, log: Log, workload: Workload) -> float | None:
@@ -36,7 +36,7 @@ def rate_of_parts(record: Record, log: Log, workload: Workload) -> float | None:
 
     Steps that the lines know, and the stamps too, stand for the window: n steps at a rate r took n / r.
     """
-    case, stamps, own = record["case"], log.times or log.received, workload.own
+    case, stamps, own = record["case"], log.times or log.received, workload.log.own
     if not (own and log.own and stamps):
         return None
     measured = throughput.measure(record)["rate"]
@@ -60,7 +60,7 @@ def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float
     Of mean rates and those of single steps, perhaps of the optimizer alone, the nearer to `rate`.
     """
     node: NodeLog = record["nodes"][0]
-    printed = throughput.printed_rate(node, record["case"], workload.rate_scope)
+    printed = throughput.printed_rate(node, record["case"], workload.log.rate_scope)
     rates = (mean_rate(record, log, workload), rate_of_parts(record, log, workload), printed)
     known = [own for own in rates if own is not None]
     return min(known, key=lambda own: abs(own - rate), default=None)

@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.read.blocks import Blocks
 from ansible.module_utils.scalebook.read.ranks import read_any_log
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import LogError, plain_lines, read_lines
-from ansible.module_utils.scalebook.read.workload import Unread, Workload
+from ansible.module_utils.scalebook.workload import Unread, Workload
 
 HEAD = 1 << 20
 """Bytes of a log in which steps are looked for."""
@@ -156,7 +156,7 @@ def _unread(head: bytes, case: Case, others: Mapping[str, Workload]) -> str:
     """Return the lines that look like steps, and which program prints them."""
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():
-        for unread in workload.unread:
+        for unread in workload.log.unread:
             known = [
                 line for line in lines if unread.line.literal in line and unread.line.pattern.search(line)
             ]

@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.read.hints import hint
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
-from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
+from ansible.module_utils.scalebook.workload import Workload
 
 CHECKSUM_LIMIT = 4 << 20
 """Imported logs up to this size always get a sha256, larger ones if another log has the same size, or on
@@ -64,15 +64,15 @@ def import_tree(
     logs: str | os.PathLike[str],
     out: str | os.PathLike[str],
     name: str,
-    workload: Mapping[str, Any],
+    workload: Workload,
     overrides: Mapping[str, Any] | None = None,
     checksums: bool = False,
     write: bool = True,
-    others: Mapping[str, Mapping[str, Any]] | None = None,
+    others: Mapping[str, Workload] | None = None,
 ) -> dict[str, Any]:
     """Read every log of the workload `name` below `logs`, and write records and a plan below `out`.
 
-    `others` are the declarations of all workloads: the reason of a log that is not of `name` says which
+    `others` are all workloads: the reason of a log that is not of `name` says which
     of them reads it.
 
     They are `out`/runs/<case>/<repeat>/result.json and `out`/plan.json.
@@ -80,19 +80,19 @@ def import_tree(
     Returns `{"counts": {status: n}, "refused": [{"source", "status", "reason"}], "unread": [{"path",
     "reason"}], "changed"}`. `refused` lists the logs that do not count, `unread` the files that are not
     logs of a case.
-    Raises WorkloadError for the declaration and TreeError for the directories.
+    Raises TreeError for the directories.
     """
-    compiled = compile_workload(workload)
-    known = {other: compile_workload(declaration) for other, declaration in (others or {}).items()}
     root, target = Path(logs), Path(out)
-    found, unread = find_logs(root, name, compiled, read_overrides(overrides or {}))
+    found, unread = find_logs(root, name, workload, read_overrides(overrides or {}))
     if not found:
         hint = f"; {unread[0]['path']} {unread[0]['reason']}" if unread else ""
         raise TreeError(f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log{hint}")
     earlier = _earlier_import(target)
     sizes = Counter(item.size for item in found)
     twins = frozenset(size for size, count in sizes.items() if count > 1)
-    results = list(_each(partial(_import_log, compiled, known, target, checksums, twins, write), found))
+    results = list(
+        _each(partial(_import_log, workload, others or {}, target, checksums, twins, write), found)
+    )
     changed = any(result["changed"] for result in results)
     changed |= _remove_stale(target, earlier, found, write)
     if changed and write:
@@ -251,7 +251,7 @@ def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_res
 
 
 def _import_log(
-    compiled: Workload,
+    workload: Workload,
     known: Mapping[str, Workload],
     out: Path,
     checksums: bool,
@@ -262,8 +262,8 @@ def _import_log(
     """Write the record of one log and return what the caller reports of it; `twins` are sizes of several."""
     try:
         checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
-        record = log_record(item.path, item.case, item.repeat, compiled, item.source, checksum, item.readings)
-        advice = hint(item.path, record, compiled, known)
+        record = log_record(item.path, item.case, item.repeat, workload, item.source, checksum, item.readings)
+        advice = hint(item.path, record, workload, known)
         if advice:
             record["reason"] = f"{record['reason']}; {advice}"
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
@@ -274,7 +274,7 @@ def _import_log(
             "status": "refused",
             "reason": f"{item.source} cannot be read: {type(exc).__name__}: {exc}",
             "notes": [],
-            "unit": compiled.unit,
+            "unit": workload.unit,
             "nodes": [],
             "job": None,
             "source": item.source,

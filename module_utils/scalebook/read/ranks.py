@@ -18,8 +18,8 @@ from ansible.module_utils.scalebook.read.agreement import FAR
 from ansible.module_utils.scalebook.read.blocks import BLOCK, Blocks
 from ansible.module_utils.scalebook.read.step_log import Log, read_lines, read_log
 from ansible.module_utils.scalebook.read.timestamps import SECOND
-from ansible.module_utils.scalebook.read.workload import Workload
 from ansible.module_utils.scalebook.throughput import DIFFER
+from ansible.module_utils.scalebook.workload import Workload
 
 MOST_RANKS = 4096
 """Ranks of one log: a job has some hundreds, and a million would fill the memory."""
@@ -130,7 +130,7 @@ def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
 
     None of fewer than two ranks, nor if a line of a step has no tag.
     """
-    literal, pattern = workload.step.literal, workload.step.pattern
+    literal, pattern = workload.log.step.literal, workload.log.step.pattern
     ends = {b"%d" % workload.warmup, b"%d" % workload.need}
     ranks: dict[Rank, bytearray] = {}
     for data in Blocks(file, BLOCK):

@@ -23,7 +23,7 @@ from ansible.module_utils.scalebook.read.step_log import Log, LogError
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
 from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_ending, last_lines, one_line
-from ansible.module_utils.scalebook.read.workload import Workload, compile_workload
+from ansible.module_utils.scalebook.workload import Workload
 
 LONG_STEP, FEW_STEPS = 0.1, 20
 """A step that takes a tenth of a window of twenty steps or more, e.g. a checkpoint or a bad time stamp."""
@@ -33,26 +33,26 @@ def run_record(
     run_dir: str | os.PathLike[str],
     case: Case,
     repeat: int,
-    workload: Mapping[str, Any],
+    workload: Workload,
     nodes: Sequence[str],
     job: JobReport | None = None,
     notes: Sequence[str] = (),
 ) -> Record:
     """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
 
-    `workload` is the role's declaration, `nodes` the node names in task_index order, `job` what
+    `nodes` are the node names in task_index order, `job` what
     became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}` and what ending.py reads besides,
-    `notes` further warnings.  Raises WorkloadError for a declaration that cannot be used; a
-    log that is not valid makes a record that says so.
+    `notes` further warnings.  A log that is
+    not valid makes a record that says so.
     """
-    compiled = compile_workload(workload).of_case(case)
+    workload = workload.of_case(case)
     read = [
-        _read(Path(run_dir) / f"{name}.log", name, index, f"{name}.log", case, compiled)
+        _read(Path(run_dir) / f"{name}.log", name, index, f"{name}.log", case, workload)
         for index, name in enumerate(nodes)
     ]
     report: JobReport = job or {}
     verdict = judge_ending(read, report) or _content(read, case, imported=False)
-    record = _record(read, case, repeat, compiled, checksums=True)
+    record = _record(read, case, repeat, workload, checksums=True)
     if report:
         rc = report.get("rc")
         record["job"] = {
@@ -69,8 +69,8 @@ def run_record(
         measured = telemetry.of_run(run_dir, windows)
         if measured:
             record["telemetry"] = measured
-    if workload.get("self_reported") and read[0].log:
-        record["self_reported"] = self_reported.read(read[0].path, workload["self_reported"]["literal"])
+    if workload.self_reported and read[0].log:
+        record["self_reported"] = self_reported.read(read[0].path, workload.self_reported.literal)
     return record
 
 
@@ -91,12 +91,12 @@ def _moment(node: Node, part: NodeLog, case: Case) -> telemetry.Window | None:
     window = _window(node, part, case)
     if window is not None and node.log is not None and node.log.offset is not None:
         return window[0] + node.log.offset, window[1] + node.log.offset
-    return _window(node, part, case, "times") if node.workload.time == "unix" else None
+    return _window(node, part, case, "times") if node.workload.log.time == "unix" else None
 
 
-def skip_record(case: Case, repeat: int, workload: Mapping[str, Any], reason: str) -> Record:
+def skip_record(case: Case, repeat: int, workload: Workload, reason: str) -> Record:
     """Return the record of a run that was planned and not made, for `reason`."""
-    record = _record([], case, repeat, compile_workload(workload), checksums=False)
+    record = _record([], case, repeat, workload, checksums=False)
     return {**record, "status": "skipped", "reason": reason, "last_lines": []}
 
 
@@ -113,13 +113,13 @@ def log_record(
 
     `readings` are the files of telemetry that lie beside it, {node: path}.
     """
-    compiled = workload.of_case(case)
-    read = [_read(Path(path), "NODE1", 0, source, case, compiled)]
+    workload = workload.of_case(case)
+    read = [_read(Path(path), "NODE1", 0, source, case, workload)]
     if read[0].problem:
         verdict: Verdict | None = Verdict("refused", f"{source} {read[0].problem}", [])
     else:
         verdict = _content(read, case, imported=True)
-    record = _record(read, case, repeat, compiled, checksums=checksum)
+    record = _record(read, case, repeat, workload, checksums=checksum)
     record["source"] = source
     record = _judged(record, verdict, read)
     if record["status"] == "ok" and readings:
@@ -175,7 +175,7 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         if wrong:
             return Verdict("refused", one_line(f"{node.file} {wrong[0]}"), last_lines(node))
     for node, log in read:
-        if node.workload.first_node and node.task_index:
+        if node.workload.log.first_node and node.task_index:
             continue
         lacking = _lacking(log, case)
         if lacking:
@@ -226,7 +226,7 @@ def _record(nodes: Sequence[Node], case: Case, repeat: int, workload: Workload, 
         "job": None,
     }
     if any(part["rates"] for part in record["nodes"]):
-        record["rate_scope"] = nodes[0].workload.rate_scope
+        record["rate_scope"] = nodes[0].workload.log.rate_scope
     if any(node.log.micro_steps for node in nodes if node.log):
         record["micro_steps"] = True
     return record
@@ -301,12 +301,11 @@ def _own_speed(record: Record, node: Node) -> list[str]:
 
 
 def _reported(node: Node) -> float | None:
-    reported = node.workload.reported
-    if not reported or not node.log:
+    reported = node.workload.self_reported
+    if not reported or not reported.rate or not node.log:
         return None
-    literal, name = reported
     try:
-        return float(self_reported.read(node.path, literal)[name])
+        return float(self_reported.read(node.path, reported.literal)[reported.rate])
     except (KeyError, ValueError):
         return None
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Case
-from ansible.module_utils.scalebook.read.workload import OTHER_NODES, SETTINGS, Sanity, Workload
+from ansible.module_utils.scalebook.workload import OTHER_NODES, SETTINGS, Sanity, Workload
 
 
 def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:

@@ -26,7 +26,7 @@ from typing import Any, BinaryIO
 from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.read.blocks import ANSI, BLOCK, LINE, Blocks
 from ansible.module_utils.scalebook.read.timestamps import Clock, ClockError
-from ansible.module_utils.scalebook.read.workload import LinePattern, Workload
+from ansible.module_utils.scalebook.workload import LinePattern, Workload
 
 TAIL = 1 << 16
 CLOCK_SET = 0.5
@@ -138,9 +138,9 @@ class _Reader:
         self.file = file
         self.blocks = Blocks(file, block)
         self.log = Log(size=os.fstat(file.fileno()).st_size)
-        groups = workload.step.pattern.groupindex
+        groups = workload.log.step.pattern.groupindex
         self.columns = {name: groups[name] - 1 for name in ("step", *_NAMED) if name in groups}
-        self.clock = Clock(workload.time) if workload.time else None
+        self.clock = Clock(workload.log.time) if workload.log.time else None
         self.stamped = False
         self.unstamped = 0
         self.dense: re.Pattern[bytes] | None = None
@@ -154,7 +154,7 @@ class _Reader:
         if self.clock:
             self.log.times = array("q")
         self.printed_as = next((name for name in ("rate", "latency") if name in self.columns), "")
-        if self.printed_as and workload.rate is None:
+        if self.printed_as and workload.log.rate is None:
             self.log.rates = array("d")
         if "mean" in self.columns:
             self.log.means = array("d")
@@ -188,7 +188,7 @@ class _Reader:
             self.log.received = array("q")
             self.log.start = _event(line, "start")
             self._clock_set(self.log.offset)
-        self.dense = _line_pattern(self.workload.step.pattern, self.stamped)
+        self.dense = _line_pattern(self.workload.log.step.pattern, self.stamped)
 
     def _clock_set(self, before: float) -> None:
         """Leave the log's own stamps out where the clock was set between the first line and the last."""
@@ -254,7 +254,7 @@ class _Reader:
 
     def _steps(self, data: bytes) -> bool:
         """Take the step lines of a block; return whether it has no other lines."""
-        line_pattern, dense = self.workload.step, self.dense
+        line_pattern, dense = self.workload.log.step, self.dense
         first_line = data.find(b"\n")
         if self.per_line and dense and data.find(line_pattern.literal, 0, first_line) >= 0 and _plain(data):
             lines = data.count(b"\n")
@@ -297,14 +297,14 @@ class _Reader:
         before, done = self.log.last_step, self.done
         if rows:
             self._take(list(zip(*rows, strict=True)))
-        if (self.workload.rate or self.workload.own) and not done:
+        if (self.workload.log.rate or self.workload.log.own) and not done:
             column = self.columns["step"] + self.stamped
             self._rates(data, places, [int(row[column]) for row in rows], before)
         return False
 
     def _choose(self, dense: re.Pattern[bytes], data: bytes, lines: int) -> re.Pattern[bytes] | None:
         """Return what matches the lines of a block if each may be a step line, None if one is none."""
-        literal = self.workload.step.literal
+        literal = self.workload.log.step.literal
         if self.quick is None and self.per_line == 1:
             self.quick = _quick_pattern(dense, literal, data, lines)
         if self.quick:
@@ -337,7 +337,7 @@ class _Reader:
         need = self.workload.need
         keep = bisect_right(steps, need)
         # A rate on a line of its own may follow the last step's line.
-        alone = self.workload.rate is None and self.workload.own is None
+        alone = self.workload.log.rate is None and self.workload.log.own is None
         self.done = steps[-1] > need or (steps[-1] == need and alone)
         self.log.steps.fromlist(steps[:keep])
         if self.clock and self.log.times is not None:
@@ -429,7 +429,7 @@ class _Reader:
 
     def _rates(self, data: bytes, places: list[int], steps: list[int], before: int | None) -> None:
         """Note rates from lines of their own: of the step they name, else of the last step before them."""
-        rate, own = self.workload.rate, self.workload.own
+        rate, own = self.workload.log.rate, self.workload.log.own
         for step, match in self._at_steps(rate, data, places, steps, before) if rate else ():
             self.printed.setdefault(step, self._rate(match["rate"]))
         for step, match in self._at_steps(own.line, data, places, steps, before) if own else ():

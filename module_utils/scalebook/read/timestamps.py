@@ -13,6 +13,8 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date
 
+from ansible.module_utils.scalebook.workload import TIME_FORMATS
+
 SECOND = 1_000_000
 """Times are whole microseconds: sums of floats would not give the printed digits back."""
 DAY = 86_400
@@ -35,9 +37,6 @@ _DIGITS = bytes.maketrans(b"123456789", b"000000000")
 _FEW = 4  # stamps of a minute that are read one by one with less work
 _UNIX = re.compile(rb"(\d{1,11})(?:[.,](\d{1,9}))?")
 
-FORMATS = (*_DATE, "unix")
-"""absl: `MMDD HH:MM:SS.f`; datetime: `YYYY-MM-DD HH:MM:SS[.,]f`; clock: `HH:MM:SS.f`; unix: seconds."""
-
 
 class ClockError(ValueError):
     """A stamp that is not a valid time in its format."""
@@ -47,8 +46,8 @@ class Clock:
     """Read the stamps of one log in their order."""
 
     def __init__(self, kind: str) -> None:
-        if kind not in FORMATS:
-            raise ClockError(f"unknown time format {kind!r}: allowed are {', '.join(FORMATS)}")
+        if kind not in TIME_FORMATS:
+            raise ClockError(f"unknown time format {kind!r}: allowed are {', '.join(TIME_FORMATS)}")
         self._kind = kind
         self._minutes: dict[bytes, int] = {}  # "1120 23:53:" -> microseconds
         self._last: tuple[int, int] | None = None  # day of the year, minute of the day

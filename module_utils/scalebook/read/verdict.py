@@ -22,7 +22,7 @@ from ansible.module_utils.scalebook.failure_search import Hit, advice, first_cau
 from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.read.blocks import Blocks
 from ansible.module_utils.scalebook.read.step_log import Log, plain_lines
-from ansible.module_utils.scalebook.read.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload
 
 TIMED_OUT = 124
 """What timeout(1) ends with when it had to end mpirun."""
@@ -220,7 +220,7 @@ def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
         own = []
     with open_regular(node.path) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - SEARCHED))
-        return first_cause(Blocks(file), own, workload.step.literal)
+        return first_cause(Blocks(file), own, workload.log.step.literal)
 
 
 def _failed_first(suspects: Sequence[Suspect], job: JobReport) -> Suspect | None:

@@ -4,6 +4,7 @@
 
 import measured
 from ansible.module_utils.scalebook.evaluate import differences
+from ansible.module_utils.scalebook.workload import Workload
 
 
 def campaign(**changes):
@@ -19,7 +20,7 @@ def test_rows_of_one_campaign_do_not_differ():
 
 
 def test_another_sequence_length_and_window_are_listed():
-    workloads = {"tf2_bert": {"size": "seq_length", "task": "pretraining"}}
+    workloads = {"tf2_bert": Workload(size="seq_length", task="pretraining")}
     other = {**campaign(settings={"seq_length": 512}, window=50), "campaign": "other"}
     found = {
         each["what"]: each["values"] for each in differences.of_family([campaign(), other], "bert", workloads)

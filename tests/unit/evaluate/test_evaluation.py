@@ -40,7 +40,7 @@ def evaluate(folder, **changes):
         here=str(ROOT),
         templates=str(ROOT / "templates"),
         data=str(ROOT / "data"),
-        workloads=WORKLOADS,
+        workloads={name: each.as_data() for name, each in WORKLOADS.items()},
     )
 
 

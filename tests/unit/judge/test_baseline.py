@@ -7,6 +7,7 @@ import random
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.workload import Workload
 from dlperf_figures import SPEEDS_BY_SIZE as SPEEDS
 from noise import SPREAD_1_PERCENT
 from report_records import case
@@ -142,7 +143,7 @@ def test_what_did_other_work_is_not_compared(other):
         baseline.compare([row([100.0] * 3)], [row([100.0] * 3, **other)])
 
 
-DECLARED = {"tf2_bert": {"settings_before": {"loader": "auto"}}}
+DECLARED = {"tf2_bert": Workload(settings_before={"loader": "auto"})}
 
 
 def test_a_case_of_before_there_was_a_setting_had_the_value_that_is_declared():

@@ -10,14 +10,15 @@ from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.report import charts, scaling, side_by_side, terminal
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign
+from ansible.module_utils.scalebook.workload import Workload
 from report_records import case
 from role_files import ROLES
 from row_runs import run
 
 WORKLOADS = {
-    "tf2_bert": {"family": "bert", "compiler": "XLA"},
-    "torch_bert": {"family": "bert", "compiler": "torch.compile"},
-    "torch_resnet50": {"family": "resnet50"},
+    "tf2_bert": Workload(family="bert", compiler="XLA"),
+    "torch_bert": Workload(family="bert", compiler="torch.compile"),
+    "torch_resnet50": Workload(family="resnet50"),
 }
 CASES = {
     (workload, gpus, xla): case(1, gpus, workload=workload, xla=xla)
@@ -99,9 +100,9 @@ def test_cases_that_differ_in_accumulation_or_model_have_columns_of_their_own():
 
 
 RESNETS = {
-    "torch_resnet50": {"family": "resnet50", "size": "image_size"},
-    "mxnet_resnet50": {"family": "resnet50", "size": "image_size"},
-    "tf2_resnet50": {"family": "resnet50", "size": 224},
+    "torch_resnet50": Workload(family="resnet50", size="image_size"),
+    "mxnet_resnet50": Workload(family="resnet50", size="image_size"),
+    "tf2_resnet50": Workload(family="resnet50", size=224),
 }
 
 
@@ -138,7 +139,7 @@ def test_the_size_of_a_sample_is_named_only_where_it_differs():
 
 def test_sequences_of_one_length_are_one_line_whatever_their_settings_are_called():
     names = {"torch_bert": "seq_length", "horovod_bert": "length"}
-    workloads = {workload: {"family": "bert", "size": name} for workload, name in names.items()}
+    workloads = {workload: Workload(family="bert", size=name) for workload, name in names.items()}
     cases = [case(workload=workload, settings={name: 128}) for workload, name in names.items()]
     assert lines_of(cases, workloads) == (["horovod_bert", "torch_bert"], [("fp32 b64", [True, True])])
 
@@ -172,7 +173,7 @@ def test_the_titles_of_lines_are_chinese_in_the_chinese_report():
 
 
 def test_a_line_of_unknown_sequence_length_says_so_in_chinese():
-    workloads = {name: {"family": "bert", "size": "length"} for name in ("hf_mlm", "torch_bert")}
+    workloads = {name: Workload(family="bert", size="length") for name in ("hf_mlm", "torch_bert")}
     cases = [case(workload="hf_mlm"), case(workload="torch_bert", settings={"length": 128})]
     assert chinese_titles(cases, workloads) == ["fp32 序列长度 未知 b64", "fp32 序列长度 128 b64"]
 

@@ -13,10 +13,11 @@ from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links, manifest
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
+from ansible.module_utils.scalebook.workload import Workload
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[3]
-WORKLOADS = {"torch_bert": {"compiler": "torch.compile"}}
+WORKLOADS = {"torch_bert": Workload(compiler="torch.compile")}
 
 
 def search(last="oom", **other):

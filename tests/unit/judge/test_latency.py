@@ -9,6 +9,7 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import csv_sheet, render, terminal
 from ansible.module_utils.scalebook.report.charts import charts
 from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.workload import Workload
 from report_records import campaign, case, record
 
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
@@ -17,7 +18,7 @@ RATES = {(1, 1): 1000.0, (2, 1): 1600.0}
 
 def built(tmp_path, **declared):
     records = [record(case(*shape), 1, rate) for shape, rate in RATES.items()]
-    return build_results(load_campaign(campaign(tmp_path, records)), {"tf2_bert": declared})
+    return build_results(load_campaign(campaign(tmp_path, records)), {"tf2_bert": Workload(**declared)})
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import measured
 import printed
 import pytest
+from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -14,6 +15,7 @@ from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import arithmetic, csv_sheet
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign, load_campaign
+from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import case
 from row_runs import run
@@ -23,9 +25,7 @@ PEAKS = mfu.read_peaks((ROOT / "data/gpus.csv").read_text().splitlines())
 H200 = [{"nodes": ["NODE1"], "gpus": [{"name": "NVIDIA H200"}]}]
 V100 = [{"nodes": ["NODE1"], "gpus": [{"name": "Tesla V100-SXM2-16GB"}]}]
 WORKLOADS = {
-    "tf2_bert": {
-        "flops": {"sample": "2e9 * words", "source": "", "models": {"base": {"words": 5}}, "tf32": "tf32"}
-    }
+    "tf2_bert": Workload(flops=flops.Flops("2e9 * words", "", {"base": {"words": 5}}, "tf32")),
 }
 
 

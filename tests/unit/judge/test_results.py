@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.report import (
 from ansible.module_utils.scalebook.report.head import head
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
+from ansible.module_utils.scalebook.workload import Dlperf, Workload
 from report_records import case, dlperf_records, record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -357,11 +358,11 @@ def test_a_comparison_says_what_stands_beside_what():
     table = published.read(
         [header, "TensorFlow 2.3.0,bert-base,fp32,false,64,1,1,112.99,1,DLPerf@master:x.md:L334,"]
     )
-    names = {"frameworks": ["TensorFlow 2.3.0"], "models": {"base": "bert-base"}}
+    names = Dlperf(("TensorFlow 2.3.0",), {"base": "bert-base"})
     made = build(
         [record(case(), i, 125.0) for i in (1, 2, 3)],
         published_rows=table,
-        workloads={"tf2_bert": {"dlperf": names}},
+        workloads={"tf2_bert": Workload(dlperf=names)},
     )
     blocks = published_tables.compared(View(made))
     assert blocks[1].detail == "TensorFlow 2.3.0 bert-base fp32 b64"
@@ -379,7 +380,7 @@ def test_a_label_that_is_no_label_writes_nothing_else_to_the_terminal():
 # What a workload says of several devices that are slower than one
 
 
-SLOWER = {"tf2_bert": {"slower": "Horovod without NCCL? horovodrun --check-build must show [X] NCCL"}}
+SLOWER = {"tf2_bert": Workload(slower="Horovod without NCCL? horovodrun --check-build must show [X] NCCL")}
 
 
 def marks_of(document, label):
@@ -391,7 +392,7 @@ def test_two_devices_slower_than_one_are_told_what_the_workload_knows_of_it():
     """Seen on two GPUs whose gradients went through the host: half an hour on one, an hour on both."""
     made = build([record(case(1, 1), rate=111.0), record(case(1, 2), rate=55.5)], workloads=SLOWER)
     [said] = marks_of(made, "1n2g")
-    assert said == f"slower than one device: {SLOWER['tf2_bert']['slower']}"
+    assert said == f"slower than one device: {SLOWER['tf2_bert'].slower}"
     assert "1n2g: slower than one device: Horovod without NCCL?" in terminal.display(made, "report.html")
 
 

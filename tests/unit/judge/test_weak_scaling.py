@@ -4,11 +4,15 @@ import pytest
 from ansible.module_utils.scalebook.judge import flags, runs, weak_scaling
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.throughput import measure
+from ansible.module_utils.scalebook.workload import Workload
 from dlperf_figures import SPEEDS_BY_SIZE
 from report_records import case
 from row_runs import run
 
-WORKLOADS = {"tf2_bert": {"family": "bert", "compiler": "XLA"}, "torch_bert": {"compiler": "torch.compile"}}
+WORKLOADS = {
+    "tf2_bert": Workload(family="bert", compiler="XLA"),
+    "torch_bert": Workload(compiler="torch.compile"),
+}
 
 
 def table(*cases_and_rates, planned=()):

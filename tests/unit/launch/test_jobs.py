@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.launch.jobs import (
 )
 from cases import cluster, machine
 from cases import gpu_case as case
+from declared import workload
 
 
 def members(case, nodes, work="/srv/jobs"):
@@ -92,7 +93,7 @@ def test_a_job_is_a_directory_of_four_files():
     (job,) = jobs_of(case(1, 8), cluster(1))
     settings = {"interval": 1, "directories": []}
     made = directories(
-        [job], {"log": LOG}, case(1, 8), {"stall": 300, "rendezvous": 180}, "exit 0\n", settings
+        [job], workload(log=LOG), case(1, 8), {"stall": 300, "rendezvous": 180}, "exit 0\n", settings
     )
     files = made[job["dir"]]
     assert sorted(files) == ["job.env", "run.sh", "telemetry.json", "watch.json"]
@@ -129,20 +130,20 @@ LOG = {"literal": "step=", "step": r"step=(?P<step>\d+)"}
 
 
 def test_a_node_that_shows_steps_is_held_against_the_limits():
-    limits = watch({"log": LOG}, case(2, 1), 1, stall=60, rendezvous=30)
+    limits = watch(workload(log=LOG), case(2, 1), 1, stall=60, rendezvous=30)
     assert (limits["stall"], limits["rendezvous"], limits["literal"]) == (60, 30, "step=")
 
 
 def test_a_known_hang_has_a_limit_of_its_own():
     failures = [{"literal": "sums", "silence": 60, "why": "x"}, {"literal": "no launch", "why": "y"}]
-    limits = watch({"log": LOG, "failures": failures}, case(2, 1), 0, stall=600, rendezvous=600)
+    limits = watch(workload(log=LOG, failures=failures), case(2, 1), 0, stall=600, rendezvous=600)
     assert limits["silences"] == {"sums": 60}
 
 
 def test_a_node_that_shows_no_steps_is_not_ended_for_its_silence():
     log = {**LOG, "nodes": "first"}
-    assert watch({"log": log}, case(2, 1), 1, stall=60, rendezvous=30) == {}
-    assert watch({"log": log}, case(2, 1), 0, stall=60, rendezvous=30)["stall"] == 60
+    assert watch(workload(log=log), case(2, 1), 1, stall=60, rendezvous=30) == {}
+    assert watch(workload(log=log), case(2, 1), 0, stall=60, rendezvous=30)["stall"] == 60
 
 
 def test_the_interval_of_the_sampler_is_a_number_also_when_a_template_made_it_a_text():
@@ -176,7 +177,7 @@ def test_the_first_node_has_the_command_that_starts_all():
     jobs, command = command_of(2, "NODE%d")
     files = directories(
         jobs,
-        {"log": LOG},
+        workload(log=LOG),
         case(2, 8),
         {"stall": 1, "rendezvous": 1},
         "",
@@ -195,4 +196,6 @@ def test_a_daemon_carries_the_name_of_its_job():
 
 def test_every_node_has_a_limit_for_its_log():
     log = {**LOG, "nodes": "first"}
-    assert [watch({"log": log}, case(2, 1), node, 60, 30, log=1000)["log"] for node in (0, 1)] == [10**9] * 2
+    assert [watch(workload(log=log), case(2, 1), node, 60, 30, log=1000)["log"] for node in (0, 1)] == [
+        10**9
+    ] * 2

@@ -5,22 +5,22 @@
 from pathlib import Path
 
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
+from declared import vary
 from dlperf_logs import WORKLOAD
 
 LOGS = Path(__file__).resolve().parents[2] / "data/accelerate"
-ACCELERATE = {
-    **WORKLOAD,
-    "log": {
+ACCELERATE = vary(
+    WORKLOAD,
+    log={
         "literal": "samples_per_sec=",
         "step": r"step=(?P<step>\d+) loss=[\d.]+ samples_per_sec=(?P<rate>[\d.]+)",
         "rate": {"scope": "global"},
         "nodes": "first",
     },
-    "sanity": [
+    sanity=[
         {"name": "devices", "literal": "world=", "pattern": r"world=(?P<value>\d+)", "expect": "devices"}
     ],
-}
+)
 CASE = {
     "workload": "accelerate", "model": "tiny", "dtype": "fp32", "xla": False, "bsz": 8, "nodes": 1,
     "gpus": 2, "devices": 2, "global_batch": 16, "accumulation": 1, "device": "cpu", "warmup": 2, "window": 3,
@@ -30,7 +30,7 @@ CASE = {
 
 def read(name):
     path = LOGS / name
-    return log_record(path, CASE, 1, compile_workload(ACCELERATE), path.name)
+    return log_record(path, CASE, 1, ACCELERATE, path.name)
 
 
 def test_accelerate_launch_that_started_one_process_on_a_cpu_is_refused():

@@ -10,17 +10,9 @@ import pytest
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.plan.resume import ResumeError
 from cases import cluster, read_parameters
+from declared import workload
 
-WORKLOAD = {
-    "title": "A trainer",
-    "models": {"cpu": "tiny", "gpu": "base"},
-    "model_names": ["tiny", "base"],
-    "dtypes": {"cpu": ["fp32"], "gpu": ["fp32"]},
-    "xla": [False],
-    "bsz": {"cpu": 16, "gpu": 32},
-    "warmup": 20,
-    "window": 100,
-}
+WORKLOAD = workload(dtypes={"cpu": ["fp32"], "gpu": ["fp32"]}, xla=[False])
 TWO = {"nodes": "1,2", "gpus": 1, "repeats": 1}
 
 
@@ -47,7 +39,7 @@ def start(tmp_path):
         result = campaign_plan.run(
             {
                 "parameters": read_parameters(given, trainer=WORKLOAD),
-                "workloads": {"trainer": WORKLOAD},
+                "workloads": {"trainer": WORKLOAD.as_data()},
                 "device": "cpu",
                 "nodes": nodes,
                 "machines": machines if asked else {},

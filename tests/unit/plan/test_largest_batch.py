@@ -7,18 +7,10 @@ from ansible.module_utils.scalebook.plan.largest_batch import STEPS, Outcome, bo
 from ansible.module_utils.scalebook.plan.matrix import describe, why_nothing_runs
 from ansible.module_utils.scalebook.plan.parameters import LARGEST_BATCH
 from cases import case, cluster, machine, plan, planned
+from declared import with_epoch, workload
 
-WORKLOAD = {
-    "title": "A trainer",
-    "models": {"cpu": "tiny", "gpu": "base"},
-    "model_names": ["tiny", "base"],
-    "dtypes": {"cpu": ["fp32"], "gpu": ["fp32", "fp16"]},
-    "xla": [False, True],
-    "bsz": {"cpu": 16, "gpu": 32},
-    "warmup": 20,
-    "window": 100,
-}
-TUNER = {**WORKLOAD, "epoch_samples": 960, "epochs": 2}
+WORKLOAD = workload()
+TUNER = with_epoch(WORKLOAD, 2, 960)
 
 
 def tries(memory, first, grows=True):

@@ -1,6 +1,7 @@
 """The matrix: which cases a campaign has, what they are called, and which cannot run."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from ansible.module_utils.scalebook.contracts import case_name, make_case
@@ -8,18 +9,9 @@ from ansible.module_utils.scalebook.plan import matrix
 from ansible.module_utils.scalebook.plan.matrix import describe, powers_of_two, why_nothing_runs
 from ansible.module_utils.scalebook.plan.parameters import ParameterError
 from cases import cluster, machine, plan, read_parameters
+from declared import with_epoch, with_settings, workload
 
-WORKLOAD = {
-    "title": "A trainer",
-    "models": {"cpu": "tiny", "gpu": "base"},
-    "model_names": ["tiny", "base"],
-    "dtypes": {"cpu": ["fp32"], "gpu": ["fp32", "fp16"]},
-    "dtype_hints": {"cpu": {"fp16": "fp16 is slow here"}},
-    "xla": [False, True],
-    "bsz": {"cpu": 16, "gpu": 32},
-    "warmup": 20,
-    "window": 100,
-}
+WORKLOAD = workload(dtype_hints={"cpu": {"fp16": "fp16 is slow here"}})
 
 
 def labels(planned):
@@ -43,7 +35,7 @@ def test_the_global_batch_is_that_of_all_devices():
 
 def test_the_global_batch_is_that_of_an_update():
     given = {"bsz": 8, "nodes": 1, "gpus": 2, "accumulation": 3}
-    [case] = plan(given, {**WORKLOAD, "accumulation": 1}, cluster(1), "torch_bert", "gpu")["cases"]
+    [case] = plan(given, replace(WORKLOAD, accumulation=1), cluster(1), "torch_bert", "gpu")["cases"]
     assert case["global_batch"] == 48
 
 
@@ -84,7 +76,7 @@ def test_a_changed_case_has_another_name(change):
 
 def test_a_setting_that_counts_in_compiled_cases_alone_makes_no_other_case_of_the_rest():
     def names(mode):
-        declared = {**WORKLOAD, "settings": {"mode": mode}, "xla_settings": {"true": {"mode": "default"}}}
+        declared = with_settings(replace(WORKLOAD, xla_settings={"true": {"mode": "default"}}), mode=mode)
         planned = plan({"xla": "false,true"}, declared, cluster(1, 1), "tf2_bert", "gpu")
         return [case["name"] for case in planned["cases"]]
 
@@ -185,10 +177,10 @@ def test_more_runs_than_anybody_waits_for_are_refused():
 
 
 def test_the_plan_keeps_the_variables_of_workloads_that_were_given():
-    workload = {**WORKLOAD, "settings": {"seq_length": 128, "clip": 1.0}}
+    declared = with_settings(WORKLOAD, seq_length=128, clip=1.0)
     made = matrix.plan(
-        read_parameters({}, tf=workload),
-        {"tf": workload},
+        read_parameters({}, tf=declared),
+        {"tf": declared},
         cluster(1),
         "cpu",
         given=("tf_clip", "bsz"),
@@ -200,16 +192,15 @@ def test_the_plan_keeps_the_variables_of_workloads_that_were_given():
 
 TWO = {
     "tf": WORKLOAD,
-    "torch": {
-        **WORKLOAD,
-        "title": "Another",
-        "models": {"cpu": "small", "gpu": "base"},
-        "model_names": ["small", "base"],
-        "dtypes": {"cpu": ["fp32", "bf16"], "gpu": ["fp32", "bf16"]},
-        "xla": [False],
-        "bsz": {"cpu": 8, "gpu": 256},
-        "accumulation": 2,
-    },
+    "torch": workload(
+        title="Another",
+        models={"cpu": "small", "gpu": "base"},
+        model_names=["small", "base"],
+        dtypes={"cpu": ["fp32", "bf16"], "gpu": ["fp32", "bf16"]},
+        xla=[False],
+        bsz={"cpu": 8, "gpu": 256},
+        accumulation=2,
+    ),
 }
 
 
@@ -292,7 +283,7 @@ def test_a_given_window_replaces_that_of_the_workload():
 
 
 def test_an_epoch_is_never_replaced_by_a_given_window():
-    tuner = {**WORKLOAD, "epochs": 2, "epoch_samples": 320}
+    tuner = with_epoch(WORKLOAD, 2, 320)
     planned = plan(
         {"window": 10, "topology": "1n1g"}, {"tuner": tuner, "tf": WORKLOAD}, cluster(1), None, "gpu"
     )

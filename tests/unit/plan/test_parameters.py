@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,24 +22,18 @@ from ansible.module_utils.scalebook.plan.parameters import (
     taken_from,
 )
 from ansible.module_utils.scalebook.throughput import READINGS
+from declared import with_epoch, workload
 
 BENCH = Path(__file__).resolve().parents[3] / "scripts/bench"
 
-TRAINER = {
-    "title": "A trainer",
-    "stack": "old",
-    "model_names": ["tiny", "base"],
-    "dtypes": {"cpu": ["fp32"], "gpu": ["fp32", "fp16"]},
-    "xla": [False, True],
-}
-OTHER = {**TRAINER, "title": "Another", "stack": "new", "dtypes": {"cpu": ["bf16"]}, "xla": [False]}
-OTHER["settings"] = ["other_mode"]
-COMPILED = {
-    **TRAINER,
-    "title": "A compiled one",
-    "xla_settings": {"true": {"mode": "default"}, "false": {"mb": 25}},
-}
-TUNER = {**TRAINER, "title": "A tuner", "epoch_samples": 960, "xla": [False]}
+TRAINER = workload(stack="old")
+OTHER = replace(
+    workload(title="Another", stack="new", dtypes={"cpu": ["bf16"]}, xla=[False]), settings=("other_mode",)
+)
+COMPILED = replace(
+    TRAINER, title="A compiled one", xla_settings={"true": {"mode": "default"}, "false": {"mb": 25}}
+)
+TUNER = with_epoch(workload(title="A tuner", xla=[False]), 2, 960)
 KNOWN = Known(
     {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER, "compiled": COMPILED},
     {"old": {"tf2_bert": {}}, "new": {"other": {}}},
@@ -430,7 +425,7 @@ def test_an_old_name_is_refused_with_the_new_one(playbook, old, hint):
 )
 def test_a_framework_is_answered_with_its_workloads(framework, workloads):
     named = {"tf2_bert": "TensorFlow 2", "tf1": "Horovod (TensorFlow 1)", "torch_bert": "PyTorch"}
-    known = Known({name: {**TRAINER, "framework": each} for name, each in named.items()}, {}, {})
+    known = Known({name: replace(TRAINER, framework=each) for name, each in named.items()}, {}, {})
     with pytest.raises(ParameterError) as error:
         read(["bench"], {}, {"framework": framework}, known)
     assert str(error.value) == f"framework={framework}: use workload=; its workloads are {workloads}" or (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.workloads import load_workloads, resolve
+from ansible.module_utils.scalebook.workloads import load_workloads
 from cases import cluster, plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,9 +15,8 @@ GIVEN = yaml.safe_load((ROOT / "playbooks/vars/tianshu.yml").read_text())
 BLANK = {"int": 1, "float": 1.0, "bool": False}
 
 
-def blank(declaration):
-    kinds = declaration["setting_types"]
-    return resolve(declaration, {name: BLANK.get(kind, "") for name, kind in kinds.items()})
+def blank(workload):
+    return workload.resolve({name: BLANK.get(kind, "") for name, kind in workload.setting_types.items()})
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ NAME = "ansible.module_utils.scalebook"
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "hardware", "json_file",
     "machines", "patch_lines", "published", "quantities", "results_file", "secrets", "shapes", "stats",
-    "text", "throughput", "unpack", "workloads", "yaml_file",
+    "text", "throughput", "unpack", "workload", "workloads", "yaml_file",
 }  # fmt: skip
 # Each package and the packages that it imports: data flows from store through judge to pages.
 ARROWS = {

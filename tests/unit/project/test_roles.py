@@ -12,7 +12,7 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 ROOT = Path(__file__).resolve().parents[3]
 ROLES = sorted(path for path in (ROOT / "roles").glob("*") if (path / "tasks/main.yml").exists())
 DECLARATIONS = load_workloads([str(ROOT / "roles"), str(ROOT / "tests/roles")])
-WORKLOADS = [Path(declaration["path"]) for declaration in DECLARATIONS.values()]
+WORKLOADS = [Path(workload.path) for workload in DECLARATIONS.values()]
 
 
 def load(path):
@@ -69,10 +69,9 @@ def test_what_a_role_exposes_bears_its_name(role):
 
 
 @each(WORKLOADS)
-def test_the_default_model_and_dtypes_of_a_workload_are_among_its_own(role):
+def test_a_workload_has_dtypes_for_the_devices_that_it_has_models_for(role):
     workload = DECLARATIONS[role.name]
-    assert set(workload["models"].values()) <= set(workload["model_names"])
-    assert set(workload["models"]) == set(workload["dtypes"])
+    assert set(workload.models) == set(workload.dtypes)
 
 
 @each(WORKLOADS)
@@ -82,7 +81,7 @@ def test_a_declaration_is_static(role):
 
 @each(WORKLOADS)
 def test_the_default_stack_of_a_workload_exists(role):
-    assert (ROOT / f"playbooks/vars/stack_{DECLARATIONS[role.name]['stack']}.yml").is_file()
+    assert (ROOT / f"playbooks/vars/stack_{DECLARATIONS[role.name].stack}.yml").is_file()
 
 
 def test_the_roles_with_a_node_script_are_the_workloads():

@@ -28,12 +28,16 @@ NOT_THAT = {
         ("module_utils/scalebook/contracts.py", f"upgrade_{what}", what): "as an earlier version wrote it"
         for what in ("case", "plan", "record", "row")
     },
+    **{
+        ("filter_plugins/scalebook.py", filtered, "workload"): "from a playbook"
+        for filtered in ("job_dirs", "launch_command")
+    },
 }
 
 
 def names_of_contracts():
-    """Return the names that arguments of the contracts have: `node_job`, `job`, and the same of several."""
-    names = set()
+    """Return the names of arguments with a contract: `node_job`, `job`, and the same of several."""
+    names = {"workload", "workloads", "declaration"}
     for name, kind in vars(contracts).items():
         if typing.is_typeddict(kind):
             words = re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -99,7 +99,7 @@ def test_a_role_is_a_workload_if_and_only_if_it_has_a_node_script(role):
 
 @pytest.mark.parametrize("name", sorted(WORKLOADS))
 def test_a_workload_detects_its_device_with_the_kit(name):
-    tasks = "".join(path.read_text() for path in Path(WORKLOADS[name]["path"]).glob("tasks/*.yml"))
+    tasks = "".join(path.read_text() for path in Path(WORKLOADS[name].path).glob("tasks/*.yml"))
     assert "--list-gpus" not in tasks
 
 
@@ -114,23 +114,23 @@ def test_what_the_rules_forbid_is_recognised():
 
 def test_the_declarations_are_yaml_that_needs_no_template():
     for workload in WORKLOADS.values():
-        text = (Path(workload["path"]) / "meta/workload.yml").read_text()
+        text = (Path(workload.path) / "meta/workload.yml").read_text()
         assert "{{" not in text and yaml.safe_load(text)["title"]
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
 def test_a_campaign_compares_what_is_installed_with_what_it_needs(name):
     """An environment that an earlier lock made would count under the version that the variables name."""
-    tasks = Path(WORKLOADS[name]["path"]) / "tasks"
+    tasks = Path(WORKLOADS[name].path) / "tasks"
     own = [text for path in tasks.glob("*.yml") if "tasks_from: wanted" in (text := path.read_text())]
     # Several workloads with one environment leave the comparison to the role that installs it.
     shared = re.search(r"(tasks_from|_part): installed", (tasks / "prepare.yml").read_text())
     assert own or shared
 
 
-@pytest.mark.parametrize("name", [name for name, each in WORKLOADS.items() if each.get("downloads", True)])
+@pytest.mark.parametrize("name", [name for name, each in WORKLOADS.items() if each.downloads])
 def test_what_a_workload_downloads_can_be_collected_for_nodes_without_internet(name):
-    assert (Path(WORKLOADS[name]["path"]) / "tasks/mirror.yml").exists()
+    assert (Path(WORKLOADS[name].path) / "tasks/mirror.yml").exists()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import gzip
 from datetime import datetime
 
 import pytest
-from ansible.module_utils.scalebook.judge.results import build
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.read import import_dlperf
 from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -49,7 +49,7 @@ ROWS = {
 
 def rows(out):
     """Return the rows of the report on what was imported to `out`."""
-    return build(load_campaign(out))["rows"]
+    return build_results(load_campaign(out))["rows"]
 
 
 @pytest.fixture

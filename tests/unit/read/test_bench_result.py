@@ -26,7 +26,7 @@ def one_run(tmp_path):
         "repeat": 2,
         "nodes": ["NODE1"],
         "job": JOB,
-        "workload": WORKLOAD,
+        "workload": WORKLOAD.as_data(),
     }
 
 
@@ -90,7 +90,7 @@ def test_a_run_that_does_not_count_does_not_fail_the_task(one_run, tmp_path):
 
 
 def test_a_wrong_declaration_fails_the_task_by_its_key(one_run):
-    result = run(**{**one_run, "workload": {**WORKLOAD, "log": {"literal": "x", "step": "("}}})
+    result = run(**{**one_run, "workload": {**WORKLOAD.data, "log": {"literal": "x", "step": "("}}})
     assert result["failed"] is True
     assert result["msg"].startswith("log.step: '(' is not a regular expression")
 
@@ -103,7 +103,7 @@ def test_a_wrong_declaration_fails_the_task_by_its_key(one_run):
     ],
 )
 def test_missing_arguments_are_refused(args, message):
-    result = run(workload=WORKLOAD, **args)
+    result = run(workload=WORKLOAD.as_data(), **args)
     assert (result["failed"], result["msg"]) == (True, message)
 
 

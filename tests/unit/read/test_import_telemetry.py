@@ -13,19 +13,20 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.store import openmetrics
 from ansible.module_utils.scalebook.store.load import load_campaign
+from declared import vary
 from dlperf_logs import WORKLOAD
 from dlperf_trees import place, read
 
 CAMPAIGN = Path(__file__).parents[3] / "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
-UNIX_TIME = {
-    **WORKLOAD,
-    "sanity": [],
-    "log": {
+UNIX_TIME = vary(
+    WORKLOAD,
+    sanity=[],
+    log={
         "literal": "step=",
         "step": r"step=(?P<step>\d+)/(?P<last>\d+) time=(?P<time>[\d.]+)",
         "time": "unix",
     },
-}
+)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from run_module import call_module
 
 
 def run(**args):
-    return call_module(log_import, **{"workload": WORKLOAD, **args})
+    return call_module(log_import, **{"workload": WORKLOAD.as_data(), **args})
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_tree_gets_records_and_a_plan(tree, tmp_path):
 
 
 def test_a_log_of_another_workload_says_which_one_reads_it(tree):
-    declared = workloads()
+    declared = {name: each.as_data() for name, each in workloads().items()}
     result = run(**{**tree, "name": "torch_bert", "workload": declared["torch_bert"], "workloads": declared})
     assert result["counts"] == {"incomplete": 2}
     assert result["refused"][0]["reason"].endswith("; workload=tf2_bert reads it")

@@ -4,7 +4,6 @@
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from cases import case
 from imports import DATA, import_case, import_log, rate, workloads
 
@@ -33,7 +32,7 @@ LOGS = {
 def read(wrote, workload):
     """Return the record of the recording of `wrote`, read as one of `workload`."""
     file, values = LOGS[wrote]
-    compiled = compile_workload(workloads()[workload])
+    compiled = workloads()[workload]
     return log_record(DATA / wrote / file, case(workload=workload, **values), 1, compiled, file)
 
 
@@ -55,7 +54,7 @@ def test_no_log_counts_for_another_workload(wrote):
 def test_a_log_of_deepspeed_that_does_not_name_its_trainer_counts_for_both(workload):
     """DLPerf's logs of DeepSpeed are such logs: the line is that of DeepSpeed, whatever it trains."""
     log = DATA / "deepspeed_bert/ds_1n2p_info.log"
-    compiled = compile_workload(workloads()[workload])
+    compiled = workloads()[workload]
     values = {"workload": workload, "gpus": 2, "bsz": 8, "warmup": 4, "window": 8}
     assert log_record(log, case(**values), 1, compiled, log.name)["status"] == "ok"
 

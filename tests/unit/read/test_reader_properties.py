@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from cases import case
 from dlperf_logs import WORKLOAD
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +18,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
 import properties  # noqa: E402
 
 GENUINE = properties.recording("1n_mirrored")
-TF2 = compile_workload(WORKLOAD)
+TF2 = WORKLOAD
 SHORT = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 FEW = settings(SHORT, max_examples=15)
 

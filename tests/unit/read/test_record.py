@@ -10,10 +10,9 @@ import pytest
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.judge.runs import check_record, digest
 from ansible.module_utils.scalebook.read.record import log_record, run_record, sha256_of, skip_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
-from ansible.module_utils.scalebook.workloads import WorkloadError
 from cases import case
+from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_times
 from node_logs import JOB, node_log
 
@@ -42,7 +41,7 @@ def verdict(record):
 
 
 def imported(name, nodes=1, **of_case):
-    return log_record(DATA / name, case(nodes, **of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(DATA / name, case(nodes, **of_case), 1, WORKLOAD, name)
 
 
 # Good runs
@@ -119,14 +118,11 @@ def test_steps_that_are_not_logged_are_noted(tmp_path):
 
 
 def test_whole_seconds_are_noted_where_they_matter(tmp_path):
-    coarse = {
-        **WORKLOAD,
-        "log": {"literal": "step=", "step": r"(?P<time>\d\d:\d\d:\d\d) step=(?P<step>\d+)", "time": "clock"},
-        "sanity": [],
-    }
+    log = {"literal": "step=", "step": r"(?P<time>\d\d:\d\d:\d\d) step=(?P<step>\d+)", "time": "clock"}
+    coarse = vary(WORKLOAD, log=log, sanity=[])
     text = "".join(f"10:00:{step // 4:02} step={step}\n" for step in range(1, 122))
     (tmp_path / "x.log").write_text(text)
-    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(coarse), "x.log")
+    record = log_record(tmp_path / "x.log", case(), 1, coarse, "x.log")
     assert record["notes"] == ["the time stamps are whole seconds: the window of 25 s is known to 4.0%"]
 
 
@@ -136,7 +132,7 @@ def test_odd_bytes_are_noted_with_their_file(tmp_path):
 
 
 def test_only_the_first_node_may_be_asked_for_steps(tmp_path):
-    first = {**WORKLOAD, "log": {**WORKLOAD["log"], "nodes": "first"}, "sanity": []}
+    first = vary(WORKLOAD, log={**WORKLOAD.data["log"], "nodes": "first"}, sanity=[])
     record = run(tmp_path, node_log(0, 2), stamped("nothing\n", exit_record=exit_record()), workload=first)
     assert verdict(record) == ("ok", None)
 
@@ -411,9 +407,7 @@ def test_a_campaign_log_without_a_sanity_line_is_refused(tmp_path):
 
 def test_an_imported_log_may_lack_a_sanity_line(tmp_path):
     (tmp_path / "x.log").write_text(log_of_speed(128.0).replace("Number of cores used", "cores"))
-    assert (
-        log_record(tmp_path / "x.log", case(bsz=64), 1, compile_workload(WORKLOAD), "x.log")["status"] == "ok"
-    )
+    assert log_record(tmp_path / "x.log", case(bsz=64), 1, WORKLOAD, "x.log")["status"] == "ok"
 
 
 def test_a_contradiction_is_refused_on_any_node(tmp_path):
@@ -451,7 +445,7 @@ def test_a_log_without_the_window_is_incomplete(tmp_path, count, reason):
 
 def test_an_empty_log_is_incomplete(tmp_path):
     (tmp_path / "x.log").touch()
-    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
+    record = log_record(tmp_path / "x.log", case(), 1, WORKLOAD, "x.log")
     assert verdict(record) == ("incomplete", "x.log is empty, step 120 is required")
 
 
@@ -491,13 +485,8 @@ def test_an_unreadable_log_is_refused_by_its_reason(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(module, "read_any_log", denied)
-    record = log_record(tmp_path / "x.log", case(), 1, compile_workload(WORKLOAD), "x.log")
+    record = log_record(tmp_path / "x.log", case(), 1, WORKLOAD, "x.log")
     assert verdict(record) == ("refused", "x.log cannot be read: Permission denied")
-
-
-def test_a_wrong_declaration_is_an_error_not_a_record(tmp_path):
-    with pytest.raises(WorkloadError):
-        run_record(tmp_path, case(), 1, {}, ["NODE1"], JOB)
 
 
 @pytest.mark.parametrize("rc", [{"ended": "soon"}, {"host": None}, {"status": 7}, {"signal": 999, "rc": 1}])

@@ -4,16 +4,16 @@
 
 import pytest
 from ansible.module_utils.scalebook.read.sanity import contradictions, differences, missing, rules_for
-from ansible.module_utils.scalebook.read.workload import compile_workload
+from declared import vary
 from dlperf_logs import WORKLOAD
 
-TF2 = compile_workload(WORKLOAD)
+TF2 = WORKLOAD
 CASE = {"nodes": 2, "devices": 16, "warmup": 20, "window": 100, "xla": True, "dtype": "fp16", "bsz": None}
 
 
 def rule(expect, **other):
     sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": expect, **other}]
-    return compile_workload({**WORKLOAD, "sanity": sanity}).sanity
+    return vary(WORKLOAD, sanity=sanity).sanity
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,7 @@ def test_a_rule_for_several_nodes_is_not_asked_of_one():
 
 
 def test_a_rule_for_the_first_node_is_not_asked_of_the_others():
-    first = compile_workload(
-        {**WORKLOAD, "sanity": [{"name": "it", "literal": "i", "pattern": "i", "nodes": "first"}]}
-    )
+    first = vary(WORKLOAD, sanity=[{"name": "it", "literal": "i", "pattern": "i", "nodes": "first"}])
     assert (len(rules_for(first, CASE, 0).sanity), len(rules_for(first, CASE, 1).sanity)) == (1, 0)
 
 
@@ -103,5 +101,5 @@ def test_a_setting_that_the_log_contradicts_is_a_contradiction():
 )
 def test_a_setting_is_looked_for_only_in_the_log_of_a_case_that_has_it_and_decides(settings, rules):
     sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": "settings.checkpointing"}]
-    workload = compile_workload({**WORKLOAD, "sanity": sanity})
+    workload = vary(WORKLOAD, sanity=sanity)
     assert len(rules_for(workload, {**CASE, "settings": settings}, 0).sanity) == rules

@@ -13,19 +13,20 @@ import pytest
 from ansible.module_utils.scalebook.files import NotRegularError
 from ansible.module_utils.scalebook.read import step_log
 from ansible.module_utils.scalebook.read.step_log import number, plain_lines, read_log
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from cases import case
+from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
-TF2 = compile_workload(WORKLOAD)
+TF2 = WORKLOAD
+LOG = WORKLOAD.data["log"]
 
 
 def of(**log):
     """Return a workload that differs from TensorFlow's in its keys of `log`."""
-    return compile_workload({**WORKLOAD, "log": log, "sanity": []})
+    return vary(WORKLOAD, log=log, sanity=[])
 
 
 RATED = of(literal="step=", step=r"step=(?P<step>\d+) rate=(?P<rate>\S+)", rate={"scope": "rank"})
@@ -157,9 +158,7 @@ def test_a_loss_that_is_no_number_is_noted(tmp_path):
 def test_decimal_commas_of_another_locale_are_read(tmp_path):
     text = log_of_speed(128.0).replace("7.02980375289917", "7,0298").replace(".031755", ",031755")
     text = text.replace("(?P<time>", "")
-    comma = compile_workload(
-        {**WORKLOAD, "log": {**WORKLOAD["log"], "step": WORKLOAD["log"]["step"].replace(r"\.", "[.,]")}}
-    )
+    comma = vary(WORKLOAD, log={**LOG, "step": LOG["step"].replace(r"\.", "[.,]")})
     log = read_log(write(tmp_path, text), comma)
     assert (seconds(log), log.last_loss, log.refusal) == (50.0, 7.0298, None)
 
@@ -242,7 +241,7 @@ def test_a_log_of_step_lines_reads_the_same_in_one_piece_and_line_by_line(tmp_pa
     if every == 2:
         text = text.replace("\nI", "\nnoise\nI")
     path = write(tmp_path, text)
-    whole = compile_workload({**WORKLOAD, "window": 4980})
+    whole = vary(WORKLOAD, window=4980)
     quick = read_log(path, whole)
     monkeypatch.setattr(step_log, "_line_pattern", lambda *_: None)
     assert read_log(path, whole) == quick
@@ -251,7 +250,7 @@ def test_a_log_of_step_lines_reads_the_same_in_one_piece_and_line_by_line(tmp_pa
 
 def test_stamped_logs_read_the_same_in_one_piece_and_line_by_line(tmp_path, monkeypatch):
     path = write(tmp_path, stamped(log_text(step_times(0.05, count=5000), last=5000), every=0.05))
-    whole = compile_workload({**WORKLOAD, "window": 4980})
+    whole = vary(WORKLOAD, window=4980)
     quick = read_log(path, whole)
     monkeypatch.setattr(step_log, "_line_pattern", lambda *_: None)
     assert read_log(path, whole) == quick
@@ -320,7 +319,7 @@ def test_rates_on_lines_of_their_own_belong_to_the_step_before(tmp_path):
 def test_rates_on_lines_of_their_own_may_name_their_step(tmp_path):
     keras = of(
         literal="Train Step: ",
-        step=WORKLOAD["log"]["step"],
+        step=LOG["step"],
         time="absl",
         rate={
             "literal": "TimeHistory",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import ThroughputError, measure
 from cases import case
 from dlperf_logs import WORKLOAD
@@ -33,7 +32,7 @@ STEPS = [1, 2, 3, 4, 5]
     ],
 )
 def test_a_genuine_log_gives_its_exact_rate(name, nodes, rate):
-    workload = compile_workload(WORKLOAD)
+    workload = WORKLOAD
     measured = measure(log_record(DATA / f"{name}.log", case(nodes), 1, workload, name))
     assert measured["rate"] == rate
     assert (measured["time_source"], measured["second"], measured["differs"]) == ("times", None, None)

@@ -40,8 +40,8 @@ def test_its_cases_can_be_compared_with_those_of_today(name):
     lacking = set()
     for row in map(upgrade_row, measured.results(name)["rows"]):
         declaration = WORKLOADS[row["workload"]]
-        today = {setting.removeprefix(f"{row['workload']}_") for setting in declaration["settings"]}
-        lacking |= today - set(workloads.settings_of(declaration, row["settings"]))
+        today = {setting.removeprefix(f"{row['workload']}_") for setting in declaration.settings}
+        lacking |= today - set(declaration.settings_of(row["settings"]))
     assert lacking == set()
 
 

@@ -17,10 +17,11 @@ from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
+from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
-TORCH = {"torch_bert": {"compiler": "torch.compile", "title": "PyTorch BERT pretraining"}}
+TORCH = {"torch_bert": Workload(compiler="torch.compile", title="PyTorch BERT pretraining")}
 
 
 def cards(name):

@@ -13,6 +13,7 @@ import results_index
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import index
 from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.workload import Workload
 from report_records import campaign, case, record
 from run_module import call_module
 
@@ -104,7 +105,7 @@ def test_a_case_stays_on_its_line_when_the_last_report_is_of_an_earlier_version(
 def test_a_case_stays_on_its_line_when_its_workload_gets_a_setting(tmp_path):
     report(tmp_path, "before", 100.0)
     report(tmp_path, "after", 90.0, 2, settings={"loader": "auto"})
-    declared = {"tf2_bert": {"settings_before": {"loader": "auto"}}}
+    declared = {"tf2_bert": Workload(settings_before={"loader": "auto"})}
     [series] = index.build(tmp_path, declared=declared)["series"]
     assert [point["verdict"] for point in series["points"]] == ["n/a", "slower"]
 

@@ -21,6 +21,7 @@ from ansible.module_utils.scalebook.pages import messages_zh
 from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.report import environment, microbench, microbench_files, render
 from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, record
 
@@ -159,7 +160,7 @@ def everything(tmp_path_factory):
         },
     ]
     top = campaign(tmp_path_factory.mktemp("zh"), [*records, *failed], campaign="night", skipped=skipped)
-    workloads = {"tf2_bert": {"title": "TensorFlow 2 official BERT pretraining", "slower": ""}}
+    workloads = {"tf2_bert": Workload(title="TensorFlow 2 official BERT pretraining")}
     document = build_results(load_campaign(top), workloads, [])
     return render.files(document, str(TEMPLATES), language="zh")
 
@@ -311,10 +312,10 @@ def of_published():
         )
         for model, dtype, xla, device in kinds:
             about = {"model": model, "dtype": dtype, "xla": xla, "device": device, "workload": workload}
-            group = {**about, "id": "g", "title": "", "compiler": declared.get("compiler"), "accumulation": 2}
+            group = {**about, "id": "g", "title": "", "compiler": declared.compiler, "accumulation": 2}
             for bsz, steps, size in product((7, 64, 160), (1, 2), (None, 99)):
                 group |= {"bsz": bsz, "accumulation": steps}
-                for entry in published.compare(group, [], table, declared.get("dlperf"), size):
+                for entry in published.compare(group, [], table, declared.dlperf, size):
                     yield from (each for each in (entry["why"], entry.get("warning")) if each)
 
 

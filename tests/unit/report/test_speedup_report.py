@@ -18,6 +18,7 @@ import dlperf_figures
 import pytest
 import results_verify
 import speedup_report
+from declared import DECLARED
 from report_records import campaign, case, dlperf_records, record
 from run_module import call_module
 
@@ -231,7 +232,9 @@ def nasty(tmp_path):
         unread=[{"path": NASTY, "reason": NASTY}],
     )
     (top / "provenance.json").write_text(json.dumps({"nodes": {NASTY: {NASTY: NASTY}}}))
-    result = run(top, workloads={"tf2_bert": {"title": NASTY}}, compare="dlperf", published=str(PUBLISHED))
+    result = run(
+        top, workloads={"tf2_bert": {**DECLARED, "title": NASTY}}, compare="dlperf", published=str(PUBLISHED)
+    )
     assert "msg" not in result, result
     return top / "report"
 
@@ -328,7 +331,7 @@ def test_the_page_of_dlperfs_own_runs_stands_beside_its_published_table(tmp_path
         campaign(tmp_path, dlperf_records()),
         compare="dlperf",
         published=str(PUBLISHED),
-        workloads={"tf2_bert": {"dlperf": names}},
+        workloads={"tf2_bert": {**DECLARED, "dlperf": names}},
     )
     assert "same model, precision and batch" in result["display"]
     (entry,) = json.loads((tmp_path / "report" / "results.json").read_text())["compare"]
@@ -343,7 +346,7 @@ def test_a_report_shows_what_was_published_of_its_families_only(tmp_path):
         campaign(tmp_path, dlperf_records()),
         compare="dlperf",
         published=str(PUBLISHED),
-        workloads={"tf2_bert": {"family": "bert", "dlperf": names}},
+        workloads={"tf2_bert": {**DECLARED, "dlperf": names}},
     )
     page = (tmp_path / "report" / "report.html").read_text()
     markdown = (tmp_path / "report" / "report.md").read_text()

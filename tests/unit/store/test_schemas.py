@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.contracts import upgrade_plan, upgrade_recor
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import ARCHIVE, MICROBENCH, open_source
+from ansible.module_utils.scalebook.workload import Workload
 from dlperf_logs import WORKLOAD
 from report_records import campaign, case, record
 from run_module import call_module
@@ -59,7 +60,7 @@ def test_a_report_of_today_fits_its_schema(tmp_path):
     records = [record(case(), repeat) for repeat in (1, 2, 3)]
     records += [record(case(workload="torch_bert"), 1), record(case(1, 2), 1, None)]
     top = campaign(tmp_path, records, skipped=[{"case": case(8, 8), "reason": "needs 8 nodes"}])
-    made = build_results(load_campaign(top), {"tf2_bert": WORKLOAD, "torch_bert": {"family": "bert"}})
+    made = build_results(load_campaign(top), {"tf2_bert": WORKLOAD, "torch_bert": Workload(family="bert")})
     check("results", made)
 
 

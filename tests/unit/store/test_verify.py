@@ -20,7 +20,8 @@ from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
 MEASURED = ROOT / "docs/results/h200x2-2026-11-25/torch_bert"
-WORKLOADS = workloads.load_workloads([str(ROOT / "roles")])
+LOADED = workloads.load_workloads([str(ROOT / "roles")])
+WORKLOADS = {name: each.as_data() for name, each in LOADED.items()}
 
 
 @pytest.fixture(scope="module")

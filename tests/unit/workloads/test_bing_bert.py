@@ -15,7 +15,6 @@ import h5py
 import numpy as np
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from role_files import declaration, load
@@ -83,7 +82,7 @@ H200 |= {"nodes": 1, "gpus": 2, "devices": 2, "global_batch": 128}
 
 
 def record(name, **other):
-    return log_record(LOGS / name, case(**other), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**other), 1, WORKLOAD, name)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +121,7 @@ def test_a_dtype_that_deepspeed_of_2020_does_not_know_is_refused():
 
 def test_dlperfs_table_has_rows_of_this_workload():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    assert any(row.startswith(f"{WORKLOAD['dlperf']['frameworks'][0]},bert-base,") for row in rows)
+    assert any(row.startswith(f"{WORKLOAD.dlperf.frameworks[0]},bert-base,") for row in rows)
 
 
 # -- the trainer's command line ------------------------------------------------------------------------------

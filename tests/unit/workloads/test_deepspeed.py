@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cases import cluster, machine, plan
+from declared import with_settings
 from role_files import declaration
 
 FILES = Path(__file__).resolve().parents[3] / "roles/deepspeed/files"
@@ -32,7 +33,7 @@ mpirun noticed that process rank 1 with PID 1891 on node 10.11.19.3 exited on si
 
 @pytest.mark.parametrize("workload", ["bing_bert", "deepspeed_bert"])
 def test_a_launcher_that_logs_in_is_planned_for_nodes_of_their_own_machines(workload):
-    declared = {**declaration(workload), "settings": {"launcher": "pdsh"}}
+    declared = with_settings(declaration(workload), launcher="pdsh")
     given = {"topology": "1n1g,2n1g"}
     on_machines = plan(given, declared, cluster(2), workload, "cpu")
     simulated = plan(given, declared, machine(2, 1), workload, "cpu")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from role_files import declaration
 
@@ -38,7 +37,7 @@ def case(**other):
 
 
 def record(path, **other):
-    return log_record(path, case(**other), 1, compile_workload(WORKLOAD), path.name)
+    return log_record(path, case(**other), 1, WORKLOAD, path.name)
 
 
 def written(directory, lines):
@@ -55,8 +54,8 @@ def timer(step, milliseconds, rest):
     return f"[{stamp}] [INFO] [timer.py:157:stop] 0/{step}, {rest}"
 
 
-def test_the_declaration_is_accepted():
-    assert compile_workload(WORKLOAD).first_node
+def test_the_first_node_alone_prints_steps():
+    assert WORKLOAD.log.first_node
 
 
 def test_the_stamps_of_a_genuine_log_give_the_rate():
@@ -155,4 +154,4 @@ def test_the_run_script_is_sh_and_hides_the_variables_of_mpirun_from_deepspeed()
 
 def test_the_published_table_is_known_by_its_name():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    assert any(row.startswith(f"{WORKLOAD['dlperf']['frameworks'][0]},bert-base,") for row in rows)
+    assert any(row.startswith(f"{WORKLOAD.dlperf.frameworks[0]},bert-base,") for row in rows)

@@ -11,13 +11,13 @@ from ansible.module_utils.scalebook.read import self_reported as closing_line
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from declared import with_epoch
 from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/hf_mlm"
 LOGS = ROOT / "tests/data/hf_mlm"
-WORKLOAD = declaration("hf_mlm")
-WORKLOAD = {**WORKLOAD, "epochs": 2, "epoch_samples": 2048, "settings": {}}
+WORKLOAD = with_epoch(declaration("hf_mlm"), 2, 2048)
 
 row = load("hf_mlm", "row")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.launch import jobs
 from ansible.module_utils.scalebook.read.record import run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from role_files import declaration, load
@@ -16,7 +15,6 @@ from role_files import declaration, load
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/horovod_bert"
 WORKLOAD = declaration("horovod_bert")
-WORKLOAD = {**WORKLOAD, "settings": {}}
 
 
 schedule = load("horovod_bert", "schedule")
@@ -82,14 +80,14 @@ def test_what_is_not_as_it_was_asked_for_is_refused(tmp_path, name, change):
 
 
 def test_the_declaration_can_be_used():
-    assert compile_workload(WORKLOAD).need == 120
+    assert WORKLOAD.need == 120
 
 
 # -- one process per device, mpirun's own ------------------------------------------------------------------
 
 
 def test_the_job_is_started_with_a_process_for_each_device():
-    assert WORKLOAD["processes_per_node"] == "gpus"
+    assert WORKLOAD.processes_per_node == "gpus"
     made = case(nodes=2, gpus=2)
     members = [
         {"name": f"NODE{i}", "host": f"NODE{i}", "address": f"10.11.0.{i + 1}",

@@ -17,12 +17,13 @@ from ansible.module_utils.scalebook.launch.jobs import processes_of
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from declared import with_settings
 from role_files import declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/horovod_tf1_bert/files"
 LOGS = ROOT / "tests/data/horovod_tf1_bert"
-WORKLOAD = {**declaration("horovod_tf1_bert"), "settings": {"launcher": "mpirun"}}
+WORKLOAD = with_settings(declaration("horovod_tf1_bert"), launcher="mpirun")
 
 flags = load("horovod_tf1_bert", "classifier_flags")
 
@@ -87,12 +88,12 @@ def test_a_log_of_horovodrun_is_read_behind_its_tags(tmp_path):
 
 @pytest.mark.parametrize(("launcher", "processes"), [("mpirun", 2), ("horovodrun", 1)])
 def test_horovodrun_starts_the_processes_of_a_node_itself(launcher, processes):
-    workload = {**WORKLOAD, "settings": {"launcher": launcher}}
+    workload = with_settings(WORKLOAD, launcher=launcher)
     assert processes_of({"gpus": 2}, workload) == processes
 
 
 def test_horovodrun_on_several_nodes_is_refused_before_anything_runs():
-    workload = {**WORKLOAD, "settings": {"launcher": "horovodrun"}}
+    workload = with_settings(WORKLOAD, launcher="horovodrun")
     made = plan({"nodes": [1, 2], "gpus": 1}, workload, cluster(4, slots=2), "horovod_tf1_bert", "cpu")
     assert [each["nodes"] for each in made["cases"]] == [1]
     (skipped,) = made["skipped"]

@@ -105,7 +105,7 @@ def test_fewer_images_than_a_step_takes_are_refused(images):
 def test_what_is_declared_as_a_failure_is_what_is_raised(workload):
     programs = [*role_files.KIT.glob("*.py"), *(role_files.ROLES / workload / "files").glob("*.py")]
     text = "".join(path.read_text() for path in programs)
-    assert all(rule["literal"] in text for rule in declaration(workload)["failures"])
+    assert all(each.text in text for each in declaration(workload).failures)
 
 
 # What nodes are compared by

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
@@ -36,7 +35,7 @@ def case(nodes=1, warmup=1, window=10, bsz=2, **other):
 
 
 def imported(name, **of_case):
-    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**of_case), 1, WORKLOAD, name)
 
 
 def record(tmp_path, name, shown="", change=("", ""), **of_case):
@@ -172,9 +171,9 @@ def test_nodes_with_different_files_of_records_are_refused(tmp_path, change):
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    (framework,) = names["frameworks"]
-    assert sum(row.startswith(f"{framework},{names['models']['resnet50']},") for row in rows) == 16
+    names = WORKLOAD.dlperf
+    (framework,) = names.frameworks
+    assert sum(row.startswith(f"{framework},{names.models['resnet50']},") for row in rows) == 16
 
 
 # gluon-cv's trainer

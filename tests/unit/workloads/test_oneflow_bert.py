@@ -11,7 +11,6 @@ from unittest.mock import MagicMock
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
@@ -40,7 +39,7 @@ def case(nodes=1, warmup=19, window=40, bsz=4, seq_length=128, **other):
 
 
 def imported(name, **of_case):
-    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**of_case), 1, WORKLOAD, name)
 
 
 # The log of the trainer alone, which counts steps from 0 and here printed every fourth
@@ -223,10 +222,10 @@ def test_every_rank_reads_as_many_files_as_the_others(world, parts):
     assert bert_flags.parts(world) == parts
 
 
-@pytest.mark.parametrize("model", WORKLOAD["model_names"])
+@pytest.mark.parametrize("model", WORKLOAD.model_names)
 def test_the_trainers_model_has_the_sizes_that_the_declaration_counts(model):
     """The trainer's heads have a width of 64, and its layers four times the width of the model."""
-    given, sizes = words(model=model), WORKLOAD["flops"]["models"][model]
+    given, sizes = words(model=model), WORKLOAD.flops.models[model]
     hidden = 64 * int(value(given, "--num_attention_heads"))
     assert {**sizes, "hidden": hidden, "intermediate": 4 * hidden} == sizes
     assert int(value(given, "--num_hidden_layers")) == sizes["layers"]
@@ -236,11 +235,11 @@ def test_the_trainers_model_has_the_sizes_that_the_declaration_counts(model):
 def test_the_operations_of_a_sample_are_those_of_torch_bert():
     of_case = {"model": "base", "settings": {"seq_length": 128, "predictions": 20}}
     expected = flops_of_bert(bert_sizes.MODELS["base"], 128, 20)
-    assert flops.of_case(WORKLOAD["flops"], of_case) == expected
+    assert flops.of_case(WORKLOAD.flops, of_case) == expected
 
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = tuple(f"{name},{names['models']['base']}," for name in names["frameworks"])
+    names = WORKLOAD.dlperf
+    wanted = tuple(f"{name},{names.models['base']}," for name in names.frameworks)
     assert sum(row.startswith(wanted) for row in rows) == 84

@@ -9,10 +9,10 @@ from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
+from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import declaration, load
@@ -30,7 +30,7 @@ def case(nodes=1, warmup=1, window=5, **other):
 
 
 def imported(name, **of_case):
-    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**of_case), 1, WORKLOAD, name)
 
 
 # Genuine logs
@@ -139,13 +139,13 @@ def test_a_run_whose_learning_rate_is_0_is_refused(tmp_path):
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = f"{names['frameworks'][0]},{names['models']['resnet50']},"
+    names = WORKLOAD.dlperf
+    wanted = f"{names.frameworks[0]},{names.models['resnet50']},"
     assert sum(row.startswith(wanted) for row in rows) == 15
 
 
 def test_fp16_is_planned_for_a_graph_alone():
-    declared = {**WORKLOAD, "settings": {"mode": "eager", "data": "", "images": 0}}
+    declared = with_settings(WORKLOAD, mode="eager", data="", images=0)
     made = plan({"gpus": 1, "dtype": "fp32,fp16"}, declared, cluster(1), "oneflow_resnet50", "gpu")
     assert [case["dtype"] for case in made["cases"]] == ["fp32"]
     assert [skipped["reason"] for skipped in made["skipped"]] == [

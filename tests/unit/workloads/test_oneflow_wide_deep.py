@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import jinja2
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
+from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
@@ -33,7 +33,7 @@ def case(nodes=1, warmup=20, window=100, bsz=64, mode="eager", **other):
 
 
 def imported(name, **of_case):
-    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**of_case), 1, WORKLOAD, name)
 
 
 # Genuine logs of the trainer alone, a line every ten steps
@@ -187,7 +187,7 @@ def test_a_run_of_the_search_for_the_largest_batch_prints_its_last_step(started,
     ],
 )
 def test_a_case_that_cannot_be_measured_is_not_planned(settings, reason):
-    workload = {**WORKLOAD, "settings": {"mode": "eager", "print_every": 10, **settings}}
+    workload = with_settings(WORKLOAD, **{"mode": "eager", "print_every": 10, **settings})
     made = plan({"gpus": 1}, workload, cluster(1), "oneflow_wide_deep", "cpu")
     assert [skipped["reason"] for skipped in made["skipped"]] == [reason]
 
@@ -221,4 +221,4 @@ def test_no_model_is_saved_and_none_evaluated():
 
 
 def test_every_model_of_the_declaration_has_its_sizes():
-    assert sorted(WORKLOAD["model_names"]) == sorted(wide_deep_flags.MODELS)
+    assert sorted(WORKLOAD.model_names) == sorted(wide_deep_flags.MODELS)

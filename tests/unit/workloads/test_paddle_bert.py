@@ -83,17 +83,17 @@ def test_the_model_has_the_weights_of_torch_berts():
 def test_a_sample_has_the_operations_of_torch_berts():
     made = {"model": "base", "settings": {"seq_length": 128, "predictions": 20}}
     expected = flops_of_bert(bert_sizes.MODELS["base"], 128, 20)
-    assert flops.of_case(WORKLOAD["flops"], made) == expected
+    assert flops.of_case(WORKLOAD.flops, made) == expected
 
 
 @pytest.mark.parametrize("dtype", ["fp16", "bf16"])
 def test_half_precision_on_cpus_is_skipped_with_the_reason(dtype):
-    made = plan({"dtype": dtype}, {**WORKLOAD, "settings": {}}, cluster(1), "paddle_bert", "cpu")
+    made = plan({"dtype": dtype}, WORKLOAD, cluster(1), "paddle_bert", "cpu")
     assert (made["cases"], "fp32 runs" in made["skipped"][0]["reason"]) == ([], True)
 
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = f"{names['frameworks'][0]},{names['models']['base']},"
+    names = WORKLOAD.dlperf
+    wanted = f"{names.frameworks[0]},{names.models['base']},"
     assert sum(row.startswith(wanted) for row in rows) == 38

@@ -12,9 +12,7 @@ import pytest
 import yaml
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
-from ansible.module_utils.scalebook.workloads import refusal
 from cases import case as make_case
 from node_logs import JOB, node_log
 from role_files import ROLES, declaration, load
@@ -84,7 +82,7 @@ def test_a_node_whose_weights_are_not_the_others_is_refused(tmp_path):
 def test_the_log_of_paddlecv_which_does_not_synchronise_on_cpus_is_refused():
     """Paddle 1.8.5: two processes share the data, train apart and end with status 0."""
     name = "paddle18_2p_not_synchronised.log"
-    read = log_record(LOGS / name, case(2), 1, compile_workload(WORKLOAD), name)
+    read = log_record(LOGS / name, case(2), 1, WORKLOAD, name)
     assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
 
 
@@ -188,7 +186,7 @@ def test_ranks_of_paddlecv_with_different_weights_are_refused(on_gpus):
 )
 def test_several_processes_of_paddlecv_on_cpus_are_refused_beforehand(version, device, nodes, gpus, refused):
     made = case(nodes, gpus=gpus, device=device, settings={"version": version})
-    reason = refusal(WORKLOAD, made) or ""
+    reason = WORKLOAD.refusal(made) or ""
     assert (
         f"on CPUs {nodes} x {gpus} of them would train apart. Fix: stack_name=modern" in reason
     ) is refused
@@ -202,13 +200,13 @@ def test_the_stacks_have_the_version_of_each_trainer():
     }
     found = {name: stack["paddle_resnet50"]["version"] for name, stack in stacks.items()}
     assert found == {"modern": "2.6.2", "dlperf2020": "1.8.5"}
-    assert WORKLOAD["stack"] == "modern"
+    assert WORKLOAD.stack == "modern"
 
 
 def test_a_case_of_this_projects_trainer_keeps_its_name():
     """That of the recorded campaign: one that is continued must find its runs."""
     values = ("2.6.2", 64, 1000, "", 24, 0)
-    names = (name.removeprefix("paddle_resnet50_") for name in WORKLOAD["settings"])
+    names = (name.removeprefix("paddle_resnet50_") for name in WORKLOAD.settings)
     made = case(2, settings=dict(zip(names, values, strict=True)))
     assert f"/{made['name']}/1" in (LOGS / "2n_files_NODE1.log").read_text()
 
@@ -223,15 +221,15 @@ def test_a_run_on_a_gpu_that_paddle_has_no_code_for_is_refused(tmp_path):
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = f"{names['frameworks'][0]},{names['models']['resnet50']},"
+    names = WORKLOAD.dlperf
+    wanted = f"{names.frameworks[0]},{names.models['resnet50']},"
     assert sum(row.startswith(wanted) for row in rows) == 21
 
 
 @pytest.mark.parametrize(("size", "billions"), [(224, 24.535), (112, 6.143)])
 def test_an_image_has_the_operations_of_its_size(size, billions):
     made = {"model": "resnet50", "settings": {"image_size": size, "classes": 1000}}
-    assert flops.of_case(WORKLOAD["flops"], made) == pytest.approx(billions * 1e9, rel=1e-4)
+    assert flops.of_case(WORKLOAD.flops, made) == pytest.approx(billions * 1e9, rel=1e-4)
 
 
 # Weights

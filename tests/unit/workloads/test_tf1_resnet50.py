@@ -12,7 +12,6 @@ from unittest.mock import MagicMock
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from node_logs import JOB, kept_run
@@ -115,7 +114,7 @@ def test_a_learning_rate_of_0_is_refused(tmp_path):
 def test_the_trainers_own_benchmark_mode_does_not_count():
     """training_benchmark on synthetic data: it has no loss, and its rates have no numbers of steps."""
     name = "1p_training_benchmark.log"
-    read = log_record(LOGS / name, case(), 1, compile_workload(WORKLOAD), name)
+    read = log_record(LOGS / name, case(), 1, WORKLOAD, name)
     assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
 
 
@@ -123,7 +122,7 @@ def test_a_run_that_trained_and_died_afterwards_does_not_count():
     """main.py alone with --num_iter=4: its hook has counted no step when it divides by their number."""
     name = "1p_train_4_steps.log"
     assert "ZeroDivisionError: division by zero" in (LOGS / name).read_text()
-    read = log_record(LOGS / name, case(), 1, compile_workload(WORKLOAD), name)
+    read = log_record(LOGS / name, case(), 1, WORKLOAD, name)
     assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
 
 
@@ -132,15 +131,15 @@ def test_a_run_that_trained_and_died_afterwards_does_not_count():
 
 def test_dlperfs_table_has_rows_of_this_model():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = f"{names['frameworks'][0]},{names['models']['resnet50']},"
+    names = WORKLOAD.dlperf
+    wanted = f"{names.frameworks[0]},{names.models['resnet50']},"
     assert sum(row.startswith(wanted) for row in rows) == 24
 
 
 @pytest.mark.parametrize(("size", "billions"), [(224, 24.535), (112, 6.143)])
 def test_an_image_has_the_operations_of_its_size(size, billions):
     made = {"model": "resnet50", "settings": {"image_size": size}}
-    assert flops.of_case(WORKLOAD["flops"], made) == pytest.approx(billions * 1e9, rel=1e-4)
+    assert flops.of_case(WORKLOAD.flops, made) == pytest.approx(billions * 1e9, rel=1e-4)
 
 
 # The command line of the trainer

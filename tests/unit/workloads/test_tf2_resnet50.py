@@ -12,10 +12,10 @@ import pytest
 import yaml
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record, run_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
+from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import ROLES, declaration
@@ -31,7 +31,7 @@ def case(nodes=1, warmup=5, window=15, **other):
 
 
 def imported(name, **of_case):
-    return log_record(LOGS / name, case(**of_case), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**of_case), 1, WORKLOAD, name)
 
 
 # Genuine logs
@@ -133,14 +133,14 @@ def test_a_trainer_that_asked_the_internet_for_the_channels_has_no_steps():
 
 def test_dlperfs_table_has_rows_of_this_workload():
     rows = (ROOT / "data/dlperf-published-results.csv").read_text().splitlines()
-    names = WORKLOAD["dlperf"]
-    wanted = f"{names['frameworks'][0]},{names['models']['resnet50']},"
+    names = WORKLOAD.dlperf
+    wanted = f"{names.frameworks[0]},{names.models['resnet50']},"
     assert sum(row.startswith(wanted) for row in rows) == 22
 
 
 def fp16_on_a_cpu(**parameters):
     given = {"dtype": "fp16", "gpus": 1, **parameters}
-    return plan(given, {**WORKLOAD, "settings": {"log_steps": 1}}, cluster(1), "tf2_resnet50", "cpu")
+    return plan(given, with_settings(WORKLOAD, log_steps=1), cluster(1), "tf2_resnet50", "cpu")
 
 
 def test_fp16_on_a_cpu_is_skipped_unless_forced():
@@ -156,7 +156,7 @@ def test_fp16_with_xla_on_a_cpu_is_not_even_forced():
 
 def test_an_image_has_the_operations_that_are_published():
     """3 x 2 x 4.09 G."""
-    assert flops.of_case(WORKLOAD["flops"], case()) == pytest.approx(6 * 4.09e9, rel=1e-3)
+    assert flops.of_case(WORKLOAD.flops, case()) == pytest.approx(6 * 4.09e9, rel=1e-3)
 
 
 # The node script
@@ -272,7 +272,7 @@ def test_no_checkpoint_is_written(script):
 
 
 def test_a_window_without_lines_at_its_ends_is_not_planned():
-    workload = {**WORKLOAD, "settings": {"version": "2.3.0", "tfrecords": "", "log_steps": 50}}
+    workload = with_settings(WORKLOAD, version="2.3.0", tfrecords="", log_steps=50)
     made = plan({"gpus": 1, "warmup": 50, "window": 120}, workload, cluster(1), "tf2_resnet50", "cpu")
     assert [skipped["reason"] for skipped in made["skipped"]] == [
         "warmup=50 and window=120 must be multiples of tf2_resnet50_log_steps=50"

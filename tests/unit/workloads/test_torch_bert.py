@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from model_operations import flops_of_bert
 from role_files import declaration, load
@@ -45,11 +44,11 @@ def case(**other):
 
 
 def record(name, **other):
-    return log_record(LOGS / name, case(**other), 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case(**other), 1, WORKLOAD, name)
 
 
-def test_the_declaration_is_accepted():
-    assert compile_workload(WORKLOAD).first_node
+def test_the_first_node_alone_prints_steps():
+    assert WORKLOAD.log.first_node
 
 
 def test_a_genuine_log_gives_the_rate_that_the_trainer_printed():
@@ -138,17 +137,17 @@ def test_a_log_with_other_checkpointing_than_its_case_is_refused(tmp_path, shown
     genuine = (LOGS / "h200_b512_bf16.log").read_text()
     (tmp_path / "log").write_text(genuine.replace(" optimizer=", f" checkpointing={shown} optimizer="))
     made = case(settings={"checkpointing": True})
-    read = log_record(tmp_path / "log", made, 1, compile_workload(WORKLOAD), "log")
+    read = log_record(tmp_path / "log", made, 1, WORKLOAD, "log")
     assert read["status"] == status
 
 
 @pytest.mark.parametrize("role", ["torch_bert", "hf_mlm"])
 def test_checkpointing_is_another_case_and_off_by_default(role):
     declared = declaration(role)
-    assert declared["setting_types"][f"{role}_checkpointing"] == "bool"
+    assert declared.setting_types[f"{role}_checkpointing"] == "bool"
     assert f"{role}_checkpointing: false" in (ROOT / f"roles/{role}/defaults/main.yml").read_text()
 
 
 @pytest.mark.parametrize("role", ["torch_bert", "hf_mlm"])
 def test_checkpointing_does_not_count_as_work_of_the_model(role):
-    assert "checkpointing" not in declaration(role)["flops"]["sample"]
+    assert "checkpointing" not in declaration(role).flops.sample

@@ -12,12 +12,13 @@ from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from role_files import ROLES, declaration, load
 
 ROOT = ROLES.parent
 LOGS = ROOT / "tests/data/torch_resnet50"
-WORKLOAD = {**declaration("torch_resnet50"), "settings": {"trainer": "examples"}}
+WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="examples")
 
 examples_flags = load("torch_resnet50", "examples_flags")
 
@@ -127,7 +128,7 @@ def test_what_main_py_cannot_do_is_skipped_with_the_reason(asked, reason):
 
 
 def test_a_case_of_this_projects_trainer_has_none_of_these_limits():
-    own = {**WORKLOAD, "settings": {"trainer": "scalebook"}}
+    own = with_settings(WORKLOAD, trainer="scalebook")
     asked = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "bf16", "model": "tiny", "xla": "true"}
     assert plan(asked, own, cluster(4, slots=2), "torch_resnet50", "cpu")["skipped"] == []
 
@@ -136,7 +137,13 @@ def test_a_case_stands_beside_what_dlperf_published_of_main_py():
     """Four tables at 4n8g, by what reads the images; of NVIDIA's container there is none."""
     table = published.read((ROOT / "data/dlperf-published-results.csv").read_text().splitlines())
     group = {"id": "g1", "title": "ours", "workload": "torch_resnet50", "model": "resnet50", "device": "gpu"}
-    group |= {"dtype": "fp32", "xla": False, "bsz": 128, "accumulation": 1, "settings": WORKLOAD["settings"]}
+    group |= {
+        "dtype": "fp32",
+        "xla": False,
+        "bsz": 128,
+        "accumulation": 1,
+        "settings": WORKLOAD.setting_values,
+    }
     row = {
         "label": "4n8g",
         "nodes": 4,
@@ -146,7 +153,7 @@ def test_a_case_stands_beside_what_dlperf_published_of_main_py():
         "speedup": 1.0,
         "efficiency": 1.0,
     }
-    entries = published.compare(group, [row], table, WORKLOAD["dlperf"])
+    entries = published.compare(group, [row], table, WORKLOAD.dlperf)
     assert {entry["framework"] for entry in entries} == {"PyTorch 1.6.0"}
     assert [entry["rows"][0]["published_rate"] for entry in entries] == [4119.84, 10021.29, 8816.7, 10032.72]
 
@@ -211,7 +218,7 @@ def test_images_whose_last_batch_of_an_epoch_is_smaller_are_refused(images, worl
 def test_the_report_knows_this_refusal():
     with pytest.raises(examples_flags.FlagsError) as refused:
         examples_flags.check(given(), 10, 1)
-    assert any(failure["literal"] in str(refused.value) for failure in WORKLOAD["failures"])
+    assert any(failure.text in str(refused.value) for failure in WORKLOAD.failures)
 
 
 def test_every_torch_is_started_by_the_launcher_that_it_has():

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import log_record
-from ansible.module_utils.scalebook.read.workload import compile_workload
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from declared import with_settings
 from model_operations import flops_of_gpt2
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
-WORKLOAD = {**declaration("torch_gpt2"), "settings": {"tensor_parallel": 1}}
+WORKLOAD = with_settings(declaration("torch_gpt2"), tensor_parallel=1)
 CHECK = ROLES / "torch_gpt2/files/tokens.py"
 
 sizes = load("torch_gpt2", "sizes")
@@ -25,7 +25,7 @@ sizes = load("torch_gpt2", "sizes")
 def record(name="1n2g_tp1.log", **other):
     given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **other}
     case = plan(given, WORKLOAD, cluster(4, slots=2), "torch_gpt2", "cpu")["cases"][0]
-    return log_record(LOGS / name, case, 1, compile_workload(WORKLOAD), name)
+    return log_record(LOGS / name, case, 1, WORKLOAD, name)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def record(name="1n2g_tp1.log", **other):
     ],
 )
 def test_a_case_that_tensor_parallelism_cannot_divide_is_not_planned(share, given, reason):
-    workload = {**WORKLOAD, "settings": {"tensor_parallel": share}}
+    workload = with_settings(WORKLOAD, tensor_parallel=share)
     given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **given}
     made = plan(given, workload, cluster(1), "torch_gpt2", "cpu")
     assert [entry["reason"] for entry in made["skipped"]] == ([reason] if reason else [])
@@ -75,7 +75,7 @@ def test_the_models_have_the_parameters_of_gpt2(model, count):
 @pytest.mark.parametrize("model", sorted(sizes.MODELS))
 @pytest.mark.parametrize("seq", [64, 1024])
 def test_the_declared_operations_are_those_of_the_model(model, seq):
-    declared = flops.of_case(WORKLOAD["flops"], {"model": model, "settings": {"seq_length": seq}})
+    declared = flops.of_case(WORKLOAD.flops, {"model": model, "settings": {"seq_length": seq}})
     assert declared == flops_of_gpt2(model, seq)
 
 

@@ -12,11 +12,12 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from declared import with_settings
 from model_operations import multiply_adds_of_resnet
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
-WORKLOAD = {**declaration("torch_resnet50"), "settings": {"trainer": "scalebook"}}
+WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="scalebook")
 CHECK = ROLES / "torch_resnet50/files/image_files.py"
 LOADER = ROLES / "torch_resnet50/files/image_loader.py"
 # The modules of the kit are installed next to it.
@@ -137,7 +138,7 @@ def test_resnet50_has_the_parameters_and_multiply_adds_of_the_published_model():
 @pytest.mark.parametrize(("image_size", "classes"), [(224, 1000), (64, 10), (32, 1000)])
 def test_the_declared_operations_are_six_times_the_multiply_adds(model, image_size, classes):
     settings = {"image_size": image_size, "classes": classes}
-    declared = flops.of_case(WORKLOAD["flops"], {"model": model, "settings": settings})
+    declared = flops.of_case(WORKLOAD.flops, {"model": model, "settings": settings})
     assert declared == pytest.approx(6 * multiply_adds_of_resnet(model, image_size, classes), rel=1e-12)
 
 
