@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""README.md and meta/main.yml of each role, from its argument_specs and its declaration as a workload."""
+"""README.md of each role, from its argument_specs and its declaration as a workload."""
 
 from __future__ import annotations
 
@@ -14,12 +14,6 @@ from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 from generated.text import ROOT, markdown, sentences, table
-
-OLDEST_ANSIBLE = "2.16"
-"""The ansible-core of requirements-legacy.txt."""
-
-SYSTEMS = ("Debian", "Ubuntu")
-"""What role node supports (roles/node/tasks/facts.yml)."""
 
 
 def role_folders() -> list[Path]:
@@ -46,33 +40,8 @@ def files() -> dict[str, str]:
     workloads = load_workloads([str(ROOT / "roles")])
     for role in role_folders():
         made[f"roles/{role.name}/README.md"] = readme(role, workloads.get(role.name))
-        made[f"roles/{role.name}/meta/main.yml"] = meta(role, role.name in workloads)
     made["docs/reference/roles.md"] = index(workloads)
     return made
-
-
-def meta(role: Path, is_workload: bool) -> str:
-    """Return meta/main.yml, what ansible-galaxy and its users read of a role."""
-    about = {
-        "dependencies": [],
-        "galaxy_info": {
-            "author": "Contributors to the scalebook project",
-            "description": purpose(role).replace("`", ""),
-            "license": "Apache-2.0",
-            "min_ansible_version": OLDEST_ANSIBLE,
-            "platforms": [{"name": system, "versions": ["all"]} for system in SYSTEMS],
-            "galaxy_tags": ["benchmark", "gpu", *(["training"] if is_workload else [])],
-        },
-    }
-    head = "---\n# Made by scripts/pages from argument_specs.yml.\n"
-    return head + yaml.dump(about, sort_keys=False, width=120, Dumper=_Indented)
-
-
-class _Indented(yaml.SafeDumper):
-    """Lists are indented, as yamllint wants them."""
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
-        super().increase_indent(flow, False)
 
 
 def readme(role: Path, workload: Workload | None) -> str:

@@ -31,10 +31,9 @@ def test_a_generated_file_is_current(name):
     assert path.exists() and path.read_text() == FILES[name], "run: .venv/bin/python scripts/pages"
 
 
-def test_every_role_has_a_readme_and_metadata():
+def test_every_role_has_a_readme():
     roles = {path.name for path in (ROOT / "roles").iterdir() if path.is_dir()}
     assert {name.split("/")[1] for name in FILES if name.endswith("/README.md")} == roles
-    assert {name.split("/")[1] for name in FILES if name.endswith("/meta/main.yml")} == roles
 
 
 @pytest.mark.parametrize(
