@@ -338,44 +338,6 @@ OF_THE_INVENTORY = ("scalebook_home", "slots", "node_address", "stack")
 SPLIT_LISTS = ("horovod_operations", "preflight_accept", "stack_check_may_differ")
 """Lists of roles that may be text too, names with commas between."""
 
-RENAMED = {
-    "framework": "use workload={}",  # of a workload; _framework answers the others
-    "deepspeed_bert_source": "use workload=bing_bert (sources of 2020) or workload=deepspeed_bert (today's)",
-    "horovod_bert_source": "use workload=horovod_tf1_bert (fork of 2019) or workload=horovod_bert (PyTorch)",
-    "deepspeed_bert_upstream_repo": "use bing_bert_repo",
-    "deepspeed_bert_upstream_commit": "use bing_bert_commit",
-    "deepspeed_bert_examples_repo": "use bing_bert_examples_repo",
-    "deepspeed_bert_examples_commit": "use bing_bert_examples_commit",
-    "deepspeed_bert_vocabulary": "use bing_bert_vocabulary",
-    "deepspeed_bert_files": "use bing_bert_files",
-    "deepspeed_bert_workers": "use bing_bert_workers",
-    "deepspeed_bert_summed": "use bing_bert_summed",
-    "deepspeed_bert_apex": "use bing_bert_apex",
-    "deepspeed_bert_apex_repo": "use bing_bert_apex_repo",
-    "deepspeed_bert_apex_commit": "use bing_bert_apex_commit",
-    "horovod_bert_upstream_repo": "use horovod_tf1_bert_repo",
-    "horovod_bert_upstream_commit": "use horovod_tf1_bert_commit",
-    "horovod_bert_upstream_checkpoint": "use horovod_tf1_bert_checkpoint",
-    "provision_horovod": "leave it out; workload=horovod_bert and workload=horovod_tf1_bert build Horovod",
-    "provisioned_anew": "use provision_force={}",
-    "proof_may_differ": "use stack_check_may_differ={}",
-    **dict.fromkeys(
-        ("telemetry_home", "telemetry_device", "telemetry_index_url", "campaign_telemetry_python"),
-        "leave it out; telemetry needs no environment of its own",
-    ),
-}
-"""Names of earlier versions; `{}` is the value that was given."""
-
-RENAMED_VALUES = {
-    ("bing_bert_launcher", "gang"): "job",
-    ("deepspeed_bert_launcher", "gang"): "job",
-    ("deepspeed_launcher", "gang"): "job",
-}
-"""(variable of a role, its value in earlier versions) -> the value today."""
-
-SPLIT = {"bing_bert": "deepspeed_bert", "horovod_tf1_bert": "horovod_bert"}
-"""Workload -> the one that it was a part of in earlier versions, when it read the variables of that one."""
-
 _DEVICES = {"cpu": "CPUs", "gpu": "GPUs"}
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -450,7 +412,6 @@ def read(
     problems += _of_the_report(first, values, given, read, known)
     problems += _conflicts(read, known)
     problems += _of_reports(read, given)
-    problems += _of_the_former_workload(given, read.get("workload") or ())
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _settings_of_others(given, read["workload"], known.workloads)
         problems += _settings_of_another_xla(given, read, known.workloads)
@@ -519,16 +480,11 @@ def _unknown(
             continue  # it belongs to the command that was named
         elif name == "_raw_params":
             problems.append(_stray(str(value), given))
-        elif name == "framework" and str(value).strip() not in known.workloads:
+        elif name == "framework":
             problems.append(_framework(str(value).strip(), known.workloads))
         elif name == "stack" and not isinstance(value, Mapping):
             problems.append(f"stack={str(value)[:40]}: did you mean stack_name={str(value)[:40]}?")
-        elif name in RENAMED:
-            problems.append(f"{name}: {RENAMED[name].format(str(value)[:40])}")
         elif name in known.variables:
-            new = RENAMED_VALUES.get((name, str(value).strip()))
-            if new:
-                problems.append(f"{name}={value}: use {name}={new}")
             problems += _role_value(name, value, known.variables[name], known.choices.get(name, ()))
             if name.endswith("_port"):
                 problems += _port(name, value, known.nodes)
@@ -537,11 +493,8 @@ def _unknown(
             if others:
                 problems.append(f"{name}: {playbook}.yml has no such parameter, only {' and '.join(others)}")
                 continue
-            former = {old: new.removeprefix("use ") for old, new in RENAMED.items() if new.startswith("use ")}
-            names = [*rows, *OF_THE_INVENTORY, *known.variables, *former]
-            near = [former.get(each, each) for each in get_close_matches(name, names, n=1)]
-            meant = near[0].format(str(value)[:40]) if near else ""
-            hint = f"; did you mean {meant}?" if near else f"; allowed are {', '.join(rows)}"
+            near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *known.variables], n=1)
+            hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(rows)}"
             problems.append(f"{name}: there is no parameter of this name{hint}")
     return problems
 
@@ -569,6 +522,8 @@ def _stray(words: str, given: Mapping[str, Any]) -> str:
 
 def _framework(value: str, workloads: Mapping[str, Workload]) -> str:
     """Return what to use instead of a framework: one of its workloads."""
+    if value in workloads:
+        return f"framework: use workload={value}"
     word = "".join(filter(str.isalnum, value.lower()))
     fit = [
         name
@@ -579,28 +534,16 @@ def _framework(value: str, workloads: Mapping[str, Workload]) -> str:
     return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
 
 
-def _of_the_former_workload(given: Mapping[str, Any], workloads: Sequence[str]) -> list[str]:
-    """Return the variables of a workload that is not run, but was one with a workload that is run."""
-    return [
-        f"{name}: {new} does not read it; use {new}_{name.removeprefix(f'{old}_')}"
-        for new, old in SPLIT.items()
-        if new in workloads and old not in workloads
-        for name in given
-        if name.startswith(f"{old}_") and name not in RENAMED
-    ]
-
-
 def _settings_of_others(
     given: Mapping[str, Any], chosen: Sequence[str], workloads: Mapping[str, Workload]
 ) -> list[str]:
     """Return the settings of workloads that are not measured; other variables may serve several workloads."""
-    refused_already = {SPLIT.get(name) for name in chosen}
     return [
         f"{name}={text(given[name])}: a setting of {workload}, which is not measured; "
         f"leave it out, or use workload={','.join((*chosen, workload))}"
         for workload, declaration in workloads.items()
         for name in declaration.settings
-        if workload not in {*chosen, *refused_already} and name in given
+        if workload not in chosen and name in given
     ]
 
 

@@ -377,11 +377,6 @@ def test_an_unknown_name_is_refused_with_the_nearest_one():
     assert "did you mean campaign_timeout?" in refusal(campaign_timout=60)
 
 
-def test_a_misspelt_old_name_is_refused_with_the_new_one():
-    assert "did you mean workload=torch_bert?" in refusal(framwork="torch_bert")
-    assert "horovod_framework" not in refusal("provision", framwork="torch_bert")
-
-
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
 def test_an_unknown_name_is_refused_in_every_playbook(playbook):
     assert "no parameter of this name" in refusal(playbook, bogus=1)
@@ -397,19 +392,9 @@ def test_the_parameters_of_bench_are_accepted_where_a_file_of_variables_is_share
     assert given(playbook, **values)["workload"] == ["tf2_bert", "other"]
 
 
-@pytest.mark.parametrize(
-    ("old", "hint"),
-    [
-        ({"framework": "tf2_bert"}, "framework: use workload=tf2_bert"),
-        ({"deepspeed_bert_source": "upstream"}, "workload=bing_bert"),
-        ({"horovod_bert_source": "upstream"}, "workload=horovod_tf1_bert"),
-        ({"provisioned_anew": "true"}, "use provision_force=true"),
-        ({"telemetry_device": "gpu"}, "telemetry_device: leave it out"),
-    ],
-)
 @pytest.mark.parametrize("playbook", PLAYBOOKS)
-def test_an_old_name_is_refused_with_the_new_one(playbook, old, hint):
-    assert hint in refusal(playbook, **old)
+def test_framework_with_the_name_of_a_workload_is_answered_with_it(playbook):
+    assert "framework: use workload=tf2_bert" in refusal(playbook, framework="tf2_bert")
 
 
 @pytest.mark.parametrize(
