@@ -438,10 +438,8 @@ class _Part:
             raise WorkloadError(f"{place}: is not a dict")
         unknown = sorted(str(key) for key in values if key not in allowed)
         if unknown:
-            where = f"{place}: " if place else ""
-            raise WorkloadError(
-                f"{where}unknown key {unknown[0]!r}; allowed are {', '.join(sorted(allowed))}"
-            )
+            problem = f"unknown key {unknown[0]!r}; allowed are {', '.join(sorted(allowed))}"
+            raise WorkloadError(f"{place}: {problem}" if place else problem)
 
     def wrong(self, key: str, problem: str) -> WorkloadError:
         """Return the complaint about a key."""
@@ -457,16 +455,20 @@ class _Part:
     def words(self, key: str) -> tuple[str, ...]:
         """Return a list of texts."""
         words = self.values.get(key) or ()
-        if isinstance(words, str) or not all(isinstance(word, str) and word for word in words):
+        if not isinstance(words, (list, tuple)) or not all(isinstance(word, str) and word for word in words):
             raise self.wrong(key, f"{words!r} is not a list of texts")
         return tuple(words)
 
-    def mapping(self, key: str) -> dict[str, Any]:
-        """Return a dict."""
-        value = self.values.get(key, {})
-        if not isinstance(value, Mapping):
-            raise self.wrong(key, "is not a dict")
-        return dict(value)
+    def mapping(self, key: str, depth: int = 1) -> dict[str, Any]:
+        """Return a dict, with a greater `depth` one of dicts."""
+        values = [self.values.get(key, {})]
+        for _ in range(depth):
+            if not all(isinstance(value, Mapping) for value in values):
+                raise self.wrong(
+                    key, "is not a dict" if depth == 1 else f"is not a dict of dicts, {depth} deep"
+                )
+            values = [each for value in values for each in value.values()]
+        return dict(self.values.get(key, {}))
 
     def texts(self, key: str) -> dict[str, str]:
         """Return a dict of texts."""
@@ -481,10 +483,10 @@ class _Part:
 
     def parts(self, key: str, allowed: Collection[str]) -> list[_Part]:
         """Return the parts of a list."""
-        place = f"{self.place}.{key}" if self.place else key
-        return [
-            _Part(each, f"{place}[{index}]", allowed) for index, each in enumerate(self.values.get(key) or ())
-        ]
+        place, values = f"{self.place}.{key}" if self.place else key, self.values.get(key) or ()
+        if not isinstance(values, (list, tuple)):
+            raise self.wrong(key, "is not a list")
+        return [_Part(each, f"{place}[{index}]", allowed) for index, each in enumerate(values)]
 
     def flag(self, key: str) -> bool:
         """Return a truth value; text on ansible-core 2.16, as numbers."""
@@ -544,7 +546,7 @@ def _of_cases(part: _Part) -> dict[str, Any]:
         "model_names": names,
         "models": {device: models.choice(device, None, names) for device in models.values},
         "dtypes": {device: dtypes.words(device) for device in dtypes.values},
-        "dtype_hints": part.mapping("dtype_hints"),
+        "dtype_hints": part.mapping("dtype_hints", 2),
         "bsz": {device: batches.count(device, 0, 1) for device in batches.values},
         "xla": _xla(part),
         "accumulation": part.count("accumulation", 1, 1) if "accumulation" in data else None,
@@ -552,12 +554,24 @@ def _of_cases(part: _Part) -> dict[str, Any]:
         "window": part.count("window", 100, 1),
         "epoch": part.texts("epoch"),
         "features": part.words("features"),
-        "processes_per_node": data["processes_per_node"],
+        "processes_per_node": _processes(part, "processes_per_node"),
         "settings": part.words("settings"),
         "settings_before": part.mapping("settings_before"),
-        "xla_settings": part.mapping("xla_settings"),
+        "xla_settings": part.mapping("xla_settings", 2),
         "size": data.get("size"),
     }
+
+
+def _processes(part: _Part, key: str) -> Any:
+    """Return how many processes a node starts, or one setting and how many for each value of it."""
+    value = part.values[key]
+    by_setting = part.mapping(key, 2) if isinstance(value, Mapping) else {"": {"": value}}
+    if len(by_setting) != 1:
+        raise part.wrong(key, f"{value!r}; allowed is one setting")
+    for processes in next(iter(by_setting.values())).values():
+        if processes != "gpus" and not re.fullmatch("[1-9][0-9]*", str(processes)):
+            raise part.wrong(key, f"{processes!r}; allowed are gpus and whole numbers above 0")
+    return value
 
 
 def _xla(part: _Part) -> tuple[bool, ...]:
@@ -609,7 +623,7 @@ def _pairs(part: _Part, key: str) -> tuple[tuple[str, str], ...]:
 
 def _sanity(part: _Part, first_node: bool) -> Sanity:
     expect = part.values.get("expect")
-    if expect is not None and expect not in EXPECTED and not str(expect).startswith(SETTINGS):
+    if expect is not None and str(expect) not in EXPECTED and not str(expect).startswith(SETTINGS):
         allowed = f"{', '.join(sorted(EXPECTED))}, and {SETTINGS}NAME"
         raise part.wrong("expect", f"unknown {expect!r}; allowed are {allowed}")
     nodes = part.choice("nodes", "first" if first_node else "all", ("all", "first"))
@@ -643,7 +657,7 @@ def _flops(part: _Part) -> Flops:
     own = part.part("flops", keys)
     if set(own.values) != keys:
         raise part.wrong("flops", f"give exactly the keys {', '.join(sorted(keys))}")
-    return Flops(own.text("sample"), own.text("source"), own.mapping("models"), own.values["tf32"])
+    return Flops(own.text("sample"), own.text("source"), own.mapping("models", 2), own.values["tf32"])
 
 
 def _dlperf(part: _Part) -> Dlperf:
@@ -655,7 +669,7 @@ def _dlperf(part: _Part) -> Dlperf:
         own.texts("models"),
         own.words("others"),
         own.text("differs") if "differs" in own.values else "",
-        own.mapping("settings"),
+        own.mapping("settings", 3),
     )
 
 
@@ -697,11 +711,6 @@ def _check_values(made: Workload) -> None:
     for xla in made.xla_settings:
         if xla not in ("true", "false"):
             raise WorkloadError(f'xla_settings: {xla!r} is neither "true" nor "false"')
-    choices = made.processes_per_node
-    for processes in next(iter(choices.values())).values() if isinstance(choices, Mapping) else [choices]:
-        if processes != "gpus" and not re.fullmatch("[1-9][0-9]*", str(processes)):
-            allowed = "gpus and whole numbers above 0"
-            raise WorkloadError(f"processes_per_node: {processes!r}; allowed are {allowed}")
     for setting, values in made.dlperf.settings.items() if made.dlperf else ():
         unknown = sorted({name for each in values.values() for name in each} - _DLPERF_KEYS)
         if unknown:

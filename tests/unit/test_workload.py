@@ -5,22 +5,23 @@
 import copy
 
 import pytest
-from ansible.module_utils.scalebook.workload import Workload, WorkloadError
+from ansible.module_utils.scalebook.workload import ADDED, Workload, WorkloadError
 from dlperf_logs import WORKLOAD
+from role_files import declaration
 
 
-def changed(path, value):
+def changed(path, value, declared=WORKLOAD.data):
     """Return the declaration with one entry changed, or taken out when `value` is None."""
-    declaration = copy.deepcopy(WORKLOAD.as_data())
+    declared = copy.deepcopy(declared)
     *parents, last = path
-    place = declaration
+    place = declared
     for key in parents:
         place = place[key]
     if value is None:
         del place[last]
     else:
         place[last] = value
-    return declaration
+    return declared
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,22 @@ def test_a_wrong_declaration_is_refused_by_the_name_of_its_key(path, value, mess
 
 def test_numbers_of_templates_may_be_text():
     assert Workload.of(changed(("window",), "50")).need == 70
+
+
+def places(value, path=()):
+    """Yield the path of every value of a declaration."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in items:
+        yield (*path, key)
+        yield from places(each, (*path, key))
+
+
+@pytest.mark.parametrize("name", ["torch_resnet50", "mxnet_resnet50", "hf_mlm", "horovod_tf1_bert"])
+@pytest.mark.parametrize("value", [7, "x", [], {}, [[]], {"x": 7}, {"x": []}, {"x": {"y": {"z": 1}}}, True])
+def test_whatever_stands_in_a_declaration_is_read_or_refused_with_a_reason(name, value):
+    declared = declaration(name).as_data()
+    for path in places({key: each for key, each in declared.items() if key not in ADDED}):
+        try:
+            Workload.of(changed(path, value, declared))
+        except WorkloadError as error:
+            assert str(error)
