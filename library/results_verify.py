@@ -72,7 +72,7 @@ from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
 from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
-from ansible.module_utils.scalebook.workload import Workload, workloads_of
+from ansible.module_utils.scalebook.workload import Workload, Workloads, workloads_of
 
 OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
 """What a record has of each log, and what a reader of logs finds again."""
@@ -111,9 +111,7 @@ def _row(run: str) -> dict[str, str]:
     return {"row": f"case {case}, repeat {repeat}" if case else "the whole directory"}
 
 
-def _read_again(
-    source: Source, workloads: Mapping[str, Workload]
-) -> tuple[int, list[str], list[dict[str, Any]]]:
+def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], list[dict[str, Any]]]:
     """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
     campaign = read_source(source)
     notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]

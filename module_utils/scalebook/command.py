@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Command, Plan, Results
 from ansible.module_utils.scalebook.text import clean
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 LEFT_OUT = (
     "plan_only",
@@ -29,7 +29,6 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _TEMPLATE = re.compile(r"\{[{%#]")
 _TOPOLOGY = re.compile(r"(\d+)n(\d+)g")
 
-Declarations = Mapping[str, Workload]
 Texts = dict[str, str]
 
 
@@ -73,7 +72,7 @@ def command(plan: Plan, playbook: str = "bench.yml") -> str:
     return _line(clean(plan.get("inventory") or ""), texts, playbook)
 
 
-def commands(plan: Plan, measured: Iterable[Measured], declared: Declarations | None = None) -> list[Command]:
+def commands(plan: Plan, measured: Iterable[Measured], declared: Workloads | None = None) -> list[Command]:
     """Return the commands that measure these cases again, each with as many runs, and nothing else.
 
     The values are those of the cases; what these do not decide, such as the inventory and the stack, is that
@@ -92,7 +91,7 @@ def commands(plan: Plan, measured: Iterable[Measured], declared: Declarations | 
     return [each for index, each in enumerate(made) if each not in made[:index]]
 
 
-def of_results(results: Results, declared: Declarations | None = None) -> list[Command]:
+def of_results(results: Results, declared: Workloads | None = None) -> list[Command]:
     """Return the commands of a results.json, also of one that was written before it had them."""
     if "commands" in results:
         return results["commands"]
@@ -104,7 +103,7 @@ def of_results(results: Results, declared: Declarations | None = None) -> list[C
     return commands(results.get("plan") or {}, measured, declared)
 
 
-def _matrix(plan: Plan, measured: Measured, declared: Declarations) -> _Matrix:
+def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
     """Return the matrix of a single case."""
     case, declaration = measured.case, declared.get(measured.case["workload"], UNKNOWN)
     settings = declaration.settings_of(case.get("settings"))
@@ -226,9 +225,7 @@ def _joined(matrices: Sequence[_Matrix], axis: str) -> list[_Matrix]:
     return list(joined.values())
 
 
-def _searched(
-    plan: Plan, search: BatchSearch, measured: Iterable[Measured], declared: Declarations
-) -> _Matrix:
+def _searched(plan: Plan, search: BatchSearch, measured: Iterable[Measured], declared: Workloads) -> _Matrix:
     """Return the matrix of a search for the largest batch, around it what measured its workload."""
     case = {**search, "name": "", "bsz": "max", "nodes": 0, "gpus": 0}
     made = [

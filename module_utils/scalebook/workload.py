@@ -422,6 +422,9 @@ class Workload:
 UNKNOWN = Workload()
 """The workload of a report whose role is gone."""
 
+Workloads = Mapping[str, Workload]
+"""Workloads by name."""
+
 _TEXTS = ("title", "family", "framework", "task", "unit", "stack", "provenance")
 _OTHER_TEXTS = ("source", "compiler", "slower")
 _FLAGS = ("downloads", "drives_all_devices", "reserves_gpu_memory", "latency")

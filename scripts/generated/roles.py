@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload, Workloads
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 from generated.text import ROOT, markdown, sentences, table
@@ -129,7 +129,7 @@ def _declaration(workload: Workload) -> str:
     return table(("this workload", ""), rows)
 
 
-def index(workloads: Mapping[str, Workload]) -> str:
+def index(workloads: Workloads) -> str:
     """Return the page that lists the roles."""
     link = "[{0}](../../roles/{0}/README.md)".format
     names = {role.name: purpose(role) for role in role_folders()}

@@ -10,15 +10,13 @@ from typing import Any
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 """Fields of the provenance that are compared."""
 
 
-def of_family(
-    campaigns: Sequence[Results], family: str, workloads: Mapping[str, Workload]
-) -> list[dict[str, Any]]:
+def of_family(campaigns: Sequence[Results], family: str, workloads: Workloads) -> list[dict[str, Any]]:
     """Return what is not the same in all groups of a family; `workloads` are the declarations.
 
     An entry is `{"what": str, "values": [{"value": str, "of": [str]}]}`: each value, with the workloads and
@@ -46,7 +44,7 @@ def window(group: Group) -> str:
     return "–" if group["window"] is None else f"{group['warmup']} + {group['window']}"
 
 
-def _facts(results: Results, group: Group, workloads: Mapping[str, Workload]) -> dict[str, str]:
+def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, str]:
     """Return what a fair comparison has the same, as text."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})

@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.evaluate import (
 )
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.judge.prices import Price
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workloads
 
 SCHEMA = 3
 AXES = ("nodes", "gpus", "bsz", "dtype", "xla")
@@ -32,7 +32,7 @@ def document(
     campaigns: Sequence[Results],
     published: Sequence[Option],
     price_list: Sequence[Price],
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
     checksums: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the evaluation as data, every number unrounded.
@@ -91,7 +91,7 @@ def document(
     }
 
 
-def campaign_of(results: Results, workloads: Mapping[str, Workload]) -> dict[str, Any]:
+def campaign_of(results: Results, workloads: Workloads) -> dict[str, Any]:
     """Return what the document says of a campaign: when, on what, which cases and runs, which commands."""
     rows: Sequence[Mapping[str, Any]] = results["rows"]
     hosts = hardware.hosts(results.get("hardware") or ())

@@ -10,14 +10,12 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 KEYS = ("framework", "cuda", "cudnn", "nccl", "mpi", "horovod", "python", "commit")
 """The fields of a campaign's provenance that the tables show."""
 NONE = "–"
 MIXED = ("fp16", "bf16")
-
-Workloads = Mapping[str, Workload]
 
 
 def of_campaigns(campaigns: Sequence[Results], workloads: Workloads) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, size_name
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, size_name
 
 NOT_RECORDED = "not recorded"
 FEWEST_RUNS = 2
@@ -67,7 +67,7 @@ class Option(TypedDict):
     bottleneck: Message | None
 
 
-def of_campaign(results: Results, workloads: Mapping[str, Workload] | None = None) -> list[Option]:
+def of_campaign(results: Results, workloads: Workloads | None = None) -> list[Option]:
     """Return the options of a campaign's results.json: its rows that have a valid run.
 
     `workloads` are the declarations, which say what a workload trains.
@@ -75,13 +75,13 @@ def of_campaign(results: Results, workloads: Mapping[str, Workload] | None = Non
     return _options(results, workloads or {}, [row for row in results["rows"] if row["median"]])
 
 
-def without_run(results: Results, workloads: Mapping[str, Workload] | None = None) -> list[Option]:
+def without_run(results: Results, workloads: Workloads | None = None) -> list[Option]:
     """Return the cases of a results.json that were planned and have no valid run: only criteria have them."""
     rows = [row for row in results["rows"] if row["planned"] and not row["median"]]
     return _options(results, workloads or {}, rows)
 
 
-def _options(results: Results, workloads: Mapping[str, Workload], rows: Sequence[Row]) -> list[Option]:
+def _options(results: Results, workloads: Workloads, rows: Sequence[Row]) -> list[Option]:
     groups = {group["id"]: group for group in results["groups"]}
     usage: dict[str, dict[str, float]] = {}
     for entry in results.get("utilisation") or ():

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.published import SIZES, read
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workloads
 
 TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
 SOURCES = {
@@ -29,7 +29,7 @@ class PublishedError(ValueError):
     """A published table that no options can be read from."""
 
 
-def of_dlperf(lines: Iterable[str], workloads: Mapping[str, Workload]) -> list[Option]:
+def of_dlperf(lines: Iterable[str], workloads: Workloads) -> list[Option]:
     """Return the options of data/dlperf-published-results.csv: medians, of which no range is published.
 
     Key `dlperf` of the declarations says which family a published model belongs to, and what it is called
@@ -75,7 +75,7 @@ def _row(listed: Mapping[str, Any], **known: str) -> Option:
     )
 
 
-def _models(workloads: Mapping[str, Workload]) -> dict[str, tuple[str, str, str, str]]:
+def _models(workloads: Workloads) -> dict[str, tuple[str, str, str, str]]:
     """Return family, our name, task and unit of every model that DLPerf published.
 
     The counterparts of published models come first: `others` of a family have no name here.

@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.results_file import check_results
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import read_source
 from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workloads
 
 TABLES = {
     published.TRAINER: "hf-trainer-published.csv",
@@ -43,7 +43,7 @@ class Sources(NamedTuple):
     checksums: dict[str, str]
 
 
-def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Mapping[str, Workload]) -> Sources:
+def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Workloads) -> Sources:
     """Return what the fields of an evaluation name; relative paths count from `here`."""
     files = campaign_files(given["campaigns"], here)
     archives = [here / path / ARCHIVE for path in given["campaigns"]]
@@ -78,7 +78,7 @@ def _results_file(path: Path) -> Path:
     return found[0]
 
 
-def _results(file: Path, data: Path, workloads: Mapping[str, Workload]) -> Results:
+def _results(file: Path, data: Path, workloads: Workloads) -> Results:
     """Return the content of a results.json, or that of an archive's report."""
     try:
         archived = file.name.endswith(".tar.xz")
@@ -87,7 +87,7 @@ def _results(file: Path, data: Path, workloads: Mapping[str, Workload]) -> Resul
         raise EvaluationError(f"{file}: {error}") from error
 
 
-def _reported(archive: Path, data: Path, workloads: Mapping[str, Workload]) -> dict[str, Any]:
+def _reported(archive: Path, data: Path, workloads: Workloads) -> dict[str, Any]:
     """Return the results.json that report.yml makes of an archive."""
     with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
         peaks = mfu.read_peaks(lines)
@@ -99,7 +99,7 @@ def _reported(archive: Path, data: Path, workloads: Mapping[str, Workload]) -> d
     return dict(json.loads(json.dumps(made)))
 
 
-def _published(name: str, data: Path, workloads: Mapping[str, Workload]) -> list[Option]:
+def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
     """Return the options of a published table."""
     with (data / TABLES[name]).open(newline="") as file:
         if name == published.DLPERF:

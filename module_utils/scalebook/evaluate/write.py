@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
 from ansible.module_utils.scalebook.pages.wording import Wording, load
-from ansible.module_utils.scalebook.workload import Workload, workloads_of
+from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 UNNAMED = (ValueError, UnicodeEncodeError)
@@ -67,7 +67,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {"changed": changed, "display": shown}
 
 
-def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Mapping[str, Workload]) -> None:
+def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Workloads) -> None:
     """Refuse a workload or a section that does not exist."""
     groups = [group for results in sources.campaigns for group in results["groups"]]
     families = [str(group.get("family", "")) for group in groups]

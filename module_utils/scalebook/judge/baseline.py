@@ -32,10 +32,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade_results,
     upgrade_row,
 )
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
-
-Declarations = Mapping[str, Workload]
-"""The declarations of workloads by name."""
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
 EFFECT = 0.03
@@ -84,7 +81,7 @@ def _fit(contract: Any, value: Any) -> None:
 
 
 def compare(
-    rows: Sequence[Row], before: Sequence[Row], limit: float = LIMIT, declared: Declarations | None = None
+    rows: Sequence[Row], before: Sequence[Row], limit: float = LIMIT, declared: Workloads | None = None
 ) -> dict[str, Any]:
     """Return `{"rows", "only_here", "only_there", "regressions", "limit"}` of `rows` against `before`.
 
@@ -126,7 +123,7 @@ def read_limit(text: Any) -> float:
     return value
 
 
-def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Declarations | None) -> str:
+def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Workloads | None) -> str:
     """Return the fields in which no row agrees with one of `before`, else all that differ."""
     if not rows or not before:
         return "no cases here" if not rows else "no cases there"
@@ -145,7 +142,7 @@ def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Declaration
     )
 
 
-def _value(row: Row, field: str, declared: Declarations | None) -> Any:
+def _value(row: Row, field: str, declared: Workloads | None) -> Any:
     if field == "settings":
         return (declared or {}).get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
     return row.get(field)
@@ -155,7 +152,7 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
 
 
-def key_of(row: Row, declared: Declarations | None = None) -> str:
+def key_of(row: Row, declared: Workloads | None = None) -> str:
     """Return what two rows of the same case have in common, whatever campaign they are from."""
     return _text([_value(row, field, declared) for field in IDENTITY])
 

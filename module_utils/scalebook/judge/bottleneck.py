@@ -25,7 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.judge import rules, utilisation, weak_scaling
 from ansible.module_utils.scalebook.judge.rules import Evidence, Rule
 from ansible.module_utils.scalebook.quantities import QUANTITIES
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 UNITS = {
     **{name: quantity.unit for name, quantity in QUANTITIES.items()},
@@ -49,7 +49,7 @@ def tabulate(
     rows: Sequence[Row],
     runs: Sequence[Run],
     cases: Mapping[str, Case],
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
 ) -> list[Bottleneck]:
     """Return the judgement of each case whose runs have telemetry.
 

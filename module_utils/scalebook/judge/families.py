@@ -14,7 +14,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, size_name
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, size_name
 
 LINE_FIELDS = ("device", "dtype", "xla", "bsz")
 COLUMN_FIELDS = tuple(field for field in GROUP_FIELDS if field not in LINE_FIELDS)
@@ -27,7 +27,7 @@ Member = Mapping[str, Any]
 """A group with the size of its samples as a field, not as a setting: it tells lines apart, not columns."""
 
 
-def tabulate(groups: Sequence[Group], rows: Iterable[Row], workloads: weak_scaling.Workloads) -> list[Family]:
+def tabulate(groups: Sequence[Group], rows: Iterable[Row], workloads: Workloads) -> list[Family]:
     """Return the families of `groups`, which are sorted by family; `workloads` are the declarations.
 
     Only a family of several workloads has `columns` and `lines`: a line has a cell for each column,

@@ -31,7 +31,7 @@ from ansible.module_utils.scalebook.judge.campaign import Campaign, ManifestChec
 from ansible.module_utils.scalebook.judge.thresholds import THRESHOLDS
 from ansible.module_utils.scalebook.judge.utilisation import valid_by_case
 from ansible.module_utils.scalebook.throughput import DIFFER
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 SUPERLINEAR = 1.02  # speedup over devices that asks for an explanation
 UNSTEADY_BASELINE = 0.05  # spread of 1n1g from which it is the first suspect
@@ -188,7 +188,7 @@ def _suspects(row: Row, base: Row) -> list[Message]:
 def attach(
     rows: Sequence[Row],
     campaign: Campaign,
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
     check: ManifestCheck | None,
     shares: Iterable[Mfu],
     used: Iterable[Usage],
@@ -221,7 +221,7 @@ def _changed_files(rows: Iterable[Row], check: ManifestCheck | None) -> list[Fla
     return made
 
 
-def _slower_than_one(rows: Iterable[Row], workloads: Mapping[str, Workload]) -> list[Flagged]:
+def _slower_than_one(rows: Iterable[Row], workloads: Workloads) -> list[Flagged]:
     made = []
     for row in rows:
         # The hints are about NCCL, which CPUs have no use for.

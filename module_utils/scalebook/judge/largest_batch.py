@@ -16,11 +16,12 @@ from ansible.module_utils.scalebook.contracts import (
     message,
 )
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
+from ansible.module_utils.scalebook.workload import Workloads
 
 TITLE = tuple(field for field in GROUP_FIELDS if field in BatchSearch.__annotations__ and field != "settings")
 
 
-def tabulate(plan: Plan, workloads: weak_scaling.Workloads) -> list[LargestBatch]:
+def tabulate(plan: Plan, workloads: Workloads) -> list[LargestBatch]:
     """Return a row for each search of the plan."""
     return [
         {
@@ -61,6 +62,6 @@ def _why(search: BatchSearch) -> Message | None:
     return message("compare.search-open") if search["next"] else None
 
 
-def _title(search: BatchSearch, workloads: weak_scaling.Workloads) -> str:
+def _title(search: BatchSearch, workloads: Workloads) -> str:
     group = {**search, "compiler": weak_scaling.compiler_of(search["workload"], workloads)}
     return " ".join(filter(None, (headings.word(group, field) for field in TITLE)))

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import Hardware, Message, Mfu, Row, message
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 TERA = 1e12
 _NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
@@ -44,7 +44,7 @@ def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
 def tabulate(
     rows: Iterable[Row],
     hardware: Iterable[Hardware],
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
     peaks: Peaks | None = None,
 ) -> list[Mfu]:
     """Return an entry for each row with a rate whose workload declares `flops`.

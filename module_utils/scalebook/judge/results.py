@@ -40,7 +40,7 @@ from ansible.module_utils.scalebook.judge import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck, notes_of
-from ansible.module_utils.scalebook.workload import UNKNOWN
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 FEW = 3
 """Runs that a note names."""
@@ -48,7 +48,7 @@ FEW = 3
 
 def build_results(
     campaign: Campaign,
-    workloads: weak_scaling.Workloads | None = None,
+    workloads: Workloads | None = None,
     published_rows: Sequence[published.PublishedRow] | None = None,
     earlier: Baseline | None = None,
     check: ManifestCheck | None = None,
@@ -132,7 +132,7 @@ def _compare(
     rows: Sequence[Row],
     entries: Sequence[Hardware],
     earlier: Baseline | None,
-    workloads: weak_scaling.Workloads,
+    workloads: Workloads,
 ) -> dict[str, Any] | None:
     if earlier is None:
         return None
@@ -147,7 +147,7 @@ def _compare(
 
 
 def _other_hardware(
-    rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: weak_scaling.Workloads
+    rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: Workloads
 ) -> Message | None:
     """Return on what the cases ran that did not run on the same here and there, None where all did."""
     there = {baseline.key_of(row, workloads): hardware.kind(earlier.hardware, row) for row in earlier.rows}
@@ -159,7 +159,7 @@ def _other_hardware(
     return message("compare.other-hardware", name=earlier.name, before=then, now=now)
 
 
-def _commands(campaign: Campaign, workloads: weak_scaling.Workloads) -> list[Command]:
+def _commands(campaign: Campaign, workloads: Workloads) -> list[Command]:
     """Return the commands that measure again what has records."""
     made: dict[str, list[Run]] = {}
     for run in campaign.runs:
@@ -178,7 +178,7 @@ def _compare_published(
     groups: Iterable[Group],
     rows: Iterable[Row],
     table: Sequence[published.PublishedRow] | None,
-    workloads: weak_scaling.Workloads,
+    workloads: Workloads,
 ) -> list[dict[str, Any]]:
     if table is None:
         return []
@@ -196,7 +196,7 @@ def _only_published(
     groups: Iterable[Group],
     compared: Sequence[published.Comparison],
     table: Sequence[published.PublishedRow] | None,
-    workloads: weak_scaling.Workloads,
+    workloads: Workloads,
 ) -> list[dict[str, Any]]:
     """Return what DLPerf published of the families of this report and nothing of ours stands beside."""
     families: dict[str, list[str]] = {}

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS, Row, global_batch
 from ansible.module_utils.scalebook.judge import flags, headings, weak_scaling
+from ansible.module_utils.scalebook.workload import Workloads
 
 # The fields that have to agree, besides the global batch.
 FIELDS = tuple(field for field in GROUP_FIELDS if field not in ("bsz", "accumulation"))
@@ -24,7 +25,7 @@ KEPT = (
 )
 
 
-def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = None) -> list[dict[str, Any]]:
+def tabulate(rows: Sequence[Row], workloads: Workloads | None = None) -> list[dict[str, Any]]:
     """Return the tables of strong scaling in `rows` of weak_scaling.tabulate, by increasing global batch.
 
     A table needs results for two numbers of devices.  Its `rows` have `speedup` (median over that of
@@ -45,7 +46,7 @@ def tabulate(rows: Sequence[Row], workloads: weak_scaling.Workloads | None = Non
     return made
 
 
-def _table(name: str, own: Sequence[Row], workloads: weak_scaling.Workloads) -> dict[str, Any]:
+def _table(name: str, own: Sequence[Row], workloads: Workloads) -> dict[str, Any]:
     own = sorted(own, key=lambda row: (row["devices"], row["nodes"], row["accumulation"]))
     base = next((row for row in own if row["label"] == BASELINE), None)
     return {

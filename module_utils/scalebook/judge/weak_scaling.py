@@ -27,11 +27,9 @@ from ansible.module_utils.scalebook.contracts import (
     global_batch,
 )
 from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 PRECISIONS = ("fp32", "fp16", "bf16")
-Workloads = Mapping[str, Workload]
-"""The declarations of workloads by name."""
 
 
 class Tables(TypedDict):

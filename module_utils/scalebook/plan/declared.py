@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
@@ -62,7 +62,7 @@ def stacks(folder: str) -> dict[str, dict[str, Any]]:
 
 def stack_of(
     names: Sequence[str],
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
     known: Mapping[str, Mapping[str, Any]],
     override: str = "",
 ) -> dict[str, Any]:

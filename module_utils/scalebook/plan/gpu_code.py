@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.plan.declared import StackError
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 Stacks = Mapping[str, Mapping[str, Any]]
 
@@ -46,7 +46,7 @@ def capabilities(answers: Mapping[str, str]) -> dict[str, list[str]]:
 def choose(
     answers: Mapping[str, str],
     names: Sequence[str],
-    workloads: Mapping[str, Workload],
+    workloads: Workloads,
     stacks: Stacks,
     wanted: str = "",
     variables: Mapping[str, Any] | None = None,
@@ -90,7 +90,7 @@ def choose(
     return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reason}."}
 
 
-def _own(workloads: Mapping[str, Workload], name: str) -> str:
+def _own(workloads: Workloads, name: str) -> str:
     """Return the variable with an environment of the user's own, "" where the workload takes none."""
     return workloads.get(name, UNKNOWN).own_environment
 

@@ -32,11 +32,10 @@ from ansible.module_utils.scalebook.plan.parameters import (
     safe_name,
     text,
 )
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload, Workloads
 
 MOST_RUNS = 100_000  # at a minute each that is two months
 
-Workloads = Mapping[str, Workload]
 Machines = Mapping[str, MachineIdentity]
 
 

@@ -16,7 +16,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload, Workloads
 
 PLAYBOOKS = (
     *("bench", "provision", "report", "import", "verify", "index", "share"),
@@ -360,7 +360,7 @@ class Known(NamedTuple):
     `uneven` which nodes have another value of a parameter than the others.
     """
 
-    workloads: Mapping[str, Workload]
+    workloads: Workloads
     stacks: Mapping[str, Mapping[str, Any]]
     variables: Mapping[str, str]
     nodes: int = 0
@@ -520,7 +520,7 @@ def _stray(words: str, given: Mapping[str, Any]) -> str:
     )
 
 
-def _framework(value: str, workloads: Mapping[str, Workload]) -> str:
+def _framework(value: str, workloads: Workloads) -> str:
     """Return what to use instead of a framework: one of its workloads."""
     if value in workloads:
         return f"framework: use workload={value}"
@@ -534,9 +534,7 @@ def _framework(value: str, workloads: Mapping[str, Workload]) -> str:
     return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
 
 
-def _settings_of_others(
-    given: Mapping[str, Any], chosen: Sequence[str], workloads: Mapping[str, Workload]
-) -> list[str]:
+def _settings_of_others(given: Mapping[str, Any], chosen: Sequence[str], workloads: Workloads) -> list[str]:
     """Return the settings of workloads that are not measured; other variables may serve several workloads."""
     return [
         f"{name}={text(given[name])}: a setting of {workload}, which is not measured; "
@@ -548,7 +546,7 @@ def _settings_of_others(
 
 
 def _settings_of_another_xla(
-    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Mapping[str, Workload]
+    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Workloads
 ) -> list[str]:
     """Return the settings of which no case can have the value, as they only count with another xla."""
     return [

@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ansible.module_utils.scalebook.contracts import Case, Record
@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.read.blocks import Blocks
 from ansible.module_utils.scalebook.read.ranks import read_any_log
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import LogError, plain_lines, read_lines
-from ansible.module_utils.scalebook.workload import Unread, Workload
+from ansible.module_utils.scalebook.workload import Unread, Workload, Workloads
 
 HEAD = 1 << 20
 """Bytes of a log in which steps are looked for."""
@@ -42,7 +42,7 @@ _STEP = re.compile(
 )
 
 
-def hint(path: str, record: Record, workload: Workload, others: Mapping[str, Workload]) -> str:
+def hint(path: str, record: Record, workload: Workload, others: Workloads) -> str:
     """Return what would read a log that does not count, "" where nothing is known.
 
     `others` are the workloads by name.
@@ -152,7 +152,7 @@ def fitting_window(steps: Sequence[int], warmup: int, window: int) -> tuple[int,
 # Lines that nothing reads
 
 
-def _unread(head: bytes, case: Case, others: Mapping[str, Workload]) -> str:
+def _unread(head: bytes, case: Case, others: Workloads) -> str:
     """Return the lines that look like steps, and which program prints them."""
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():

@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.read.hints import hint
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload, Workloads
 
 CHECKSUM_LIMIT = 4 << 20
 """Imported logs up to this size always get a sha256, larger ones if another log has the same size, or on
@@ -68,7 +68,7 @@ def import_tree(
     overrides: Mapping[str, Any] | None = None,
     checksums: bool = False,
     write: bool = True,
-    others: Mapping[str, Workload] | None = None,
+    others: Workloads | None = None,
 ) -> dict[str, Any]:
     """Read every log of the workload `name` below `logs`, and write records and a plan below `out`.
 
@@ -252,7 +252,7 @@ def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_res
 
 def _import_log(
     workload: Workload,
-    known: Mapping[str, Workload],
+    known: Workloads,
     out: Path,
     checksums: bool,
     twins: frozenset[int],

@@ -23,6 +23,7 @@ from ansible.module_utils.scalebook.judge import baseline
 from ansible.module_utils.scalebook.pages import wording
 from ansible.module_utils.scalebook.pages.html_page import framed
 from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.workload import Workloads
 
 NOT_RECORDED = "not recorded"
 SCHEMA = 1
@@ -78,7 +79,7 @@ class Index(TypedDict):
     unread: list[str]
 
 
-def build(top: Path, limit: float = baseline.LIMIT, declared: baseline.Declarations | None = None) -> Index:
+def build(top: Path, limit: float = baseline.LIMIT, declared: Workloads | None = None) -> Index:
     """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts.
 
     `declared` are the declarations of the workloads by name.
