@@ -140,6 +140,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import sync_path, write_json
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.plan.resume import set_aside
 from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
@@ -216,7 +217,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     return {
         "changed": changed,
         "status": record["status"],
-        "reason": record["reason"],
+        "reason": None if record["reason"] is None else sentence(record["reason"]),
         "again": again,
         "lost": sorted((params["job"] or {}).get("lost") or {}),
         "rate": throughput.measure(record)["rate"] if record["status"] == "ok" else None,

@@ -94,6 +94,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import import_fix
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
@@ -103,11 +104,11 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
     """Return what the terminal shows of an import."""
     counts = result["counts"]
     head = f"{counts.get('ok', 0)} of {sum(counts.values())} logs in {logs} are valid"
-    lines = [
-        each["reason"] if each["reason"].startswith(each["source"]) else f"{each['source']}: {each['reason']}"
-        for each in result["refused"]
-    ]
-    fix = import_fix(lines)
+    lines = []
+    for each in result["refused"]:
+        reason = sentence(each["reason"])
+        lines.append(reason if reason.startswith(each["source"]) else f"{each['source']}: {reason}")
+    fix = import_fix([each["reason"] for each in result["refused"]])
     lines += [fix] if fix else []
     return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
 
@@ -124,4 +125,6 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         write=not check,
         others=workloads_of(params["workloads"]),
     )
-    return {**result, "display": shown(result, params["logs"], not check), "out": params["out"]}
+    refused = [{**each, "reason": sentence(each["reason"])} for each in result["refused"]]
+    display = shown(result, params["logs"], not check)
+    return {**result, "refused": refused, "display": display, "out": params["out"]}

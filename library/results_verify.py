@@ -67,6 +67,7 @@ from ansible.module_utils.scalebook import shapes, throughput
 from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
 from ansible.module_utils.scalebook.judge.campaign import message_of
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
@@ -116,7 +117,7 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
     campaign = read_source(source)
     notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]
     notes += [
-        f"It does not count: {run['case']}, repeat {run['repeat']}: {sentence(run['reason'] or '')}"
+        f"It does not count: {run['case']}, repeat {run['repeat']}: {ENGLISH.tell(run['reason'] or '')}"
         for run in campaign.runs
         if run["status"] == "refused"
     ]
@@ -143,7 +144,7 @@ def _differences(source: Source, run: str, record: Record, workload: Workload) -
     with _directory(source, run) as folder:
         again = run_record(folder, record["case"], record["repeat"], workload, names, job)
     if again["status"] != "ok":
-        return [f"status is ok, by the logs {again['status']}: {again['reason']}"]
+        return [f"status is ok, by the logs {again['status']}: {ENGLISH.tell(again['reason'] or '')}"]
     rates = [throughput.measure(each)["rate"] for each in (record, again)]
     differ = [f"the throughput is {rates[0]:.6g}, by the logs {rates[1]:.6g}"] if rates[0] != rates[1] else []
     for ours, theirs in zip(record["nodes"], again["nodes"], strict=True):

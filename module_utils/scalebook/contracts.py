@@ -14,11 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict
 
 PLAN_SCHEMA = 2
-RECORD_SCHEMA = 2
+RECORD_SCHEMA = 3
 RESULTS_SCHEMA = 3
 MICROBENCH_SCHEMA = 2
 
@@ -83,10 +83,10 @@ LOGGED_FIELDS = frozenset(field.name for field in CASE if field.type in (str, in
 IMPORT_FIX = f"Fix: give what the names of logs do not say: {', '.join(IMPORT_FIELDS)}, such as xla=true"
 
 
-def import_fix(reasons: Iterable[str]) -> str:
+def import_fix(reasons: Iterable[Message]) -> str:
     """Return IMPORT_FIX where one of the reasons why logs do not count is a field that an import may set."""
-    unsaid = tuple(f"the case has {field} " for field in IMPORT_FIELDS)
-    return IMPORT_FIX if any(words in reason for words in unsaid for reason in reasons) else ""
+    parts = (part for reason in reasons for part in messages_in(reason))
+    return IMPORT_FIX if any(part["values"].get("field") in IMPORT_FIELDS for part in parts) else ""
 
 
 class Case(TypedDict, total=False):
@@ -295,7 +295,7 @@ class ProgramEnd(JobEnd, total=False):
     """How a program of the micro-benchmarks ended on its nodes, with the reason if it failed."""
 
     nodes: list[str]
-    reason: str | None
+    reason: Message | None
 
 
 class NodeLog(TypedDict, total=False):
@@ -442,8 +442,8 @@ class Record(TypedDict, total=False):
     case: Case
     repeat: int
     status: str
-    reason: str | None
-    notes: list[str]
+    reason: Message | None
+    notes: list[Message]
     unit: str
     nodes: list[NodeLog]
     rate_scope: str
@@ -501,7 +501,7 @@ class MicrobenchRecord(TypedDict, total=False):
 
     kind: str
     status: str
-    reason: str | None
+    reason: Message | None
     nodes: list[str]
     device: str
     settings: dict[str, Any]
@@ -546,7 +546,7 @@ class Run(TypedDict, total=False):
     repeat: int
     unit: str
     status: str
-    reason: str | None
+    reason: Message | None
     notes: list[Message]
     rate: float | None
     seconds: float | None
@@ -677,14 +677,45 @@ class Message(TypedDict):
     values: dict[str, Any]
 
 
+Told = str | Message
+"""A message, or the sentence that an earlier version wrote."""
+
+
 def message(code: str, **values: Any) -> Message:
     """Return a message."""
     return {"code": code, "values": values}
 
 
-def as_message(given: str | Message) -> Message:
+def as_message(given: Told) -> Message:
     """Return a message; what an earlier version wrote, a sentence, is text."""
     return message("text", text=given) if isinstance(given, str) else given
+
+
+def because(what: Told, why: Told | None) -> Message:
+    """Return what is so, and why where that is known."""
+    return message("reason.because", what=as_message(what), why=as_message(why)) if why else as_message(what)
+
+
+def together(*parts: Message) -> Message:
+    """Return several messages as one."""
+    return message("reason.together", parts=list(parts)) if len(parts) > 1 else parts[0]
+
+
+def messages_in(told: Message) -> Iterator[Message]:
+    """Yield a message and those that it is made of."""
+    yield told
+    for value in told["values"].values():
+        for each in value if isinstance(value, list) else [value]:
+            if isinstance(each, Mapping) and "values" in each:
+                yield from messages_in(typing.cast(Message, each))
+
+
+class MessageError(ValueError):
+    """An error with a message: `told`."""
+
+    def __init__(self, code: str, **values: Any) -> None:
+        super().__init__(code, values)
+        self.told = message(code, **values)
 
 
 class Flag(TypedDict):
@@ -926,12 +957,16 @@ def upgrade_case(case: Mapping[str, Any]) -> dict[str, Any]:
 
 def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result record under today's names; anything else as it is."""
-    if record.get("schema") != 1:
+    if record.get("schema") not in (1, 2):
         return dict(record)
-    names = {"gang": "job", "figures": "self_reported"}
+    names = {"gang": "job", "figures": "self_reported"} if record["schema"] == 1 else {}
     upgraded = {names.get(key, key): value for key, value in record.items()}
-    if isinstance(upgraded.get("case"), Mapping):
+    if names and isinstance(upgraded.get("case"), Mapping):
         upgraded["case"] = upgrade_case(upgraded["case"])
+    if isinstance(upgraded.get("reason"), str):
+        upgraded["reason"] = as_message(upgraded["reason"])
+    if isinstance(upgraded.get("notes"), list):
+        upgraded["notes"] = [as_message(note) for note in upgraded["notes"]]
     return {**upgraded, "schema": RECORD_SCHEMA}
 
 

@@ -1,42 +1,43 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Why runs fail: the texts by which a log or mpirun tells a cause, what it is, and what helps.
+"""Why runs fail: the texts by which a log or mpirun tells a cause.
 
 This table serves all workloads; a declaration adds only texts of its own trainer (`oom`, `failures`).
 failure_search.py says how it is searched.  In a text `…` stands for anything within a line.  Where one line
 has texts of several causes, the one that stands first in the table counts.  The wordings are those of the
-programs' sources and of public bug reports.
+programs' sources and of public bug reports.  What a cause is and what helps say the catalogues, at
+`cause.<name>`.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-MEMORY, DISK = "ran out of memory", "ran out of disk"
+MEMORY, DISK = "out-of-memory", "out-of-disk"
+"""What a node ran out of: the words of `reason.*`."""
 
 ROOT, EFFECT, VAGUE = "root", "effect", "vague"
 """A root cause; what a process says when another one failed; what is a cause only if nothing else is."""
 
 
 class Cause(NamedTuple):
-    """One cause: the status of its run, the texts that show it, a sentence and a fix.
+    """One cause: the texts that show it, and the status of its run.
 
-    `verb` replaces the sentence where the cause says what became of the node: `ran out of memory`.  A cause
-    that is `certain` counts even in a warning.
+    `ended` replaces its sentence where the cause says what became of the node: that it ran out of memory.
+    `why` is the sentence of a declaration.  A cause that is `certain` counts even in a warning.
     """
 
     name: str
     texts: tuple[str, ...]
-    why: str = ""
-    fix: str = ""
     status: str = "failed"
-    verb: str = ""
+    ended: str = ""
     kind: str = ROOT
     certain: bool = False
+    why: str = ""
 
 
 def _oom(name: str, *texts: str, kind: str = ROOT) -> Cause:
-    return Cause(name, texts, status="oom", verb=MEMORY, kind=kind)
+    return Cause(name, texts, status="oom", ended=MEMORY, kind=kind)
 
 
 CAUSES = (
@@ -57,25 +58,19 @@ CAUSES = (
             "out of shared memory",
             "Bus error",
         ),
-        "the shared memory (/dev/shm) is full or too small",
-        "make /dev/shm larger, in a container with --shm-size or --ipc=host",
     ),
     Cause(
         "disk-full",
         ("No space left on device", "Disk quota exceeded", "disk quota exceeded"),
-        verb=DISK,
+        ended=DISK,
     ),
     Cause(
         "file-system",
         ("Read-only file system", "Stale file handle", "Input/output error", "Remote I/O error"),
-        "a file system cannot be used",
-        "check dmesg, the mounts and the server of the files",
     ),
     Cause(
         "open-files",
         ("Too many open files", "received 0 items of ancdata"),
-        "the limit of open files is too low",
-        "raise it (ulimit -n, LimitNOFILE) or use fewer workers of data loaders",
     ),
     Cause(
         "locked-memory",
@@ -84,8 +79,6 @@ CAUSES = (
             "ibv_ … errno 12",
             "allocate some locked memory",
         ),
-        "InfiniBand may not lock enough memory",
-        "set ulimit -l unlimited for logins, as provision.yml does, and log in again",
     ),
     Cause(
         "processes",
@@ -97,8 +90,6 @@ CAUSES = (
             "[Errno 11] Resource temporarily unavailable",
             "Thread creation failed",
         ),
-        "the limit of processes or threads is too low",
-        "raise it (ulimit -u, pids limit of the container)",
     ),
     # Memory
     # TensorFlow reserves memory and tries again with less: of these lines alone no program ends.
@@ -175,10 +166,6 @@ CAUSES = (
     Cause(
         "fabric-manager",
         ("Error 802", "system not yet initialized", "CUDA_ERROR_SYSTEM_NOT_READY", "cudaErrorSystemNotReady"),
-        "the NVLink fabric of the GPUs is not ready (Error 802): the fabric manager does not run, or its "
-        "version is not that of the driver",
-        "install nvidia-fabricmanager in the version of the driver and start it (systemctl status "
-        "nvidia-fabricmanager)",
         certain=True,
     ),
     Cause(
@@ -188,8 +175,6 @@ CAUSES = (
             "Error 803",
             "unsupported display driver / cuda driver combination",
         ),
-        "the loaded module of the NVIDIA driver and its libraries have different versions",
-        "reboot the node",
         certain=True,
     ),
     Cause(
@@ -202,8 +187,6 @@ CAUSES = (
             "cudaErrorInsufficientDriver",
             "the provided PTX was compiled with an unsupported toolchain",
         ),
-        "the NVIDIA driver is too old for this software",
-        "install a newer driver, or choose another stack_name",
     ),
     Cause(
         "gpu-lost",
@@ -214,8 +197,6 @@ CAUSES = (
             "NVRM: Xid … : 79,",
             "unknown device error",
         ),
-        "a GPU no longer answers (Xid 79)",
-        "reboot the node, and replace the GPU if it happens again",
     ),
     Cause(
         "gpu-memory-error",
@@ -225,8 +206,6 @@ CAUSES = (
             "ECC error encountered",
             "NVRM: Xid … : 48,",
         ),
-        "the memory of a GPU has an error (ECC)",
-        "run preflight.yml, reset the GPU, and replace it if it happens again",
     ),
     Cause(
         "nvlink-error",
@@ -236,8 +215,6 @@ CAUSES = (
             "NVLINK_UNCORRECTABLE",
             "NVRM: Xid … : 74,",
         ),
-        "an NVLink of a GPU has an error",
-        "run preflight.yml, reset the GPUs of the node, and replace the GPU if it happens again",
     ),
     Cause(
         "no-kernel-image",
@@ -248,8 +225,6 @@ CAUSES = (
             "is not compatible with the current PyTorch installation",
             "no device code for",
         ),
-        "the software has no code for this GPU",
-        "choose a stack_name that has",
     ),
     Cause(
         "no-gpu",
@@ -262,14 +237,10 @@ CAUSES = (
             "Torch not compiled with CUDA enabled",
             "CUDA unknown error",
         ),
-        "the program sees no GPU, or fewer than the case has",
-        "compare nvidia-smi -L with slots of the inventory, and check the driver",
     ),
     Cause(
         "gpu-busy",
         ("CUDA-capable device(s) is/are busy or unavailable", "devices are busy or unavailable"),
-        "another process has the GPU for itself",
-        "stop it, or set nvidia-smi -c DEFAULT",
     ),
     Cause(
         "illegal-access",
@@ -282,8 +253,6 @@ CAUSES = (
             "CUDA_ERROR_LAUNCH_FAILED",
             "illegal instruction was encountered",
         ),
-        "a kernel of the program failed on a GPU",
-        "run it again with CUDA_LAUNCH_BLOCKING=1, and check dmesg for Xid errors of that GPU",
     ),
     Cause(
         "cudnn",
@@ -308,8 +277,6 @@ CAUSES = (
             "Unable to find a valid cuDNN algorithm",
             "unable to find an engine to execute this computation",
         ),
-        "cuDNN could not be initialised: its version does not fit, or the memory of the GPU is full",
-        "run provision.yml, and check that LD_LIBRARY_PATH names no other cuDNN",
     ),
     Cause(
         "cublas",
@@ -320,8 +287,6 @@ CAUSES = (
             "Blas GEMM launch failed",
             "Attempting to perform BLAS operation using StreamExecutor without BLAS support",
         ),
-        "cuBLAS could not be initialised: mostly the memory of the GPU is full, or the driver does not fit",
-        "lower bsz, or check what else uses the GPU",
         kind=VAGUE,
     ),
     # NCCL, Gloo and the network
@@ -339,8 +304,6 @@ CAUSES = (
             "common task-to-task communication interfaces",
             "None of the TCP networks specified to be included",
         ),
-        "the network interface that the program is set to is not there, or has no address",
-        "check NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, or set nccl_subnet and run provision.yml",
     ),
     Cause(
         "address-in-use",
@@ -351,20 +314,14 @@ CAUSES = (
             "failed to listen on any local network address",
             "Could not start gRPC server",
         ),
-        "another program listens on the port of the run (address in use)",
-        "stop it (ss -ltnp), or choose other ports with campaign_port",
     ),
     Cause(
         "duplicate-gpu",
         ("Duplicate GPU detected",),
-        "two ranks use the same GPU",
-        "give each host a name of its own, and check slots of the inventory",
     ),
     Cause(
         "nccl-versions",
         ("Mismatched NCCL version", "NCCL version mismatch", "isn't compatible with … NCCL"),
-        "the nodes have different versions of NCCL",
-        "run provision.yml on all nodes",
     ),
     Cause(
         "host-unknown",
@@ -372,14 +329,10 @@ CAUSES = (
             "Could not resolve hostname",
             "could not be resolved",
         ),
-        "the name of a host is not known",
-        "check the name in the inventory and /etc/hosts of the nodes",
     ),
     Cause(
         "host-key",
         ("Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED"),
-        "the host key of a node is not known to another one, or has changed",
-        "run provision.yml, which writes the host keys of the nodes",
     ),
     Cause(
         "login",
@@ -392,8 +345,6 @@ CAUSES = (
             "Bad owner or permissions on",
             "This account is currently not available",
         ),
-        "a node refuses the login from another one",
-        "run provision.yml, which lets the nodes log in to each other by key",
     ),
     Cause(
         "ssh",
@@ -406,8 +357,6 @@ CAUSES = (
             "kex_exchange_identification",
             "ssh_exchange_identification",
         ),
-        "a node cannot connect to the ssh server of another one",
-        "check that sshd runs there, its port, routes and firewalls",
     ),
     Cause(
         "unreachable",
@@ -421,8 +370,6 @@ CAUSES = (
             "to connect failed : Connection timed out",
             "onnect to … failed : Software caused connection abort",
         ),
-        "a network is unreachable: no route leads to another node from this interface",
-        "set nccl_subnet and openmpi_subnet to a network of all nodes, and check routes and firewalls",
     ),
     Cause(
         "rendezvous",
@@ -435,8 +382,6 @@ CAUSES = (
             "RendezvousConnectionError",
             "Timed out initializing process group in store based barrier",
         ),
-        "the processes did not find each other in time",
-        "check the address and port of the first node, and firewalls between the nodes",
         kind=EFFECT,
     ),
     Cause(
@@ -455,9 +400,6 @@ CAUSES = (
             "heartbeat monitor",
             "DeadlineExceededError",
         ),
-        "a collective operation timed out, as a rank did not take part: it failed, hangs, or cannot be "
-        "reached",
-        "look at the logs of all nodes for the rank that stopped first",
         kind=EFFECT,
     ),
     Cause(
@@ -468,8 +410,6 @@ CAUSES = (
             "transport retry counter exceeded",
             "IBV_WC_RETRY_EXC_ERR",
         ),
-        "a connection over InfiniBand or RoCE broke: its peer ended, or the fabric loses packets",
-        "check the ports with ibstat, the switches and NCCL_IB_GID_INDEX",
         kind=EFFECT,
     ),
     Cause(
@@ -498,8 +438,6 @@ CAUSES = (
             "Collective ops is aborted by",
             "was preempted or restarted",
         ),
-        "another process ended or could not be reached",
-        "look at the logs of all nodes for the one that ended first",
         kind=EFFECT,
     ),
     # How mpirun starts processes
@@ -513,9 +451,6 @@ CAUSES = (
             "More processors requested than permitted",
             "binding more processes than cpus",
         ),
-        "there are not enough slots: mpirun may not start as many processes on these hosts as the run needs",
-        "within an allocation of a resource manager ask for as many tasks per node as the case has devices, "
-        "or set slots in the inventory to what a node has",
     ),
     Cause(
         "orted",
@@ -532,8 +467,6 @@ CAUSES = (
             "prted: error while loading shared libraries",
             "orted: Permission denied",
         ),
-        "the daemon of Open MPI (orted or prted) is not found on a node",
-        "run provision.yml, which installs Open MPI at the same path on all nodes",
     ),
     Cause(
         "mpi-versions",
@@ -547,14 +480,10 @@ CAUSES = (
             "incompatible version of Open MPI",
             "OMPI was not built with SLURM's PMI support",
         ),
-        "the nodes have different versions of Open MPI or PMIx",
-        "run provision.yml on all nodes, and load no other Open MPI in shells or modules",
     ),
     Cause(
         "mpi-root",
         ("attempt to run as root",),
-        "mpirun refuses to run as root",
-        "set OMPI_ALLOW_RUN_AS_ROOT=1 and OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or log in as another user",
     ),
     Cause(
         "mpi-network",
@@ -570,8 +499,6 @@ CAUSES = (
             "unable to find reachable pairing",
             "received unexpected process identifier",
         ),
-        "Open MPI connects over a network that does not reach the other node",
-        "set openmpi_subnet to a network of all nodes, and open all TCP ports between them",
     ),
     Cause(
         "mpi-program",
@@ -581,8 +508,6 @@ CAUSES = (
             "was unable to launch the specified application",
             "tried to fork a new process via the",
         ),
-        "mpirun finds the program that it is to start on no node, or not on all of them",
-        "run provision.yml on all nodes",
     ),
     Cause(
         "mpi-daemons",
@@ -593,9 +518,6 @@ CAUSES = (
             "daemon … on the local node failed to start",
             "A daemon (pid",
         ),
-        "mpirun could not start its daemon on a node",
-        "check the login from the first node to the others, and that all have the same Open MPI at the same "
-        "path",
         kind=VAGUE,
     ),
     Cause(
@@ -606,49 +528,35 @@ CAUSES = (
             "MPI_INIT: failed",
             "No components were able to be opened in",
         ),
-        "Open MPI could not be initialised",
-        "check that all nodes have the same Open MPI at the same path",
         kind=VAGUE,
     ),
     # Software
     Cause(
         "glibc",
         ("version `GLIBC", "version `CXXABI", "version 'GLIBC"),
-        "the system library of the node is older than the program needs",
-        "use a node with a newer system, or choose a stack_name for this one",
     ),
     Cause(
         "processor",
         ("Illegal instruction", "library was compiled to use"),
-        "the program has instructions that this processor does not have",
-        "choose another stack_name, or build the program on this machine",
     ),
     Cause(
         "library",
         ("cannot open shared object file", "undefined symbol:", "symbol lookup error"),
-        "a library is missing or has another version",
-        "run provision.yml, and check LD_LIBRARY_PATH",
         kind=VAGUE,
     ),
     Cause(
         "module",
         ("ModuleNotFoundError: No module named", "ImportError: "),
-        "a Python package is missing or cannot be loaded",
-        "run provision.yml, and unset PYTHONPATH",
         kind=VAGUE,
     ),
     Cause(
         "name-resolution",
         ("Name or service not known", "Temporary failure in name resolution"),
-        "the name of a host is not known",
-        "check the name in the inventory and /etc/hosts of the nodes",
         kind=VAGUE,
     ),
     Cause(
         "permission",
         ("PermissionError: ", ": Permission denied", "Operation not permitted"),
-        "the user of the run may not use a file or a device",
-        "check its owner and mode",
         kind=VAGUE,
     ),
     Cause(
@@ -660,8 +568,6 @@ CAUSES = (
             "Received Signals.SIGTERM",
             "died with <Signals.SIGTERM",
         ),
-        "another process ended or could not be reached",
-        "look at the logs of all nodes for the one that ended first",
         kind=VAGUE,
     ),
     Cause(
@@ -676,15 +582,11 @@ CAUSES = (
             "NCCL error",
             "HorovodInternalError",
         ),
-        "NCCL failed, and does not say why",
-        "run it again with NCCL_DEBUG=INFO, and look for the first line with WARN",
         kind=VAGUE,
     ),
     Cause(
         "killed",
         ("Signal 9 (SIGKILL) received", "died with <Signals.SIGKILL", "exits with return code = -9"),
-        "one of its processes was killed (SIGKILL), mostly by the kernel because memory was full",
-        "check dmesg on the node for oom-kill",
         kind=VAGUE,
     ),
 )
@@ -713,10 +615,5 @@ HARMLESS = (
 )
 """Texts of lines that tell of something from which a program went on."""
 
-SIGNALS = {
-    4: "the program has instructions that this processor does not have. Fix: choose another stack_name, or "
-    "build the program on this machine",
-    7: "mostly the shared memory (/dev/shm) is full. Fix: make /dev/shm larger, in a container with "
-    "--shm-size or --ipc=host",
-}
-"""What a signal that ended a process mostly means."""
+SIGNALS = {4: "processor", 7: "bus-error"}
+"""The cause that a signal that ended a process mostly means."""

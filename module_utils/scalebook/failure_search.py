@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ansible.module_utils.scalebook.contracts import Message, as_message, message
 from ansible.module_utils.scalebook.failure_causes import CAUSES, EFFECT, HARMLESS, UNKNOWN, VAGUE, Cause
 
 GAP = "…"
@@ -60,9 +61,11 @@ class Hit(NamedTuple):
     moment: float | None
 
 
-def advice(cause: Cause) -> str:
-    """Return the cause's sentence and its fix."""
-    return cause.why + (f". Fix: {cause.fix}" if cause.fix else "")
+def advice(cause: Cause) -> Message | None:
+    """Return what the cause is and what helps, None where its words say all."""
+    if cause.why:
+        return as_message(cause.why)
+    return None if cause.ended or cause is UNKNOWN else message(f"cause.{cause.name}")
 
 
 class _Text(NamedTuple):

@@ -90,12 +90,13 @@ def _dict(item: Any) -> Checker:
 
 
 def _union(kinds: tuple[Any, ...]) -> Checker:
-    """Return what accepts null, and else one other kind."""
-    [other] = [kind for kind in kinds if kind is not type(None)]
-    check_other = _checker(other)
+    """Return what accepts null and text where these are among the kinds, and else one other kind."""
+    plain = {kind for kind in kinds if kind in (type(None), str)}
+    others = [kind for kind in kinds if kind not in plain]
+    check_other = _checker(others[0] if others else str)
 
     def check_union(value: Any, place: str) -> None:
-        if value is not None:
+        if type(value) not in plain:
             check_other(value, place)
 
     return check_union

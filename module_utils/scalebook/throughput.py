@@ -9,7 +9,7 @@ import typing
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record, global_batch
+from ansible.module_utils.scalebook.contracts import Case, MessageError, NodeLog, Record, global_batch
 
 DIFFER = 0.02
 """If two time sources of the same window differ by more than this, a note reports it."""
@@ -22,7 +22,7 @@ READINGS = ("stamps", "printed")
 """Which time source counts: time stamps where there are any, or the rates that the framework prints."""
 
 
-class ThroughputError(ValueError):
+class ThroughputError(MessageError):
     """A record whose window cannot be measured."""
 
 
@@ -43,7 +43,7 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     """
     node = next((node for node in record["nodes"] if node["task_index"] == 0), None)
     if node is None:
-        raise ThroughputError("the record has no node with task_index 0")
+        raise ThroughputError("reason.no-first-node")
     samples = window_samples(record)
     readings: list[dict[str, Any]] = []
     for key in typing.get_args(Stamps):
@@ -54,12 +54,10 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     if rate is not None:
         readings.append({"time_source": "rates", "rate": rate, "seconds": samples / rate})
     if not readings:
-        raise ThroughputError(
-            "no reading covers the window: neither time stamps of its first and last step nor rates"
-        )
+        raise ThroughputError("reason.no-reading")
     if reading == "printed":
         if rate is None:
-            raise ThroughputError("its log prints no rates for the window, which reading=printed asks for")
+            raise ThroughputError("reason.no-rates")
         readings.insert(0, readings.pop())
     first = readings[0]
     second = {key: readings[1][key] for key in ("time_source", "rate")} if len(readings) > 1 else None

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logs of a node as run_node writes them."""
 
-from ansible.module_utils.scalebook.read.record import run_record
 from dlperf_logs import exit_record, log_text, stamped, step_times
+from told import run_record
 
 JOB = {
     "rc": 0,

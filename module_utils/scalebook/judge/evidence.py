@@ -19,6 +19,7 @@ from ansible.module_utils.scalebook.contracts import (
     FileSum,
     MachineIdentity,
     Message,
+    MessageError,
     NodeLog,
     Record,
     case_name,
@@ -27,8 +28,8 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.machines import difference
 
 
-class EvidenceError(ValueError):
-    """A record that contradicts itself; the message has the node, the field and the value."""
+class EvidenceError(MessageError):
+    """A record that contradicts itself; `told` has the node, the field and the value."""
 
 
 def differing_case(case: Case, planned: Case | None, schema: Any) -> str:
@@ -71,12 +72,12 @@ def check_stamps(record: Record) -> None:
     for node in record.get("nodes") or []:
         lacking = [key for key in ("node", "task_index", "steps") if key not in node]
         if lacking:
-            raise EvidenceError(f"a node has no {lacking[0]}")
+            raise EvidenceError("run.no-key", key=lacking[0])
         steps = node["steps"]
         if not all(map(lt, steps, steps[1:])):
-            raise EvidenceError(f"{node['node']}: its steps do not increase")
+            raise EvidenceError("run.steps-back", node=node["node"])
         if steps and "source" not in record and steps[-1] > last:
-            raise EvidenceError(f"{node['node']}: its last step is {steps[-1]}, of the case it is {last}")
+            raise EvidenceError("run.other-last-step", node=node["node"], step=steps[-1], last=last)
         _check_lists(node, steps)
 
 
@@ -87,13 +88,19 @@ def _check_lists(node: NodeLog, steps: Sequence[int]) -> None:
         if stamps is None:
             continue
         if len(stamps) != len(steps):
-            raise EvidenceError(f"{node['node']}: it has {len(stamps)} {key} of {len(steps)} steps")
+            raise EvidenceError(
+                "run.other-count",
+                node=node["node"],
+                count=len(stamps),
+                key=message(f"source.{key}"),
+                steps=len(steps),
+            )
         if key == "rates":
             if any(rate is not None and rate < 0 for rate in stamps):
-                raise EvidenceError(f"{node['node']}: one of its rates is below 0")
+                raise EvidenceError("run.negative-rate", node=node["node"])
         elif stamps != sorted(stamps):
             step = next(steps[at] for at in range(1, len(stamps)) if stamps[at] < stamps[at - 1])
-            raise EvidenceError(f"{node['node']}: the {key} of step {step} is before that of the step before")
+            raise EvidenceError("run.stamps-back", node=node["node"], key=message(f"source.{key}"), step=step)
 
 
 def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list[Message]:

@@ -17,8 +17,11 @@ from ansible.module_utils.scalebook.contracts import (
     Hardware,
     JobEnd,
     Measurement,
+    Message,
     MicrobenchRecord,
     ProgramEnd,
+    as_message,
+    message,
 )
 
 SOFTWARE = ("torch", "cuda", "nccl", "python")
@@ -47,11 +50,12 @@ def _record(kind: str, files: Files, job: ProgramEnd | None) -> MicrobenchRecord
     result = files.results.get(kind)
     nodes = list(job["nodes"]) if job else []
     said = result or {}
+    why = (job or {}).get("reason") or message("program.no-result")
     facts = {key: said[key] for key in SOFTWARE if said.get(key)}
     record: MicrobenchRecord = {
         "kind": kind,
         "status": "ok" if result else "failed",
-        "reason": None if result else str((job or {}).get("reason") or "it left no result"),
+        "reason": None if result else as_message(why),
         "nodes": nodes,
         "settings": {key: said[key] for key in SETTINGS if said.get(key) is not None},
         "job": _job_end(job) if job else None,
@@ -84,9 +88,9 @@ def _measurement(read: Mapping[str, Any]) -> Measurement:
     }
 
 
-def failures(made: Sequence[MicrobenchRecord]) -> list[str]:
-    """Return a sentence for each program that failed."""
-    return [f"{each['kind']}: {each['reason']}" for each in made if each["status"] != "ok"]
+def failures(made: Sequence[MicrobenchRecord]) -> list[Message]:
+    """Return why each program failed that did."""
+    return [message(f"program.{each['kind']}", why=each["reason"]) for each in made if each["status"] != "ok"]
 
 
 def simulated(by_kind: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:

@@ -18,9 +18,12 @@ from ansible.module_utils.scalebook.contracts import (
     REQUIRED_FIELDS,
     STATUSES,
     Case,
+    MessageError,
     Record,
     Run,
+    Told,
     as_message,
+    message,
 )
 from ansible.module_utils.scalebook.judge import evidence, gpu_states, timelines, utilisation
 from ansible.module_utils.scalebook.throughput import measure
@@ -75,7 +78,7 @@ def check_record(record: Any) -> Record:
     if not isinstance(record, Mapping):
         raise RecordError("is not a record")
     if record.get("schema") != RECORD_SCHEMA:
-        raise RecordError(f"has schema {record.get('schema')!r}, this report reads 1 and {RECORD_SCHEMA}")
+        raise RecordError(f"has schema {record.get('schema')!r}, this report reads 1 to {RECORD_SCHEMA}")
     if record.get("status") not in STATUSES:
         raise RecordError(f"has status {record.get('status')!r}")
     repeat = record.get("repeat")
@@ -102,7 +105,7 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         "unit": str(record.get("unit") or "samples"),
         "status": record["status"],
         "reason": record.get("reason"),
-        "notes": [as_message(note) for note in record.get("notes") or []],
+        "notes": list(record.get("notes") or []),
         **UNMEASURED,
         "source": record.get("source"),
         "last_lines": [str(line) for line in record.get("last_lines") or []],
@@ -119,14 +122,14 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         "timeline": None,
     }
     if run["status"] != "ok":
-        run["reason"] = run["reason"] or "no reason recorded"
+        run["reason"] = run["reason"] or message("run.not-recorded")
         return run
     try:
         evidence.check_stamps(record)
         measured = measure(record, reading)
         rate = measured["rate"]
         if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
-            raise RecordError(f"its throughput comes out as {rate}")
+            raise evidence.EvidenceError("run.odd-rate", rate=str(rate))
         numbers = {key: measured.get(key) for key in ("seconds", "time_source", "second", "differs")}
         steps = step_seconds(record, measured.get("time_source"))
         if steps:
@@ -134,7 +137,8 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         # What overflows on the way would not be JSON any more.
         json.dumps(numbers, allow_nan=False)
     except (ValueError, KeyError, TypeError) as exc:
-        return cast(Run, {**run, "status": "refused", "reason": f"cannot be measured: {exc}"})
+        why = exc.told if isinstance(exc, MessageError) else str(exc)
+        return cast(Run, {**run, "status": "refused", "reason": message("run.unmeasured", why=why)})
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
         usable, notes = utilisation.usable(record)
@@ -156,14 +160,14 @@ def log_of(record: Record) -> str | None:
     return digest_of_log if isinstance(digest_of_log, str) else None
 
 
-def refused(run: Run, reason: str) -> Run:
+def refused(run: Run, reason: Told) -> Run:
     """Return a run that counts as one that does not, for `reason`."""
-    return {**run, **UNMEASURED, "status": "refused", "reason": reason}
+    return {**run, **UNMEASURED, "status": "refused", "reason": as_message(reason)}
 
 
 def repeated(run: Run, place: str) -> Run:
     """Return a run that counts as one that does not, since its log is, byte for byte, that of `place`."""
-    return refused(run, f"its log has the same content as that of {place}: the same log counts as one run")
+    return refused(run, message("run.same-log", place=place))
 
 
 def _said(record: Record, key: str) -> dict[str, str]:

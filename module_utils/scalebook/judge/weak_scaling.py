@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook.contracts import (
     Run,
     StepTimes,
     global_batch,
+    message,
 )
 from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
@@ -284,7 +285,7 @@ def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[s
                 "label": row["label"],
                 "repeat": repeat,
                 "status": "missing",
-                "reason": "planned, but there is no readable result.json",
+                "reason": message("run.planned"),
                 "source": None,
                 "last_lines": [],
             }

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import JobReport, Node, ProgramEnd
+from ansible.module_utils.scalebook.contracts import JobReport, Message, Node, ProgramEnd, because, message
 from ansible.module_utils.scalebook.failure_search import advice, first_cause
 
 Result = Mapping[str, Any]
@@ -74,8 +74,8 @@ def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> 
     if rc:
         lines = [*(result.get("stderr_lines") or ()), *(result.get("stdout_lines") or ())]
         last = _cause(lines) or " ".join(str(line) for line in lines[-5:]) or str(result.get("msg") or "")
-        late = f", at its limit of {limit} s" if rc in KILLED_BY_TIMEOUT else ""
-        reason = f"it ended with status {rc}{late}; its output is in {name}.log: {last}"
+        code = "program.ended-late" if rc in KILLED_BY_TIMEOUT else "program.ended"
+        reason = message(code, rc=rc, limit=limit, file=f"{name}.log", why=last)
     return {
         "nodes": list(nodes),
         "rc": rc,
@@ -86,11 +86,10 @@ def program_end(result: Result, nodes: Sequence[str], name: str, limit: int) -> 
     }
 
 
-def _cause(lines: Sequence[Any]) -> str:
-    """Return the first cause that a program's output tells, "" for none."""
+def _cause(lines: Sequence[Any]) -> Message | None:
+    """Return the first cause that a program's output tells, None for none."""
     hit = first_cause(["\n".join(map(str, lines)).encode()])
-    why = advice(hit.cause) if hit else ""
-    return f'it says "{hit.text}"' + (f": {why}" if why else "") if hit else ""
+    return because(message("reason.it-says", line=hit.text), advice(hit.cause)) if hit else None
 
 
 def _seconds(result: Result) -> float | None:

@@ -61,7 +61,7 @@ def _said(given: Any, language: str, say: Say, kind: str = "") -> str:
 def _filled(given: Mapping[str, Any], language: str, say: Say) -> str:
     code, values = given["code"], given["values"]
     if code == TEXT:
-        return say(str(values["text"]))
+        return say(str(values.get("text", "")))
     pattern = CATALOGUES[language].get(code)
     if pattern is None:
         raise CatalogueError(f"messages_{language}.py has no {code}")

@@ -204,6 +204,306 @@ MESSAGES = {
     "quantity.met": "at least {criterion:g} %",
     "quantity.not_met": "below {criterion:g} %",
     # -- reason: why runs do not count: read/, judge/ ------------------------------------------------
+    "reason.because": "{what}: {why}",
+    "reason.together": "{parts:list}",
+    "reason.rank": "{node} (rank {rank})",
+    "reason.rank-of-host": "{node} (rank {rank}, host {host})",
+    "reason.run-job": "run_job on {node}",
+    "reason.run-node": "{node}: run_node of rank {rank} on {host}",
+    "reason.exit": "ended with exit code {rc}",
+    "reason.signal": "was ended by signal {number} ({name})",
+    "reason.signal-number": "was ended by signal {number}",
+    "reason.ended": "{who} {end}",
+    "reason.it": "it {end}",
+    "reason.signalled": "{who} was ended by a signal",
+    "reason.terminated": "{who:comma} was terminated",
+    "reason.refused": "{who} was refused",
+    "reason.failed": "{who} failed",
+    "reason.time-limit": "{who} ran past its time limit",
+    "reason.was": "{who} was {status}",
+    "reason.hung": "{who} hung",
+    "reason.stopped": "{count} of its processes stopped (SIGSTOP)",
+    "reason.lost": "{node} was lost",
+    "reason.no-job": "{node} could not be given its job",
+    "reason.unclosed": "{nodes:comma} left no closing line",
+    "reason.rendezvous": "rendezvous timeout: {why}",
+    "reason.no-login": "no login to {hosts:comma}",
+    "reason.never-began": "{nodes:comma} never began",
+    "reason.all-began": "all nodes began",
+    "reason.out-of-memory": '{who} ran out of memory: its log says "{line}"; {then}',
+    "reason.out-of-disk": '{who} ran out of disk: its log says "{line}"; {then}',
+    "reason.killed-for-memory": "{who} ran out of memory: the kernel killed a process of its; it {end}",
+    "reason.log-says": 'its log says "{line}"',
+    "reason.log-of-says": 'the log of {node} says "{line}"',
+    "reason.it-says": 'it says "{line}"',
+    "reason.lost-contact": "mpirun lost contact with {host}",
+    "reason.connection-broke": "the connection to {node} broke during the run",
+    "reason.mpirun-time-limit": "mpirun ran past its time limit after {seconds} s",
+    "reason.log-unclosed": "{file} ends without run_node's closing line: its machine or run_node died",
+    "reason.missing": "{file} is missing",
+    "reason.directory": "{file} is a directory",
+    "reason.irregular": "{file} is not a regular file",
+    "reason.unreadable": "{file} cannot be read: {why}",
+    "reason.implausible": "{file} is not plausible: {why}",
+    "reason.empty": "{file} is empty, step {step} is required",
+    "reason.no-step": "{file} shows no step, step {step} is required",
+    "reason.stops": "{file} stops at step {last}, step {step} is required",
+    "reason.no-begin": "{file} does not show step {step}, where the window begins",
+    "reason.no-end": "{file} does not show step {step}, where the window ends",
+    "reason.other-length": "{file} says the run has {shown:comma} steps, the case has {steps}",
+    "reason.other-value": "{file} shows {name} {value}, the case has {field} {wanted}",
+    "reason.nodes-differ": "{file} shows {name} {value}, {other} shows {theirs}",
+    "reason.absent": '{file} does not show {name} (a line with "{line}")',
+    "reason.another-program": "another program wrote it",
+    "reason.several-entries": "one line holds several entries of a step ({step}): two ranks or two runs in one file",
+    "reason.step-twice": "step {step} is logged twice: two ranks or two runs in one file",
+    "reason.step-after": "step {step} comes after step {before}: two ranks or two runs in one file",
+    "reason.mixed-micro-steps": "some lines of steps count micro-steps, others do not: two runs in one file",
+    "reason.step-too-large": "a step number is beyond all bounds",
+    "reason.no-step-number": "a step line has no step number",
+    "reason.no-time": "a step line has no time: {why}",
+    "reason.odd-time": "{text} is not a time of the format {format}",
+    "reason.clock-back": "the clock goes back between step {before} and step {step}",
+    "reason.loss": "the loss is {value} at step {step}",
+    "reason.rate": "a rate is {text}",
+    "reason.odd-rate": "a rate is {text}, which cannot be read as a number",
+    "reason.ranks-apart": "{first} and {other} did not train together",
+    "reason.rank-refused": "{rank} {why}",
+    "reason.rank-stops": "{rank} stops at step {step}",
+    "reason.rank-takes": "{rank} takes {theirs:.3f} s for the window, not {ours:.3f} s",
+    "reason.no-first-node": "the record has no node with task_index 0",
+    "reason.no-reading": "no reading covers the window: neither time stamps of its first and last step nor rates",
+    "reason.no-rates": "its log prints no rates for the window, which reading=printed asks for",
+    "reason.two-rates": "by its steps the rate is {rate:.1f}, by its own lines {own:.1f}",
+    "reason.times-as-much": "{count} times as much, and the case has {field} {count}",
+    "reason.times-less": "{count} times less, and the case has {field} {count}",
+    "reason.times-as-much-unknown": "{count} times as much, so batch, devices or accumulation of the log are not those of the case",
+    "reason.micro-steps-contradicted": "seems to count micro-steps, {count} to a step, which its own rate contradicts",
+    "reason.micro-steps-unproven": "seems to count micro-steps, {count} to a step, and prints no rate that tells",
+    "reason.reads-it": "{parameters} reads it",
+    "reason.window-fits": "{parameters} fits its steps",
+    "reason.like-steps": '{count} lines look like steps, such as "{line}": no workload reads them',
+    "reason.known-steps": '{count} lines such as "{line}" are steps of {program} {why}',
+    "reason.reads-them": "bench.yml with {parameters} reads them",
+    "source.times": "times",
+    "source.received": "received",
+    "source.rates": "rates",
+    "unit.samples": "samples",
+    "unit.images": "images",
+    "unit.sequences": "sequences",
+    "unit.tokens": "tokens",
+    "run.readings-differ": "two readings differ by {differs:.1%}: {rate:.2f} {unit}/s by {source}, {other:.2f} by {second}",
+    "run.own-mean": "the rate is {rate:.2f} by {source} and {own:.2f} by the mean rate that it prints",
+    "run.own-lines": "the rate is {rate:.2f} by {source} and {own:.2f} by its own lines",
+    "run.own-end": "the rate is {rate:.2f} by {source} and {own:.2f} by its closing line",
+    "run.micro-steps": "its steps are micro-steps: the window has {count:g} steps of the optimizer",
+    "run.straggler-computed": (
+        "{node} may hold the others up: it computed {mine:.1f} s in the window of {window:.1f} s, the "
+        "others {others:.1f} s"
+    ),
+    "run.straggler-computed-or-queued": (
+        "{node} may hold the others up: it computed or queued for a processor {mine:.1f} s in the window "
+        "of {window:.1f} s, the others {others:.1f} s"
+    ),
+    "run.windows-apart": (
+        "the window is {ours:.3f} s on {first} and {theirs:.3f} s on {node} ({share:.1%} apart by {source})"
+    ),
+    "run.whole-seconds": "the time stamps are whole seconds: the window of {seconds:.0f} s is known to {share:.1%}",
+    "run.long-step": "step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s",
+    "run.steps-missing": "{count} steps of the window are not logged, the first is {first}",
+    "run.rates-missing": "{rates} of {logged} steps of the window print a rate",
+    "run.unstamped": "{count} step lines have no receive stamp",
+    "run.received-back": "the receive stamps go back",
+    "run.unread-lines": "{count} lines look like step lines but cannot be read",
+    "run.odd-loss": "the loss at step {step} is {text}, which is not a number",
+    "run.clock-set": "the clock was set by {seconds:+.1f} s during the run: its own times do not count",
+    "run.bytes-nul": "has NUL bytes",
+    "run.bytes-long-line": "has a line of more than 16 KiB, of which only the head was read",
+    "run.bytes-not-utf8": "has bytes that are not UTF-8",
+    "run.ranks": "launcher's tags: the steps of {rank} count, those of {others:comma} agree",
+    "run.rank-windows-apart": "the window of {rank} is more than {share:.0%} off that of {others:comma}",
+    "run.and-more": "{names:comma} and {count} more",
+    "run.not-recorded": "no reason recorded",
+    "run.unmeasured": "cannot be measured: {why}",
+    "run.same-log": "its log has the same content as that of {place}: the same log counts as one run",
+    "run.planned": "planned, but there is no readable result.json",
+    "cause.shared-memory": (
+        "the shared memory (/dev/shm) is full or too small. Fix: make /dev/shm larger, in a container "
+        "with --shm-size or --ipc=host"
+    ),
+    "cause.file-system": "a file system cannot be used. Fix: check dmesg, the mounts and the server of the files",
+    "cause.open-files": (
+        "the limit of open files is too low. Fix: raise it (ulimit -n, LimitNOFILE) or use fewer workers "
+        "of data loaders"
+    ),
+    "cause.locked-memory": (
+        "InfiniBand may not lock enough memory. Fix: set ulimit -l unlimited for logins, as "
+        "provision.yml does, and log in again"
+    ),
+    "cause.processes": (
+        "the limit of processes or threads is too low. Fix: raise it (ulimit -u, pids limit of the container)"
+    ),
+    "cause.fabric-manager": (
+        "the NVLink fabric of the GPUs is not ready (Error 802): the fabric manager does not run, or its "
+        "version is not that of the driver. Fix: install nvidia-fabricmanager in the version of the "
+        "driver and start it (systemctl status nvidia-fabricmanager)"
+    ),
+    "cause.driver-mismatch": (
+        "the loaded module of the NVIDIA driver and its libraries have different versions. Fix: reboot "
+        "the node"
+    ),
+    "cause.driver-old": (
+        "the NVIDIA driver is too old for this software. Fix: install a newer driver, or choose another "
+        "stack_name"
+    ),
+    "cause.gpu-lost": "a GPU no longer answers (Xid 79). Fix: reboot the node, and replace the GPU if it happens again",
+    "cause.gpu-memory-error": (
+        "the memory of a GPU has an error (ECC). Fix: run preflight.yml, reset the GPU, and replace it "
+        "if it happens again"
+    ),
+    "cause.nvlink-error": (
+        "an NVLink of a GPU has an error. Fix: run preflight.yml, reset the GPUs of the node, and "
+        "replace the GPU if it happens again"
+    ),
+    "cause.no-kernel-image": "the software has no code for this GPU. Fix: choose a stack_name that has",
+    "cause.no-gpu": (
+        "the program sees no GPU, or fewer than the case has. Fix: compare nvidia-smi -L with slots of "
+        "the inventory, and check the driver"
+    ),
+    "cause.gpu-busy": "another process has the GPU for itself. Fix: stop it, or set nvidia-smi -c DEFAULT",
+    "cause.illegal-access": (
+        "a kernel of the program failed on a GPU. Fix: run it again with CUDA_LAUNCH_BLOCKING=1, and "
+        "check dmesg for Xid errors of that GPU"
+    ),
+    "cause.cudnn": (
+        "cuDNN could not be initialised: its version does not fit, or the memory of the GPU is full. "
+        "Fix: run provision.yml, and check that LD_LIBRARY_PATH names no other cuDNN"
+    ),
+    "cause.cublas": (
+        "cuBLAS could not be initialised: mostly the memory of the GPU is full, or the driver does not "
+        "fit. Fix: lower bsz, or check what else uses the GPU"
+    ),
+    "cause.interface": (
+        "the network interface that the program is set to is not there, or has no address. Fix: check "
+        "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, or set nccl_subnet and run provision.yml"
+    ),
+    "cause.address-in-use": (
+        "another program listens on the port of the run (address in use). Fix: stop it (ss -ltnp), or "
+        "choose other ports with campaign_port"
+    ),
+    "cause.duplicate-gpu": (
+        "two ranks use the same GPU. Fix: give each host a name of its own, and check slots of the inventory"
+    ),
+    "cause.nccl-versions": "the nodes have different versions of NCCL. Fix: run provision.yml on all nodes",
+    "cause.host-unknown": (
+        "the name of a host is not known. Fix: check the name in the inventory and /etc/hosts of the nodes"
+    ),
+    "cause.host-key": (
+        "the host key of a node is not known to another one, or has changed. Fix: run provision.yml, "
+        "which writes the host keys of the nodes"
+    ),
+    "cause.login": (
+        "a node refuses the login from another one. Fix: run provision.yml, which lets the nodes log in "
+        "to each other by key"
+    ),
+    "cause.ssh": (
+        "a node cannot connect to the ssh server of another one. Fix: check that sshd runs there, its "
+        "port, routes and firewalls"
+    ),
+    "cause.unreachable": (
+        "a network is unreachable: no route leads to another node from this interface. Fix: set "
+        "nccl_subnet and openmpi_subnet to a network of all nodes, and check routes and firewalls"
+    ),
+    "cause.rendezvous": (
+        "the processes did not find each other in time. Fix: check the address and port of the first "
+        "node, and firewalls between the nodes"
+    ),
+    "cause.time-out": (
+        "a collective operation timed out, as a rank did not take part: it failed, hangs, or cannot be "
+        "reached. Fix: look at the logs of all nodes for the rank that stopped first"
+    ),
+    "cause.infiniband": (
+        "a connection over InfiniBand or RoCE broke: its peer ended, or the fabric loses packets. Fix: "
+        "check the ports with ibstat, the switches and NCCL_IB_GID_INDEX"
+    ),
+    "cause.lost-peer": (
+        "another process ended or could not be reached. Fix: look at the logs of all nodes for the one "
+        "that ended first"
+    ),
+    "cause.slots": (
+        "there are not enough slots: mpirun may not start as many processes on these hosts as the run "
+        "needs. Fix: within an allocation of a resource manager ask for as many tasks per node as the "
+        "case has devices, or set slots in the inventory to what a node has"
+    ),
+    "cause.orted": (
+        "the daemon of Open MPI (orted or prted) is not found on a node. Fix: run provision.yml, which "
+        "installs Open MPI at the same path on all nodes"
+    ),
+    "cause.mpi-versions": (
+        "the nodes have different versions of Open MPI or PMIx. Fix: run provision.yml on all nodes, and "
+        "load no other Open MPI in shells or modules"
+    ),
+    "cause.mpi-root": (
+        "mpirun refuses to run as root. Fix: set OMPI_ALLOW_RUN_AS_ROOT=1 and "
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or log in as another user"
+    ),
+    "cause.mpi-network": (
+        "Open MPI connects over a network that does not reach the other node. Fix: set openmpi_subnet to "
+        "a network of all nodes, and open all TCP ports between them"
+    ),
+    "cause.mpi-program": (
+        "mpirun finds the program that it is to start on no node, or not on all of them. Fix: run "
+        "provision.yml on all nodes"
+    ),
+    "cause.mpi-daemons": (
+        "mpirun could not start its daemon on a node. Fix: check the login from the first node to the "
+        "others, and that all have the same Open MPI at the same path"
+    ),
+    "cause.mpi-init": (
+        "Open MPI could not be initialised. Fix: check that all nodes have the same Open MPI at the same path"
+    ),
+    "cause.glibc": (
+        "the system library of the node is older than the program needs. Fix: use a node with a newer "
+        "system, or choose a stack_name for this one"
+    ),
+    "cause.processor": (
+        "the program has instructions that this processor does not have. Fix: choose another stack_name, "
+        "or build the program on this machine"
+    ),
+    "cause.library": "a library is missing or has another version. Fix: run provision.yml, and check LD_LIBRARY_PATH",
+    "cause.module": "a Python package is missing or cannot be loaded. Fix: run provision.yml, and unset PYTHONPATH",
+    "cause.name-resolution": (
+        "the name of a host is not known. Fix: check the name in the inventory and /etc/hosts of the nodes"
+    ),
+    "cause.permission": "the user of the run may not use a file or a device. Fix: check its owner and mode",
+    "cause.connection": (
+        "another process ended or could not be reached. Fix: look at the logs of all nodes for the one "
+        "that ended first"
+    ),
+    "cause.nccl": (
+        "NCCL failed, and does not say why. Fix: run it again with NCCL_DEBUG=INFO, and look for the "
+        "first line with WARN"
+    ),
+    "cause.killed": (
+        "one of its processes was killed (SIGKILL), mostly by the kernel because memory was full. Fix: "
+        "check dmesg on the node for oom-kill"
+    ),
+    "cause.bus-error": (
+        "mostly the shared memory (/dev/shm) is full. Fix: make /dev/shm larger, in a container with "
+        "--shm-size or --ipc=host"
+    ),
+    "run.odd-rate": "its throughput comes out as {rate}",
+    "run.no-key": "a node has no {key}",
+    "run.steps-back": "{node}: its steps do not increase",
+    "run.other-last-step": "{node}: its last step is {step}, of the case it is {last}",
+    "run.other-count": "{node}: it has {count} {key} of {steps} steps",
+    "run.negative-rate": "{node}: one of its rates is below 0",
+    "run.stamps-back": "{node}: the {key} of step {step} is before that of the step before",
+    "program.ended": "it ended with status {rc}; its output is in {file}: {why}",
+    "program.ended-late": "it ended with status {rc}, at its limit of {limit} s; its output is in {file}: {why}",
+    "program.no-result": "it left no result",
+    "program.compute": "compute: {why}",
+    "program.collectives": "collectives: {why}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     #

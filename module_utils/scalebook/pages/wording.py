@@ -83,8 +83,10 @@ class Wording:
 
     def tell(self, given: str | Message) -> str:
         """Return a message, or a sentence of an earlier version, in the language of the report."""
-        said = as_message(given)
-        return catalogue.sentence(said, self("en"), lambda text: self.sentence(clean(text)))
+        try:
+            return catalogue.sentence(as_message(given), self("en"), lambda text: self.sentence(clean(text)))
+        except (catalogue.CatalogueError, RecursionError):  # of a later version, or changed by hand
+            return clean(given)
 
     def _sentence(self, text: str) -> str:
         """Return a sentence of the document in the language of the report.

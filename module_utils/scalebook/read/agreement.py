@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import Case, NodeLog, Record
+from ansible.module_utils.scalebook.contracts import Case, Message, NodeLog, Record, because, message
 from ansible.module_utils.scalebook.read.step_log import Log
 from ansible.module_utils.scalebook.read.timestamps import SECOND
 from ansible.module_utils.scalebook.workload import Workload
@@ -66,7 +66,7 @@ def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float
     return min(known, key=lambda own: abs(own - rate), default=None)
 
 
-def refusal(record: Record, log: Log, workload: Workload) -> str | None:
+def refusal(record: Record, log: Log, workload: Workload) -> Message | None:
     """Return why the speed by the steps cannot be right, None where nothing says so."""
     case, measured = record["case"], throughput.measure(record)
     own = own_rate(record, log, workload, measured["rate"])
@@ -74,17 +74,14 @@ def refusal(record: Record, log: Log, workload: Workload) -> str | None:
     if measured["time_source"] == "rates":
         return None
     if own is None:
-        return _MICRO.format(case["accumulation"], "and prints no rate that tells") if micro else None
+        return message("reason.micro-steps-unproven", count=case["accumulation"]) if micro else None
     if abs(measured["rate"] - own) <= FAR * own:
         return None
-    both = f"by its steps the rate is {measured['rate']:.1f}, by its own lines {own:.1f}"
+    both = message("reason.two-rates", rate=measured["rate"], own=own)
     if micro:
-        return f"{_MICRO.format(case['accumulation'], 'which its own rate contradicts')}: {both}"
+        return because(message("reason.micro-steps-contradicted", count=case["accumulation"]), both)
     reason = _factor(measured["rate"] / own, _fields(case), log.found)
-    return f"{both}: {reason}" if reason else None
-
-
-_MICRO = "seems to count micro-steps, {} to a step, {}"
+    return because(both, reason) if reason else None
 
 
 def _fields(case: Case) -> dict[str, int]:
@@ -97,7 +94,7 @@ def _fields(case: Case) -> dict[str, int]:
     }
 
 
-def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequence[str]]) -> str | None:
+def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequence[str]]) -> Message | None:
     """Return what a quotient of two rates means if it is a whole number that the log does not account for.
 
     A step is not faster than its program says, but may be slower: such a factor must be one of the case.
@@ -108,9 +105,8 @@ def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequ
     named = [field for field, value in fields.items() if value == factor]
     if any(str(factor) in shown.get(field, ()) for field in named):
         return None  # what the log itself says of its run is the case's: its rate has another unit
-    less = "times as much" if quotient > 1 else "times less"
     if named:
-        return f"{factor} {less}, and the case has {named[0]} {factor}"
-    if quotient > 1:
-        return f"{factor} {less}, so batch, devices or accumulation of the log are not those of the case"
-    return None
+        return message(
+            "reason.times-as-much" if quotient > 1 else "reason.times-less", count=factor, field=named[0]
+        )
+    return message("reason.times-as-much-unknown", count=factor) if quotient > 1 else None

@@ -8,6 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from ansible.module_utils.scalebook.contracts import Message, message
+
 BLOCK = 1 << 16
 """What stays in the processor's second cache is searched twice as fast as what does not."""
 LINE = 1 << 14
@@ -31,9 +33,9 @@ class Blocks:
         self.offset = file.tell()
 
     @property
-    def notes(self) -> list[str]:
-        """What was unusual about the bytes read so far, as sentences about the log, in a fixed order."""
-        return sorted(self._seen)
+    def notes(self) -> list[Message]:
+        """What was unusual about the bytes read so far, in a fixed order."""
+        return [message(f"run.{code}") for code in sorted(self._seen)]
 
     def __iter__(self) -> Iterator[bytes]:
         start, carry, head = self.offset, b"", None
@@ -43,7 +45,7 @@ class Blocks:
                 self.offset = start + newline + 1
             start += len(chunk)
             if b"\0" in chunk:
-                self._seen["has NUL bytes"] = None
+                self._seen["bytes-nul"] = None
                 chunk = chunk.replace(b"\0", b"")
             if head is not None:  # inside a line that is too long: wait for its end
                 newline = chunk.find(b"\n")
@@ -57,20 +59,20 @@ class Blocks:
                 yield self._clean(data[:cut] if carry else data)
             if len(carry) > LINE:
                 carry, head = b"", carry[:LINE]
-                self._seen["has a line of more than 16 KiB, of which only the head was read"] = None
+                self._seen["bytes-long-line"] = None
         self.offset = start
         if head or carry:
             yield self._clean(head or carry)
 
     def _clean(self, data: bytes) -> bytes:
         if has_long_line(data):
-            self._seen["has a line of more than 16 KiB, of which only the head was read"] = None
+            self._seen["bytes-long-line"] = None
             data = b"\n".join(line[:LINE] for line in data.split(b"\n"))
-        if not data.isascii() and "has bytes that are not UTF-8" not in self._seen:
+        if not data.isascii() and "bytes-not-utf8" not in self._seen:
             try:
                 data.decode()
             except UnicodeDecodeError:
-                self._seen["has bytes that are not UTF-8"] = None
+                self._seen["bytes-not-utf8"] = None
         if b"\x1b" in data:
             data = ANSI.sub(b"", data)
         return data

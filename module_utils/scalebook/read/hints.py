@@ -12,8 +12,17 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Case, Record
+from ansible.module_utils.scalebook.contracts import (
+    Case,
+    Message,
+    Record,
+    as_message,
+    because,
+    message,
+    messages_in,
+)
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular
 from ansible.module_utils.scalebook.read import sanity
 from ansible.module_utils.scalebook.read.blocks import Blocks
@@ -42,39 +51,40 @@ _STEP = re.compile(
 )
 
 
-def hint(path: str, record: Record, workload: Workload, others: Workloads) -> str:
-    """Return what would read a log that does not count, "" where nothing is known.
+def hint(path: str, record: Record, workload: Workload, others: Workloads) -> Message | None:
+    """Return what would read a log that does not count, None where nothing is known.
 
     `others` are the workloads by name.
     """
     case = record["case"]
     shown = record["nodes"][0] if record["nodes"] else None
     if record["status"] == "ok" or shown is None or not shown["bytes"]:
-        return ""
+        return None
     if record["status"] == "incomplete" and shown["steps"]:
         return _window_hint(path, case, workload)
     if record["status"] != "incomplete" and not _foreign(record):
-        return ""
+        return None
     try:
         with open_regular(path) as file:
             head = file.read(HEAD)
     except (OSError, NotRegularError):
-        return ""
+        return None
     readers = [
         f"workload={name}{_needed(path, case, name, other)}"
         for name, other in others.items()
         if name != case["workload"] and _reads(head, case, name, other)
     ]
     if readers:
-        return f"{' / '.join(readers)} reads it"
-    return "" if shown["steps"] else _unread(head, case, others)
+        return message("reason.reads-it", parameters=" / ".join(readers))
+    return None if shown["steps"] else _unread(head, case, others)
 
 
 def _foreign(record: Record) -> bool:
-    reason = str(record["reason"])
-    return record["status"] == "refused" and (
-        "does not show program" in reason or "case has workload" in reason
-    )
+    """Say whether the log is one of another workload: it shows that, or nothing of the program."""
+    if record["status"] != "refused" or record["reason"] is None:
+        return False
+    parts = [part["values"] for part in messages_in(record["reason"])]
+    return any(part.get("field") == "workload" or part.get("name") == "program" for part in parts)
 
 
 # Another workload
@@ -93,7 +103,7 @@ def _shows(head: bytes, case: Case, workload: Workload) -> bool:
         return False
     required = [rule for rule in workload.sanity if rule.program]
     wrong = sanity.contradictions(workload.sanity, log.found, case, 0)
-    foreign = any("the case has workload" in sentence for sentence in wrong)
+    foreign = any(each["values"]["field"] == "workload" for each in wrong)
     return not foreign and not sanity.missing(required, log.found, log.excused)
 
 
@@ -109,9 +119,9 @@ def _needed(path: str, case: Case, name: str, workload: Workload) -> str:
 # Another window
 
 
-def _window_hint(path: str, case: Case, workload: Workload) -> str:
+def _window_hint(path: str, case: Case, workload: Workload) -> Message | None:
     window = _fitting_window(path, case, workload)
-    return f"{window} fits its steps" if window else ""
+    return message("reason.window-fits", parameters=window) if window else None
 
 
 def _fitting_window(path: str, case: Case, workload: Workload) -> str:
@@ -152,7 +162,7 @@ def fitting_window(steps: Sequence[int], warmup: int, window: int) -> tuple[int,
 # Lines that nothing reads
 
 
-def _unread(head: bytes, case: Case, others: Workloads) -> str:
+def _unread(head: bytes, case: Case, others: Workloads) -> Message | None:
     """Return the lines that look like steps, and which program prints them."""
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():
@@ -166,9 +176,9 @@ def _unread(head: bytes, case: Case, others: Workloads) -> str:
     shapes = Counter(map(_shape, likely))
     shape, count = shapes.most_common(1)[0] if shapes else (b"", 0)
     if count < FEWEST:
-        return ""
+        return None
     line = next(line for line in likely if _shape(line) == shape)
-    return f"{count} lines look like steps, such as {_quoted(line, QUOTED)}: no workload reads them"
+    return message("reason.like-steps", count=count, line=_shortened(line, QUOTED))
 
 
 def _shape(line: bytes) -> bytes:
@@ -176,15 +186,17 @@ def _shape(line: bytes) -> bytes:
     return _NUMBER.sub(b"#", b" ".join(_BAR.sub(b"||", line).split()))
 
 
-def _quoted(line: bytes, most: int) -> str:
+def _shortened(line: bytes, most: int) -> str:
     text = " ".join(" ".join(plain_lines(line, 1)).split())
-    return f'"{text[:most].rstrip()}..."' if len(text) > most else f'"{text}"'
+    return f"{text[:most].rstrip()}..." if len(text) > most else text
 
 
-def _of(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> str:
+def _of(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> Message:
     """Return what lines of a known program are, and with which parameters its workload reads them."""
     given = {} if case["workload"] == name else {"workload": name}
     parameters = " ".join(f"{key}={value}" for key, value in {**given, **dict(unread.parameters)}.items())
-    reader = f": bench.yml with {parameters} reads them" if unread.parameters else ""
-    line = _quoted(lines[0], KNOWN_QUOTED)
-    return f"{len(lines)} lines such as {line} are steps of {unread.program} {unread.why}{reader}"
+    reader = message("reason.reads-them", parameters=parameters) if unread.parameters else None
+    values: dict[str, Any] = {"count": len(lines), "line": _shortened(lines[0], KNOWN_QUOTED)}
+    # Words of a declaration.
+    values |= {"program": as_message(unread.program), "why": as_message(unread.why)}
+    return because(message("reason.known-steps", **values), reader)

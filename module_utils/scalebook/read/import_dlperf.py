@@ -21,7 +21,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import IMPORT_FIELDS, PLAN_SCHEMA, Case, make_case
+from ansible.module_utils.scalebook.contracts import (
+    IMPORT_FIELDS,
+    PLAN_SCHEMA,
+    RECORD_SCHEMA,
+    Case,
+    make_case,
+    message,
+    together,
+)
 from ansible.module_utils.scalebook.files import read_small, write_json
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.read.hints import hint
@@ -264,15 +272,15 @@ def _import_log(
         checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
         record = log_record(item.path, item.case, item.repeat, workload, item.source, checksum, item.readings)
         advice = hint(item.path, record, workload, known)
-        if advice:
-            record["reason"] = f"{record['reason']}; {advice}"
+        if advice and record["reason"]:
+            record["reason"] = together(record["reason"], advice)
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
         record = {
-            "schema": PLAN_SCHEMA,
+            "schema": RECORD_SCHEMA,
             "case": item.case,
             "repeat": item.repeat,
             "status": "refused",
-            "reason": f"{item.source} cannot be read: {type(exc).__name__}: {exc}",
+            "reason": message("reason.unreadable", file=item.source, why=f"{type(exc).__name__}: {exc}"),
             "notes": [],
             "unit": workload.unit,
             "nodes": [],

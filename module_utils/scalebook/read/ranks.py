@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
+from ansible.module_utils.scalebook.contracts import Message, because, message
 from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.read.agreement import FAR
 from ansible.module_utils.scalebook.read.blocks import BLOCK, Blocks
@@ -79,20 +80,22 @@ def _compare(log: Log, ranks: Mapping[Rank, bytes], workload: Workload) -> None:
     """Note in the log of the first rank whether the steps of the others agree with it."""
     first, *others = ranks
     if log.refusal:
-        log.refusal = f"{first.name}: {log.refusal}"
+        log.refusal = because(first.name, log.refusal)
         return
     apart = []
     for other in others:
         compared = read_lines([ranks[other]], workload)
         difference = _difference(log, compared, workload)
         if compared.refusal or difference is None or difference > FAR:
-            why = compared.refusal or _why(log, compared, workload)
-            log.refusal = f"{first.name} and {other.name} did not train together: {other.name} {why}"
+            apart_from = message("reason.ranks-apart", first=first.name, other=other.name)
+            log.refusal = because(apart_from, _why(log, compared, workload, other.name))
             return
         apart += [other] if difference > DIFFER else []
     if apart:
-        log.notes.append(f"the window of {first.name} is more than {DIFFER:.0%} off that of {_names(apart)}")
-    log.notes.append(f"launcher's tags: the steps of {first.name} count, those of {_names(others)} agree")
+        log.notes.append(
+            message("run.rank-windows-apart", rank=first.name, share=DIFFER, others=_names(apart))
+        )
+    log.notes.append(message("run.ranks", rank=first.name, others=_names(others)))
 
 
 def _difference(log: Log, other: Log, workload: Workload) -> float | None:
@@ -113,16 +116,18 @@ def _window(log: Log, workload: Workload) -> float | None:
     return float(log.times[steps.index(workload.need)] - log.times[steps.index(workload.warmup)])
 
 
-def _why(log: Log, other: Log, workload: Workload) -> str:
+def _why(log: Log, other: Log, workload: Workload, name: str) -> Message:
+    if other.refusal:
+        return message("reason.rank-refused", rank=name, why=other.refusal)
     ours, theirs = _window(log, workload), _window(other, workload)
     if ours is None or theirs is None:
-        return f"stops at step {other.last_step}"
-    return f"takes {theirs / SECOND:.3f} s for the window, not {ours / SECOND:.3f} s"
+        return message("reason.rank-stops", rank=name, step=other.last_step)
+    return message("reason.rank-takes", rank=name, theirs=theirs / SECOND, ours=ours / SECOND)
 
 
-def _names(ranks: Sequence[Rank]) -> str:
-    shown = ", ".join(rank.name for rank in ranks[:3])
-    return f"{shown} and {len(ranks) - 3} more" if len(ranks) > 3 else shown
+def _names(ranks: Sequence[Rank]) -> list[str] | Message:
+    names = [rank.name for rank in ranks]
+    return message("run.and-more", names=names[:3], count=len(names) - 3) if len(names) > 3 else names
 
 
 def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:

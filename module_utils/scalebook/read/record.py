@@ -15,18 +15,31 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import throughput
-from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, Case, JobReport, NodeLog, Record
+from ansible.module_utils.scalebook.contracts import (
+    RECORD_SCHEMA,
+    Case,
+    JobReport,
+    Message,
+    NodeLog,
+    Record,
+    as_message,
+    because,
+    message,
+)
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
 from ansible.module_utils.scalebook.read import agreement, sanity, self_reported, telemetry
 from ansible.module_utils.scalebook.read.ranks import read_any_log
-from ansible.module_utils.scalebook.read.step_log import Log, LogError
+from ansible.module_utils.scalebook.read.step_log import Log
 from ansible.module_utils.scalebook.read.straggler import straggler
 from ansible.module_utils.scalebook.read.timestamps import SECOND
-from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_ending, last_lines, one_line
+from ansible.module_utils.scalebook.read.verdict import Node, Verdict, judge_ending, last_lines
 from ansible.module_utils.scalebook.workload import Workload
 
 LONG_STEP, FEW_STEPS = 0.1, 20
 """A step that takes a tenth of a window of twenty steps or more, e.g. a checkpoint or a bad time stamp."""
+
+UNITS = ("samples", "images", "sequences", "tokens")
+"""What steps count where the catalogues have a word for it."""
 
 
 def run_record(
@@ -36,7 +49,7 @@ def run_record(
     workload: Workload,
     nodes: Sequence[str],
     job: JobReport | None = None,
-    notes: Sequence[str] = (),
+    notes: Sequence[str | Message] = (),
 ) -> Record:
     """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
 
@@ -62,7 +75,7 @@ def run_record(
             "ended": report.get("ended"),
         }
     record = _judged(record, verdict, read)
-    record["notes"] += notes
+    record["notes"] += map(as_message, notes)
     if record["status"] == "ok":
         parts = zip(read, record["nodes"], strict=True)
         windows = [(node.name, part["exit"], _window(node, part, case)) for node, part in parts]
@@ -94,10 +107,10 @@ def _moment(node: Node, part: NodeLog, case: Case) -> telemetry.Window | None:
     return _window(node, part, case, "times") if node.workload.log.time == "unix" else None
 
 
-def skip_record(case: Case, repeat: int, workload: Workload, reason: str) -> Record:
+def skip_record(case: Case, repeat: int, workload: Workload, reason: str | Message) -> Record:
     """Return the record of a run that was planned and not made, for `reason`."""
     record = _record([], case, repeat, workload, checksums=False)
-    return {**record, "status": "skipped", "reason": reason, "last_lines": []}
+    return {**record, "status": "skipped", "reason": as_message(reason), "last_lines": []}
 
 
 def log_record(
@@ -116,7 +129,7 @@ def log_record(
     workload = workload.of_case(case)
     read = [_read(Path(path), "NODE1", 0, source, case, workload)]
     if read[0].problem:
-        verdict: Verdict | None = Verdict("refused", f"{source} {read[0].problem}", [])
+        verdict: Verdict | None = Verdict("refused", read[0].problem, [])
     else:
         verdict = _content(read, case, imported=True)
     record = _record(read, case, repeat, workload, checksums=checksum)
@@ -135,11 +148,11 @@ def _read(path: Path, name: str, task_index: int, file: str, case: Case, workloa
     try:
         log, workload = _read_in_forms(path, workload)
     except FileNotFoundError:
-        problem = "is missing"
-    except (LogError, NotRegularError) as exc:
-        problem = str(exc)
+        problem = message("reason.missing", file=file)
+    except NotRegularError:
+        problem = message("reason.directory" if path.is_dir() else "reason.irregular", file=file)
     except OSError as exc:
-        problem = f"cannot be read: {exc.strerror}"
+        problem = message("reason.unreadable", file=file, why=exc.strerror)
     return Node(name, task_index, file, path, log, problem, workload)
 
 
@@ -167,46 +180,48 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         rules = node.workload.sanity
         wrong = sanity.contradictions(rules, log.found, case, node.task_index)
         if log.refusal:
-            wrong.append(f"is not plausible: {log.refusal}")
+            wrong.append(message("reason.implausible", why=log.refusal))
         steps = case["warmup"] + case["window"]
         if log.declared - {str(steps)} and not imported:
-            shown = ", ".join(sorted(log.declared))
-            wrong.append(f"says the run has {shown} steps, the case has {steps}")
+            wrong.append(message("reason.other-length", shown=sorted(log.declared), steps=steps))
         if wrong:
-            return Verdict("refused", one_line(f"{node.file} {wrong[0]}"), last_lines(node))
+            return Verdict("refused", _of_file(node, wrong[0]), last_lines(node))
     for node, log in read:
         if node.workload.log.first_node and node.task_index:
             continue
         lacking = _lacking(log, case)
         if lacking:
-            return Verdict("incomplete", f"{node.file} {lacking}", last_lines(node))
+            return Verdict("incomplete", _of_file(node, lacking), last_lines(node))
     for node, log in read:
         required = [rule for rule in node.workload.sanity if rule.program or not imported]
         absent = sanity.missing(required, log.found, log.excused)
         if absent:
-            foreign = ": another program wrote it" if imported else ""
-            return Verdict("refused", f"{node.file} {absent[0]}{foreign}", last_lines(node))
+            foreign = message("reason.another-program") if imported else None
+            return Verdict("refused", because(_of_file(node, absent[0]), foreign), last_lines(node))
     if read:
         differing = sanity.differences(
             read[0][0].workload.sanity, [(node.file, log.found) for node, log in read]
         )
         if differing:
-            return Verdict("refused", one_line(differing[0]), last_lines(read[0][0]))
+            return Verdict("refused", differing[0], last_lines(read[0][0]))
     return None
 
 
-def _lacking(log: Log, case: Case) -> str | None:
+def _of_file(node: Node, told: Message) -> Message:
+    """Return a message about the log of a node, with its name."""
+    return message(told["code"], file=node.file, **told["values"])
+
+
+def _lacking(log: Log, case: Case) -> Message | None:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     if log.last_step is None:
-        return (
-            f"is empty, step {end} is required" if not log.size else f"shows no step, step {end} is required"
-        )
+        return message("reason.no-step" if log.size else "reason.empty", step=end)
     if log.last_step < end:
-        return f"stops at step {log.last_step}, step {end} is required"
+        return message("reason.stops", last=log.last_step, step=end)
     wanted = [end] if log.times is None and log.received is None else [begin, end]
     for step in wanted:
         if step not in log.steps:
-            return f"does not show step {step}, where the window {'begins' if step == begin else 'ends'}"
+            return message("reason.no-begin" if step == begin else "reason.no-end", step=step)
     return None
 
 
@@ -260,44 +275,46 @@ def _judged(record: Record, verdict: Verdict | None, nodes: Sequence[Node]) -> R
     if verdict is None:
         reason = _unmeasured(record, nodes[0])
         if reason:
-            verdict = Verdict("refused", f"{nodes[0].file}: {reason}", last_lines(nodes[0]))
+            verdict = Verdict("refused", because(nodes[0].file, reason), last_lines(nodes[0]))
     if verdict is not None:
         record["status"], record["reason"] = verdict.status, verdict.reason
         record["last_lines"] = verdict.last_lines
-    record["notes"] = [f"{node.file}: {note}" for node in nodes if node.log for note in node.log.notes]
+    record["notes"] = [because(node.file, note) for node in nodes if node.log for note in node.log.notes]
     if verdict is None:
         record["notes"] += [*_doubts(record), *_own_speed(record, nodes[0])]
     return record
 
 
-def _unmeasured(record: Record, node: Node) -> str | None:
+def _unmeasured(record: Record, node: Node) -> Message | None:
     """Return why a record has no speed that counts, None if it has one."""
     try:
         throughput.measure(record)
     except throughput.ThroughputError as exc:
-        return str(exc)
+        return exc.told
     return agreement.refusal(record, node.log, node.workload) if node.log else None
 
 
-def _own_speed(record: Record, node: Node) -> list[str]:
+def _own_speed(record: Record, node: Node) -> list[Message]:
     """Return the warnings about what a run says of its speed, but for its rates of single steps."""
     case, measured, notes = record["case"], throughput.measure(record), []
     if record.get("micro_steps") and case["accumulation"] > 1:
-        notes.append(
-            "its steps are micro-steps: the window has "
-            f"{case['window'] / case['accumulation']:g} steps of the optimizer"
-        )
-    own = {"the mean rate that it prints": None, "its own lines": None, "its closing line": _reported(node)}
+        notes.append(message("run.micro-steps", count=case["window"] / case["accumulation"]))
+    own = {"mean": None, "lines": None, "end": _reported(node)}
     if node.log:
-        own["its own lines"] = agreement.rate_of_parts(record, node.log, node.workload)
+        own["lines"] = agreement.rate_of_parts(record, node.log, node.workload)
     if node.log and not record["nodes"][0]["rates"]:
-        own["the mean rate that it prints"] = agreement.mean_rate(record, node.log, node.workload)
+        own["mean"] = agreement.mean_rate(record, node.log, node.workload)
     for source, rate in own.items():
         if rate and abs(measured["rate"] - rate) > agreement.FAR * rate:
             notes.append(
-                f"the rate is {measured['rate']:.2f} by {measured['time_source']} and {rate:.2f} by {source}"
+                message(f"run.own-{source}", rate=measured["rate"], source=_source(measured), own=rate)
             )
     return notes
+
+
+def _source(measured: Mapping[str, Any]) -> Message:
+    """Return what a rate was read from."""
+    return message(f"source.{measured['time_source']}")
 
 
 def _reported(node: Node) -> float | None:
@@ -310,17 +327,11 @@ def _reported(node: Node) -> float | None:
         return None
 
 
-def _doubts(record: Record) -> list[str]:
+def _doubts(record: Record) -> list[Message]:
     """Return the warnings about a run that counts."""
     case = record["case"]
     measured = throughput.measure(record)
-    notes = []
-    if measured["differs"] is not None and measured["differs"] > throughput.DIFFER:
-        second = measured["second"]
-        notes.append(
-            f"two readings differ by {measured['differs']:.1%}: {measured['rate']:.2f} {record['unit']}/s by "
-            f"{measured['time_source']}, {second['rate']:.2f} by {second['time_source']}"
-        )
+    notes = _differing_readings(record, measured)
     slow = straggler(record)
     notes += [slow] if slow else []
     first = record["nodes"][0]
@@ -333,22 +344,32 @@ def _doubts(record: Record) -> list[str]:
             theirs = throughput.window_seconds(node, key, case)
             if ours and theirs and abs(theirs - ours) > throughput.DIFFER * ours:
                 notes.append(
-                    f"the window is {ours:.3f} s on {first['node']} and {theirs:.3f} s on {node['node']}"
-                    f" ({abs(theirs - ours) / ours:.1%} apart by {key})"
+                    message(
+                        "run.windows-apart",
+                        **{"first": first["node"], "node": node["node"], "ours": ours, "theirs": theirs},
+                        share=abs(theirs - ours) / ours,
+                        source=message(f"source.{key}"),
+                    )
                 )
     notes += _long_step(first, measured["time_source"], case)
     if measured["time_source"] == "times" and first["times"] and _whole_seconds(first["times"]):
         share = 1 / measured["seconds"]
         if share > throughput.DIFFER:
-            notes.append(
-                f"the time stamps are whole seconds: the window of {measured['seconds']:.0f} s "
-                f"is known to {share:.1%}"
-            )
+            notes.append(message("run.whole-seconds", seconds=measured["seconds"], share=share))
     return notes
 
 
-def _long_step(node: NodeLog, reading: str, case: Case) -> list[str]:
-    """Return a sentence when one step takes a share of the window that no step should have."""
+def _differing_readings(record: Record, measured: Mapping[str, Any]) -> list[Message]:
+    differs, second, unit = measured["differs"], measured["second"], record["unit"]
+    if differs is None or differs <= throughput.DIFFER:
+        return []
+    values = {"differs": differs, "unit": message(f"unit.{unit}") if unit in UNITS else unit}
+    values |= {"rate": measured["rate"], "source": _source(measured)}
+    return [message("run.readings-differ", **values, other=second["rate"], second=_source(second))]
+
+
+def _long_step(node: NodeLog, reading: str, case: Case) -> list[Message]:
+    """Return a message when one step takes a share of the window that no step should have."""
     values: Mapping[str, Any] = node
     stamps = values.get(reading)
     if reading not in ("times", "received") or not stamps:
@@ -361,10 +382,10 @@ def _long_step(node: NodeLog, reading: str, case: Case) -> list[str]:
     )
     if end - begin < FEW_STEPS or longest <= LONG_STEP * seconds:
         return []
-    return [f"step {step} alone takes {longest:.3f} s of the window's {seconds:.3f} s"]
+    return [message("run.long-step", step=step, longest=longest, seconds=seconds)]
 
 
-def _gaps(node: NodeLog, case: Case) -> list[str]:
+def _gaps(node: NodeLog, case: Case) -> list[Message]:
     begin, end = case["warmup"], case["warmup"] + case["window"]
     steps = [step for step in node["steps"] if begin <= step <= end]
     strides = {after - before for before, after in zip(steps, steps[1:], strict=False)}
@@ -372,13 +393,13 @@ def _gaps(node: NodeLog, case: Case) -> list[str]:
     if len(strides) > 1:
         stride = min(strides)
         lost = sorted(set(range(steps[0], end, stride)) - set(steps))
-        notes.append(f"{node['log']}: {len(lost)} steps of the window are not logged, the first is {lost[0]}")
+        notes.append(message("run.steps-missing", count=len(lost), first=lost[0]))
     if any(rate is not None for rate in node["rates"] or ()):
         rates = len(throughput.window_rates(node, case))
         logged = sum(begin < step <= end for step in node["steps"])
         if logged % rates if rates else logged:
-            notes.append(f"{node['log']}: {rates} of {logged} steps of the window print a rate")
-    return notes
+            notes.append(message("run.rates-missing", rates=rates, logged=logged))
+    return [because(node["log"], note) for note in notes]
 
 
 def _whole_seconds(times: Sequence[float]) -> bool:

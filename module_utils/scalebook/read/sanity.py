@@ -8,7 +8,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Case
+from ansible.module_utils.scalebook.contracts import Case, Message, message
 from ansible.module_utils.scalebook.workload import OTHER_NODES, SETTINGS, Sanity, Workload
 
 
@@ -32,47 +32,51 @@ def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
 
 def contradictions(
     rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], case: Case, task_index: int
-) -> list[str]:
-    """Return a sentence for every value of `found` that is not the one the case asks for.
+) -> list[Message]:
+    """Return a message for every value of `found` that is not the one the case asks for.
 
     `found` holds the values seen per rule, as text.  A key the case leaves open (null) is not compared.
     """
-    sentences = []
+    told = []
     for rule in rules:
         wanted = _expected(rule, case, task_index)
         if wanted is None:
             continue
         for value in found.get(rule.name, ()):
             if not _same(dict(rule.means).get(value, value), wanted):
-                sentences.append(f"shows {rule.name} {value}, the case has {rule.expect} {wanted}")
-    return sentences
+                values = {"name": rule.name, "value": value, "field": rule.expect, "wanted": wanted}
+                told.append(message("reason.other-value", **values))
+    return told
 
 
 def differences(
     rules: Sequence[Sanity], found: Sequence[tuple[str, Mapping[str, Sequence[str]]]]
-) -> list[str]:
-    """Return a sentence for every value that the nodes must have in common and do not.
+) -> list[Message]:
+    """Return a message for every value that the nodes must have in common and do not.
 
     `found` holds the log's name and the values seen per rule, for each node. A sum over all workers, such as
     the loss, is the same text in each log if and only if they trained together.
     """
-    sentences = []
+    told = []
     for rule in rules:
         if rule.expect != OTHER_NODES:
             continue
         shown = [(file, value) for file, values in found for value in values.get(rule.name, ())]
-        for file, value in shown[1:]:
-            if value != shown[0][1]:
-                sentences.append(f"{file} shows {rule.name} {value}, {shown[0][0]} shows {shown[0][1]}")
-    return sentences
+        first = dict(zip(("other", "theirs"), shown[0], strict=True)) if shown else {}
+        told += [
+            message("reason.nodes-differ", file=file, name=rule.name, value=value, **first)
+            for file, value in shown[1:]
+            if value != first["theirs"]
+        ]
+    return told
 
 
 def missing(
     rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], excused: Container[str] = ()
-) -> list[str]:
-    """Return a sentence for every rule whose line was not seen; the log need not show the `excused`."""
+) -> list[Message]:
+    """Return a message for every rule whose line was not seen; the log need not show the `excused`."""
     return [
-        f'does not show {rule.name} (a line with "{rule.line.literal.decode(errors="replace")}")'
+        message("reason.absent", name=rule.name, line=rule.line.literal.decode(errors="replace"))
         for rule in rules
         if rule.name not in found and rule.name not in excused
     ]

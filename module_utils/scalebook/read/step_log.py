@@ -23,6 +23,7 @@ from itertools import islice
 from operator import lt
 from typing import Any, BinaryIO
 
+from ansible.module_utils.scalebook.contracts import Message, MessageError, message
 from ansible.module_utils.scalebook.files import open_regular
 from ansible.module_utils.scalebook.read.blocks import ANSI, BLOCK, LINE, Blocks
 from ansible.module_utils.scalebook.read.timestamps import Clock, ClockError
@@ -43,8 +44,8 @@ _SPECIAL = (b"^", b"]", b"\\", b"-", b"[")  # bytes that mean something else amo
 _NAMED = ("time", "last", "loss", "rate", "latency", "mean", "micro")
 
 
-class LogError(ValueError):
-    """A log that is not valid; the message says why."""
+class LogError(MessageError):
+    """A log that is not valid; `told` says why."""
 
 
 class MixedError(LogError):
@@ -84,8 +85,8 @@ class Log:
     start: dict[str, Any] | None = None
     exit: dict[str, Any] | None = None
     last_lines: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    refusal: str | None = None
+    notes: list[Message] = field(default_factory=list)
+    refusal: Message | None = None
     mixed: bool = False
 
 
@@ -198,9 +199,7 @@ class _Reader:
         moved = float(stamps[2]) - float(stamps[1]) - before if stamps else 0.0
         if self.clock and abs(moved) > CLOCK_SET:
             self.clock = self.log.times = None
-            self.log.notes.append(
-                f"the clock was set by {moved:+.1f} s during the run: its own times do not count"
-            )
+            self.log.notes.append(message("run.clock-set", seconds=moved))
 
     def _sanity(self, data: bytes) -> None:
         """Note the sanity lines of this block; one that has been seen is not searched any further."""
@@ -248,7 +247,7 @@ class _Reader:
                 self._refuse(exc)
 
     def _refuse(self, error: LogError) -> None:
-        self.log.refusal, self.log.mixed = str(error), isinstance(error, MixedError)
+        self.log.refusal, self.log.mixed = error.told, isinstance(error, MixedError)
 
     # Steps
 
@@ -283,10 +282,7 @@ class _Reader:
             if not self.per_line:
                 self.per_line = often
             if often != self.per_line:
-                raise MixedError(
-                    f"one line holds several entries of a step ({_text(match['step'])}): "
-                    "two ranks or two runs in one file"
-                )
+                raise MixedError("reason.several-entries", step=_text(match["step"]))
             groups = match.groups(b"")
             if self.stamped:
                 if received is None:
@@ -324,7 +320,7 @@ class _Reader:
         if not all(map(lt, ordered, islice(ordered, 1, None))):
             self._refuse_order(ordered)
         if steps[-1] >= 1 << 62:
-            raise LogError("a step number is beyond all bounds")
+            raise LogError("reason.step-too-large")
         if "last" in named:
             self.log.declared |= {_text(text) for text in set(named["last"]) if text}
         if "loss" in named:
@@ -354,7 +350,7 @@ class _Reader:
         micro_steps = not counts[0]
         mixed = any(counts) if micro_steps else not all(counts)
         if mixed or self.log.micro_steps is (not micro_steps):
-            raise MixedError("some lines of steps count micro-steps, others do not: two runs in one file")
+            raise MixedError("reason.mixed-micro-steps")
         self.log.micro_steps = micro_steps
         if not micro_steps:
             micro, step = _whole_numbers([counts[-1] or b""])[0], steps[-1]
@@ -366,11 +362,9 @@ class _Reader:
         for before, step in zip(steps, steps[1:], strict=False):
             if step <= before:
                 known = step == before or step in self.log.steps or step in steps[: steps.index(before)]
-                raise MixedError(
-                    f"step {step} is logged twice: two ranks or two runs in one file"
-                    if known
-                    else f"step {step} comes after step {before}: two ranks or two runs in one file"
-                )
+                if known:
+                    raise MixedError("reason.step-twice", step=step)
+                raise MixedError("reason.step-after", step=step, before=before)
 
     def _times(self, stamps: Sequence[bytes]) -> None:
         clock, times, steps = self.clock, self.log.times, self.log.steps
@@ -382,14 +376,14 @@ class _Reader:
             except TypeError:  # where a whole block was matched, a group that took no part is None
                 read = clock.read([stamp or b"" for stamp in stamps])
         except ClockError as exc:
-            raise LogError(f"a step line has no time: {exc}") from None
+            raise LogError("reason.no-time", why=exc.told) from None
         done = len(times)
         times.fromlist(read)
         ordered = read if not done else [times[done - 1], *read]
         if ordered != sorted(ordered):
             offset = len(times) - len(ordered)
             index = next(i for i in range(1, len(ordered)) if ordered[i] < ordered[i - 1]) + offset
-            raise LogError(f"the clock goes back between step {steps[index - 1]} and step {steps[index]}")
+            raise LogError("reason.clock-back", before=steps[index - 1], step=steps[index])
 
     def _losses(self, steps: Sequence[int], texts: Sequence[bytes]) -> None:
         try:
@@ -400,7 +394,7 @@ class _Reader:
             for step, value in zip(steps, values, strict=True):
                 if not math.isfinite(value):
                     self.log.last_step = step
-                    raise LogError(f"the loss is {value} at step {step}")
+                    raise LogError("reason.loss", value=str(value), step=step)
         if self.log.first_loss is None:
             self.log.first_loss = values[0]
         self.log.last_loss = values[-1]
@@ -422,9 +416,9 @@ class _Reader:
         try:
             value = number(text)
         except ValueError:
-            raise LogError(f"a rate is {_text(text)!r}, which cannot be read as a number") from None
+            raise LogError("reason.odd-rate", text=repr(_text(text))) from None
         if not math.isfinite(value) or value <= 0:
-            raise LogError(f"a rate is {_text(text)}")
+            raise LogError("reason.rate", text=_text(text))
         return 1000 * self.workload.global_batch / value if self.printed_as == "latency" else value
 
     def _rates(self, data: bytes, places: list[int], steps: list[int], before: int | None) -> None:
@@ -464,15 +458,15 @@ class _Reader:
             log.rates = array("d", [self.printed.get(step, math.nan) for step in log.steps])
         if self.unstamped:
             log.received = None
-            log.notes.append(f"{self.unstamped} step lines have no receive stamp")
+            log.notes.append(message("run.unstamped", count=self.unstamped))
         if log.received is not None and log.received != array("q", sorted(log.received)):
             log.received = None
-            log.notes.append("the receive stamps go back")
+            log.notes.append(message("run.received-back"))
         if self.ignored:
-            log.notes.append(f"{self.ignored} lines look like step lines but cannot be read")
+            log.notes.append(message("run.unread-lines", count=self.ignored))
         if self.odd_loss:
             step, text = self.odd_loss
-            log.notes.append(f"the loss at step {step} is {_text(text)!r}, which is not a number")
+            log.notes.append(message("run.odd-loss", step=step, text=repr(_text(text))))
         log.notes.extend(self.blocks.notes)
         return log
 
@@ -554,7 +548,7 @@ def _whole_numbers(texts: Sequence[bytes]) -> list[int]:
     try:
         return list(map(int, texts))
     except (TypeError, ValueError):
-        raise LogError("a step line has no step number") from None
+        raise LogError("reason.no-step-number") from None
 
 
 def _means(texts: Sequence[bytes | None]) -> list[float]:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping
 
-from ansible.module_utils.scalebook.contracts import Record
+from ansible.module_utils.scalebook.contracts import Message, Record, message
 
 MORE, SHARE, LEAST = 1.5, 0.1, 1.0
 """How many times the others' work, what part of the window more, and how many seconds, cause a warning."""
 
 
-def straggler(record: Record) -> str | None:
-    """Return a sentence that names the node that works far more than the others, None when none does."""
+def straggler(record: Record) -> Message | None:
+    """Return a message that names the node that works far more than the others, None when none does."""
     times = {}
     for node in record["nodes"]:
         busy = (node.get("exit") or {}).get("busy")
@@ -33,13 +33,10 @@ def straggler(record: Record) -> str | None:
         return None
     computed = {name: work - queued for name, (work, queued, _) in times.items()}
     both = {name: work for name, (work, _, _) in times.items()}
-    for said, seconds in (("computed", computed), ("computed or queued for a processor", both)):
+    for said, seconds in (("computed", computed), ("computed-or-queued", both)):
         name = max(seconds, key=lambda node: seconds[node])
         mine, window = seconds[name], times[name][2]
         others = statistics.median(each for node, each in seconds.items() if node != name)
         if mine >= MORE * others and mine - others >= max(LEAST, SHARE * window):
-            return (
-                f"{name} may hold the others up: it {said} {mine:.1f} s in the window of {window:.1f} s, "
-                f"the others {others:.1f} s"
-            )
+            return message(f"run.straggler-{said}", node=name, mine=mine, window=window, others=others)
     return None

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import date
 
+from ansible.module_utils.scalebook.contracts import MessageError
 from ansible.module_utils.scalebook.workload import TIME_FORMATS
 
 SECOND = 1_000_000
@@ -38,7 +39,7 @@ _FEW = 4  # stamps of a minute that are read one by one with less work
 _UNIX = re.compile(rb"(\d{1,11})(?:[.,](\d{1,9}))?")
 
 
-class ClockError(ValueError):
+class ClockError(MessageError):
     """A stamp that is not a valid time in its format."""
 
 
@@ -47,7 +48,7 @@ class Clock:
 
     def __init__(self, kind: str) -> None:
         if kind not in TIME_FORMATS:
-            raise ClockError(f"unknown time format {kind!r}: allowed are {', '.join(TIME_FORMATS)}")
+            raise ValueError(f"unknown time format {kind!r}: allowed are {', '.join(TIME_FORMATS)}")
         self._kind = kind
         self._minutes: dict[bytes, int] = {}  # "1120 23:53:" -> microseconds
         self._last: tuple[int, int] | None = None  # day of the year, minute of the day
@@ -117,7 +118,7 @@ class Clock:
                     return self._minute(match[1]) + int(match[2]) * SECOND + _microseconds(match[3])
             except ClockError:
                 pass  # named below with the whole stamp
-        raise ClockError(f"{stamp[:40].decode(errors='replace')!r} is not a time of the format {self._kind}")
+        raise ClockError("reason.odd-time", text=repr(stamp[:40].decode(errors="replace")), format=self._kind)
 
     def _minute(self, text: bytes) -> int:
         """Return the microseconds of a minute, given as the stamp has it: up to its second colon."""
@@ -125,10 +126,10 @@ class Clock:
         if value is None:
             match = _MINUTE[self._kind].fullmatch(text)
             if not match:
-                raise ClockError
+                raise ClockError("reason.no-such-time")
             *day, hour, minute = (int(field) for field in match.groups())
             if hour > 23 or minute > 59:
-                raise ClockError
+                raise ClockError("reason.no-such-time")
             of_day = hour * 60 + minute
             value = (self._days(day, of_day) * DAY + of_day * 60) * SECOND
             if self._kind == "clock":
@@ -142,11 +143,11 @@ class Clock:
             try:
                 return date(*fields).toordinal()
             except ValueError:
-                raise ClockError from None
+                raise ClockError("reason.no-such-time") from None
         if self._kind == "absl":
             month, day = fields
             if not 1 <= month <= 12 or not 1 <= day <= _LENGTHS[month - 1]:
-                raise ClockError
+                raise ClockError("reason.no-such-time")
             of_year = _MONTHS[month - 1] + day - 1
             forward = _days_between(self._last[0], of_year) if self._last else 0
         else:

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""How the processes of a run ended -> why it does not count, in one sentence that names the culprit.
+"""How the processes of a run ended -> why it does not count, in one message that names the culprit.
 
 What is known comes from run_node's closing line in each node's log, from run_job (`job`), and
 from the control node (which nodes no longer answer).  None of it needs the framework.
@@ -16,7 +16,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import JobReport
+from ansible.module_utils.scalebook.contracts import (
+    JobReport,
+    Message,
+    as_message,
+    because,
+    message,
+    together,
+)
 from ansible.module_utils.scalebook.failure_causes import EFFECT, MEMORY, ROOT, SIGNALS, Cause
 from ansible.module_utils.scalebook.failure_search import Hit, advice, first_cause
 from ansible.module_utils.scalebook.files import open_regular
@@ -33,6 +40,13 @@ SEARCHED = 32 << 20
 _ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 """Signals by which a job is ended from outside."""
 
+_ENDS = {
+    "timeout": "reason.time-limit",
+    "failed": "reason.failed",
+    "terminated": "reason.terminated",
+    "refused": "reason.refused",
+}
+"""What a node's closing line says besides how its processes ended, and the code for it."""
 _STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
 _CONTACT = re.compile(
     r"lost communication with a remote daemon|unable to reliably start one or more daemons"
@@ -46,16 +60,16 @@ _FIRST = re.compile(r"exited with non-zero status|exited on signal")
 _FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]")
 # What run_node says of a further rank of a node, whose log stays there.
 _RANK = re.compile(
-    r"scalebook: failed: (?P<who>\S+ \(rank \d+, host \S+\)) (?P<end>ended with exit code \d+"
-    r"|was ended by signal \d+(?: \(\w+\))?)"
+    r"scalebook: failed: (?P<node>\S+) \(rank (?P<rank>\d+), host (?P<host>\S+)\) "
+    r"(?:ended with exit code (?P<rc>\d+)|was ended by signal (?P<signal>\d+))"
 )
 
 
 class Verdict(NamedTuple):
-    """Why a run does not count: a status, a sentence, and the lines that show it."""
+    """Why a run does not count: a status, the reason, and the lines that show it."""
 
     status: str
-    reason: str
+    reason: Message
     last_lines: list[str]
 
 
@@ -67,7 +81,7 @@ class Node(NamedTuple):
     file: str
     path: Path
     log: Log | None
-    problem: str | None
+    problem: Message | None
     workload: Workload
 
 
@@ -124,12 +138,9 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     node to go wrong is the culprit; those that the job then terminated are its victims.
     """
     stderr = _without_noise(plain_lines(str(job.get("stderr") or "").encode()))
-    for failed, text in (
-        (job.get("lost"), "was lost"),
-        (job.get("unwritten"), "could not be given its job"),
-    ):
+    for failed, code in ((job.get("lost"), "reason.lost"), (job.get("unwritten"), "reason.no-job")):
         for name, why in (failed or {}).items():
-            return Verdict("failed", one_line(f"{name} {text}" + (f": {why}" if why else "")), stderr)
+            return Verdict("failed", because(message(code, node=name), one_line(why)), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
     silent = [node for node in nodes if node.log is None or node.log.exit is None]
     suspects = [Suspect(node, said, _cause(node, said)) for node, said in exits if not _ended_well(said)]
@@ -141,25 +152,28 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     if wrong and (wrong.has_root or rank is None):
         verdict = _culprit(wrong)
         if silent:
-            reason = f"{verdict.reason}; {names(silent)} left no closing line"
-            verdict = verdict._replace(reason=reason)
+            verdict = verdict._replace(reason=together(verdict.reason, _unclosed(silent)))
         return verdict
     return rank or _job(nodes, exits, silent, job, stderr, suspects)
 
 
-def names(nodes: Sequence[Node]) -> str:
-    """Return the names of `nodes` for a sentence."""
-    return ", ".join(node.name for node in nodes)
+def names(nodes: Sequence[Node]) -> list[str]:
+    """Return the names of `nodes` for a message."""
+    return [node.name for node in nodes]
 
 
-def one_line(text: str) -> str:
-    """Return `text` as one line fit for a record."""
-    return " ".join(plain_lines(text.encode()))
+def one_line(text: Any) -> str:
+    """Return what a program said as one line fit for a record, "" for nothing."""
+    return " ".join(plain_lines(str(text or "").encode()))
 
 
 def last_lines(node: Node) -> list[str]:
     """Return the last lines of a node's log."""
     return node.log.last_lines if node.log else []
+
+
+def _unclosed(silent: Sequence[Node]) -> Message:
+    return message("reason.unclosed", nodes=names(silent))
 
 
 def _without_noise(lines: Iterable[str]) -> list[str]:
@@ -176,17 +190,16 @@ def _rendezvous(
     """Return the verdict on a job that did not come together in time, naming who was missing."""
     late = [(node, said) for node, said in exits if said["status"] == "rendezvous"]
     if job.get("unstarted"):
-        hosts = ", ".join(job["unstarted"])
-        return Verdict("failed", one_line(f"rendezvous timeout: no login to {hosts}"), stderr)
+        why = message("reason.no-login", hosts=list(job["unstarted"]))
+        return Verdict("failed", message("reason.rendezvous", why=why), stderr)
     if not late:
         return None
     began = {node.name for node, said in exits if said.get("said")}
     missing = [node for node in nodes if node.name not in began]
-    who = f"{names(missing)} never began" if missing else "all nodes began"
-    limit = str(late[0][1].get("reason") or "").partition(",")[0]
-    return Verdict(
-        "failed", one_line(f"rendezvous timeout: {who}; {limit}"), last_lines((missing or nodes)[0])
-    )
+    who = message("reason.never-began", nodes=names(missing)) if missing else message("reason.all-began")
+    limit = one_line(late[0][1].get("reason")).partition(",")[0]
+    why = together(who, as_message(limit)) if limit else who
+    return Verdict("failed", message("reason.rendezvous", why=why), last_lines((missing or nodes)[0]))
 
 
 def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
@@ -199,13 +212,13 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
         return None
     stopped = [pair for pair in exits if pair[1].get("stopped")]
     node, said = min(stopped or hung, key=lambda pair: _number(pair[1].get("ended")))
-    why = str(hung[0][1].get("reason") or "")
-    reason = f"{_who(node, said)} hung" + (f": {why}" if why else "")
+    why = one_line(hung[0][1].get("reason"))
+    reason = because(message("reason.hung", who=_who(node, said)), why)
     if stopped:
-        reason += f"; {said['stopped']} of its processes stopped (SIGSTOP)"
-    else:
-        reason += "".join(f": {rule.why}" for rule in node.workload.failures if f'"{rule.text}"' in why)
-    return Verdict("hung", one_line(reason), last_lines(node))
+        reason = together(reason, message("reason.stopped", count=said["stopped"]))
+    for rule in () if stopped else node.workload.failures:
+        reason = because(reason, rule.why) if f'"{rule.text}"' in why else reason
+    return Verdict("hung", reason, last_lines(node))
 
 
 def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
@@ -214,8 +227,8 @@ def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
     Texts of the workload's own count where it ended by itself: what it prints when it is ended may have them.
     """
     workload = node.workload
-    own = [Cause("memory", tuple(word.decode() for word in workload.oom), status="oom", verb=MEMORY)]
-    own += [Cause("own", (rule.text,), rule.why) for rule in workload.failures if not rule.hangs]
+    own = [Cause("memory", tuple(word.decode() for word in workload.oom), status="oom", ended=MEMORY)]
+    own += [Cause("own", (rule.text,), why=rule.why) for rule in workload.failures if not rule.hangs]
     if said["status"] == "terminated":
         own = []
     with open_regular(node.path) as file:
@@ -262,12 +275,13 @@ def _explained(verdict: Verdict, suspects: Sequence[Suspect]) -> Verdict:
     if first is None or first.hit is None:
         return verdict
     cause, text = first.hit.cause, first.hit.text
-    if cause.verb:
-        reason = f'{_who(first.node, first.said)} {cause.verb}: its log says "{text}"; {verdict.reason}'
+    if cause.ended:
+        who = _who(first.node, first.said)
+        reason = message(f"reason.{cause.ended}", who=who, line=text, then=verdict.reason)
         status = cause.status if cause.status == "oom" else verdict.status
-        return Verdict(status, one_line(reason), last_lines(first.node))
-    reason = f'{verdict.reason}; the log of {first.node.name} says "{text}": {advice(cause)}'
-    return verdict._replace(reason=one_line(reason))
+        return Verdict(status, reason, last_lines(first.node))
+    says = because(message("reason.log-of-says", node=first.node.name, line=text), advice(cause))
+    return verdict._replace(reason=together(verdict.reason, says))
 
 
 def _rank(stderr: Sequence[str]) -> Verdict | None:
@@ -276,39 +290,41 @@ def _rank(stderr: Sequence[str]) -> Verdict | None:
         match = _RANK.match(line)
         hit = first_cause([line.encode()]) if match else None
         if match and hit and hit.cause.kind == ROOT:
-            return _told(match["who"], match["end"], hit, list(stderr))
+            who = message("reason.rank-of-host", **{key: match[key] for key in ("node", "rank", "host")})
+            rc, number = match["rc"], match["signal"]
+            end = message("reason.exit", rc=rc) if rc else message("reason.signal-number", number=number)
+            return _told(who, end, hit, list(stderr))
     return None
 
 
 def _culprit(suspect: Suspect) -> Verdict:
     node, said, hit = suspect
-    who, status, why = _who(node, said), str(said.get("status")), str(said.get("reason") or "")
+    who, status = _who(node, said), str(said.get("status"))
+    why: str | Message = one_line(said.get("reason"))
     killed = said.get("oom_kills") and not suspect.has_root
     if killed and status in ("exited", "signaled", "terminated"):
-        reason = f"{who} ran out of memory: the kernel killed a process of its; it {_exit(said)}"
-        return Verdict("oom", one_line(reason), last_lines(node))
+        return Verdict("oom", message("reason.killed-for-memory", who=who, end=_exit(said)), last_lines(node))
     if hit and status in ("exited", "signaled", "terminated"):
         return _told(who, _exit(said), hit, last_lines(node))
     if status in ("exited", "signaled"):
-        reason = f"{who} {_exit(said)}"
-        why = why or SIGNALS.get(_signal(said), "")
-    elif status == "timeout":
-        reason = f"{who} ran past its time limit"
+        reason, cause = message("reason.ended", who=who, end=_exit(said)), SIGNALS.get(_signal(said))
+        why = why or (message(f"cause.{cause}") if cause else "")
+    elif status in _ENDS:
+        reason = message(_ENDS[status], who=who)
     else:
-        reason = f"{who} failed" if status == "failed" else f"{who} was {status}"
-    return Verdict(
-        _STATUS.get(status, "failed"), one_line(reason + (f": {why}" if why else "")), last_lines(node)
-    )
+        reason = message("reason.was", who=who, status=status)
+    return Verdict(_STATUS.get(status, "failed"), because(reason, why), last_lines(node))
 
 
-def _told(who: str, end: str, hit: Hit, lines: list[str]) -> Verdict:
+def _told(who: Message, end: Message, hit: Hit, lines: list[str]) -> Verdict:
     """Return the verdict on who ended so, where its output tells the cause."""
-    why = advice(hit.cause)
-    if hit.cause.verb:
-        reason = f'{who} {hit.cause.verb}: its log says "{hit.text}"; it {end}'
+    if hit.cause.ended:
+        then = message("reason.it", end=end)
+        reason = message(f"reason.{hit.cause.ended}", who=who, line=hit.text, then=then)
     else:
-        reason = f'{who} {end}: its log says "{hit.text}"' + (f": {why}" if why else "")
-    return Verdict(hit.cause.status, one_line(reason), lines)
+        says = because(message("reason.log-says", line=hit.text), advice(hit.cause))
+        reason = because(message("reason.ended", who=who, end=end), says)
+    return Verdict(hit.cause.status, reason, lines)
 
 
 def _job(
@@ -323,65 +339,69 @@ def _job(
     rc = job.get("rc")
     rc = None if rc is None else int(rc)
     ours = [line for line in stderr if line.startswith("scalebook: ")]
-    ended, cause = _mpirun(nodes, job, stderr, ours) if rc else ("", None)
+    ended, cause = _mpirun(nodes, job, stderr, ours) if rc else (None, None)
     killed = _KILLED.search(" ".join(stderr))
     if silent and killed:
         rank, host, number = killed.groups()
-        reason = f"run_node of rank {rank} on {host} {_exit({'signal': int(number)})}"
-        return Verdict("failed", one_line(f"{silent[0].name}: {reason}"), last_lines(silent[0]) or stderr)
+        who = message("reason.run-node", node=silent[0].name, rank=rank, host=host)
+        reason = message("reason.ended", who=who, end=_exit({"signal": int(number)}))
+        return Verdict("failed", reason, last_lines(silent[0]) or stderr)
     if ours and "No space left on device" in ours[-1]:
-        return Verdict("failed", one_line(ours[-1].partition(": failed: ")[2] or ours[-1]), stderr)
-    if cause and cause.kind == ROOT:
+        return Verdict("failed", as_message(ours[-1].partition(": failed: ")[2] or ours[-1]), stderr)
+    if ended and cause and cause.kind == ROOT:
         return Verdict(cause.status, ended, stderr)
     if job.get("unreported") and ended:
         left = [node for node in silent if node.log]
-        return Verdict("failed", ended + (f"; {names(left)} left no closing line" if left else ""), stderr)
-    unread = [node for node in nodes if node.problem]
+        return Verdict("failed", together(ended, *([_unclosed(left)] if left else [])), stderr)
+    then = [ended] if ended else []
+    unread = [node.problem for node in nodes if node.problem]
     if unread:
-        reason = f"{unread[0].file} {unread[0].problem}" + (f"; {ended}" if ended else "")
-        return Verdict("failed", reason, stderr)
+        return Verdict("failed", together(unread[0], *then), stderr)
     if rc == TIMED_OUT or job.get("timed_out"):
-        late = Verdict("hung", f"mpirun ran past its time limit after {job.get('seconds')} s", stderr)
+        late = Verdict("hung", message("reason.mpirun-time-limit", seconds=job.get("seconds")), stderr)
         return _explained(late, suspects)
     if silent:
-        reason = f"{silent[0].file} ends without run_node's closing line: its machine or run_node died"
-        return Verdict("failed", reason + (f"; {ended}" if ended else ""), last_lines(silent[0]) or stderr)
-    if rc:
+        reason = together(message("reason.log-unclosed", file=silent[0].file), *then)
+        return Verdict("failed", reason, last_lines(silent[0]) or stderr)
+    if ended:
         return Verdict("failed", ended, stderr)
     terminated = [node for node, said in exits if said["status"] == "terminated"]
     if terminated:
-        return Verdict("failed", f"{names(terminated)} was terminated", last_lines(terminated[0]))
+        reason = message("reason.terminated", who=names(terminated))
+        return Verdict("failed", reason, last_lines(terminated[0]))
     return None
 
 
 def _mpirun(
     nodes: Sequence[Node], job: JobReport, stderr: list[str], ours: list[str]
-) -> tuple[str, Cause | None]:
+) -> tuple[Message, Cause | None]:
     """Return how mpirun ended, or what watches it, and the cause that its output tells."""
     lost = _LOST_DAEMON.search(" ".join(stderr))
     end = _exit({"status": "exited", "rc": int(job.get("rc") or 0)})
     text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
     hit = first_cause([text.encode()])
     if hit and not (lost and hit.cause.kind != ROOT):
-        why = advice(hit.cause)
-        return one_line(f'mpirun {end}: it says "{hit.line[:160]}"' + (f": {why}" if why else "")), hit.cause
+        says = because(message("reason.it-says", line=one_line(hit.line[:160])), advice(hit.cause))
+        return because(message("reason.ended", who="mpirun", end=end), says), hit.cause
     if lost:
-        return f"mpirun lost contact with {lost.group(1)}", None
-    last = (ours or stderr)[-1:]
+        return message("reason.lost-contact", host=lost.group(1)), None
+    run_job = message("reason.run-job", node=nodes[0].name)
     if job.get("unreachable"):
-        ended = f"the connection to {nodes[0].name} broke during the run"
+        ended = message("reason.connection-broke", node=nodes[0].name)
     elif job.get("unreported"):
-        ended = f"run_job on {nodes[0].name} {end}"
+        ended = message("reason.ended", who=run_job, end=end)
     elif job.get("ended_by") == "signal":
-        ended = f"run_job on {nodes[0].name} was ended by a signal"
+        ended = message("reason.signalled", who=run_job)
     else:
-        ended = f"mpirun {end}"
-    return ended + (f": {last[0]}" if last else ""), None
+        ended = message("reason.ended", who="mpirun", end=end)
+    return because(ended, "".join((ours or stderr)[-1:])), None
 
 
-def _who(node: Node, said: Mapping[str, Any]) -> str:
+def _who(node: Node, said: Mapping[str, Any]) -> Message:
     rank, host = said.get("rank", node.task_index), said.get("host")
-    return f"{node.name} (rank {rank})" if host == node.name else f"{node.name} (rank {rank}, host {host})"
+    if host == node.name:
+        return message("reason.rank", node=node.name, rank=rank)
+    return message("reason.rank-of-host", node=node.name, rank=rank, host=host)
 
 
 def _signal(said: Mapping[str, Any]) -> int:
@@ -394,14 +414,14 @@ def _signal(said: Mapping[str, Any]) -> int:
     return 0
 
 
-def _exit(said: Mapping[str, Any]) -> str:
+def _exit(said: Mapping[str, Any]) -> Message:
     number = _signal(said)
-    if number:
-        try:
-            return f"was ended by signal {number} ({signal.Signals(number).name})"
-        except ValueError:
-            return f"was ended by signal {number}"
-    return f"ended with exit code {said.get('rc')}"
+    if not number:
+        return message("reason.exit", rc=said.get("rc"))
+    try:
+        return message("reason.signal", number=number, name=signal.Signals(number).name)
+    except ValueError:
+        return message("reason.signal-number", number=number)
 
 
 def _ended_well(said: Mapping[str, Any]) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import import_fix
+from ansible.module_utils.scalebook.contracts import as_message, import_fix
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Column,
@@ -41,7 +41,7 @@ def excluded(view: View) -> list[Block]:
 
 def fix_of_import(view: View) -> str:
     """Return how to have logs count that were imported as those of another case; a campaign names its own."""
-    reasons = [str(entry["reason"]) for entry in view.document["uncounted"]]
+    reasons = [as_message(entry["reason"]) for entry in view.document["uncounted"]]
     return import_fix(reasons) if view.document["kind"] == "import" else ""
 
 

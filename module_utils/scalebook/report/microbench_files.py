@@ -19,11 +19,12 @@ from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import microbench_records, prices
 from ansible.module_utils.scalebook.judge.campaign import notes_of
 from ansible.module_utils.scalebook.pages import wording
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import microbench, render
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import MICROBENCH, MicrobenchSource
 from ansible.module_utils.scalebook.store.write import write_manifest
-from ansible.module_utils.scalebook.text import aligned, clean
+from ansible.module_utils.scalebook.text import aligned
 
 
 def load(path: Path, kind: str) -> Mapping[str, Any] | None:
@@ -105,7 +106,7 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     changed = write_json(directory / MICROBENCH, summary, write)
     changed |= _write_pages(given, files, made, columns, write)
     tables = ["\n".join(aligned(table, left=1)) for table in shown]
-    failures = [clean(text) for text in microbench_records.failures(made)]
+    failures = [*map(sentence, microbench_records.failures(made))]
     display = "\n\n".join([*tables, f"report: {path}"])
     return {"changed": changed, "display": display, "report": path, "unmeasured": failures}
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.contracts import Results, Told
 from ansible.module_utils.scalebook.pages import spreadsheet
-from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import csv_sheet, environment
 
 NAME = "results.xlsx"
@@ -68,22 +68,25 @@ def _runs(document: Results) -> Rows:
                 "status": "ok",
                 "second_source": second.get("time_source"),
                 "second_rate": second.get("rate"),
-                "notes": "; ".join(map(sentence, run.get("notes") or ())),
+                "notes": _said(run.get("notes")),
             }
             found.append({column: values.get(column) for column in RUNS})
     for lost in document["uncounted"]:
-        notes = "; ".join(map(sentence, lost.get("notes") or ()))
-        values = {**lost, "reason": sentence(lost["reason"] or ""), "notes": notes}
+        values = {**lost, "reason": ENGLISH.tell(lost["reason"] or ""), "notes": _said(lost.get("notes"))}
         found.append({column: values.get(column) for column in RUNS})
     return found
 
 
+def _said(notes: Sequence[Told] | None) -> str:
+    return "; ".join(map(ENGLISH.tell, notes or ()))
+
+
 def _notes(document: Results) -> Rows:
     flags = [
-        f"{row['case']}: {flag['code']}: {sentence(flag['message'])}"
+        f"{row['case']}: {flag['code']}: {ENGLISH.tell(flag['message'])}"
         for row in document["rows"]
         for flag in row["flags"]
     ]
-    skipped = [f"{entry['case']}: skipped: {sentence(entry['reason'])}" for entry in document["skipped"]]
-    found = [f"{entry['case']}: {sentence(entry['message'])}" for entry in document["bottlenecks"]]
-    return [{"note": note} for note in [*map(sentence, document["notes"]), *flags, *skipped, *found]]
+    skipped = [f"{entry['case']}: skipped: {ENGLISH.tell(entry['reason'])}" for entry in document["skipped"]]
+    found = [f"{entry['case']}: {ENGLISH.tell(entry['message'])}" for entry in document["bottlenecks"]]
+    return [{"note": note} for note in [*map(ENGLISH.tell, document["notes"]), *flags, *skipped, *found]]

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.contracts import (
     Plan,
     ProvenanceFile,
     Record,
+    as_message,
     message,
     upgrade_plan,
     upgrade_record,
@@ -196,7 +197,8 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             if differs and record["status"] == "ok":
                 run = runs.refused(run, f"{file}: {differs}")
             counts = run["rate"] is not None
-            run["notes"] += evidence.log_notes(record, folder, files) if counts and files else []
+            doubts = evidence.log_notes(record, folder, files) if counts and files else []
+            run["notes"] += map(as_message, doubts)
             log = runs.log_of(record) if counts else None
             place = str(record.get("source") or folder)
             if log and logs.setdefault(log, place) != place:

@@ -43,4 +43,4 @@ def test_the_report_says_that_printed_rates_count(top):
 
 def test_a_run_without_printed_rates_does_not_count(top):
     [lost] = build_results(load_campaign(top, "printed"))["uncounted"]
-    assert "its log prints no rates" in lost["reason"]
+    assert lost["reason"]["values"]["why"]["code"] == "reason.no-rates"

@@ -28,6 +28,7 @@ from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
 from ansible.module_utils.scalebook.workload import Dlperf, Workload
 from report_records import case, dlperf_records, record
+from told import told
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -122,15 +123,13 @@ def test_repeats_that_failed_alike_share_a_line():
 
 
 @pytest.mark.parametrize(
-    ("source", "reason", "fixed"),
-    [
-        ("logs", "a.log shows compile true, the case has xla False", True),
-        ("logs", "a.log shows devices 1, the case has devices 2", False),
-        # A campaign chose its cases itself.
-        ("", "NODE1.log shows compile true, the case has xla False", False),
-    ],
+    ("source", "field", "fixed"),
+    # A campaign chose its cases itself.
+    [("logs", "xla", True), ("logs", "devices", False), ("", "xla", False)],
 )
-def test_every_form_of_an_import_names_the_fix_that_check_mode_names(source, reason, fixed):
+def test_every_form_of_an_import_names_the_fix_that_check_mode_names(source, field, fixed):
+    values = {"file": "a.log", "name": "compile", "value": "true", "field": field, "wanted": False}
+    reason = message("reason.other-value", **values)
     made = build([record(case(), 1, None, reason=reason)], {"campaign": "night", "source": source})
     files = render.files(made, str(ROOT / "templates"))
     forms = (terminal.display(made, "/r/report.html"), files["report.html"], files["report.md"])
@@ -220,9 +219,9 @@ def test_skipped_cases_are_listed_with_their_reason():
 
 def test_a_note_of_many_runs_is_printed_once():
     of = case()
-    made = build([record(of, i, notes=["2 bytes are not UTF-8"]) for i in range(1, 6)])
-    assert [*map(sentence, made["notes"])] == [
-        "2 bytes are not UTF-8 (1n1g repeat 1, 1n1g repeat 2, 1n1g repeat 3 and 2 more runs)"
+    made = build([record(of, i, notes=[message("run.bytes-nul")]) for i in range(1, 6)])
+    assert told(made["notes"]) == [
+        "has NUL bytes (1n1g repeat 1, 1n1g repeat 2, 1n1g repeat 3 and 2 more runs)"
     ]
 
 

@@ -1,6 +1,7 @@
 """Speedups: what is divided by what, what counts, and what is said when something is odd."""
 
 import pytest
+from ansible.module_utils.scalebook.contracts import RECORD_SCHEMA, message
 from ansible.module_utils.scalebook.judge import flags, runs, weak_scaling
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.throughput import measure
@@ -333,7 +334,7 @@ def test_the_same_records_always_make_the_same_table(published):
 
 
 RECORD = {
-    "schema": 2,
+    "schema": RECORD_SCHEMA,
     "case": case(),
     "repeat": 1,
     "status": "ok",
@@ -377,7 +378,7 @@ def test_a_rate_that_is_not_a_positive_number_refuses_the_run(rate, value):
 def test_a_record_that_says_ok_but_cannot_be_measured_is_refused_with_the_reason():
     made = runs.digest({**RECORD, "nodes": []})
     assert made["status"] == "refused"
-    assert made["reason"] == "cannot be measured: the record has no node with task_index 0"
+    assert made["reason"] == message("run.unmeasured", why=message("reason.no-first-node"))
 
 
 def test_a_gap_in_the_window_gives_no_step_times_rather_than_wrong_ones():
@@ -389,7 +390,7 @@ def test_a_gap_in_the_window_gives_no_step_times_rather_than_wrong_ones():
     ("record", "said"),
     [
         ([], "is not a record"),
-        ({**RECORD, "schema": 3}, "schema 3"),
+        ({**RECORD, "schema": 4}, "schema 4"),
         ({**RECORD, "status": "fine"}, "status 'fine'"),
         ({**RECORD, "repeat": "1"}, "repeat '1'"),
         ({**RECORD, "case": None}, "no case"),

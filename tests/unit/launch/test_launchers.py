@@ -4,9 +4,9 @@
 
 from pathlib import Path
 
-from ansible.module_utils.scalebook.read.record import log_record
 from declared import vary
 from dlperf_logs import WORKLOAD
+from told import log_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/accelerate"
 ACCELERATE = vary(

@@ -103,7 +103,7 @@ def test_a_program_that_shared_a_role_gets_its_own_workload(framework, settings,
 def test_a_record_of_schema_1_is_read_under_todays_names():
     old = {"schema": 1, "case": {"framework": "tf2_bert"}, "gang": {"rc": 0}, "figures": {"mfu": "0.4"}}
     assert contracts.upgrade_record(old) == {
-        "schema": 2,
+        "schema": 3,
         "case": {"workload": "tf2_bert"},
         "job": {"rc": 0},
         "self_reported": {"mfu": "0.4"},
@@ -111,8 +111,15 @@ def test_a_record_of_schema_1_is_read_under_todays_names():
 
 
 def test_a_bottleneck_that_was_a_sentence_is_read_as_text():
-    [made] = contracts.upgrade_results({"bottlenecks": [{"sentence": "GPU-bound."}]})["bottlenecks"]
+    before = {"schema": 2, "bottlenecks": [{"causes": ["gpu-bound"], "sentence": "GPU-bound."}]}
+    [made] = contracts.upgrade_results(before)["bottlenecks"]
     assert made["message"] == contracts.message("text", text="GPU-bound.")
+
+
+def test_sentences_of_a_record_of_schema_2_are_text():
+    old = {"schema": 2, "reason": "NODE1 died", "notes": ["a note"]}
+    texts = [contracts.message("text", text=text) for text in ("NODE1 died", "a note")]
+    assert contracts.upgrade_record(old) == {"schema": 3, "reason": texts[0], "notes": texts[1:]}
 
 
 def test_a_plan_of_schema_1_is_read_under_todays_names():

@@ -4,6 +4,7 @@
 
 import log_import
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from dlperf_logs import WORKLOAD, log_of_speed
 from imports import workloads
 from run_module import call_module
@@ -44,13 +45,12 @@ def test_check_mode_counts_and_writes_nothing(tree, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("reason", "fixed"),
-    [
-        ("shows compile true, the case has xla False", True),
-        ("shows devices 1, the case has devices 2", False),
-    ],
+    ("field", "fixed"),
+    [("xla", True), ("devices", False)],
 )
-def test_logs_of_other_cases_than_their_names_say_get_the_fix(reason, fixed):
+def test_logs_of_other_cases_than_their_names_say_get_the_fix(field, fixed):
+    values = {"file": "1n1g/a.log", "name": "it", "value": "1", "field": field, "wanted": 2}
+    reason = message("reason.other-value", **values)
     result = {"counts": {"refused": 1}, "refused": [{"source": "1n1g/a.log", "reason": reason}]}
     assert ("Fix: give what the names of logs do not say" in log_import.shown(result, "logs", True)) is fixed
 

@@ -3,9 +3,9 @@
 """A log counts for the workload that wrote it, and for no other."""
 
 import pytest
-from ansible.module_utils.scalebook.read.record import log_record
 from cases import case
 from imports import DATA, import_case, import_log, rate, workloads
+from told import log_record
 
 LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),
@@ -73,7 +73,7 @@ def test_nvidias_bert_for_tensorflow_2_is_not_the_one_of_tensorflow():
     record = import_log("tf2_bert", text, "1n1g/bert_b1_fp16_1.log")
     assert record["status"] == "refused"
     assert (
-        'does not show program (a line with "  masked_lm_accuracy = "): another program wrote it'
+        'does not show program (a line with " masked_lm_accuracy = "): another program wrote it'
         in record["reason"]
     )
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.judge.runs import check_record, digest
-from ansible.module_utils.scalebook.read.record import log_record, run_record, sha256_of, skip_record
+from ansible.module_utils.scalebook.read import record as read
+from ansible.module_utils.scalebook.read.record import sha256_of, skip_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case
 from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_times
 from node_logs import JOB, node_log
+from told import log_record, told
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
 VICTIM = {"status": "terminated", "rc": None, "signal": 15}
@@ -28,11 +30,11 @@ def run(tmp_path, *logs, job=JOB, workload=WORKLOAD, **of_case):
             (tmp_path / f"{name}.log").write_bytes(
                 content if isinstance(content, bytes) else content.encode()
             )
-    record = run_record(tmp_path, case(len(logs), **of_case), 1, workload, names, job)
+    record = read.run_record(tmp_path, case(len(logs), **of_case), 1, workload, names, job)
     check_record(record)
     write_json(tmp_path / "result.json", record)
     assert json.loads((tmp_path / "result.json").read_text()) == record
-    return record
+    return told(record)
 
 
 def verdict(record):
@@ -387,7 +389,7 @@ def test_a_run_that_was_not_made_is_a_record_with_its_reason():
     record = skip_record(case(), 2, WORKLOAD, "NODE3 lost: 4 nodes are required, 3 are left")
     check_record(record)
     assert (record["status"], record["repeat"], record["nodes"]) == ("skipped", 2, [])
-    assert digest(record)["reason"].startswith("NODE3 lost")
+    assert told(digest(record))["reason"].startswith("NODE3 lost")
 
 
 def test_a_terminated_node_is_a_failure_whatever_mpirun_says(tmp_path):

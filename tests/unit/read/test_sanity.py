@@ -3,6 +3,7 @@
 """What a log must contain for its run to be valid."""
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.read.sanity import contradictions, differences, missing, rules_for
 from declared import vary
 from dlperf_logs import WORKLOAD
@@ -45,8 +46,8 @@ def test_a_value_that_is_the_cases_is_accepted(expect, value):
     ],
 )
 def test_a_value_that_is_not_the_cases_contradicts(expect, value):
-    (sentence,) = contradictions(rule(expect), {"it": [value]}, CASE, 1)
-    assert sentence.startswith(f"shows it {value}, the case has {expect} ")
+    (told,) = contradictions(rule(expect), {"it": [value]}, CASE, 1)
+    assert (told["code"], told["values"]["value"]) == ("reason.other-value", value)
 
 
 def test_one_value_among_several_is_enough_to_contradict():
@@ -56,7 +57,7 @@ def test_one_value_among_several_is_enough_to_contradict():
 def test_what_is_missing_is_named_by_its_line():
     rules = rules_for(TF2, CASE, 0).sanity
     assert missing(rules, {"devices": ["16"], "end": [""]}) == [
-        'does not show num_workers (a line with "num_workers = ")'
+        message("reason.absent", name="num_workers", line="num_workers = ")
     ]
 
 
@@ -75,7 +76,9 @@ def test_logs_that_agree_have_no_differences():
 
 def test_a_value_that_is_not_that_of_the_other_nodes_is_named_with_both_logs():
     shown = [("a", {"it": ["1"]}), ("b", {"it": ["2"]})]
-    assert differences(rule("other_nodes"), shown) == ["b shows it 2, a shows 1"]
+    assert differences(rule("other_nodes"), shown) == [
+        message("reason.nodes-differ", file="b", name="it", value="2", other="a", theirs="1")
+    ]
 
 
 def test_a_value_that_the_nodes_need_not_have_in_common_is_not_compared():
@@ -90,9 +93,8 @@ def test_a_setting_that_the_log_contradicts_is_a_contradiction():
     case = {**CASE, "settings": {"checkpointing": True}}
     rules = rule("settings.checkpointing")
     assert contradictions(rules, {"it": ["true"]}, case, 0) == []
-    assert contradictions(rules, {"it": ["false"]}, case, 0) == [
-        "shows it false, the case has settings.checkpointing True"
-    ]
+    (told,) = contradictions(rules, {"it": ["false"]}, case, 0)
+    assert (told["values"]["field"], told["values"]["wanted"]) == ("settings.checkpointing", True)
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.files import NotRegularError
 from ansible.module_utils.scalebook.read import step_log
-from ansible.module_utils.scalebook.read.step_log import number, plain_lines, read_log
+from ansible.module_utils.scalebook.read.step_log import number, plain_lines
 from cases import case
 from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from told import read_log
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
 TF2 = WORKLOAD

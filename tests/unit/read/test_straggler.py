@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node that holds the others up is named, though all steps take equally long."""
 
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.read.straggler import straggler
 
 
@@ -13,20 +14,20 @@ def record(*work, queued=None, seconds=10.0):
 
 
 def test_a_node_that_works_twice_as_long_as_the_others_is_named():
-    assert straggler(record(4.0, 8.0, 4.2)) == (
+    assert sentence(straggler(record(4.0, 8.0, 4.2))) == (
         "NODE2 may hold the others up: it computed 8.0 s in the window of 10.0 s, the others 4.1 s"
     )
 
 
 def test_a_node_with_twice_as_much_to_do_is_named_where_all_queue():
     """A soak on a loaded machine missed it: all queue for the same cores, and waiting evens them out."""
-    assert straggler(record(7.9, 9.5, queued=[6.4, 6.5])) == (
+    assert sentence(straggler(record(7.9, 9.5, queued=[6.4, 6.5]))) == (
         "NODE2 may hold the others up: it computed 3.0 s in the window of 10.0 s, the others 1.5 s"
     )
 
 
 def test_a_node_whose_processors_something_else_takes_is_named():
-    assert straggler(record(3.0, 6.5, queued=[0.1, 3.6])) == (
+    assert sentence(straggler(record(3.0, 6.5, queued=[0.1, 3.6]))) == (
         "NODE2 may hold the others up: it computed or queued for a processor 6.5 s in the window of 10.0 s, "
         "the others 3.0 s"
     )

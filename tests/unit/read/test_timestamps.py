@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stamps of logs: what they leave out must not cost the right number."""
 
-import re
 from datetime import datetime, timedelta
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.read.timestamps import SECOND, Clock, ClockError
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -92,13 +92,13 @@ def test_the_minute_of_the_first_stamp_may_come_again_the_next_day():
     ],
 )
 def test_what_is_no_time_is_named(kind, stamp):
-    with pytest.raises(ClockError, match="is not a time of the format") as error:
+    with pytest.raises(ClockError) as error:
         Clock(kind).read([stamp.encode()])
-    assert repr(stamp) in str(error.value)
+    assert error.value.told == message("reason.odd-time", text=repr(stamp), format=kind)
 
 
 def test_an_unknown_format_is_refused():
-    with pytest.raises(ClockError, match="unknown time format 'swatch': allowed are absl, datetime"):
+    with pytest.raises(ValueError, match="unknown time format 'swatch': allowed are absl, datetime"):
         Clock("swatch")
 
 
@@ -152,7 +152,8 @@ def test_stamps_read_together_are_those_read_one_by_one(start, gaps, odd):
         alone = Clock("absl")
         expected = [alone.read([stamp])[0] for stamp in stamps]
     except ClockError as exc:
-        with pytest.raises(ClockError, match=f"^{re.escape(str(exc))}$"):
+        with pytest.raises(ClockError) as error:
             Clock("absl").read(stamps)
+        assert error.value.told == exc.told
     else:
         assert Clock("absl").read(stamps) == expected

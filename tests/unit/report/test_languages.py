@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook import failure_causes, hardware, machines, published
-from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES
+from ansible.module_utils.scalebook import hardware, machines, published
+from ansible.module_utils.scalebook.contracts import IMPORT_FIX, STATUSES, as_message, because, message
 from ansible.module_utils.scalebook.judge import families
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import messages_zh
@@ -144,10 +144,10 @@ def everything(tmp_path_factory):
     ]
     records += [record(case(2, 2), repeat, 300 + 100 * (repeat == 6)) for repeat in range(1, 7)]
     reasons = [
-        "NODE2 (rank 1, host b) was ended by signal 9 (SIGKILL)",
-        'NODE1 (rank 0) ran out of memory: its log says "CUDA out of memory"; it ended with exit code 1',
-        "rendezvous timeout: NODE4 never began; 60 s",
-        "NODE3 was lost: No route to host",
+        message("reason.ended", who="NODE2", end=message("reason.signal", number=9, name="SIGKILL")),
+        message("reason.out-of-memory", who="NODE1", line="CUDA out of memory", then="60 s"),
+        message("reason.rendezvous", why=message("reason.never-began", nodes=["NODE4"])),
+        because(message("reason.lost", node="NODE3"), "No route to host"),
     ]
     failed = [
         record(case(2, 1, dtype="fp16"), index, None, reason=text) for index, text in enumerate(reasons, 1)
@@ -202,7 +202,8 @@ def micro(tmp_path_factory):
     result["size"] = "tiny"
     (folder / "compute.json").write_text(json.dumps(result))
     job = {"nodes": ["NODE1"], "seconds": 1.0, "started": None, "ended": None}
-    end = "it ended with status 124, at its limit of 5 s; its output is in collectives.log: RuntimeError"
+    values = {"rc": 124, "limit": 5, "file": "collectives.log", "why": "RuntimeError"}
+    end = message("program.ended-late", **values)
     jobs = {"compute": {**job, "rc": 0}, "collectives": {**job, "rc": 124, "reason": end}}
     (folder / "about.json").write_text(json.dumps({"jobs": jobs, "command": "ansible-playbook"}))
     microbench_files.report(given(folder, "en"), True)
@@ -250,43 +251,12 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
     ("english", "chinese"),
     [
         (
-            'a.log shows no step, step 120 is required; 153 lines such as "Epoch: [0]" are steps of '
-            "main.py of pytorch/examples without time stamps: bench.yml with "
-            "torch_resnet50_trainer=examples reads them",
-            "a.log 中没有任何一步，需要到第 120 步；153 行（如“Epoch: [0]”）是 "
-            "pytorch/examples 的 main.py 的步，没有时间戳："
-            "以 torch_resnet50_trainer=examples 运行 bench.yml 可读取",
-        ),
-        (
-            "a.log: by its steps the rate is 256.0, by its own lines 32.0: 8 times as much, and the case "
-            "has devices 8",
-            "a.log：按其步吞吐率为 256.0，按其自身的记录为 32.0：前者是后者的 8 倍，而用例的 设备数 为 8",
-        ),
-        (
-            "a.log is not plausible: rank 0 and rank 1 did not train together: rank 1 stops at step 59",
-            "a.log 不可信：rank 0 与 rank 1 没有一起训练：rank 1 止于第 59 步",
-        ),
-    ],
-)
-def test_sentences_of_the_document_are_translated(english, chinese):
-    assert CHINESE.sentence(english) == chinese
-
-
-@pytest.mark.parametrize(
-    ("english", "chinese"),
-    [
-        (
             "runs/a/1/result.json: NODE1 was not the machine of this name that the campaign has (other GPUs)",
             "runs/a/1/result.json：NODE1 不是本测试中该名称所指的机器（GPU 不同）",
         ),
         (
             "runs/a/1/result.json: case.warmup is 19, in plan.json 20; case.bsz is 8, in plan.json 16",
             "runs/a/1/result.json：case.warmup 为 19，plan.json 中为 20；case.bsz 为 8，plan.json 中为 16",
-        ),
-        ("cannot be measured: NODE1: its steps do not increase", "无法得出结果：NODE1：步序号没有递增"),
-        (
-            "cannot be measured: NODE1: the times of step 7 is before that of the step before",
-            "无法得出结果：NODE1：第 7 步的 日志时间戳 早于前一步",
         ),
         (
             "runs/b/1/result.json: repeats runs/a/1/result.json, or was moved from there",
@@ -325,82 +295,65 @@ def test_what_is_said_of_published_results_is_chinese():
     assert left_in(map(CHINESE.tell, said)) == []
 
 
-def sentences_of(document):
+def told_in(document):
     yield from (flag["message"] for row in document["rows"] for flag in row["flags"])
     yield from (entry["reason"] for entry in document["uncounted"])
     yield from document["notes"]
     yield from (entry["reason"] or "" for entry in document["mfu"])
 
 
+RANK = message("reason.rank", node="NODE1", rank=0)
+ENDED = message("reason.ended", who=RANK, end=message("reason.exit", rc=1))
+SILENT = because(message("reason.hung", who=RANK), 'no output for 60 s after "x = nccl"')
+KNOWN = message(
+    "reason.known-steps",
+    **{"count": 153, "line": "Epoch: [0]", "program": as_message("main.py of pytorch/examples")},
+    why=as_message("without time stamps"),
+)
+
+
 @pytest.mark.parametrize(
-    ("english", "chinese"),
+    ("told", "chinese"),
     [
         (
-            'NODE1 hung: no output for 60 s after "x = nccl": WHY',
-            "NODE1 卡死：在“x = nccl”之后 60 秒没有输出：SO",
+            because(
+                ENDED, because(message("reason.log-says", line="Error 804"), message("cause.driver-old"))
+            ),
+            "NODE1（rank 0） 以退出码 1 结束：日志中有“Error 804”：NVIDIA 驱动对此软件来说太旧。"
+            "解决办法：安装较新的驱动，或另选 stack_name",
         ),
         (
-            'NODE1 ended with exit code 1: its log says "launch": WHY',
-            "NODE1 以退出码 1 结束：日志中有“launch”：SO",
+            message(
+                "reason.out-of-memory", who=RANK, line="bad_alloc", then=message("reason.hung", who=RANK)
+            ),
+            "NODE1（rank 0） 内存或显存不足：日志中有“bad_alloc”；NODE1（rank 0） 卡死",
+        ),
+        (
+            because("a.log", KNOWN),
+            "a.log：153 行（如“Epoch: [0]”）是 pytorch/examples 的 main.py 的步，没有时间戳",
+        ),
+        (
+            message(
+                "run.unmeasured",
+                why=message("run.stamps-back", node="N", key=message("source.times"), step=7),
+            ),
+            "无法得出结果：N：第 7 步的 日志时间戳 早于前一步",
         ),
     ],
 )
-def test_a_failure_that_a_workload_declares_is_translated_with_its_reason(english, chinese):
+def test_why_a_run_does_not_count_is_said_in_chinese(told, chinese):
+    assert CHINESE.tell(told) == chinese
+
+
+def test_a_failure_that_a_workload_declares_is_translated_with_its_reason():
     (why,) = {rule["why"] for rule in TF2_BERT["failures"]}
-    assert CHINESE.sentence(english.replace("WHY", why)) == chinese.replace("SO", CATALOGUE[why])
-
-
-WHY, TO_DO = (
-    "the NVIDIA driver is too old for this software",
-    "install a newer driver, or choose another stack_name",
-)
-SAYS = f'says "Error 804": {WHY}. Fix: {TO_DO}'
-
-
-@pytest.mark.parametrize(
-    ("english", "chinese"),
-    [
-        (
-            f"NODE1 (rank 0) ended with exit code 1: its log {SAYS}",
-            "NODE1（rank 0） 以退出码 1 结束：日志中有ALL",
-        ),
-        (
-            f"NODE1 (rank 0) was ended by signal 6 (SIGABRT): its log {SAYS}; NODE2 left no closing line",
-            "NODE1（rank 0） 被信号 6（SIGABRT）终止：日志中有ALL；NODE2 没有结束行",
-        ),
-        (f"mpirun ended with exit code 1: it {SAYS}", "mpirun 以退出码 1 结束：输出中有ALL"),
-        (
-            f"rendezvous timeout: all nodes began; no step within 60 s; the log of NODE1 {SAYS}",
-            "集合超时：全部节点均已开始；60 秒内没有一步；NODE1 的日志中有ALL",
-        ),
-        (
-            'NODE1 ran out of memory: its log says "std::bad_alloc"; NODE1 hung: no output for 60 s',
-            "NODE1 内存或显存不足：日志中有“std::bad_alloc”；NODE1 卡死：60 秒没有输出",
-        ),
-        ("run_job on NODE1 was ended by signal 9 (SIGKILL)", "NODE1 上的 run_job 被信号 9（SIGKILL）终止"),
-    ],
-)
-def test_a_cause_is_translated_with_its_fix_wherever_it_stands(english, chinese):
-    said = f"“Error 804”：{CATALOGUE[WHY]}。解决办法：{CATALOGUE[TO_DO]}"
-    assert CHINESE.sentence(english) == chinese.replace("ALL", said)
-
-
-def test_every_cause_of_a_failure_is_in_the_catalogue():
-    said = [text for cause in failure_causes.CAUSES for text in (cause.why, cause.fix)]
-    said += [part for text in failure_causes.SIGNALS.values() for part in text.split(". Fix: ")]
-    assert sorted({text for text in said if text} - set(CATALOGUE)) == []
-
-
-def test_a_clock_that_was_set_is_noted_in_chinese():
-    text = "the clock was set by +3.0 s during the run: its own times do not count"
-    assert left_in([CHINESE.sentence(text)]) == []
+    said = f"NODE1（rank 0） 卡死：在“x = nccl”之后 60 秒没有输出：{CATALOGUE[why]}"
+    assert CHINESE.tell(because(SILENT, why)) == said
 
 
 def test_no_sentence_of_the_measured_campaigns_stays_english():
     found = set()
     for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
-        found |= {
-            CHINESE.tell(each) for each in sentences_of(build_results(load_campaign(top.parent), WORKLOADS))
-        }
+        found |= set(map(CHINESE.tell, told_in(build_results(load_campaign(top.parent), WORKLOADS))))
     assert len(found) > 100
     assert left_in(found) == []

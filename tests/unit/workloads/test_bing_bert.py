@@ -14,10 +14,10 @@ from types import SimpleNamespace
 import h5py
 import numpy as np
 import pytest
-from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from role_files import declaration, load
+from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/bing_bert/files"

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.judge import self_reported, weak_scaling
 from ansible.module_utils.scalebook.read import self_reported as closing_line
-from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_epoch
 from role_files import declaration, load
+from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/hf_mlm"

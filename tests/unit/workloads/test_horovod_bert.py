@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.launch import jobs
-from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from role_files import declaration, load
+from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/horovod_bert"

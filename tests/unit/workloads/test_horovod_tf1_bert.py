@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.launch.jobs import processes_of
-from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
 from role_files import declaration, load
+from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/horovod_tf1_bert/files"

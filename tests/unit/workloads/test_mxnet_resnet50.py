@@ -7,12 +7,12 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import declaration, load
+from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/mxnet_resnet50"

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import pytest
-from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
@@ -16,6 +15,7 @@ from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import declaration, load
+from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/oneflow_resnet50"

@@ -11,11 +11,11 @@ from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from node_logs import JOB, kept_run
 from role_files import declaration, load
+from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/tf1_resnet50"

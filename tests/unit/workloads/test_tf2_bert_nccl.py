@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.launch.jobs import watch
-from ansible.module_utils.scalebook.read.record import run_record
 from cases import case
 from dlperf_logs import exit_record, log_text, stamped, step_times
 from node_logs import JOB
 from role_files import declaration
+from told import run_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/tf2_bert/edge"
 HANGS, FAILS = (LOGS / name for name in ("11_nccl_hangs.log", "12_nccl_fails_w1.log"))

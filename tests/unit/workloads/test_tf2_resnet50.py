@@ -11,7 +11,6 @@ import jinja2
 import pytest
 import yaml
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from cases import cluster, plan
@@ -19,6 +18,7 @@ from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from node_logs import JOB
 from role_files import ROLES, declaration
+from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/tf2_resnet50"

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.throughput import measure
 from model_operations import flops_of_bert
 from role_files import declaration, load
+from told import log_record
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/torch_bert"

@@ -9,12 +9,12 @@ import jinja2
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from role_files import ROLES, declaration, load
+from told import run_record
 
 ROOT = ROLES.parent
 LOGS = ROOT / "tests/data/torch_resnet50"

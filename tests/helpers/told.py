@@ -1,0 +1,30 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Records whose messages are their English sentences, for tests in which the words matter."""
+
+from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.read import record, step_log
+
+
+def told(value):
+    """Return data whose messages are sentences."""
+    if isinstance(value, dict):
+        return sentence(value) if set(value) == {"code", "values"} else {k: told(v) for k, v in value.items()}
+    return [told(each) for each in value] if isinstance(value, list) else value
+
+
+def run_record(*arguments):
+    """Return what read/record.py does."""
+    return told(record.run_record(*arguments))
+
+
+def log_record(*arguments):
+    """Return what read/record.py does."""
+    return told(record.log_record(*arguments))
+
+
+def read_log(*arguments, **options):
+    """Return what read/step_log.py does."""
+    log = step_log.read_log(*arguments, **options)
+    log.refusal, log.notes = told(log.refusal), told(log.notes)
+    return log
