@@ -164,6 +164,7 @@ from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Pla
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch import lock_file, lock_holder
 from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of, too_long
+from ansible.module_utils.scalebook.pages.catalogue import in_words
 from ansible.module_utils.scalebook.plan import continued
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
 from ansible.module_utils.scalebook.plan.matrix import describe, describe_devices, plan, why_nothing_runs
@@ -265,7 +266,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     machines = continued.check_machines(directory, planned)
     search = search_runs(planned)
     if params["write"] and not planned["cases"] and not search:
-        raise ValueError(why_nothing_runs(planned))
+        raise ValueError(why_nothing_runs(in_words(planned)))
     cases = {case["name"]: case for case in planned["cases"]}
     known = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
     done = {run for run, status in known.items() if status == "ok"}
@@ -286,7 +287,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     devices = describe_devices(params["device"], params["nodes"], params["hardware"])
     notes = continued.remarks(results, planned, len(done))
     took = None if params["write"] else earlier_seconds(results, cases)
-    display = describe(planned, done, took, devices, notes)
+    display = describe(in_words(planned), done, took, devices, notes)
     planned["machines"] = machines
     if params["write"]:
         try:

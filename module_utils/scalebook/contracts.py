@@ -17,7 +17,7 @@ import typing
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, TypedDict
 
-PLAN_SCHEMA = 2
+PLAN_SCHEMA = 3
 RECORD_SCHEMA = 3
 RESULTS_SCHEMA = 3
 MICROBENCH_SCHEMA = 2
@@ -148,7 +148,7 @@ class SkippedCase(TypedDict):
     """A case of the matrix that cannot run here, with the reason."""
 
     case: Case
-    reason: str
+    reason: Told
 
 
 class Trial(TypedDict):
@@ -158,7 +158,7 @@ class Trial(TypedDict):
     label: str
     bsz: int
     status: str
-    reason: str | None
+    reason: Told | None
 
 
 class BatchSearch(TypedDict):
@@ -186,7 +186,7 @@ class BatchSearch(TypedDict):
     largest: int | None
     failed: int | None
     failed_at: str | None
-    reason: str | None
+    reason: Told | None
 
 
 class MachineIdentity(TypedDict, total=False):
@@ -972,19 +972,31 @@ def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def upgrade_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
     """Return a plan under today's names; anything else as it is."""
-    if plan.get("schema") != 1:
+    if plan.get("schema") not in (1, 2):
         return dict(plan)
     upgraded = {("parameters" if key == "knobs" else key): value for key, value in plan.items()}
-    if isinstance(upgraded.get("parameters"), Mapping):
+    if plan["schema"] == 1 and isinstance(upgraded.get("parameters"), Mapping):
         upgraded["parameters"] = upgrade_case(upgraded["parameters"])
-    if isinstance(upgraded.get("cases"), list):
+    if plan["schema"] == 1 and isinstance(upgraded.get("cases"), list):
         upgraded["cases"] = [_upgraded(case) for case in upgraded["cases"]]
-    if isinstance(upgraded.get("skipped"), list):
-        upgraded["skipped"] = [
-            {**entry, "case": _upgraded(entry.get("case"))} if isinstance(entry, Mapping) else entry
-            for entry in upgraded["skipped"]
-        ]
+    for key in ("skipped", "searches"):
+        if isinstance(upgraded.get(key), list):
+            upgraded[key] = [_upgraded_entry(entry) for entry in upgraded[key]]
     return {**upgraded, "schema": PLAN_SCHEMA}
+
+
+def _upgraded_entry(entry: Any) -> Any:
+    """Return a skipped case, a search or one of its trials with its reason as a message."""
+    if not isinstance(entry, Mapping):
+        return entry
+    upgraded = dict(entry)
+    if isinstance(entry.get("reason"), str):
+        upgraded["reason"] = as_message(entry["reason"])
+    if "case" in entry:
+        upgraded["case"] = _upgraded(entry["case"])
+    if isinstance(entry.get("trials"), list):
+        upgraded["trials"] = [_upgraded_entry(trial) for trial in entry["trials"]]
+    return upgraded
 
 
 def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:

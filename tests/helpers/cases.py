@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases and clusters made to order."""
 
+from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.plan import matrix
 from ansible.module_utils.scalebook.plan.parameters import Known, read
 
@@ -60,8 +61,9 @@ def read_parameters(given, **workloads):
 
 
 def planned(given, nodes, device="cpu", outcome=lambda campaign, case: None, **workloads):
-    """Return the plan of a campaign of these workloads (declarations by name).
+    """Return the plan of a campaign of these workloads (declarations by name), its reasons in words.
 
     `outcome` returns what became of a run that searches for the largest batch.
     """
-    return matrix.plan(read_parameters(given, **workloads), workloads, nodes, device, outcome=outcome)
+    made = matrix.plan(read_parameters(given, **workloads), workloads, nodes, device, outcome=outcome)
+    return catalogue.in_words(made)

@@ -2,15 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records whose messages are their English sentences, for tests in which the words matter."""
 
-from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.catalogue import in_words as told
 from ansible.module_utils.scalebook.read import record, step_log
-
-
-def told(value):
-    """Return data whose messages are sentences."""
-    if isinstance(value, dict):
-        return sentence(value) if set(value) == {"code", "values"} else {k: told(v) for k, v in value.items()}
-    return [told(each) for each in value] if isinstance(value, list) else value
 
 
 def run_record(*arguments):

@@ -12,8 +12,10 @@ import sys
 
 import bare_hosts
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from container_nodes import TOOLS, WORK
 from local_nodes import HOME
+from told import told
 
 sys.path.insert(0, str(TOOLS))
 
@@ -79,10 +81,10 @@ def test_a_lost_node_is_left_out_and_reported(cluster, tmp_path):
     by_label = {record["case"]["label"]: record for record in campaign.records().values()}
     assert by_label["3n1g"]["status"] == "ok"
     assert [node["node"] for node in by_label["3n1g"]["nodes"]] == ["NODE1", "NODE3", "NODE4"]
-    assert "ran on NODE1, NODE3, NODE4: NODE2 lost" in by_label["3n1g"]["notes"]
+    assert "ran on NODE1, NODE3, NODE4: NODE2 lost" in told(by_label["3n1g"]["notes"])
     assert by_label["4n1g"]["status"] == "skipped"
-    assert by_label["4n1g"]["reason"] == "NODE2 lost: 4 nodes are needed, 3 are left"
+    assert told(by_label["4n1g"]["reason"]) == "NODE2 lost: 4 nodes are needed, 3 are left"
     (first,) = campaign.failures().values()
-    assert "NODE2 was lost" in first["reason"]
+    assert first["reason"]["values"]["what"] == message("reason.lost", node="NODE2")
     campaign.refresh()
     wait_for("the end of all processes", lambda: not campaign.orphans(), 30)

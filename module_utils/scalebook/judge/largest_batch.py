@@ -45,7 +45,7 @@ def uncounted(plan: Plan) -> list[dict[str, Any]]:
             "label": trial["label"],
             "repeat": 1,
             "status": trial["status"],
-            "reason": message("compare.search-run", reason=as_message(trial["reason"] or "")),
+            "reason": message("skipped.search", why=as_message(trial["reason"] or "")),
             "source": None,
             "last_lines": [],
         }
@@ -59,7 +59,7 @@ def _why(search: BatchSearch) -> Message | None:
     """Return why a search has no answer, or may have a larger one."""
     if search["reason"]:
         return as_message(search["reason"])
-    return message("compare.search-open") if search["next"] else None
+    return message("skipped.search-goes-on") if search["next"] else None
 
 
 def _title(search: BatchSearch, workloads: Workloads) -> str:

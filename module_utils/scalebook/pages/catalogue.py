@@ -47,6 +47,14 @@ def sentence(given: str | Message, language: str = "en", say: Say = str) -> str:
     return clean(_said(given, language, say))
 
 
+def in_words(value: Any) -> Any:
+    """Return data, the messages in it as English sentences."""
+    if isinstance(value, Mapping):
+        message = {"code", "values"} == value.keys()
+        return sentence(value) if message else {key: in_words(each) for key, each in value.items()}  # type: ignore[arg-type]
+    return [in_words(each) for each in value] if isinstance(value, list) else value
+
+
 def _said(given: Any, language: str, say: Say, kind: str = "") -> str:
     if isinstance(given, Mapping):
         return _filled(given, language, say)

@@ -506,6 +506,25 @@ MESSAGES = {
     "program.collectives": "collectives: {why}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
+    "skipped.no-model": "{workload} has no model {model}: it has {models:comma}",
+    "skipped.no-dtype": "{workload} has no {dtype}: it has {dtypes:comma}",
+    "skipped.no-compiler": "{workload} has no compiler",
+    "skipped.always-compiles": "{workload} always compiles",
+    "skipped.no-accumulation": "{workload} has no gradient accumulation: leave out accumulation",
+    "skipped.epoch": "the window of {workload} is an epoch, so {steps:and} cannot be set",
+    "skipped.no-short-runs": "the window of {workload} is an epoch, so bsz=max has no short runs to search with",
+    "skipped.part-of-an-epoch": "an epoch of {samples} samples is not a whole number of steps of {step}",
+    "skipped.nodes": "needs {needed} nodes, the inventory has {count}",
+    "skipped.devices": "needs {needed} devices per node, {node} has {count}",
+    "skipped.gpus": "needs {needed} GPUs of one machine for {nodes} node, it has {count}",
+    "skipped.gpus-of-a-machine": "needs {needed} GPUs of one machine for {nodes} nodes, it has {count}",
+    "skipped.dtype": "{dtype} does not run on a {device}; try anyway with -e force=true",
+    "skipped.no-largest": "bsz=max has no answer: {why}",
+    "skipped.search": "search for the largest batch: {why}",
+    "skipped.search-goes-on": "the search has not ended",
+    "skipped.search-limit": "the limit of bsz_max_runs={limit} was reached before batch {batch}",
+    "skipped.search-failed": "the search run with batch {batch} at {point} ended otherwise: {status}, {why}",
+    "skipped.search-oom": "batch {batch} ran out of memory at {point}",
     #
     # -- preflight: findings of preflight ------------------------------------------------------------
     #
@@ -520,8 +539,6 @@ MESSAGES = {
     "mfu.unknown-model": "the workload declares no sizes of the model {model}",
     "mfu.no-value": "the case has no {name}",
     # -- compare: comparisons with earlier and published results -------------------------------------
-    "compare.search-open": "the search has not ended",
-    "compare.search-run": "search for the largest batch: {reason}",
     "compare.other-hardware": "{name} ran on {before:and}, this campaign on {now:and}",
     "compare.units": "counted in {now} now and in {before} before",
     "compare.printed": "the rates of one of the two are those that the trainer printed, of the other from time stamps",

@@ -382,6 +382,25 @@ MESSAGES = {
     "program.collectives": "collectives（集合通信）：{why}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
+    "skipped.no-model": "{workload} 没有模型 {model}，可选 {models:comma}",
+    "skipped.no-dtype": "{workload} 没有 {dtype}，可选 {dtypes:comma}",
+    "skipped.no-compiler": "{workload} 没有编译器",
+    "skipped.always-compiles": "{workload} 总是编译",
+    "skipped.no-accumulation": "{workload} 不支持梯度累积：请去掉 accumulation",
+    "skipped.epoch": "{workload} 的计时窗口为一个 epoch，因此不能设置 {steps:and}",
+    "skipped.no-short-runs": "{workload} 的计时窗口为一个 epoch，因此 bsz=max 没有可用于搜索的短时运行",
+    "skipped.part-of-an-epoch": "{samples} 个样本的 epoch 不是每步 {step} 个样本的整数倍",
+    "skipped.nodes": "需要 {needed} 个节点，inventory 中有 {count} 个",
+    "skipped.devices": "每个节点需要 {needed} 台设备，{node} 有 {count} 台",
+    "skipped.gpus": "{nodes} 个节点需要同一台机器的 {needed} 块 GPU，实有 {count} 块",
+    "skipped.gpus-of-a-machine": "{nodes} 个节点需要同一台机器的 {needed} 块 GPU，实有 {count} 块",
+    "skipped.dtype": "{dtype} 不能在 {device} 上运行；-e force=true 可强制尝试",
+    "skipped.no-largest": "bsz=max 没有结果：{why}",
+    "skipped.search": "搜索最大 batch：{why}",
+    "skipped.search-goes-on": "搜索尚未结束",
+    "skipped.search-limit": "在尝试 batch {batch} 之前已达到 bsz_max_runs={limit} 的上限",
+    "skipped.search-failed": "{point} 上 batch {batch} 的搜索运行以其他方式结束：{status}，{why}",
+    "skipped.search-oom": "batch {batch} 在 {point} 上内存不足",
     #
     # -- preflight: findings of preflight ------------------------------------------------------------
     #
@@ -396,8 +415,6 @@ MESSAGES = {
     "mfu.unknown-model": "训练任务没有声明模型 {model} 的尺寸",
     "mfu.no-value": "用例中没有 {name}",
     # -- compare: comparisons with earlier and published results -------------------------------------
-    "compare.search-open": "搜索尚未结束",
-    "compare.search-run": "搜索最大 batch：{reason}",
     "compare.other-hardware": "{name} 运行于 {before:and}，本次运行于 {now:and}",
     "compare.units": "本次以 {now} 计，之前以 {before} 计",
     "compare.printed": "两者之一的吞吐率为训练程序打印的值，另一个由时间戳算出",

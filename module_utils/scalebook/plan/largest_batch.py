@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Trial, vary_case
+from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Message, Trial, message, vary_case
 from ansible.module_utils.scalebook.plan.parameters import LARGEST_BATCH
 
 STEP = 8
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     """What became of a search run."""
 
     status: str
-    reason: str | None = None
+    reason: Message | None = None
 
 
 def next_batch(fits: Mapping[int, bool], first: int, grows: bool = True) -> int | None:
@@ -98,7 +98,7 @@ def _at(case: Case, largest: int, found: BatchSearch, outcome: Callable[[str], O
     fits: dict[int, bool] = {}
     while (batch := next_batch(fits, largest or case["bsz"], grows=not largest)) is not None:
         if len(fits) == found["limit"]:
-            found["reason"] = f"the limit of bsz_max_runs={found['limit']} was reached before batch {batch}"
+            found["reason"] = message("skipped.search-limit", limit=found["limit"], batch=batch)
             break
         tried = vary_case(case, bsz=batch, **STEPS)
         became = outcome(tried["name"])
@@ -107,17 +107,15 @@ def _at(case: Case, largest: int, found: BatchSearch, outcome: Callable[[str], O
             return 0
         found["trials"].append(_trial(tried, became))
         if became.status not in DECIDED:
-            found["reason"] = (
-                f"the search run with batch {batch} at {case['label']} ended otherwise: {became.status}, "
-                f"{became.reason}"
-            )
+            values = {"batch": batch, "point": case["label"], "status": became.status}
+            found["reason"] = message("skipped.search-failed", **values, why=became.reason)
             return 0
         fits[batch] = DECIDED[became.status]
     good, bad = bounds(fits)
     if bad is not None:
         found["failed"], found["failed_at"] = bad, case["label"]
     if not good:
-        found["reason"] = found["reason"] or f"batch {bad} ran out of memory at {case['label']}"
+        found["reason"] = found["reason"] or message("skipped.search-oom", batch=bad, point=case["label"])
     return good
 
 

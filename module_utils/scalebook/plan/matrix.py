@@ -17,10 +17,13 @@ from ansible.module_utils.scalebook.contracts import (
     Case,
     Hardware,
     MachineIdentity,
+    Message,
     Node,
     Plan,
     SkippedCase,
+    as_message,
     make_case,
+    message,
     vary_case,
 )
 from ansible.module_utils.scalebook.plan import largest_batch
@@ -140,8 +143,8 @@ def plan(
     }
 
 
-def _no_largest(search: BatchSearch) -> str:
-    return f"bsz={MAX} has no answer: {search['reason']}"
+def _no_largest(search: BatchSearch) -> Message:
+    return message("skipped.no-largest", why=search["reason"])
 
 
 def describe(
@@ -151,7 +154,7 @@ def describe(
     devices: str = "",
     notes: Sequence[str] = (),
 ) -> str:
-    """Return the plan as plain text.
+    """Return the plan, whose reasons are in words, as plain text.
 
     `done` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took before,
     `devices` what describe_devices returns.
@@ -181,7 +184,8 @@ def describe(
         )
     reasons: dict[tuple[str, str], list[Case]] = {}
     for entry in plan["skipped"]:
-        reasons.setdefault((_row(entry["case"], "", several), entry["reason"]), []).append(entry["case"])
+        reason = str(entry["reason"])
+        reasons.setdefault((_row(entry["case"], "", several), reason), []).append(entry["case"])
     for (_, reason), same in reasons.items():
         labels = ",".join(case["label"] for case in same)
         lines.append(f"  skip  {_row(same[0], labels, several)}  {reason}")
@@ -208,7 +212,7 @@ def describe_devices(device: str, nodes: Sequence[Node], hardware: Sequence[Hard
 
 
 def why_nothing_runs(plan: Plan) -> str:
-    """Return why a plan has no runs."""
+    """Return why a plan, whose reasons are in words, has no runs."""
     reasons = dict.fromkeys(f"{entry['case']['workload']}: {entry['reason']}" for entry in plan["skipped"])
     return f"There is nothing to run. {'. '.join(reasons)}."
 
@@ -309,7 +313,7 @@ def _lines(
             )
             reason = _why_not(case, workload, nodes, parameters)
             if bsz == MAX and "epoch_samples" in case:
-                reason = f"the window of {name} is an epoch, so bsz={MAX} has no short runs to search with"
+                reason = message("skipped.no-short-runs", workload=name)
             if reason:
                 line.skipped.append({"case": case, "reason": reason})
             else:
@@ -339,63 +343,70 @@ def _steps(parameters: Mapping[str, Any], workload: Workload, values: Mapping[st
 
 def _why_not(
     case: Case, workload: Workload, nodes: Sequence[Node], parameters: Mapping[str, Any]
-) -> str | None:
+) -> Message | None:
     """Return why `case` cannot run here, or None."""
     members = nodes[: case["nodes"]]
     simulated = len({node["machine"] for node in members}) < len(members)
     return (
         _workload_lacks(case, workload, parameters)
-        or workload.refusal(case, simulated)
+        or _refusal(workload, case, simulated)
         or _nodes_lack(case, nodes)
         or _dtype_lacks(case, workload, parameters["force"])
     )
 
 
-def _workload_lacks(case: Case, workload: Workload, parameters: Mapping[str, Any]) -> str | None:
+def _refusal(workload: Workload, case: Case, simulated: bool) -> Message | None:
+    why = workload.refusal(case, simulated)
+    return as_message(why) if why else None
+
+
+def _workload_lacks(case: Case, workload: Workload, parameters: Mapping[str, Any]) -> Message | None:
     """Return what of the case its workload does not have on any device."""
     name, dtypes = case["workload"], dict.fromkeys(itertools.chain(*workload.dtypes.values()))
     if case["model"] not in workload.model_names:
-        return f"{name} has no model {case['model']}: it has {', '.join(workload.model_names)}"
+        models = list(workload.model_names)
+        return message("skipped.no-model", workload=name, model=case["model"], models=models)
     if case["dtype"] not in dtypes:
-        return f"{name} has no {case['dtype']}: it has {', '.join(dtypes)}"
+        return message("skipped.no-dtype", workload=name, dtype=case["dtype"], dtypes=list(dtypes))
     if case["xla"] not in workload.xla:
-        return f"{name} {'has no compiler' if case['xla'] else 'always compiles'}"
+        return message("skipped.no-compiler" if case["xla"] else "skipped.always-compiles", workload=name)
     steps = [step for step in ("warmup", "window") if parameters[step]]
     if steps and workload.epoch:
-        return f"the window of {name} is an epoch, so {' and '.join(steps)} cannot be set"
+        return message("skipped.epoch", workload=name, steps=steps)
     if case["accumulation"] != 1 and workload.accumulation is None:
-        return f"{name} has no gradient accumulation: leave out accumulation"
+        return message("skipped.no-accumulation", workload=name)
     step = case["global_batch"]
     if "epoch_samples" in case and case["window"] * step != case["epoch_samples"]:
-        return f"an epoch of {case['epoch_samples']} samples is not a whole number of steps of {step}"
+        return message("skipped.part-of-an-epoch", samples=case["epoch_samples"], step=step)
     return None
 
 
-def _nodes_lack(case: Case, nodes: Sequence[Node]) -> str | None:
+def _nodes_lack(case: Case, nodes: Sequence[Node]) -> Message | None:
     """Return what of the case the nodes do not have."""
     if case["nodes"] > len(nodes):
-        return f"needs {case['nodes']} nodes, the inventory has {len(nodes)}"
+        return message("skipped.nodes", needed=case["nodes"], count=len(nodes))
     members = nodes[: case["nodes"]]
     for node in members:
         if case["gpus"] > int(node["slots"]):
-            return f"needs {case['gpus']} devices per node, {node['name']} has {node['slots']}"
+            values = {"node": node["name"], "count": node["slots"]}
+            return message("skipped.devices", needed=case["gpus"], **values)
     if case["device"] == "gpu":
         for machine in dict.fromkeys(node["machine"] for node in members):
             sharing = [node for node in members if node["machine"] == machine]
             needed, available = case["gpus"] * len(sharing), int(sharing[0]["slots"])
             if needed > available:
-                count = _many(len(sharing), "node")
-                return f"needs {needed} GPUs of one machine for {count}, it has {available}"
+                code = "skipped.gpus-of-a-machine" if len(sharing) > 1 else "skipped.gpus"
+                return message(code, needed=needed, nodes=len(sharing), count=available)
     return None
 
 
-def _dtype_lacks(case: Case, workload: Workload, force: bool) -> str | None:
+def _dtype_lacks(case: Case, workload: Workload, force: bool) -> Message | None:
     """Return why the case's number format is not worth running on its device."""
     device = case["device"] or ""
     if case["dtype"] in workload.dtypes[device] or force:
         return None
     hint = workload.dtype_hints.get(device, {}).get(case["dtype"])
-    return str(hint or f"{case['dtype']} does not run on a {case['device']}; try anyway with -e force=true")
+    return as_message(hint or message("skipped.dtype", dtype=case["dtype"], device=case["device"]))
 
 
 def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str:

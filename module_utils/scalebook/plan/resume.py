@@ -9,12 +9,16 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import PLAN_SCHEMA
+from ansible.module_utils.scalebook.contracts import Message, upgrade_record
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 
 RUNS, SEARCH = "runs", "search"
 """Folders of a campaign: of its runs, and of the short runs that search for the largest batch."""
+
+
+CONTINUED = 2
+"""The first schema of plans whose campaigns can be continued: cases have had the same names since."""
 
 
 class ResumeError(ValueError):
@@ -25,18 +29,18 @@ def check_plan(directory: Path) -> None:
     """Raise ResumeError where the campaign in `directory` was planned by an earlier version."""
     found = read_object(directory / "plan.json")
     schema = found.get("schema")
-    if isinstance(schema, int) and schema < PLAN_SCHEMA:
+    if isinstance(schema, int) and schema < CONTINUED:
         raise ResumeError(
             f"campaign={directory.name}: {directory} was planned by an earlier version of scalebook. "
             "Its runs can be reported, but not continued: choose another campaign name"
         )
 
 
-def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, str] | None:
+def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, Message | None] | None:
     """Return status and reason of a run of the campaign in `directory`, None without a readable record."""
-    found = read_object(directory / folder / case / str(repeat) / "result.json")
+    found = upgrade_record(read_object(directory / folder / case / str(repeat) / "result.json"))
     # Without a readable record the run is measured again.
-    return (str(found["status"]), str(found.get("reason") or "")) if "status" in found else None
+    return (str(found["status"]), found.get("reason")) if "status" in found else None
 
 
 def status(directory: Path, case: str, repeat: int, folder: str = RUNS) -> str | None:

@@ -128,13 +128,13 @@ def _remove(path: str) -> Inject:
     return undo
 
 
-NODE_DIES = Fault("node dies", 15, ("failed",), ("{node} was lost",), _engine("kill"), lost=True)
+NODE_DIES = Fault("node dies", 15, ("failed",), ("reason.lost", "{node}"), _engine("kill"), lost=True)
 
 DURING_A_RUN = (
     Fault("rank killed", 5, ("failed",), ("{node}", "SIGKILL"), _send("trainer")),
     Fault("run_node killed", 5, ("failed",), ("{node}", "SIGKILL"), _send("run_node")),
     Fault("mpirun killed", 5, ("failed",), ("mpirun", "SIGKILL"), _send("mpirun"), nodes=(1,)),
-    Fault("orted killed", 10, ("failed",), ("lost contact with {node}",), _send("orted"), nodes=(2, 3)),
+    Fault("orted killed", 10, ("failed",), ("reason.lost-contact", "{node}"), _send("orted"), nodes=(2, 3)),
     # The ranks end, and mpirun waits for its daemon.
     Fault(
         "orted freezes",
@@ -145,15 +145,15 @@ DURING_A_RUN = (
         nodes=(2, 3),
         says="its processes on {node} were stopped",
     ),
-    Fault("rank hangs", STALL + 5, ("hung",), ("{node}", "SIGSTOP"), _send("trainer", signal.SIGSTOP)),
+    Fault("rank hangs", STALL + 5, ("hung",), ("{node}", "reason.stopped"), _send("trainer", signal.SIGSTOP)),
     NODE_DIES,
-    Fault("link down", 20, ("failed",), ("{node} was lost",), _link("down"), _link("up"), lost=True),
+    Fault("link down", 20, ("failed",), ("reason.lost", "{node}"), _link("down"), _link("up"), lost=True),
     Fault("link back after 5 s", 25, ("ok", "failed"), (), _flap, nodes=(1, 2, 3)),
     Fault(
         "node freezes",
         STALL + 20,
         ("failed",),
-        ("{node} was lost",),
+        ("reason.lost", "{node}"),
         _engine("pause"),
         _engine("unpause"),
         lost=True,
@@ -186,7 +186,7 @@ DURING_A_RUN = (
         (),
         _write(CLOCK_SET_BY, "3600"),  # forward: the trainer itself would sleep for an hour after a jump back
         _remove(CLOCK_SET_BY),
-        says="{node}.log: the clock was set by +3600.0 s during the run",
+        says="run.clock-set",
     ),
 )
 

@@ -33,7 +33,7 @@ def test_the_status_of_a_run_is_that_of_its_record(tmp_path):
 def test_a_run_of_a_search_has_a_folder_of_its_own(tmp_path):
     attempt(tmp_path, "ok")
     attempt(tmp_path, "failed", folder="search")
-    assert outcome(tmp_path, "case", 1, SEARCH) == ("failed", "")
+    assert outcome(tmp_path, "case", 1, SEARCH) == ("failed", None)
     assert status(tmp_path, "case", 1) == "ok"
     set_aside(tmp_path, "case", 1, SEARCH)
     assert outcome(tmp_path, "case", 1, SEARCH) is None

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "cluster"))
 
@@ -61,7 +62,7 @@ def test_a_fault_after_which_the_record_need_not_say_anything_wants_nothing():
         ),
         (
             "clock jumps",
-            record(None, None, notes=["NODE2.log: the clock was set by +3600.0 s during the run: its own …"]),
+            record(None, None, notes=[message("run.clock-set", seconds=3600.0)]),
         ),
     ],
 )

@@ -130,11 +130,17 @@ def test_a_plan_of_schema_1_is_read_under_todays_names():
         "skipped": [{"case": {"framework": "tf2_bert"}, "reason": "r"}],
     }
     assert contracts.upgrade_plan(old) == {
-        "schema": 2,
+        "schema": 3,
         "parameters": {"workload": "tf2_bert", "bsz": [64]},
         "cases": [{"workload": "tf2_bert"}],
-        "skipped": [{"case": {"workload": "tf2_bert"}, "reason": "r"}],
+        "skipped": [{"case": {"workload": "tf2_bert"}, "reason": contracts.as_message("r")}],
     }
+
+
+def test_sentences_of_a_search_of_schema_2_are_text():
+    old = {"schema": 2, "searches": [{"reason": "limit", "trials": [{"case": "a", "reason": None}]}]}
+    search = {"reason": contracts.as_message("limit"), "trials": [{"case": "a", "reason": None}]}
+    assert contracts.upgrade_plan(old) == {"schema": 3, "searches": [search]}
 
 
 def test_a_setting_that_was_renamed_is_read_under_todays_name():

@@ -153,10 +153,10 @@ def everything(tmp_path_factory):
         record(case(2, 1, dtype="fp16"), index, None, reason=text) for index, text in enumerate(reasons, 1)
     ]
     skipped = [
-        {"case": case(8, 8), "reason": "needs 8 nodes, the inventory has 4"},
+        {"case": case(8, 8), "reason": message("skipped.nodes", needed=8, count=4)},
         {
             "case": case(dtype="fp16"),
-            "reason": "fp16 does not run on a cpu; try anyway with -e force=true",
+            "reason": message("skipped.dtype", dtype="fp16", device="cpu"),
         },
     ]
     top = campaign(tmp_path_factory.mktemp("zh"), [*records, *failed], campaign="night", skipped=skipped)
