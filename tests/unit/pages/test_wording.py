@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible.module_utils.scalebook.pages.wording import Wording, readable
+from ansible.module_utils.scalebook.contracts import because, message
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording, readable
 
 GERMAN = {
     "speedup over a provisional 1n1g ({runs})": "Speedup gegen ein vorläufiges 1n1g ({runs})",
@@ -79,3 +80,13 @@ def test_english_counts_have_their_plural(number, text):
 def test_missing_numbers_are_said_in_the_language():
     wording = Wording(GERMAN)
     assert {wording.number(None), wording.percent(None), wording.between(None)} == {"k. A."}
+
+
+def test_text_within_a_message_is_translated():
+    told = because("baseline too slow", message("text", text="n/a"))
+    assert Wording(GERMAN).tell(told) == "Basis zu langsam: k. A."
+
+
+@pytest.mark.parametrize("told", [message("of.tomorrow", count=7), message("reason.lost"), message("text")])
+def test_a_message_that_this_version_cannot_say_costs_no_report(told):
+    assert isinstance(ENGLISH.tell(told), str)

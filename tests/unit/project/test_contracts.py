@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.scalebook import contracts
+from ansible.module_utils.scalebook import contracts, shapes
 from cases import case, gpu_case
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -155,3 +155,14 @@ def test_a_setting_that_was_renamed_is_read_under_todays_name():
 def test_what_is_no_record_or_plan_comes_back_without_an_error(value):
     contracts.upgrade_record(value)
     contracts.upgrade_plan(value)
+
+
+@pytest.mark.parametrize("value", ["a sentence", contracts.message("reason.lost", node="NODE1")])
+def test_a_reason_of_a_run_may_be_a_sentence_of_an_earlier_version(value):
+    shapes.check(contracts.Run, {"reason": value, "notes": [value]})
+
+
+@pytest.mark.parametrize("value", [7, ["a"], {"values": {}}, {"code": 7, "values": {}}])
+def test_a_reason_of_a_run_is_nothing_else(value):
+    with pytest.raises(shapes.ShapeError, match="reason"):
+        shapes.check(contracts.Run, {"reason": value})
