@@ -415,7 +415,7 @@ class NodeTelemetry(TypedDict, total=False):
     node: str
     file: str | None
     sha256: str | None
-    reason: str | None
+    reason: Told | None
     placed_by: str
     interval: float
     seconds: float

@@ -12,7 +12,17 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import Message, NodeTelemetry, Record, Row, Run, Usage, message
+from ansible.module_utils.scalebook.contracts import (
+    Message,
+    NodeTelemetry,
+    Record,
+    Row,
+    Run,
+    Told,
+    Usage,
+    as_message,
+    message,
+)
 from ansible.module_utils.scalebook.quantities import MEGA, QUANTITIES, TABLE, Quantity
 
 CRITERION = 80.0
@@ -34,7 +44,7 @@ class TelemetryError(ValueError):
     """A record whose telemetry is not what a reader of logs wrote."""
 
 
-def usable(record: Record) -> tuple[Record, list[str]]:
+def usable(record: Record) -> tuple[Record, list[Told]]:
     """Return the record without telemetry that cannot be used, and notes about what is missing.
 
     A mean over the part before a sampler ended is not the mean over the window, and a disk that worked for
@@ -42,11 +52,11 @@ def usable(record: Record) -> tuple[Record, list[str]]:
     and not where telemetry is read, so that it applies to earlier records.  Raises TelemetryError.
     """
     kept: list[NodeTelemetry] = []
-    notes = []
+    notes: list[Told] = []
     try:
         for node in record.get("telemetry") or []:
-            if node.get("reason"):
-                notes.append(f"telemetry of {node['node']}: {node['reason']}")
+            if why := node.get("reason"):
+                notes.append(message("run.telemetry", node=node["node"], why=as_message(why)))
             if not _covers(node):
                 kept.append({"node": node["node"]})
                 share = f"{100 * node['covered']:.0f}"

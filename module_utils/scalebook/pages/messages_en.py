@@ -504,6 +504,10 @@ MESSAGES = {
     "program.no-result": "it left no result",
     "program.compute": "compute: {why}",
     "program.collectives": "collectives: {why}",
+    "run.telemetry": "telemetry of {node}: {why}",
+    "run.no-readings": "the window of {seconds:.3f} s has fewer than two readings",
+    "run.no-moment": "no log of its run tells when the window's steps were, as Unix time",
+    "run.unread-readings": "{file} {why}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     "skipped.no-model": "{workload} has no model {model}: it has {models:comma}",

@@ -380,6 +380,10 @@ MESSAGES = {
     "program.no-result": "没有留下结果",
     "program.compute": "compute（单项运算）：{why}",
     "program.collectives": "collectives（集合通信）：{why}",
+    "run.telemetry": "{node} 的遥测：{why}",
+    "run.no-readings": "{seconds:.3f} 秒的计时窗口中读数不足两次",
+    "run.no-moment": "该次运行的日志都没有给出计时窗口各步的 Unix 时间",
+    "run.unread-readings": "{file}：{why}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     "skipped.no-model": "{workload} 没有模型 {model}，可选 {models:comma}",

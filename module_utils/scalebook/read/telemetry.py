@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline
+from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline, message
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
 from ansible.module_utils.scalebook.read import timeline
 from ansible.module_utils.scalebook.unpack import TooLargeError, UnpackError, unpacked
@@ -228,7 +228,7 @@ def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
     }
     found = ends(readings, begin, end) if begin < end else None
     if found is None:
-        return {**made, "reason": f"the window of {end - begin:.3f} s has fewer than two readings"}
+        return {**made, "reason": message("run.no-readings", seconds=end - begin)}
     first, last = found
     made["seconds"] = round(readings.at[last] - readings.at[first], DIGITS)
     made["covered"] = round(min(1.0, made["seconds"] / (end - begin)), DIGITS)
@@ -368,7 +368,7 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
         }
         made.append(part)
         if path is None:
-            part["reason"] = part["reason"] or f"{names_of(name)[0]} is missing"
+            part["reason"] = part["reason"] or message("reason.missing", file=names_of(name)[0])
             continue
         part["file"] = path.name
         try:
@@ -376,7 +376,7 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
             readings = read_file(path)
         except (OSError, ValueError) as exc:
             why = exc.strerror if isinstance(exc, OSError) else str(exc)
-            part["reason"] = f"{path.name} {why}"
+            part["reason"] = message("run.unread-readings", file=path.name, why=why)
             continue
         if window is not None:
             part["placed_by"] = "steps of this node"
@@ -385,9 +385,7 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
             part["placed_by"] = "steps of the first node, by the time of day"
             window = (moment[0] - readings.offset, moment[1] - readings.offset)
         else:
-            part["reason"] = (
-                part["reason"] or "no log of its run tells when the window's steps were, as Unix time"
-            )
+            part["reason"] = part["reason"] or message("run.no-moment")
             continue
         found = summary(readings, *window)
         reason = part["reason"] or found.get("reason")

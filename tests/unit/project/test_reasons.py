@@ -9,8 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[3] / "module_utils" / "scalebook"
 FILES = sorted(path for part in ("read", "plan", "judge") for path in (PACKAGE / part).glob("*.py"))
-# Why readings are missing or not used, why no share of a peak is known, and notes of a whole report.
-SENTENCES = ("read/telemetry.py", "judge/utilisation.py", "judge/mfu.py", "judge/results.py")
+# Why readings are not used, why no share of a peak is known, and notes of a whole report.
+SENTENCES = ("judge/utilisation.py", "judge/mfu.py", "judge/results.py")
 NAMED = ("reason", "notes", "refusal")
 
 

@@ -6,6 +6,7 @@ import json
 import lzma
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge.runs import check_record
 from ansible.module_utils.scalebook.read import telemetry
 from ansible.module_utils.scalebook.read.record import run_record
@@ -15,6 +16,7 @@ from dlperf_logs import WORKLOAD
 from hypothesis import given
 from hypothesis import strategies as st
 from node_logs import JOB, node_log
+from told import told
 
 COLUMNS = [
     ["cpu::busy", "counter", "s"],
@@ -147,7 +149,7 @@ def test_a_counter_that_went_backwards_is_absent_with_this_reason():
 
 def test_a_window_with_one_reading_has_a_reason_and_no_numbers():
     made = summary(readings_of(*STEADY), 10.5, 11.5)
-    assert made["reason"] == "the window of 1.000 s has fewer than two readings"
+    assert made["reason"] == message("run.no-readings", seconds=1.0)
     assert made["quantities"] == {}
 
 
@@ -220,7 +222,7 @@ def test_a_clock_that_jumps_moves_no_window_of_a_node_that_logs_steps(tmp_path, 
     assert [node["quantities"]["cpu::busy"]["total"] for node in made[:2]] == [3.0, 3.0]
     # A node that logs no steps has only the time of day: it tells how much of the window it still has.
     if abs(jump) > 3:
-        assert "has fewer than two readings" in made[2]["reason"] and not made[2]["quantities"]
+        assert made[2]["reason"]["code"] == "run.no-readings" and not made[2]["quantities"]
     else:
         assert made[2]["covered"] < 1
 
@@ -234,7 +236,7 @@ def test_what_went_wrong_on_a_node_is_its_reason(tmp_path):
         ("D", {}, (10.0, 12.5)),
     ]
     made = measured(tmp_path, nodes, A=text_of(STEADY, tail=False))
-    assert [node["reason"] for node in made] == [
+    assert told([node["reason"] for node in made]) == [
         "the sampler was ended by signal 9",
         "B.telemetry.csv.xz is missing",
         "C.telemetry.csv.xz is not a file of readings",
@@ -248,7 +250,7 @@ def test_the_record_of_a_run_has_the_telemetry_of_its_window(tmp_path):
     log = node_log(0, 1, exits=said())
     (tmp_path / "NODE1.log").write_text(log)
     record = run_record(tmp_path, case(1), 1, WORKLOAD, ["NODE1"], JOB)
-    assert record["telemetry"][0]["reason"] == "NODE1.telemetry.csv.xz is missing"
+    assert told(record["telemetry"][0]["reason"]) == "NODE1.telemetry.csv.xz is missing"
     stamps = [float(line.split()[0]) for line in log.splitlines()]
     rows = [(at, "", at, 0, 0, 0) for at in sorted(set(stamps))]
     (tmp_path / "NODE1.telemetry.csv").write_text(text_of(rows))
