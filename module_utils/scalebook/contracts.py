@@ -148,7 +148,7 @@ class SkippedCase(TypedDict):
     """A case of the matrix that cannot run here, with the reason."""
 
     case: Case
-    reason: Told
+    reason: Statement
 
 
 class Trial(TypedDict):
@@ -158,7 +158,7 @@ class Trial(TypedDict):
     label: str
     bsz: int
     status: str
-    reason: Told | None
+    reason: Statement | None
 
 
 class BatchSearch(TypedDict):
@@ -186,7 +186,7 @@ class BatchSearch(TypedDict):
     largest: int | None
     failed: int | None
     failed_at: str | None
-    reason: Told | None
+    reason: Statement | None
 
 
 class MachineIdentity(TypedDict, total=False):
@@ -415,7 +415,7 @@ class NodeTelemetry(TypedDict, total=False):
     node: str
     file: str | None
     sha256: str | None
-    reason: Told | None
+    reason: Statement | None
     placed_by: str
     interval: float
     seconds: float
@@ -677,7 +677,7 @@ class Message(TypedDict):
     values: dict[str, Any]
 
 
-Told = str | Message
+Statement = str | Message
 """A message, or the sentence that an earlier version wrote."""
 
 
@@ -686,12 +686,12 @@ def message(code: str, **values: Any) -> Message:
     return {"code": code, "values": values}
 
 
-def as_message(given: Told) -> Message:
+def as_message(given: Statement) -> Message:
     """Return a message; what an earlier version wrote, a sentence, is text."""
     return message("text", text=given) if isinstance(given, str) else given
 
 
-def because(what: Told, why: Told | None) -> Message:
+def because(what: Statement, why: Statement | None) -> Message:
     """Return what is so, and why where that is known."""
     return message("reason.because", what=as_message(what), why=as_message(why)) if why else as_message(what)
 
@@ -701,21 +701,21 @@ def together(*parts: Message) -> Message:
     return message("reason.together", parts=list(parts)) if len(parts) > 1 else parts[0]
 
 
-def messages_in(told: Message) -> Iterator[Message]:
+def messages_in(given: Message) -> Iterator[Message]:
     """Yield a message and those that it is made of."""
-    yield told
-    for value in told["values"].values():
+    yield given
+    for value in given["values"].values():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, Mapping) and "values" in each:
                 yield from messages_in(typing.cast(Message, each))
 
 
 class MessageError(ValueError):
-    """An error with a message: `told`."""
+    """An error with a message."""
 
     def __init__(self, code: str, **values: Any) -> None:
         super().__init__(code, values)
-        self.told = message(code, **values)
+        self.message = message(code, **values)
 
 
 class Flag(TypedDict):

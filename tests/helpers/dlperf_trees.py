@@ -7,7 +7,7 @@ import json
 from ansible.module_utils.scalebook.judge.runs import check_record
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from dlperf_logs import WORKLOAD, log_of_speed
-from told import told
+from in_english import in_english
 
 
 def place(root, *names, text=None):
@@ -28,5 +28,5 @@ def read(root, out=None, **options):
         record = json.loads(path.read_text())
         check_record(record)
         assert path.parts[-3:-1] == (record["case"]["name"], str(record["repeat"]))
-        records[record["source"]] = told(record)
-    return told(result), records
+        records[record["source"]] = in_english(record)
+    return in_english(result), records

@@ -10,7 +10,7 @@ from pathlib import Path
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
 from ansible.module_utils.scalebook.throughput import measure
 from ansible.module_utils.scalebook.workloads import load_workloads
-from told import told
+from in_english import in_english
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
@@ -30,7 +30,7 @@ def import_log(name, text, file="1n1g/base_b64_fp16_1.log", **overrides):
         log.write_bytes(text if isinstance(text, bytes) else text.encode())
         out = Path(directory, "out")
         import_tree(log.parents[1], out, name, workloads()[name], overrides, others=workloads())
-        return told(json.loads(next(out.glob("runs/*/*/result.json")).read_text()))
+        return in_english(json.loads(next(out.glob("runs/*/*/result.json")).read_text()))
 
 
 def import_case(path, name=None, **overrides):

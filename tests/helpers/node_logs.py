@@ -3,7 +3,7 @@
 """Logs of a node as run_node writes them."""
 
 from dlperf_logs import exit_record, log_text, stamped, step_times
-from told import run_record
+from in_english import run_record
 
 JOB = {
     "rc": 0,

@@ -12,8 +12,8 @@ from pathlib import Path
 import ansible_runner
 import pytest
 from ansible.module_utils.scalebook.provision import stack_table
+from in_english import in_english
 from local_nodes import turn
-from told import told
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {
@@ -78,7 +78,7 @@ def bench(root, extra, cmdline="", roles=None, **played):
 
 def records(root, repeat=1):
     found = (root / "results/test/runs").glob(f"*/{repeat}/result.json")
-    loaded = [told(json.loads(path.read_text())) for path in found]
+    loaded = [in_english(json.loads(path.read_text())) for path in found]
     return {record["case"]["label"]: record for record in loaded}
 
 

@@ -14,8 +14,8 @@ import bare_hosts
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from container_nodes import TOOLS, WORK
+from in_english import in_english
 from local_nodes import HOME
-from told import told
 
 sys.path.insert(0, str(TOOLS))
 
@@ -81,9 +81,9 @@ def test_a_lost_node_is_left_out_and_reported(cluster, tmp_path):
     by_label = {record["case"]["label"]: record for record in campaign.records().values()}
     assert by_label["3n1g"]["status"] == "ok"
     assert [node["node"] for node in by_label["3n1g"]["nodes"]] == ["NODE1", "NODE3", "NODE4"]
-    assert "ran on NODE1, NODE3, NODE4: NODE2 lost" in told(by_label["3n1g"]["notes"])
+    assert "ran on NODE1, NODE3, NODE4: NODE2 lost" in in_english(by_label["3n1g"]["notes"])
     assert by_label["4n1g"]["status"] == "skipped"
-    assert told(by_label["4n1g"]["reason"]) == "NODE2 lost: 4 nodes are needed, 3 are left"
+    assert in_english(by_label["4n1g"]["reason"]) == "NODE2 lost: 4 nodes are needed, 3 are left"
     (first,) = campaign.failures().values()
     assert first["reason"]["values"]["what"] == message("reason.lost", node="NODE2")
     campaign.refresh()

@@ -29,7 +29,7 @@ from ansible.module_utils.scalebook.machines import difference
 
 
 class EvidenceError(MessageError):
-    """A record that contradicts itself; `told` has the node, the field and the value."""
+    """A record that contradicts itself; `message` has the node, the field and the value."""
 
 
 def differing_case(case: Case, planned: Case | None, schema: Any) -> str:

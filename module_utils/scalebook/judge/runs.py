@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.contracts import (
     MessageError,
     Record,
     Run,
-    Told,
+    Statement,
     as_message,
     message,
 )
@@ -137,7 +137,7 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         # What overflows on the way would not be JSON any more.
         json.dumps(numbers, allow_nan=False)
     except (ValueError, KeyError, TypeError) as exc:
-        why = exc.told if isinstance(exc, MessageError) else str(exc)
+        why = exc.message if isinstance(exc, MessageError) else str(exc)
         return cast(Run, {**run, "status": "refused", "reason": message("run.unmeasured", why=why)})
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
@@ -160,7 +160,7 @@ def log_of(record: Record) -> str | None:
     return digest_of_log if isinstance(digest_of_log, str) else None
 
 
-def refused(run: Run, reason: Told) -> Run:
+def refused(run: Run, reason: Statement) -> Run:
     """Return a run that counts as one that does not, for `reason`."""
     return {**run, **UNMEASURED, "status": "refused", "reason": as_message(reason)}
 

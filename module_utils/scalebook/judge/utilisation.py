@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.contracts import (
     Record,
     Row,
     Run,
-    Told,
+    Statement,
     Usage,
     as_message,
     message,
@@ -44,7 +44,7 @@ class TelemetryError(ValueError):
     """A record whose telemetry is not what a reader of logs wrote."""
 
 
-def usable(record: Record) -> tuple[Record, list[Told]]:
+def usable(record: Record) -> tuple[Record, list[Statement]]:
     """Return the record without telemetry that cannot be used, and notes about what is missing.
 
     A mean over the part before a sampler ended is not the mean over the window, and a disk that worked for
@@ -52,7 +52,7 @@ def usable(record: Record) -> tuple[Record, list[Told]]:
     and not where telemetry is read, so that it applies to earlier records.  Raises TelemetryError.
     """
     kept: list[NodeTelemetry] = []
-    notes: list[Told] = []
+    notes: list[Statement] = []
     try:
         for node in record.get("telemetry") or []:
             if why := node.get("reason"):

@@ -207,9 +207,9 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
     return None
 
 
-def _of_file(node: Node, told: Message) -> Message:
+def _of_file(node: Node, given: Message) -> Message:
     """Return a message about the log of a node, with its name."""
-    return message(told["code"], file=node.file, **told["values"])
+    return message(given["code"], file=node.file, **given["values"])
 
 
 def _lacking(log: Log, case: Case) -> Message | None:
@@ -290,7 +290,7 @@ def _unmeasured(record: Record, node: Node) -> Message | None:
     try:
         throughput.measure(record)
     except throughput.ThroughputError as exc:
-        return exc.told
+        return exc.message
     return agreement.refusal(record, node.log, node.workload) if node.log else None
 
 

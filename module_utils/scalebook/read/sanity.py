@@ -37,7 +37,7 @@ def contradictions(
 
     `found` holds the values seen per rule, as text.  A key the case leaves open (null) is not compared.
     """
-    told = []
+    wrong = []
     for rule in rules:
         wanted = _expected(rule, case, task_index)
         if wanted is None:
@@ -45,8 +45,8 @@ def contradictions(
         for value in found.get(rule.name, ()):
             if not _same(dict(rule.means).get(value, value), wanted):
                 values = {"name": rule.name, "value": value, "field": rule.expect, "wanted": wanted}
-                told.append(message("reason.other-value", **values))
-    return told
+                wrong.append(message("reason.other-value", **values))
+    return wrong
 
 
 def differences(
@@ -57,18 +57,18 @@ def differences(
     `found` holds the log's name and the values seen per rule, for each node. A sum over all workers, such as
     the loss, is the same text in each log if and only if they trained together.
     """
-    told = []
+    wrong = []
     for rule in rules:
         if rule.expect != OTHER_NODES:
             continue
         shown = [(file, value) for file, values in found for value in values.get(rule.name, ())]
         first = dict(zip(("other", "theirs"), shown[0], strict=True)) if shown else {}
-        told += [
+        wrong += [
             message("reason.nodes-differ", file=file, name=rule.name, value=value, **first)
             for file, value in shown[1:]
             if value != first["theirs"]
         ]
-    return told
+    return wrong
 
 
 def missing(

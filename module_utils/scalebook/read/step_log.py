@@ -45,7 +45,7 @@ _NAMED = ("time", "last", "loss", "rate", "latency", "mean", "micro")
 
 
 class LogError(MessageError):
-    """A log that is not valid; `told` says why."""
+    """A log that is not valid; `message` says why."""
 
 
 class MixedError(LogError):
@@ -247,7 +247,7 @@ class _Reader:
                 self._refuse(exc)
 
     def _refuse(self, error: LogError) -> None:
-        self.log.refusal, self.log.mixed = error.told, isinstance(error, MixedError)
+        self.log.refusal, self.log.mixed = error.message, isinstance(error, MixedError)
 
     # Steps
 
@@ -376,7 +376,7 @@ class _Reader:
             except TypeError:  # where a whole block was matched, a group that took no part is None
                 read = clock.read([stamp or b"" for stamp in stamps])
         except ClockError as exc:
-            raise LogError("reason.no-time", why=exc.told) from None
+            raise LogError("reason.no-time", why=exc.message) from None
         done = len(times)
         times.fromlist(read)
         ordered = read if not done else [times[done - 1], *read]

@@ -348,7 +348,7 @@ def page(
         "commands": [{"command": text}] if (text := clean(files.about.get("command") or "")) else [],
         "good": sum(row["status"] == "ok" for row in rows),
         "all": len(rows),
-        "failed": [_.tell(told) for told in microbench_records.failures(made)],
+        "failed": [_.tell(why) for why in microbench_records.failures(made)],
         "table": table(columns, wording),
         "notes": [clean(note) for note in notes],
         "collectives": _collectives(group, wording) if group else None,

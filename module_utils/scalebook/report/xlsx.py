@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results, Told
+from ansible.module_utils.scalebook.contracts import Results, Statement
 from ansible.module_utils.scalebook.pages import spreadsheet
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import csv_sheet, environment
@@ -77,7 +77,7 @@ def _runs(document: Results) -> Rows:
     return found
 
 
-def _said(notes: Sequence[Told] | None) -> str:
+def _said(notes: Sequence[Statement] | None) -> str:
     return "; ".join(map(ENGLISH.tell, notes or ()))
 
 

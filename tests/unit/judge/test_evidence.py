@@ -10,8 +10,8 @@ import pytest
 from ansible.module_utils.scalebook.contracts import make_case
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store.load import load_campaign
+from in_english import in_english
 from report_records import campaign, case, record
-from told import told
 
 OF = case()
 ONE = f"runs/{OF['name']}/1"
@@ -49,7 +49,7 @@ def reason(top):
     """Return why the only run that does not count does not."""
     made = report(top)
     assert made["counts"]["good"] == 2
-    return " ".join(told([each["reason"] for each in made["uncounted"]] + made["notes"]))
+    return " ".join(in_english([each["reason"] for each in made["uncounted"]] + made["notes"]))
 
 
 OTHER = {"NODE1": {"machine": "m2", "addresses": ["a2"]}}
@@ -166,7 +166,7 @@ def test_an_unknown_key_is_none_of_our_business(top):
 def notes(top):
     made = report(top)
     assert made["counts"]["good"] == 3
-    return told(made["notes"])
+    return in_english(made["notes"])
 
 
 @pytest.mark.parametrize("content", [b"", b"log", b"log of repeat X\n"], ids=["empty", "cut", "changed"])

@@ -7,9 +7,9 @@ from ansible.module_utils.scalebook.judge import runs
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.store.load import load_campaign
+from in_english import in_english
 from recordings import recorded, torch_bert
 from report_records import campaign, case, record
-from told import told
 
 CODES = ("power-limited", "throttled", "gpu-swings")
 
@@ -79,4 +79,4 @@ def test_gpus_that_make_no_sense_leave_the_rate_and_a_note():
     bad = node("A", [(0, 100, "x")])
     run = runs.digest(record(case(), telemetry=[bad]))
     assert run["rate"] and run["gpus"] == []
-    assert any("telemetry cannot be used" in note for note in told(run["notes"]))
+    assert any("telemetry cannot be used" in note for note in in_english(run["notes"]))

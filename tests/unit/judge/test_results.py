@@ -27,8 +27,8 @@ from ansible.module_utils.scalebook.report.head import head
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
 from ansible.module_utils.scalebook.workload import Dlperf, Workload
+from in_english import in_english
 from report_records import case, dlperf_records, record
-from told import told
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -220,7 +220,7 @@ def test_skipped_cases_are_listed_with_their_reason():
 def test_a_note_of_many_runs_is_printed_once():
     of = case()
     made = build([record(of, i, notes=[message("run.bytes-nul")]) for i in range(1, 6)])
-    assert told(made["notes"]) == [
+    assert in_english(made["notes"]) == [
         "has NUL bytes (1n1g repeat 1, 1n1g repeat 2, 1n1g repeat 3 and 2 more runs)"
     ]
 

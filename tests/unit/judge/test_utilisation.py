@@ -9,9 +9,9 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import csv_sheet, usage
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
+from in_english import in_english
 from recordings import torch_bert
 from report_records import campaign, case, record
-from told import told
 
 
 def node(name, cpu, gpus=(), **more):
@@ -83,7 +83,7 @@ def test_what_is_not_recorded_is_neither_zero_nor_in_the_table(tmp_path):
 
 def test_why_telemetry_is_missing_is_a_note(tmp_path):
     made = report(tmp_path, record(case(), 1, telemetry=[{"node": "A", "reason": "killed"}]))
-    assert "telemetry of A: killed (1n1g repeat 1)" in told(made["notes"])
+    assert "telemetry of A: killed (1n1g repeat 1)" in in_english(made["notes"])
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_telemetry_of_a_part_of_the_window_is_not_used(tmp_path, seconds, covere
     made = report(tmp_path, record(case(), 1, telemetry=[part]))
     assert bool(made["utilisation"]) is used
     said = "telemetry of A: not used, as it covers 15 % of the window (1n1g repeat 1)"
-    assert (said in told(made["notes"])) is not used
+    assert (said in in_english(made["notes"])) is not used
 
 
 def test_a_disk_that_worked_longer_than_there_was_time_has_no_share(tmp_path):
@@ -105,7 +105,7 @@ def test_a_disk_that_worked_longer_than_there_was_time_has_no_share(tmp_path):
     said = (
         "telemetry of A: how busy disk sda was is not used, as the kernel counted 13.8 s of work in a second"
     )
-    assert f"{said} (1n1g repeat 1)" in told(made["notes"])
+    assert f"{said} (1n1g repeat 1)" in in_english(made["notes"])
 
 
 def test_a_run_that_does_not_count_has_no_utilisation(tmp_path):
@@ -126,7 +126,7 @@ def test_a_run_that_does_not_count_has_no_utilisation(tmp_path):
 def test_telemetry_that_makes_no_sense_leaves_the_rate_and_a_note(tmp_path, telemetry):
     made = report(tmp_path, record(case(), 1, telemetry=telemetry))
     assert made["counts"]["good"] == 1 and made["utilisation"] == []
-    assert any("telemetry cannot be used" in note for note in told(made["notes"]))
+    assert any("telemetry cannot be used" in note for note in in_english(made["notes"]))
 
 
 def test_energy_is_shown_per_sample_per_joule_and_per_million_samples(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from declared import vary
 from dlperf_logs import WORKLOAD
-from told import log_record
+from in_english import log_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/accelerate"
 ACCELERATE = vary(

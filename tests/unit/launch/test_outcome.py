@@ -6,7 +6,7 @@ import json
 
 from ansible.module_utils.scalebook.launch import outcome
 from ansible.module_utils.scalebook.launch.outcome import job_end, program_end, trouble
-from told import told
+from in_english import in_english
 
 NODES = [{"name": "NODE1", "address": "10.11.0.2"}, {"name": "NODE2", "address": "10.11.0.20"}]
 
@@ -76,15 +76,16 @@ def test_a_program_that_ended_well_has_its_times_and_no_reason():
 
 
 def test_a_program_that_failed_says_why_with_its_last_lines():
-    said = told(program_end({**ENDED, "rc": 1, "stderr_lines": ["a", "b"]}, ["NODE1"], "compute", 1800))[
-        "reason"
-    ]
+    said = in_english(
+        program_end({**ENDED, "rc": 1, "stderr_lines": ["a", "b"]}, ["NODE1"], "compute", 1800)
+    )["reason"]
     assert said == "it ended with status 1; its output is in compute.log: a b"
 
 
 def test_a_program_that_failed_names_the_cause_rather_than_its_last_lines():
     lines = ["Error 802: system not yet initialized", *["  at a place"] * 9]
-    said = told(program_end({**ENDED, "rc": 1, "stderr_lines": lines}, ["NODE1"], "compute", 1800))["reason"]
+    ended = program_end({**ENDED, "rc": 1, "stderr_lines": lines}, ["NODE1"], "compute", 1800)
+    said = in_english(ended["reason"])
     assert said.startswith(
         'it ended with status 1; its output is in compute.log: it says "Error 802": the NVLink fabric'
     )
@@ -95,14 +96,15 @@ def test_a_run_job_that_a_signal_ended_has_the_status_that_a_shell_gives_it():
 
 
 def test_a_program_that_was_stopped_at_its_limit_says_so():
-    said = told(program_end({**ENDED, "rc": 124}, ["NODE1"], "collectives", 60))["reason"]
+    ended = program_end({**ENDED, "rc": 124}, ["NODE1"], "collectives", 60)
+    said = in_english(ended["reason"])
     assert said.startswith("it ended with status 124, at its limit of 60 s;")
 
 
 def test_a_program_that_could_not_be_started_failed():
     end = program_end({"msg": "no such file"}, ["NODE1"], "compute", 60)
     assert (end["rc"], end["seconds"]) == (255, None)
-    assert told(end)["reason"].endswith(": no such file")
+    assert in_english(end)["reason"].endswith(": no such file")
 
 
 LINGERED = {"lingered": True, "hosts": ["NODE2", "NODE3"]}

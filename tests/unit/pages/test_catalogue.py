@@ -37,8 +37,8 @@ def test_every_sentence_in_chinese_has_chinese_in_it(code):
 
 
 def test_text_within_a_message_is_said_as_the_caller_says_it(catalogues):
-    told = message("two", ways=[message("text", text="a hint")], share=0.1)
-    assert catalogue.sentence(told, say=str.upper) == "either A HINT, of 10.0 %"
+    given = message("two", ways=[message("text", text="a hint")], share=0.1)
+    assert catalogue.sentence(given, say=str.upper) == "either A HINT, of 10.0 %"
 
 
 @pytest.fixture

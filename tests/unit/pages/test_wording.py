@@ -83,10 +83,10 @@ def test_missing_numbers_are_said_in_the_language():
 
 
 def test_text_within_a_message_is_translated():
-    told = because("baseline too slow", message("text", text="n/a"))
-    assert Wording(GERMAN).tell(told) == "Basis zu langsam: k. A."
+    given = because("baseline too slow", message("text", text="n/a"))
+    assert Wording(GERMAN).tell(given) == "Basis zu langsam: k. A."
 
 
-@pytest.mark.parametrize("told", [message("of.tomorrow", count=7), message("reason.lost"), message("text")])
-def test_a_message_that_this_version_cannot_say_costs_no_report(told):
-    assert isinstance(ENGLISH.tell(told), str)
+@pytest.mark.parametrize("given", [message("of.tomorrow", count=7), message("reason.lost"), message("text")])
+def test_a_message_that_this_version_cannot_say_costs_no_report(given):
+    assert isinstance(ENGLISH.tell(given), str)

@@ -8,7 +8,7 @@ from ansible.module_utils.scalebook.plan.matrix import describe, why_nothing_run
 from ansible.module_utils.scalebook.plan.parameters import LARGEST_BATCH
 from cases import case, cluster, machine, plan, planned
 from declared import with_epoch, workload
-from told import told
+from in_english import in_english
 
 WORKLOAD = workload()
 TUNER = with_epoch(WORKLOAD, 2, 960)
@@ -106,13 +106,13 @@ def test_the_limit_of_runs_is_kept_and_the_answer_says_so():
     found = Runs(on_1n1g=10**6, on_2n1g=10**6).all(POINTS, limit=3)
     assert [trial["bsz"] for trial in found["trials"]] == [32, 64, 128, 128]
     assert (found["largest"], found["failed"]) == (128, None)
-    assert told(found["reason"]) == "the limit of bsz_max_runs=3 was reached before batch 256"
+    assert in_english(found["reason"]) == "the limit of bsz_max_runs=3 was reached before batch 256"
 
 
 def test_where_nothing_fits_there_is_no_answer():
     found = Runs(on_1n1g=4).all(POINTS)
     assert found["largest"] is None
-    assert told(found["reason"]) == "batch 8 ran out of memory at 1n1g"
+    assert in_english(found["reason"]) == "batch 8 ran out of memory at 1n1g"
 
 
 def test_a_run_that_fails_otherwise_ends_the_search_with_its_reason():
@@ -120,7 +120,9 @@ def test_a_run_that_fails_otherwise_ends_the_search_with_its_reason():
     runs.make(search(POINTS, 16, runs.outcome)["next"], "failed")
     found = search(POINTS, 16, runs.outcome)
     assert (found["next"], found["largest"]) == (None, None)
-    assert told(found["reason"]) == "the search run with batch 32 at 1n1g ended otherwise: failed, said so"
+    assert (
+        in_english(found["reason"]) == "the search run with batch 32 at 1n1g ended otherwise: failed, said so"
+    )
 
 
 # In a plan

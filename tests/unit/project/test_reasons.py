@@ -23,8 +23,8 @@ def name_of(node):
 def is_sentence(node):
     """Say whether an expression may be a sentence: text with a space in it."""
     texts = [each.value for each in ast.walk(node) if isinstance(each, ast.Constant)]
-    told = isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.BoolOp, ast.IfExp, ast.List))
-    return told and any(isinstance(text, str) and " " in text.strip() for text in texts)
+    sentence = isinstance(node, (ast.Constant, ast.JoinedStr, ast.BinOp, ast.BoolOp, ast.IfExp, ast.List))
+    return sentence and any(isinstance(text, str) and " " in text.strip() for text in texts)
 
 
 def sentences(source):

@@ -18,9 +18,9 @@ from ansible.module_utils.scalebook.pages.messages_en import MESSAGES as ENGLISH
 from ansible.module_utils.scalebook.read.blocks import Blocks
 from cases import case
 from dlperf_logs import exit_record, stamped
+from in_english import run_record
 from node_logs import JOB
 from role_files import declaration
-from told import run_record
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "failures"
 TORCH = declaration("torch_bert")

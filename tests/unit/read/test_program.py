@@ -5,7 +5,7 @@
 import pytest
 from cases import case
 from imports import DATA, import_case, import_log, rate, workloads
-from told import log_record
+from in_english import log_record
 
 LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),

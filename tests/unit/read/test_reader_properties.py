@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 sys.path.append(str(Path(__file__).resolve().parents[2] / "fuzz"))
 
 import properties  # noqa: E402
-from told import told
+from in_english import in_english
 
 GENUINE = properties.recording("1n_mirrored")
 TF2 = WORKLOAD
@@ -70,4 +70,4 @@ def test_a_false_stamp_at_the_end_of_the_window_is_not_silent(tmp_path, last):
     path.write_bytes(GENUINE.replace(old, new) if last else GENUINE)
     record = log_record(path, case(), 1, TF2, "x.log")
     notes = ["step 120 alone takes 360.074 s of the window's 366.944 s"]
-    assert (record["status"], told(record["notes"])) == ("ok", notes if last else [])
+    assert (record["status"], in_english(record["notes"])) == ("ok", notes if last else [])

@@ -15,8 +15,8 @@ from ansible.module_utils.scalebook.throughput import measure
 from cases import case
 from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_times
+from in_english import in_english, log_record
 from node_logs import JOB, node_log
-from told import log_record, told
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
 VICTIM = {"status": "terminated", "rc": None, "signal": 15}
@@ -34,7 +34,7 @@ def run(tmp_path, *logs, job=JOB, workload=WORKLOAD, **of_case):
     check_record(record)
     write_json(tmp_path / "result.json", record)
     assert json.loads((tmp_path / "result.json").read_text()) == record
-    return told(record)
+    return in_english(record)
 
 
 def verdict(record):
@@ -389,7 +389,7 @@ def test_a_run_that_was_not_made_is_a_record_with_its_reason():
     record = skip_record(case(), 2, WORKLOAD, "NODE3 lost: 4 nodes are required, 3 are left")
     check_record(record)
     assert (record["status"], record["repeat"], record["nodes"]) == ("skipped", 2, [])
-    assert told(digest(record))["reason"].startswith("NODE3 lost")
+    assert in_english(digest(record))["reason"].startswith("NODE3 lost")
 
 
 def test_a_terminated_node_is_a_failure_whatever_mpirun_says(tmp_path):

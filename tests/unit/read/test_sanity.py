@@ -46,8 +46,8 @@ def test_a_value_that_is_the_cases_is_accepted(expect, value):
     ],
 )
 def test_a_value_that_is_not_the_cases_contradicts(expect, value):
-    (told,) = contradictions(rule(expect), {"it": [value]}, CASE, 1)
-    assert (told["code"], told["values"]["value"]) == ("reason.other-value", value)
+    (given,) = contradictions(rule(expect), {"it": [value]}, CASE, 1)
+    assert (given["code"], given["values"]["value"]) == ("reason.other-value", value)
 
 
 def test_one_value_among_several_is_enough_to_contradict():
@@ -93,8 +93,8 @@ def test_a_setting_that_the_log_contradicts_is_a_contradiction():
     case = {**CASE, "settings": {"checkpointing": True}}
     rules = rule("settings.checkpointing")
     assert contradictions(rules, {"it": ["true"]}, case, 0) == []
-    (told,) = contradictions(rules, {"it": ["false"]}, case, 0)
-    assert (told["values"]["field"], told["values"]["wanted"]) == ("settings.checkpointing", True)
+    (given,) = contradictions(rules, {"it": ["false"]}, case, 0)
+    assert (given["values"]["field"], given["values"]["wanted"]) == ("settings.checkpointing", True)
 
 
 @pytest.mark.parametrize(

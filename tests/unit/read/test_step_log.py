@@ -18,7 +18,7 @@ from declared import vary
 from dlperf_logs import WORKLOAD, exit_record, log_of_speed, log_text, stamped, step_line, step_times
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from told import read_log
+from in_english import read_log
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "tf2_bert"
 TF2 = WORKLOAD

@@ -15,8 +15,8 @@ from cases import case
 from dlperf_logs import WORKLOAD
 from hypothesis import given
 from hypothesis import strategies as st
+from in_english import in_english
 from node_logs import JOB, node_log
-from told import told
 
 COLUMNS = [
     ["cpu::busy", "counter", "s"],
@@ -236,7 +236,7 @@ def test_what_went_wrong_on_a_node_is_its_reason(tmp_path):
         ("D", {}, (10.0, 12.5)),
     ]
     made = measured(tmp_path, nodes, A=text_of(STEADY, tail=False))
-    assert told([node["reason"] for node in made]) == [
+    assert in_english([node["reason"] for node in made]) == [
         "the sampler was ended by signal 9",
         "B.telemetry.csv.xz is missing",
         "C.telemetry.csv.xz is not a file of readings",
@@ -250,7 +250,7 @@ def test_the_record_of_a_run_has_the_telemetry_of_its_window(tmp_path):
     log = node_log(0, 1, exits=said())
     (tmp_path / "NODE1.log").write_text(log)
     record = run_record(tmp_path, case(1), 1, WORKLOAD, ["NODE1"], JOB)
-    assert told(record["telemetry"][0]["reason"]) == "NODE1.telemetry.csv.xz is missing"
+    assert in_english(record["telemetry"][0]["reason"]) == "NODE1.telemetry.csv.xz is missing"
     stamps = [float(line.split()[0]) for line in log.splitlines()]
     rows = [(at, "", at, 0, 0, 0) for at in sorted(set(stamps))]
     (tmp_path / "NODE1.telemetry.csv").write_text(text_of(rows))

@@ -94,7 +94,7 @@ def test_the_minute_of_the_first_stamp_may_come_again_the_next_day():
 def test_what_is_no_time_is_named(kind, stamp):
     with pytest.raises(ClockError) as error:
         Clock(kind).read([stamp.encode()])
-    assert error.value.told == message("reason.odd-time", text=repr(stamp), format=kind)
+    assert error.value.message == message("reason.odd-time", text=repr(stamp), format=kind)
 
 
 def test_an_unknown_format_is_refused():
@@ -154,6 +154,6 @@ def test_stamps_read_together_are_those_read_one_by_one(start, gaps, odd):
     except ClockError as exc:
         with pytest.raises(ClockError) as error:
             Clock("absl").read(stamps)
-        assert error.value.told == exc.told
+        assert error.value.message == exc.message
     else:
         assert Clock("absl").read(stamps) == expected

@@ -313,7 +313,7 @@ KNOWN = message(
 
 
 @pytest.mark.parametrize(
-    ("told", "chinese"),
+    ("given", "chinese"),
     [
         (
             because(
@@ -341,8 +341,8 @@ KNOWN = message(
         ),
     ],
 )
-def test_why_a_run_does_not_count_is_said_in_chinese(told, chinese):
-    assert CHINESE.tell(told) == chinese
+def test_why_a_run_does_not_count_is_said_in_chinese(given, chinese):
+    assert CHINESE.tell(given) == chinese
 
 
 def test_a_failure_that_a_workload_declares_is_translated_with_its_reason():

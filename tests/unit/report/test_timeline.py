@@ -9,9 +9,9 @@ from ansible.module_utils.scalebook.judge import runs
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import timeline
 from ansible.module_utils.scalebook.store.load import load_campaign
+from in_english import in_english
 from recordings import containers, torch_bert
 from report_records import campaign, case, record
-from told import told
 
 
 def report(tmp_path, *records):
@@ -85,4 +85,4 @@ def test_cases_that_are_not_drawn_are_counted(tmp_path, monkeypatch):
 def test_a_timeline_that_makes_no_sense_leaves_the_rate_and_a_note(line):
     run = runs.digest(record(case(), telemetry=[{"node": "A", "timeline": line}]))
     assert run["rate"] == pytest.approx(100.0) and run["timeline"] is None
-    assert any("timeline cannot be used" in note for note in told(run["notes"]))
+    assert any("timeline cannot be used" in note for note in in_english(run["notes"]))

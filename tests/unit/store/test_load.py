@@ -9,8 +9,8 @@ from ansible.module_utils.scalebook.report import terminal
 from ansible.module_utils.scalebook.store.load import load_campaign
 from dlperf_logs import log_of_speed
 from dlperf_trees import place, read
+from in_english import in_english
 from report_records import campaign, case, record
-from told import told
 
 
 def with_log(made, sha256):
@@ -33,10 +33,10 @@ def test_the_report_names_both_runs_with_the_same_log(tmp_path):
     made = build_results(load_campaign(top))
     (entry,) = made["uncounted"]
     assert (entry["repeat"], entry["status"]) == (2, "refused")
-    assert told(entry["reason"]) == (
+    assert in_english(entry["reason"]) == (
         f"its log has the same content as that of runs/{case()['name']}/1: the same log counts as one run"
     )
-    assert told(entry["reason"]) in terminal.display(made, "report.html")
+    assert in_english(entry["reason"]) in terminal.display(made, "report.html")
     assert flags.flag("runs", good=1, planned=2) in made["rows"][0]["flags"]
 
 
@@ -64,4 +64,4 @@ def test_a_log_that_was_copied_before_an_import_counts_once_whatever_its_size(tm
     read(tmp_path / "logs", tmp_path / "out")
     assert {repeat for _, repeat in counted(tmp_path / "out")} == {1, 3}
     (entry,) = build_results(load_campaign(tmp_path / "out"))["uncounted"]
-    assert "that of logs/1n1g/bert_b64_fp32_1.log:" in told(entry["reason"])
+    assert "that of logs/1n1g/bert_b64_fp32_1.log:" in in_english(entry["reason"])

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from in_english import log_record, run_record
 from role_files import declaration, load
-from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/bing_bert/files"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.throughput import measure
+from in_english import log_record
 from role_files import declaration
-from told import log_record
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/deepspeed_bert"

@@ -11,8 +11,8 @@ from ansible.module_utils.scalebook.read import self_reported as closing_line
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_epoch
+from in_english import run_record
 from role_files import declaration, load
-from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/hf_mlm"

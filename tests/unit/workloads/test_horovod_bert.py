@@ -9,8 +9,8 @@ import pytest
 from ansible.module_utils.scalebook.launch import jobs
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
+from in_english import run_record
 from role_files import declaration, load
-from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/horovod_bert"

@@ -17,8 +17,8 @@ from ansible.module_utils.scalebook.launch.jobs import processes_of
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
+from in_english import run_record
 from role_files import declaration, load
-from told import run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ROOT / "roles/horovod_tf1_bert/files"

@@ -10,9 +10,9 @@ import yaml
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
+from in_english import log_record, run_record
 from node_logs import JOB
 from role_files import declaration, load
-from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/mxnet_resnet50"

@@ -13,10 +13,10 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
 from dlperf_logs import exit_record, stamped
+from in_english import log_record, run_record
 from model_operations import flops_of_bert
 from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
-from told import log_record, run_record
 
 ROOT = ROLES.parent
 LOGS = ROOT / "tests/data/oneflow_bert"

@@ -13,9 +13,9 @@ from cases import case as make_case
 from cases import cluster, plan
 from declared import with_settings
 from dlperf_logs import exit_record, stamped
+from in_english import log_record, run_record
 from node_logs import JOB, kept_run
 from role_files import ROLES, declaration, load
-from told import log_record, run_record
 
 LOGS = ROLES.parent / "tests/data/oneflow_wide_deep"
 WORKLOAD = declaration("oneflow_wide_deep")

@@ -13,9 +13,9 @@ import yaml
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
+from in_english import log_record, run_record
 from node_logs import JOB, node_log
 from role_files import ROLES, declaration, load
-from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/paddle_resnet50"

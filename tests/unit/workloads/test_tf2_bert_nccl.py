@@ -8,9 +8,9 @@ import pytest
 from ansible.module_utils.scalebook.launch.jobs import watch
 from cases import case
 from dlperf_logs import exit_record, log_text, stamped, step_times
+from in_english import run_record
 from node_logs import JOB
 from role_files import declaration
-from told import run_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/tf2_bert/edge"
 HANGS, FAILS = (LOGS / name for name in ("11_nccl_hangs.log", "12_nccl_fails_w1.log"))

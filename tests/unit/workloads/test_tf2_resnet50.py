@@ -16,9 +16,9 @@ from cases import case as make_case
 from cases import cluster, plan
 from declared import with_settings
 from dlperf_logs import exit_record, stamped
+from in_english import log_record, run_record
 from node_logs import JOB
 from role_files import ROLES, declaration
-from told import log_record, run_record
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/tf2_resnet50"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook.throughput import measure
+from in_english import log_record
 from model_operations import flops_of_bert
 from role_files import declaration, load
-from told import log_record
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/torch_bert"

@@ -13,8 +13,8 @@ from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
 from dlperf_logs import exit_record, stamped
+from in_english import run_record
 from role_files import ROLES, declaration, load
-from told import run_record
 
 ROOT = ROLES.parent
 LOGS = ROOT / "tests/data/torch_resnet50"

@@ -11,9 +11,9 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
+from in_english import log_record
 from model_operations import flops_of_gpt2
 from role_files import ROLES, declaration, load
-from told import log_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
 WORKLOAD = with_settings(declaration("torch_gpt2"), tensor_parallel=1)

@@ -12,9 +12,9 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
+from in_english import run_record
 from model_operations import multiply_adds_of_resnet
 from role_files import ROLES, declaration, load
-from told import run_record
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
 WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="scalebook")
