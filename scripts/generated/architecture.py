@@ -218,7 +218,7 @@ def files() -> dict[str, str]:
     found = commands()
     made = packages()
     parts = [heading(22, "Commands: playbooks, with the roles that they use")]
-    y = 32 - GAP
+    y: float = 32 - GAP
     for start in range(0, len(found), IN_A_ROW):
         cells = [_of_command(command) for command in found[start : start + IN_A_ROW]]
         drawn, y = row(y + GAP, cells, "command")

@@ -174,6 +174,8 @@ def test_another_value_than_that_of_before_is_another_case():
         ({"rows": [row([float("nan")])], "schema": 1}, "not a positive number"),
         ({"rows": [row([True])], "schema": 1}, "not a positive number"),
         ({"rows": [{**row([]), "runs": [{}]}], "schema": 1}, "a run without a rate"),
+        ({"rows": [{**row([1.0]), "hardware": ["x"]}], "schema": 2}, "hardware"),
+        ({"rows": [{**row([1.0]), "machines": "two"}], "schema": 2}, "machines"),
     ],
 )
 def test_what_is_no_result_is_refused(document, said):
