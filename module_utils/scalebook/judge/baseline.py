@@ -68,7 +68,8 @@ def check(document: Any) -> list[Row]:
             raise BaselineError(f"the row {row['label']!r} has a run without a rate") from None
         if not all(type(rate) in (int, float) and 0 < rate < math.inf for rate in rates):
             raise BaselineError(f"the row {row['label']!r} has a rate that is not a positive number")
-        _fit(Row, {field: row[field] for field in (*IDENTITY, *NAMED, "runs", "hardware", "machines") if field in row})
+        checked = (*IDENTITY, *NAMED, "runs", "hardware", "machines")
+        _fit(Row, {field: row[field] for field in checked if field in row})
     _fit(Results, {key: document[key] for key in ("campaign", "hardware", "started") if key in document})
     return cast("list[Row]", rows)
 
