@@ -109,7 +109,10 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
         ({"dtype": "fp16"}, "dtype=fp16: allowed is fp32"),
         ({"accumulation": 2}, "horovod_tf1_bert has no gradient accumulation: leave out accumulation"),
         ({"stack_name": "modern"}, "stack_name=modern: it has no versions for horovod_tf1_bert"),
-        ({"horovod_bert_length": 32}, "use horovod_tf1_bert_length"),
+        (
+            {"horovod_bert_length": 32},
+            "horovod_bert_length=32: a setting of horovod_bert, which is not measured",
+        ),
         (
             {"horovod_tf1_bert_length": 32},
             "was made with .*64.*required is .*32.*provision.yml with the same values",

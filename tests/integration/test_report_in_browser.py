@@ -10,7 +10,6 @@ import re
 import chromium
 import measured
 import pytest
-import yaml
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.judge import baseline, microbench_records
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -19,6 +18,7 @@ from ansible.module_utils.scalebook.report import index, microbench, render
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
+from ansible.module_utils.scalebook.workloads import load_workloads
 from report_records import campaign, case, dlperf_records, record
 
 pytestmark = pytest.mark.slow
@@ -31,8 +31,7 @@ PICTURES = ROOT / ".scalebook" / "test-logs" / "report"
 
 
 def workloads():
-    files = ROOT.glob("roles/*/meta/workload.yml")
-    return {file.parents[1].name: yaml.safe_load(file.read_text()) for file in files}
+    return load_workloads([str(ROOT / "roles")])
 
 
 def everything(folder):

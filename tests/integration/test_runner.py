@@ -27,8 +27,7 @@ PLAN = {"search": [], "pending": [RUN]}
 RESULT = {"status": "ok", "rate": 12.5, "record": {**RUN, "job": {"seconds": 2.0}}}
 # Modules that return the results they are given: a run without a training.
 STAND_IN = """
-def argument_spec():
-    return {"returns": {"type": "dict"}}
+DOCUMENTATION = "options: {returns: {type: dict}}"
 def run(params, check):
     return {"changed": False, **params["returns"]}
 """
