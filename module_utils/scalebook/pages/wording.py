@@ -70,7 +70,12 @@ class Wording:
         self.sentence = functools.lru_cache(maxsize=4096)(self._sentence)
 
     def __call__(self, text: str, **values: Any) -> str:
-        """Return `text` in the language of the report, its `{names}` replaced by `values`."""
+        """Return `text` in the language of the report, its `{names}` replaced by `values`.
+
+        A text is the code of a message (`head.speedup`), or still its English words.
+        """
+        if text in catalogue.CATALOGUES["en"]:
+            return catalogue.sentence({"code": text, "values": values}, self("en"))
         chosen = self.catalogue.get(text, text)
         return _NAME.sub(lambda match: str(values[match[1]]), chosen) if values else chosen
 
