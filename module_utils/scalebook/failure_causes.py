@@ -6,7 +6,7 @@ This table serves all workloads; a declaration adds only texts of its own traine
 failure_search.py says how it is searched.  In a text `…` stands for anything within a line.  Where one line
 has texts of several causes, the one that stands first in the table counts.  The wordings are those of the
 programs' sources and of public bug reports.  What a cause is and what helps say the catalogues, at
-`cause.<name>`.
+`failure.<name>`.
 """
 
 from __future__ import annotations

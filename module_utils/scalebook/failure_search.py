@@ -65,7 +65,7 @@ def advice(cause: Cause) -> Message | None:
     """Return what the cause is and what helps, None where its words say all."""
     if cause.why:
         return as_message(cause.why)
-    return None if cause.ended or cause is UNKNOWN else message(f"cause.{cause.name}")
+    return None if cause.ended or cause is UNKNOWN else message(f"failure.{cause.name}")
 
 
 class _Text(NamedTuple):

@@ -327,168 +327,168 @@ MESSAGES = {
     "run.unmeasured": "cannot be measured: {why}",
     "run.same-log": "its log has the same content as that of {place}: the same log counts as one run",
     "run.planned": "planned, but there is no readable result.json",
-    "cause.shared-memory": (
+    "failure.shared-memory": (
         "the shared memory (/dev/shm) is full or too small. Fix: make /dev/shm larger, in a container "
         "with --shm-size or --ipc=host"
     ),
-    "cause.file-system": "a file system cannot be used. Fix: check dmesg, the mounts and the server of the files",
-    "cause.open-files": (
+    "failure.file-system": "a file system cannot be used. Fix: check dmesg, the mounts and the server of the files",
+    "failure.open-files": (
         "the limit of open files is too low. Fix: raise it (ulimit -n, LimitNOFILE) or use fewer workers "
         "of data loaders"
     ),
-    "cause.locked-memory": (
+    "failure.locked-memory": (
         "InfiniBand may not lock enough memory. Fix: set ulimit -l unlimited for logins, as "
         "provision.yml does, and log in again"
     ),
-    "cause.processes": (
+    "failure.processes": (
         "the limit of processes or threads is too low. Fix: raise it (ulimit -u, pids limit of the container)"
     ),
-    "cause.fabric-manager": (
+    "failure.fabric-manager": (
         "the NVLink fabric of the GPUs is not ready (Error 802): the fabric manager does not run, or its "
         "version is not that of the driver. Fix: install nvidia-fabricmanager in the version of the "
         "driver and start it (systemctl status nvidia-fabricmanager)"
     ),
-    "cause.driver-mismatch": (
+    "failure.driver-mismatch": (
         "the loaded module of the NVIDIA driver and its libraries have different versions. Fix: reboot "
         "the node"
     ),
-    "cause.driver-old": (
+    "failure.driver-old": (
         "the NVIDIA driver is too old for this software. Fix: install a newer driver, or choose another "
         "stack_name"
     ),
-    "cause.gpu-lost": "a GPU no longer answers (Xid 79). Fix: reboot the node, and replace the GPU if it happens again",
-    "cause.gpu-memory-error": (
+    "failure.gpu-lost": "a GPU no longer answers (Xid 79). Fix: reboot the node, and replace the GPU if it happens again",
+    "failure.gpu-memory-error": (
         "the memory of a GPU has an error (ECC). Fix: run preflight.yml, reset the GPU, and replace it "
         "if it happens again"
     ),
-    "cause.nvlink-error": (
+    "failure.nvlink-error": (
         "an NVLink of a GPU has an error. Fix: run preflight.yml, reset the GPUs of the node, and "
         "replace the GPU if it happens again"
     ),
-    "cause.no-kernel-image": "the software has no code for this GPU. Fix: choose a stack_name that has",
-    "cause.no-gpu": (
+    "failure.no-kernel-image": "the software has no code for this GPU. Fix: choose a stack_name that has",
+    "failure.no-gpu": (
         "the program sees no GPU, or fewer than the case has. Fix: compare nvidia-smi -L with slots of "
         "the inventory, and check the driver"
     ),
-    "cause.gpu-busy": "another process has the GPU for itself. Fix: stop it, or set nvidia-smi -c DEFAULT",
-    "cause.illegal-access": (
+    "failure.gpu-busy": "another process has the GPU for itself. Fix: stop it, or set nvidia-smi -c DEFAULT",
+    "failure.illegal-access": (
         "a kernel of the program failed on a GPU. Fix: run it again with CUDA_LAUNCH_BLOCKING=1, and "
         "check dmesg for Xid errors of that GPU"
     ),
-    "cause.cudnn": (
+    "failure.cudnn": (
         "cuDNN could not be initialised: its version does not fit, or the memory of the GPU is full. "
         "Fix: run provision.yml, and check that LD_LIBRARY_PATH names no other cuDNN"
     ),
-    "cause.cublas": (
+    "failure.cublas": (
         "cuBLAS could not be initialised: mostly the memory of the GPU is full, or the driver does not "
         "fit. Fix: lower bsz, or check what else uses the GPU"
     ),
-    "cause.interface": (
+    "failure.interface": (
         "the network interface that the program is set to is not there, or has no address. Fix: check "
         "NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME, or set nccl_subnet and run provision.yml"
     ),
-    "cause.address-in-use": (
+    "failure.address-in-use": (
         "another program listens on the port of the run (address in use). Fix: stop it (ss -ltnp), or "
         "choose other ports with campaign_port"
     ),
-    "cause.duplicate-gpu": (
+    "failure.duplicate-gpu": (
         "two ranks use the same GPU. Fix: give each host a name of its own, and check slots of the inventory"
     ),
-    "cause.nccl-versions": "the nodes have different versions of NCCL. Fix: run provision.yml on all nodes",
-    "cause.host-unknown": (
+    "failure.nccl-versions": "the nodes have different versions of NCCL. Fix: run provision.yml on all nodes",
+    "failure.host-unknown": (
         "the name of a host is not known. Fix: check the name in the inventory and /etc/hosts of the nodes"
     ),
-    "cause.host-key": (
+    "failure.host-key": (
         "the host key of a node is not known to another one, or has changed. Fix: run provision.yml, "
         "which writes the host keys of the nodes"
     ),
-    "cause.login": (
+    "failure.login": (
         "a node refuses the login from another one. Fix: run provision.yml, which lets the nodes log in "
         "to each other by key"
     ),
-    "cause.ssh": (
+    "failure.ssh": (
         "a node cannot connect to the ssh server of another one. Fix: check that sshd runs there, its "
         "port, routes and firewalls"
     ),
-    "cause.unreachable": (
+    "failure.unreachable": (
         "a network is unreachable: no route leads to another node from this interface. Fix: set "
         "nccl_subnet and openmpi_subnet to a network of all nodes, and check routes and firewalls"
     ),
-    "cause.rendezvous": (
+    "failure.rendezvous": (
         "the processes did not find each other in time. Fix: check the address and port of the first "
         "node, and firewalls between the nodes"
     ),
-    "cause.time-out": (
+    "failure.time-out": (
         "a collective operation timed out, as a rank did not take part: it failed, hangs, or cannot be "
         "reached. Fix: look at the logs of all nodes for the rank that stopped first"
     ),
-    "cause.infiniband": (
+    "failure.infiniband": (
         "a connection over InfiniBand or RoCE broke: its peer ended, or the fabric loses packets. Fix: "
         "check the ports with ibstat, the switches and NCCL_IB_GID_INDEX"
     ),
-    "cause.lost-peer": (
+    "failure.lost-peer": (
         "another process ended or could not be reached. Fix: look at the logs of all nodes for the one "
         "that ended first"
     ),
-    "cause.slots": (
+    "failure.slots": (
         "there are not enough slots: mpirun may not start as many processes on these hosts as the run "
         "needs. Fix: within an allocation of a resource manager ask for as many tasks per node as the "
         "case has devices, or set slots in the inventory to what a node has"
     ),
-    "cause.orted": (
+    "failure.orted": (
         "the daemon of Open MPI (orted or prted) is not found on a node. Fix: run provision.yml, which "
         "installs Open MPI at the same path on all nodes"
     ),
-    "cause.mpi-versions": (
+    "failure.mpi-versions": (
         "the nodes have different versions of Open MPI or PMIx. Fix: run provision.yml on all nodes, and "
         "load no other Open MPI in shells or modules"
     ),
-    "cause.mpi-root": (
+    "failure.mpi-root": (
         "mpirun refuses to run as root. Fix: set OMPI_ALLOW_RUN_AS_ROOT=1 and "
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1, or log in as another user"
     ),
-    "cause.mpi-network": (
+    "failure.mpi-network": (
         "Open MPI connects over a network that does not reach the other node. Fix: set openmpi_subnet to "
         "a network of all nodes, and open all TCP ports between them"
     ),
-    "cause.mpi-program": (
+    "failure.mpi-program": (
         "mpirun finds the program that it is to start on no node, or not on all of them. Fix: run "
         "provision.yml on all nodes"
     ),
-    "cause.mpi-daemons": (
+    "failure.mpi-daemons": (
         "mpirun could not start its daemon on a node. Fix: check the login from the first node to the "
         "others, and that all have the same Open MPI at the same path"
     ),
-    "cause.mpi-init": (
+    "failure.mpi-init": (
         "Open MPI could not be initialised. Fix: check that all nodes have the same Open MPI at the same path"
     ),
-    "cause.glibc": (
+    "failure.glibc": (
         "the system library of the node is older than the program needs. Fix: use a node with a newer "
         "system, or choose a stack_name for this one"
     ),
-    "cause.processor": (
+    "failure.processor": (
         "the program has instructions that this processor does not have. Fix: choose another stack_name, "
         "or build the program on this machine"
     ),
-    "cause.library": "a library is missing or has another version. Fix: run provision.yml, and check LD_LIBRARY_PATH",
-    "cause.module": "a Python package is missing or cannot be loaded. Fix: run provision.yml, and unset PYTHONPATH",
-    "cause.name-resolution": (
+    "failure.library": "a library is missing or has another version. Fix: run provision.yml, and check LD_LIBRARY_PATH",
+    "failure.module": "a Python package is missing or cannot be loaded. Fix: run provision.yml, and unset PYTHONPATH",
+    "failure.name-resolution": (
         "the name of a host is not known. Fix: check the name in the inventory and /etc/hosts of the nodes"
     ),
-    "cause.permission": "the user of the run may not use a file or a device. Fix: check its owner and mode",
-    "cause.connection": (
+    "failure.permission": "the user of the run may not use a file or a device. Fix: check its owner and mode",
+    "failure.connection": (
         "another process ended or could not be reached. Fix: look at the logs of all nodes for the one "
         "that ended first"
     ),
-    "cause.nccl": (
+    "failure.nccl": (
         "NCCL failed, and does not say why. Fix: run it again with NCCL_DEBUG=INFO, and look for the "
         "first line with WARN"
     ),
-    "cause.killed": (
+    "failure.killed": (
         "one of its processes was killed (SIGKILL), mostly by the kernel because memory was full. Fix: "
         "check dmesg on the node for oom-kill"
     ),
-    "cause.bus-error": (
+    "failure.bus-error": (
         "mostly the shared memory (/dev/shm) is full. Fix: make /dev/shm larger, in a container with "
         "--shm-size or --ipc=host"
     ),

@@ -308,7 +308,7 @@ def _culprit(suspect: Suspect) -> Verdict:
         return _told(who, _exit(said), hit, last_lines(node))
     if status in ("exited", "signaled"):
         reason, cause = message("reason.ended", who=who, end=_exit(said)), SIGNALS.get(_signal(said))
-        why = why or (message(f"cause.{cause}") if cause else "")
+        why = why or (message(f"failure.{cause}") if cause else "")
     elif status in _ENDS:
         reason = message(_ENDS[status], who=who)
     else:

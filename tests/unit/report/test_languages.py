@@ -317,7 +317,7 @@ KNOWN = message(
     [
         (
             because(
-                ENDED, because(message("reason.log-says", line="Error 804"), message("cause.driver-old"))
+                ENDED, because(message("reason.log-says", line="Error 804"), message("failure.driver-old"))
             ),
             "NODE1（rank 0） 以退出码 1 结束：日志中有“Error 804”：NVIDIA 驱动对此软件来说太旧。"
             "解决办法：安装较新的驱动，或另选 stack_name",
