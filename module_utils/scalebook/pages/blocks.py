@@ -45,9 +45,10 @@ class Item(NamedTuple):
 class Column(NamedTuple):
     """A column of a table: the key of its cells in the rows, its heading, and the kind of its values.
 
-    cells.py has the kinds.  `missing` stands for None.  The other keys are for HTML: `soft` of a lesser text
-    after the value, `hint` of one that the mouse shows, `lines` of lines that unfold; `over` is a heading
-    above several columns, `look` a class: `main`, `wrap` or `tags`.
+    cells.py has the kinds.  `missing` stands for None.  `sheet` is its name in results.csv and results.xlsx,
+    '' of one that they do not have.  The other keys are for HTML: `soft` of a lesser text after the value,
+    `hint` of one that the mouse shows, `lines` of lines that unfold; `over` is a heading above several
+    columns, `look` a class: `main`, `wrap` or `tags`.
     """
 
     key: str
@@ -60,6 +61,12 @@ class Column(NamedTuple):
     hint: str = ""
     lines: str = ""
     over: str = ""
+    sheet: str = ""
+
+
+def sheet_only(names: str, kind: str = "text") -> list[Column]:
+    """Return columns that only sheets have, which are called as their keys."""
+    return [Column(name, name, kind, only="sheet", sheet=name) for name in names.split()]
 
 
 Cell = Union[str, Figure]  # noqa: UP007 (evaluated on import)

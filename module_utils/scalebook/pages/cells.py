@@ -29,7 +29,9 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "percent": lambda value, wording: wording.percent(value),
     "margin": lambda value, wording: f"± {wording.percent(value)}",
     "seconds": lambda value, wording: wording.milliseconds(value),
+    "milliseconds": lambda value, wording: wording.milliseconds(value / 1000),
     "digits": lambda value, _: f"{value:.4g}",
+    "giga": lambda value, _: f"{value / 1e9:.4g}",
     "exact": lambda value, _: f"{value:g}",
     "usage": lambda value, _: _usage(value),
 }

@@ -9,11 +9,11 @@ node; MISSING says which is not installed, and nothing else may be used then.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Figure, Table
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Figure, Table
 from ansible.module_utils.scalebook.text import clean
 
 try:
@@ -31,18 +31,17 @@ DIGITS = 53
 """Bits of the largest whole numbers of which a cell, a double, holds every digit."""
 WIDEST = 60
 """Characters of the widest column; longer text is wrapped."""
+FORMATS = {
+    **dict.fromkeys(("percent", "margin"), "0.0%"),
+    "count": "#,##0",
+    **dict.fromkeys(("rate", "rates", "usage", "milliseconds", "digits", "giga"), "#,##0.00"),
+    **dict.fromkeys(("speedup", "speedups", "ratio", "change", "changes", "seconds"), "0.000"),
+}
+"""How the numbers of a kind are shown; the cells have 16 digits."""
 
 
-class Sheet(NamedTuple):
-    """A sheet: its name, the names of its columns, and rows with a value per column, None for none."""
-
-    name: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-
-
-def workbook(title: str, sheets: Sequence[Sheet], number_format: Callable[[str], str]) -> bytes:
-    """Return the workbook; `number_format` says how the numbers of a column are shown."""
+def workbook(title: str, sheets: Mapping[str, Table]) -> bytes:
+    """Return the workbook of some tables, each in a sheet of that name; None is an empty cell."""
     content = io.BytesIO()
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with pandas.ExcelWriter(content, engine="xlsxwriter", engine_kwargs={"options": options}) as writer:
@@ -50,21 +49,22 @@ def workbook(title: str, sheets: Sequence[Sheet], number_format: Callable[[str],
         # A fixed time, which is not that of the measurements: those are in the sheets.
         book.set_properties({"title": clean(title), "created": datetime(1980, 1, 1)})  # noqa: DTZ001
         head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
-        for name, columns, rows in sheets:
+        for name, table in sheets.items():
+            rows = [[_value(row[column.key]) for column in table.columns] for row in table.rows]
             frame = pandas.DataFrame([[_cell(value) for value in row] for row in rows])
             frame.to_excel(writer, sheet_name=name, index=False, header=False, startrow=1)
             sheet = writer.sheets[name]
-            for index, column in enumerate(columns):
+            for index, column in enumerate(table.columns):
                 values = [row[index] for row in rows]
                 look: dict[str, Any] = {"valign": "top"}
                 if any(isinstance(value, (int, float)) for value in values):
-                    look["num_format"] = number_format(column)
+                    look["num_format"] = FORMATS.get(column.kind, "General")
                 else:
                     look["text_wrap"] = True
-                sheet.set_column(index, index, _width(column, values), book.add_format(look))
-                sheet.write_string(0, index, column, head)
+                sheet.set_column(index, index, _width(column.head, values), book.add_format(look))
+                sheet.write_string(0, index, column.head, head)
             sheet.freeze_panes(1, 0)
-            sheet.autofilter(0, 0, max(len(rows), 1), len(columns) - 1)
+            sheet.autofilter(0, 0, max(len(rows), 1), len(table.columns) - 1)
             sheet.set_landscape()
             sheet.fit_to_pages(1, 0)
             sheet.repeat_rows(0)
@@ -73,15 +73,14 @@ def workbook(title: str, sheets: Sequence[Sheet], number_format: Callable[[str],
 
 def of_tables(title: str, blocks: Sequence[Block]) -> bytes:
     """Return the tables of a document as a workbook: a sheet each, named by its number, numbers unrounded."""
-    sheets, contents = [], []
-    for table in (block for block in blocks if isinstance(block, Table)):
-        name = " ".join(table.caption.split(" ")[:2])
-        values = [
-            [cell.value if isinstance(cell, Figure) else cell for cell in row.values()] for row in table.rows
-        ]
-        sheets.append(Sheet(name, [column.head for column in table.columns], values))
-        contents.append([table.caption])
-    return workbook(title, [Sheet("0", [title], contents), *sheets], lambda _: "General")
+    tables = [block for block in blocks if isinstance(block, Table)]
+    contents = Table("", [Column("caption", title)], [{"caption": table.caption} for table in tables])
+    named = {" ".join(table.caption.split(" ")[:2]): table for table in tables}
+    return workbook(title, {"0": contents, **named})
+
+
+def _value(cell: Any) -> Any:
+    return cell.value if isinstance(cell, Figure) else cell
 
 
 def _cell(value: Any) -> Any:

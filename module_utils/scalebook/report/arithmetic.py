@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table, sheet_only
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
@@ -14,14 +14,27 @@ def flops(view: View) -> list[Block]:
     _ = view.wording
     if not view.document["mfu"]:
         return []
+    about = _(
+        "Operations per sample, forward and backward, as the workload declares them, times the rate. MFU is "
+        "their share of the peak of the data sheet."
+    )
+    title = _("FLOP/s and MFU")
+    return [Heading(2, title, "mfu"), Paragraph(about, "soft"), table(view)._replace(label=title)]
+
+
+def table(view: View) -> Table:
+    """Return the table of the arithmetic per device."""
+    _ = view.wording
     short = view.short_names()
     columns = [
         *view.case_columns(),
         Column("unit", _("unit")),
-        Column("gflop", _("GFLOP each"), "digits"),
-        Column("tflops", _("TFLOP/s per device"), "digits", look="main"),
+        Column("flop", _("GFLOP each"), "giga", sheet="flop_per_sample"),
+        Column("tflops", _("TFLOP/s per device"), "digits", look="main", sheet="tflops_per_device"),
         Column("peak_tflops", _("peak"), "exact"),
-        Column("mfu", "MFU", "percent", look="main"),
+        Column("mfu", "MFU", "percent", look="main", sheet="mfu"),
+        Column("peak_tflops", "", "exact", only="sheet", sheet="peak_tflops_per_device"),
+        *sheet_only("peak_of"),
         Column("about", _("peak of")),
     ]
     rows = [
@@ -30,17 +43,12 @@ def flops(view: View) -> list[Block]:
             "label": clean(entry["label"]),
             "group": short[entry["case"]],
             "unit": clean(_(entry["unit"])),
-            "gflop": None if entry["flop"] is None else entry["flop"] / 1e9,
+            "peak_of": _.tell(entry["peak_of"]) if entry["peak_of"] else None,
             "about": view.wording.tell(entry["peak_of"] or entry["reason"] or ""),
         }
         for entry in view.document["mfu"]
     ]
-    about = _(
-        "Operations per sample, forward and backward, as the workload declares them, times the rate. MFU is "
-        "their share of the peak of the data sheet."
-    )
-    title = _("FLOP/s and MFU")
-    return [Heading(2, title, "mfu"), Paragraph(about, "soft"), Table("", columns, rows, title)]
+    return Table("", columns, rows)
 
 
 def reported(view: View) -> list[Block]:

@@ -1,85 +1,88 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The document -> rows of results.csv."""
+"""The tables of a report side by side, a line for each case: results.csv and a sheet of results.xlsx.
+
+A column of a table of cases is a column here too once it has a name for sheets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, global_batch
-from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.quantities import TABLE
-from ansible.module_utils.scalebook.report import environment
+from ansible.module_utils.scalebook.contracts import Results, global_batch
+from ansible.module_utils.scalebook.pages.blocks import Column, Table, sheet_only
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.report import (
+    arithmetic,
+    earlier,
+    environment,
+    scaling,
+    step_times,
+    strong,
+    usage,
+)
+from ansible.module_utils.scalebook.report.view import View, said
 
-SHEET = {
-    "unit": "unit",
-    "case": "case",
-    "label": "label",
-    **{field: field for field in GROUP_FIELDS if field != "settings"},
-    **{field: field for field in ("nodes", "gpus", "devices", "status", "good", "planned")},
-    **{field: field for field in ("median", "mean", "min", "max", "spread")},
-    "cv": "cv_percent",
-    "latency_ms": "latency_ms",
-    "speedup": "speedup",
-    "efficiency": "efficiency",
-}
-
-
-def sheet(document: Results) -> list[dict[str, Any]]:
-    """Return one flat dict per case for a CSV; numbers stay numbers, what is missing is None."""
-    out = []
-    compared = {entry["case"]: entry for entry in (document["baseline"] or {"rows": ()})["rows"]}
-    usage = {(line["case"], line["quantity"]): line["mean"] for line in document["utilisation"]}
-    arithmetic = {entry["case"]: entry for entry in document["mfu"]}
-    fixed = {row["case"]: row for made in document["strong"] for row in made["rows"]}
-    for row in document["rows"]:
-        values: Mapping[str, Any] = row
-        entry = compared.get(row["case"], {})
-        strong_row = fixed.get(row["case"], {})
-        steps: Mapping[str, Any] = row["steps"] or {}
-        done: Mapping[str, Any] = arithmetic.get(row["case"], {})
-        entry_of_dlperf = row["dlperf"] or {}
-        out.append(
-            {
-                "campaign": document["campaign"],
-                **{column: values.get(field) for field, column in SHEET.items()},
-                "settings": _words(row["settings"] or {}),
-                **_limits("median_interval95", row["interval"]),
-                **_limits("speedup_range", row["speedup_range"]),
-                **_limits("speedup_interval95", row["speedup_interval"]),
-                "average_speed": entry_of_dlperf.get("average_speed"),
-                "median_speed": entry_of_dlperf.get("median_speed"),
-                **{f"step_{key}_seconds": steps.get(key) for key in ("mean", "slowest", "p50", "p95", "p99")},
-                **{f"{each.name}_mean": usage.get((row["case"], each.name)) for each in TABLE},
-                "flop_per_sample": done.get("flop"),
-                "tflops_per_device": done.get("tflops"),
-                "mfu": done.get("mfu"),
-                "peak_tflops_per_device": done.get("peak_tflops"),
-                "peak_of": sentence(done["peak_of"]) if done.get("peak_of") else None,
-                "global_batch": global_batch(row),
-                "strong_speedup": strong_row.get("speedup"),
-                "strong_efficiency": strong_row.get("efficiency"),
-                "baseline_median": entry.get("before"),
-                "baseline_ratio": entry.get("ratio"),
-                **_limits("baseline_range", entry.get("range")),
-                **_limits("baseline_interval95", entry.get("interval")),
-                "baseline_verdict": entry.get("verdict", "only here" if document["baseline"] else None),
-                "flags": "; ".join(sentence(flag["message"]) for flag in row["flags"]),
-                **environment.system(document, row),
-            }
-        )
-    return out
+PAIRS = ("rates", "speedups", "changes")
+"""Kinds of ranges and intervals, whose limits have a column each."""
 
 
-def _words(settings: Mapping[str, Any]) -> str:
-    return " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
+def sheet(document: Results) -> Table:
+    """Return the table with a row per case; numbers stay numbers, what is missing is None."""
+    columns: dict[str, Column] = {}
+    lines: dict[str, dict[str, Any]] = {row["case"]: {} for row in document["rows"]}
+    for table in _tables(View(document)) if lines else ():
+        made = flat(table)
+        columns |= {column.key: column for column in made.columns}
+        for row, line in zip(table.rows, made.rows, strict=True):
+            lines[row["case"]].update(line)
+    missing: dict[str, Any] = dict.fromkeys(columns)
+    if document["baseline"]:
+        missing["baseline_verdict"] = "only here"
+    return Table("", list(columns.values()), [{**missing, **line} for line in lines.values()])
 
 
-def _limits(name: str, pair: Sequence[float] | None) -> dict[str, float | None]:
-    """Return the columns of a range or an interval."""
-    low, high = pair or (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
+def _tables(view: View) -> Iterator[Table]:
+    """Yield the tables of cases in the order of their columns."""
+    document = view.document
+    yield from (scaling.group_table(view, group) for group in document["groups"])
+    yield step_times.table(view)
+    yield usage.means(document)
+    yield arithmetic.table(view)
+    batches = [{"case": row["case"], "global_batch": global_batch(row)} for row in document["rows"]]
+    yield Table("", sheet_only("global_batch", "count"), batches)
+    fixed = [row for table in document["strong"] for row in table["rows"]]
+    yield strong.table_of(view, {"id": "", "unit": "", "rows": fixed})
+    yield earlier.table(view)
+    about = [
+        {
+            "case": row["case"],
+            "flags": "; ".join(said(flag, ENGLISH) for flag in row["flags"]),
+            **environment.system(document, row),
+        }
+        for row in document["rows"]
+    ]
+    yield Table("", sheet_only("flags machines hardware software"), about)
+
+
+def flat(table: Table) -> Table:
+    """Return what a table has for programs: its columns with a name for sheets, two of a range."""
+    columns: list[Column] = []
+    lines: list[dict[str, Any]] = [{} for _ in table.rows]
+    for column in table.columns:
+        if not column.sheet:
+            continue
+        pair = column.kind in PAIRS
+        names = [f"{column.sheet}_low", f"{column.sheet}_high"] if pair else [column.sheet]
+        columns += [Column(name, name, column.kind) for name in names]
+        for line, row in zip(lines, table.rows, strict=True):
+            value = row.get(column.key)
+            if column.kind == "tags" and isinstance(value, list):
+                value = ", ".join(tag.text for tag in value)
+            limits = value if isinstance(value, (list, tuple)) else (None, None)
+            line.update(zip(names, limits if pair else [value], strict=True))
+    return Table("", columns, lines)
 
 
 def harmless(text: str) -> str:

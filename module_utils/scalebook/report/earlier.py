@@ -41,20 +41,19 @@ def table(view: View) -> Table:
     """Return the table of the cases that both campaigns have."""
     _ = view.wording
     rows = [_cells(view, entry) for entry in (view.document["baseline"] or {"rows": []})["rows"]]
+    some = "md html" if any(row["interval"] for row in rows) else "sheet"
     columns = [
         *([Column("group", _("group"), only="txt")] if any(row["group"] for row in rows) else []),
         *view.case_columns(),
         Column("now", _("now"), "rate"),
-        Column("before", _("before"), "rate"),
-        Column("ratio", _("ratio"), "change", look="main"),
-        Column("range", _("range"), "changes"),
-        Column("interval", _("95 % interval"), "changes", only="md html"),
+        Column("before", _("before"), "rate", sheet="baseline_median"),
+        Column("ratio", _("ratio"), "change", look="main", sheet="baseline_ratio"),
+        Column("range", _("range"), "changes", sheet="baseline_range"),
+        Column("interval", _("95 % interval"), "changes", only=some, sheet="baseline_interval95"),
         Column("margin", _("smallest significant change"), "margin"),
-        Column("verdict", _("verdict"), "tags", only="html txt", soft="why"),
+        Column("verdict", _("verdict"), "tags", only="html txt", soft="why", sheet="baseline_verdict"),
         Column("judged", _("verdict"), only="md"),
     ]
-    if not any(row["interval"] for row in rows):
-        columns = [column for column in columns if column.key != "interval"]
     return Table("", columns, rows)
 
 

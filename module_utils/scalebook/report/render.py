@@ -55,7 +55,7 @@ def files(
     lines = timeline.charts(document, standalone=True, wording=plain)
     texts.update({each["name"] + ".svg": each["svg"] for each in [*drawn, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
-    texts["results.csv"] = _csv(csv_sheet.sheet(document))
+    texts["results.csv"] = _csv(csv_sheet.sheet(document).rows)
     texts["environment.csv"] = _csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
     texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines), templates)

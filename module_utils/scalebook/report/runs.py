@@ -13,6 +13,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Fold,
     Heading,
     Tag,
+    sheet_only,
 )
 from ansible.module_utils.scalebook.report.view import View, kind_of_flag
 from ansible.module_utils.scalebook.text import clean
@@ -23,41 +24,55 @@ def section(view: View) -> list[Block]:
     _ = view.wording
     rows = {
         group["id"]: [
-            {"group": clean(group["title"]), **_cells(view, run, row)}
+            {"group": clean(group["title"]), **cells(view, run, row)}
             for row in view.rows_of(group)
             for run in row["runs"]
         ]
         for group in view.document["groups"]
     }
-
-    def columns(unit: str) -> list[Column]:
-        return [
-            Column("label", _("case")),
-            Column("group", _("group"), only="md"),
-            Column("repeat", _("repeat"), "count"),
-            Column("rate", _("rate"), "rate", only="md"),
-            Column("rate", f"{unit}/s", "rate", only="html", look="main"),
-            Column("time_source", _("time source")),
-            Column("second", _("second time source"), "rate"),
-            Column("differs", _("difference"), "percent"),
-            Column("drift", _("drift"), "percent"),
-            Column("flags", _("flags"), "tags"),
-            Column("links", _("files"), "links", only="html"),
-        ]
-
-    tables = view.by_group(columns, rows, "Runs of {group}")
+    tables = view.by_group(lambda unit: columns(view, unit), rows, "Runs of {group}")
     summary = _("{count} valid runs", count=view.document["counts"]["good"])
     return [Heading(2, _("All valid runs"), "runs"), Fold(summary, tables)]
 
 
-def _cells(view: View, run: Run, row: Row) -> dict[str, Any]:
+def columns(view: View, unit: str = "") -> list[Column]:
+    """Return the columns of runs; the sheet has those that do not count too."""
+    _ = view.wording
+    return [
+        *sheet_only("case"),
+        Column("label", _("case"), sheet="label"),
+        Column("group", _("group"), only="md"),
+        Column("repeat", _("repeat"), "count", sheet="repeat"),
+        *sheet_only("status"),
+        Column("rate", _("rate"), "rate", only="md", sheet="rate"),
+        Column("rate", f"{unit}/s", "rate", only="html", look="main"),
+        *sheet_only("unit"),
+        *sheet_only("seconds", "seconds"),
+        Column("time_source", _("time source"), sheet="time_source"),
+        *sheet_only("second_source"),
+        Column("second", _("second time source"), "rate", sheet="second_rate"),
+        Column("differs", _("difference"), "percent", sheet="differs"),
+        Column("drift", _("drift"), "percent", sheet="drift"),
+        *sheet_only("started reason notes"),
+        Column("flags", _("flags"), "tags"),
+        Column("links", _("files"), "links", only="html"),
+    ]
+
+
+def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
+    """Return the cells of a run that counts."""
     _ = view.wording
     codes = [run["steady"], "outlier" if run["repeat"] in row["outliers"] else ""]
+    second = run["second"] or {}
     return {
         **run,
+        **{key: row[key] for key in ("case", "unit")},
+        "status": "ok",
         "label": clean(row["label"]),
         "time_source": _(clean(run["time_source"])),
-        "second": (run["second"] or {}).get("rate"),
+        "second": second.get("rate"),
+        "second_source": second.get("time_source"),
+        "notes": "; ".join(map(_.tell, run.get("notes") or ())),
         "flags": [Tag(kind_of_flag(code, _)) for code in codes if code],
         "links": view.linked.runs.get((row["case"], str(run["repeat"])), []),
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Group, Row
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group, Row
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Paragraph,
     Settings,
     Table,
+    sheet_only,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import first_screen, side_by_side
@@ -49,44 +50,61 @@ def _group(view: View, group: Group) -> list[Block]:
 
 def group_table(view: View, group: Group) -> Table:
     """Return the table of a group: DLPerf's columns and names of columns in Markdown and on the terminal."""
+    lines = [
+        _cells(view, row, f"{group['id']}-{number}") for number, row in enumerate(view.rows_of(group), 1)
+    ]
+    return Table("", _columns(view, group), lines, quiet="incomplete")
+
+
+def _columns(view: View, group: Group) -> list[Column]:
     _ = view.wording
-    noun, rows = first_screen.noun_of(group), view.rows_of(group)
-    columns = [
-        Column("label", _("case"), only="html"),
-        Column("nodes", "node_num", "count", only="md txt"),
+    noun = first_screen.noun_of(group)
+    late = "" if any(row["latency_ms"] for row in view.rows_of(group)) else "sheet"
+    return [
+        *sheet_only("campaign unit case"),
+        Column("label", _("case"), only="html", sheet="label"),
+        *sheet_only(" ".join(field for field in GROUP_FIELDS if field != "settings"), "count"),
+        Column("nodes", "node_num", "count", only="md txt", sheet="nodes"),
         Column("nodes", _("nodes"), "count", only="html"),
-        Column("devices", "gpu_num", "count", only="md txt"),
+        *sheet_only("gpus", "count"),
+        Column("devices", "gpu_num", "count", only="md txt", sheet="devices"),
         Column("devices", _(f"{noun}s"), "count", only="html"),
-        Column("median", f"{clean(_(group['unit']))}/s", "rate", "INCOMPLETE", look="main"),
-        Column("latency", _("latency, ms"), "seconds", "–", look="main"),
+        *sheet_only("status good planned", "count"),
+        Column("median", f"{clean(_(group['unit']))}/s", "rate", "INCOMPLETE", look="main", sheet="median"),
+        *sheet_only("mean min max", "rate"),
+        *sheet_only("spread", "percent"),
+        Column("cv", "", "rate", only="sheet", sheet="cv_percent"),
+        Column("latency_ms", _("latency, ms"), "milliseconds", "–", late, look="main", sheet="latency_ms"),
         Column("each", _("per {device}", device=_(noun)), "rate", "–", only="html"),
-        Column("speedup", _("speedup"), "speedup", look="main"),
-        Column("efficiency", _("efficiency"), "percent"),
+        Column("speedup", _("speedup"), "speedup", look="main", sheet="speedup"),
+        Column("efficiency", _("efficiency"), "percent", sheet="efficiency"),
         Column("runs", _("runs"), "count"),
         Column("spread", _("spread"), "percent"),
         Column("flags", _("flags"), "tags", only="html", look="tags"),
+        *sheet_only("settings"),
         *view.limit_columns(),
+        *sheet_only("average_speed median_speed", "rate"),
         Column("flags", _("flags"), "tags", only="md"),
     ]
-    if not any(row["latency_ms"] for row in rows):
-        columns = [column for column in columns if column.key != "latency"]
-    lines = [
-        {
-            **row_cells(row, f"{group['id']}-{number}", view.wording),
-            "latency": None if row["latency_ms"] is None else row["latency_ms"] / 1000,
-            "each": None if row["median"] is None else row["median"] / row["devices"],
-            "spread": row["spread"],
-            "incomplete": row["status"] == "incomplete",
-        }
-        for number, row in enumerate(rows, 1)
-    ]
-    return Table("", columns, lines, quiet="incomplete")
+
+
+def _cells(view: View, row: Row, anchor: str) -> dict[str, Any]:
+    settings = row["settings"] or {}
+    return {
+        **row,
+        **(row["dlperf"] or {}),
+        **row_cells(row, anchor, view.wording),
+        "campaign": view.document["campaign"],
+        "settings": " ".join(f"{name}={value}" for name, value in sorted(settings.items())),
+        "each": None if row["median"] is None else row["median"] / row["devices"],
+        "incomplete": row["status"] == "incomplete",
+    }
 
 
 def row_cells(row: Row, anchor: str, wording: Wording) -> dict[str, Any]:
     """Return the cells that rows of weak and of strong scaling have."""
     return {
-        **{key: row[key] for key in ("nodes", "devices", "median", "speedup", "efficiency")},
+        **{key: row[key] for key in ("case", "nodes", "devices", "median", "speedup", "efficiency")},
         "label": clean(row["label"]),
         "runs": f"{row['good']}/{row['planned']}",
         "flags": tags(row, anchor, wording),

@@ -13,6 +13,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Column,
     Heading,
     Paragraph,
+    Table,
 )
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
@@ -22,14 +23,22 @@ def section(view: View) -> list[Block]:
     """Return the section of step times; it says so where no log has a line for each step."""
     _ = view.wording
     heading = Heading(2, _("Step times"), "steps")
-    found = [row["steps"] for row in view.document["rows"] if row["steps"]]
-    if not found:
+    if not any(row["steps"] for row in view.document["rows"]):
         return [heading, Paragraph(_("No log has a line for each step of the window."), "soft")]
-    waits = any(steps["slowest"] is not None for steps in found)
     about = _("Milliseconds for each step of the window, over all valid runs of a case.")
-    columns = _columns(view, waits)
+    tables = view.by_group(lambda _unit: _columns(view), _rows(view), "Step times of {group}")
+    return [heading, Paragraph(f"{about} {_(WAITS)}" if _waits(view) else about, "soft"), *tables]
+
+
+def table(view: View) -> Table:
+    """Return the step times of all groups."""
+    return Table("", _columns(view), [row for of_group in _rows(view).values() for row in of_group])
+
+
+def _rows(view: View) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each group."""
     alone = {row["group"]: row["steps"] for row in view.document["rows"] if row["label"] == BASELINE}
-    rows = {
+    return {
         group["id"]: [
             {"group": clean(group["title"]), **_cells(row, row["steps"], alone.get(row["group"]))}
             for row in view.rows_of(group)
@@ -37,8 +46,11 @@ def section(view: View) -> list[Block]:
         ]
         for group in view.document["groups"]
     }
-    tables = view.by_group(lambda _unit: columns, rows, "Step times of {group}")
-    return [heading, Paragraph(f"{about} {_(WAITS)}" if waits else about, "soft"), *tables]
+
+
+def _waits(view: View) -> bool:
+    """Return whether what a step would take without communication is known of some case."""
+    return any(row["steps"] and row["steps"]["slowest"] is not None for row in view.document["rows"])
 
 
 WAITS = (
@@ -50,19 +62,19 @@ WAITS = (
 """What the columns about the slowest device mean."""
 
 
-def _columns(view: View, waits: bool) -> list[Column]:
+def _columns(view: View) -> list[Column]:
     _ = view.wording
-    waiting = [
-        Column("slowest", _("slowest device"), "seconds", "–"),
-        Column("waiting", _("waiting"), "percent", "–"),
-        Column("rest", _("exchange and rest"), "percent", "–"),
-    ]
+    waits = "" if _waits(view) else "sheet"
     return [
         Column("label", _("case")),
         Column("group", _("group"), only="md"),
-        Column("mean", _("mean"), "seconds", "–", look="main"),
-        *(waiting if waits else []),
-        *(Column(name, name, "seconds", "–") for name in ("p50", "p95", "p99")),
+        Column("mean", _("mean"), "seconds", "–", look="main", sheet="step_mean_seconds"),
+        Column("slowest", _("slowest device"), "seconds", "–", waits, sheet="step_slowest_seconds"),
+        Column("waiting", _("waiting"), "percent", "–", waits),
+        Column("rest", _("exchange and rest"), "percent", "–", waits),
+        Column("p50", "p50", "seconds", "–", sheet="step_p50_seconds"),
+        Column("p95", "p95", "seconds", "–", sheet="step_p95_seconds"),
+        Column("p99", "p99", "seconds", "–", sheet="step_p99_seconds"),
         Column("max", _("max"), "seconds", "–"),
         Column("count", _("steps"), "count"),
     ]
@@ -72,4 +84,10 @@ def _cells(row: Row, steps: StepTimes | None, alone: StepTimes | None) -> dict[s
     """Return the step times of a row, and where they are longer than those of 1n1g, `alone`."""
     lost = weak_scaling.lost(steps, alone) if steps and alone else None
     waiting, rest = lost or (None, None)
-    return {**(steps or {}), "label": clean(row["label"]), "waiting": waiting, "rest": rest}
+    return {
+        **(steps or {}),
+        "case": row["case"],
+        "label": clean(row["label"]),
+        "waiting": waiting,
+        "rest": rest,
+    }

@@ -49,11 +49,12 @@ def table_of(view: View, table: Mapping[str, Any]) -> Table:
         Column("bsz", "bsz", "count", only="txt"),
         Column("bsz", _("batch per device"), "count", only="md html"),
         Column("median", f"{clean(_(table['unit']))}/s", "rate", look="main"),
-        Column("speedup", _("speedup"), "speedup", look="main"),
-        Column("efficiency", _("efficiency"), "percent"),
+        Column("speedup", _("speedup"), "speedup", look="main", sheet="strong_speedup"),
+        Column("efficiency", _("efficiency"), "percent", sheet="strong_efficiency"),
         Column("runs", _("runs"), "count"),
         Column("flags", _("flags"), "tags", only="html", look="tags"),
-        *view.limit_columns(),
+        # The sheet has those of weak scaling.
+        *(column._replace(sheet="") for column in view.limit_columns()),
         Column("flags", _("flags"), "tags", only="md"),
     ]
     lines = [

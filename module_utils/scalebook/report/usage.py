@@ -4,7 +4,9 @@
 
 from __future__ import annotations
 
-from ansible.module_utils.scalebook.contracts import message
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import Results, message
 from ansible.module_utils.scalebook.judge import utilisation
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -16,7 +18,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Paragraph,
     Table,
 )
-from ansible.module_utils.scalebook.quantities import QUANTITIES
+from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE
 from ansible.module_utils.scalebook.report import timeline
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
@@ -59,6 +61,15 @@ def _table(view: View) -> Table:
         for line in view.document["utilisation"]
     ]
     return Table("", columns, rows)
+
+
+def means(document: Results) -> Table:
+    """Return the mean of each quantity, a row per case, for sheets."""
+    columns = [Column(each.name, "", "usage", only="sheet", sheet=f"{each.name}_mean") for each in TABLE]
+    rows: dict[str, dict[str, Any]] = {}
+    for line in document["utilisation"]:
+        rows.setdefault(line["case"], {"case": line["case"]})[line["quantity"]] = line["mean"]
+    return Table("", columns, list(rows.values()))
 
 
 def _bottlenecks(view: View) -> list[Block]:

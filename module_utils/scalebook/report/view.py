@@ -46,13 +46,15 @@ class View(NamedTuple):
     def limit_columns(self) -> list[Column]:
         """Return the columns of ranges and, where some row has one, of intervals."""
         _ = self.wording
-        columns = [
-            Column("range", _("range"), "rates", only="md html"),
-            Column("interval", _("95 % interval"), "rates", only="md html"),
-            Column("speedup_range", _("speedup range"), "speedups", only="md html"),
-            Column("speedup_interval", _("speedup 95 % interval"), "speedups", only="md html"),
+        both = "md html"
+        some = both if any(row["interval"] for row in self.document["rows"]) else "sheet"
+        ours, welch = _("95 % interval"), _("speedup 95 % interval")
+        return [
+            Column("range", _("range"), "rates", only=both),
+            Column("interval", ours, "rates", only=some, sheet="median_interval95"),
+            Column("speedup_range", _("speedup range"), "speedups", only=both, sheet="speedup_range"),
+            Column("speedup_interval", welch, "speedups", only=some, sheet="speedup_interval95"),
         ]
-        return columns if any(row["interval"] for row in self.document["rows"]) else columns[::2]
 
     def by_group(
         self,

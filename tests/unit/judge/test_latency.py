@@ -53,7 +53,7 @@ def test_the_tables_of_the_report_have_it_after_the_rate(shown):
 
 
 def test_the_sheet_has_it_in_a_column(shown):
-    assert [row["latency_ms"] for row in csv_sheet.sheet(shown)] == pytest.approx([64.0, 80.0])
+    assert [row["latency_ms"] for row in csv_sheet.sheet(shown).rows] == pytest.approx([64.0, 80.0])
 
 
 def test_it_has_a_chart(shown):

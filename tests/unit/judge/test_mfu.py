@@ -149,11 +149,11 @@ def test_a_case_without_a_rate_or_a_workload_without_a_formula_has_no_entry():
 
 def test_the_page_names_the_unit_of_the_workload():
     (shown,) = printed.rows(arithmetic.flops(View(made(unit="images"))))
-    assert (shown["unit"], shown["gflop"], shown["tflops"], shown["mfu"]) == ("images", "10", "10", "1.0 %")
+    assert (shown["unit"], shown["flop"], shown["tflops"], shown["mfu"]) == ("images", "10", "10", "1.0 %")
 
 
 def test_the_sheet_has_the_share():
-    (row,) = csv_sheet.sheet(made())
+    (row,) = csv_sheet.sheet(made()).rows
     assert (row["flop_per_sample"], row["tflops_per_device"]) == (10e9, 10.0)
     assert row["mfu"] == pytest.approx(10 / 989.4)
 

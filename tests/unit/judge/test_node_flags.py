@@ -149,7 +149,7 @@ def test_containers_that_do_not_tell_their_host_are_not_taken_for_machines(tmp_p
 
 def test_the_machines_of_such_containers_are_not_recorded(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [two_containers([None, None])])))
-    assert csv_sheet.sheet(made)[0]["machines"] == "not recorded"
+    assert csv_sheet.sheet(made).rows[0]["machines"] == "not recorded"
     assert environment.simulated(made) is None
 
 
@@ -163,4 +163,4 @@ def test_the_head_and_the_table_say_that_containers_share_a_machine(tmp_path):
     assert shown["simulated"] == "2 nodes, 1 machine"
     assert shown["cards"][0]["shared"] == "2 nodes, 1 machine"
     assert "2 nodes, 1 machine" in printed.rows(scaling.weak(View(made)))[0]["flags"]
-    assert csv_sheet.sheet(made)[0]["machines"] == "2 nodes, 1 machine"
+    assert csv_sheet.sheet(made).rows[0]["machines"] == "2 nodes, 1 machine"

@@ -9,6 +9,7 @@ from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import IMPORT_FIX, message
 from ansible.module_utils.scalebook.judge import baseline, runs
 from ansible.module_utils.scalebook.judge.results import build_results, dlperf_files
+from ansible.module_utils.scalebook.pages.blocks import Column, Table
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import (
     charts,
@@ -286,7 +287,7 @@ def test_groups_of_different_units_are_on_different_charts():
 
 
 def test_the_sheet_has_a_row_per_case_with_numbers_as_numbers(document):
-    rows = csv_sheet.sheet(document)
+    rows = csv_sheet.sheet(document).rows
     assert len(rows) == 6
     assert rows[-1]["speedup"] == pytest.approx(2244.38 / 112.99, rel=1e-4)
     assert rows[-1]["median_speed"] == 2244.38
@@ -465,3 +466,12 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
     compared = baseline.compare(rows, earlier)
     places = {earlier_campaign.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
     assert len(places) == 3
+
+
+def test_a_sheet_has_the_columns_with_a_name_for_sheets_and_two_of_a_range():
+    columns = [Column("label", "case"), Column("rate", "rate", "rates", only="html", sheet="mean_rate")]
+    rows = [{"label": "1n1g", "rate": [1.0, 2.0]}, {"label": "1n2g", "rate": None}]
+    assert csv_sheet.flat(Table("", columns, rows)).rows == [
+        {"mean_rate_low": 1.0, "mean_rate_high": 2.0},
+        {"mean_rate_low": None, "mean_rate_high": None},
+    ]

@@ -51,7 +51,7 @@ def test_a_case_has_the_mean_and_the_extremes_of_its_nodes_and_devices(tmp_path)
     assert (of(made, "network")["mean"], of(made, "disk")["mean"]) == (4.0, 2.0)
     assert of(made, "gpu_power")["max"] == 600.0
     assert of(made, "gpu_energy")["mean"] == pytest.approx(800 / 400)
-    [line] = csv_sheet.sheet(made)
+    [line] = csv_sheet.sheet(made).rows
     assert line["gpu_energy_mean"] == pytest.approx(2.0)
     assert printed.rows(usage.section(View(made)))[0]["quantity"] == "CPU, %"
 
@@ -78,7 +78,7 @@ def test_what_is_not_recorded_is_neither_zero_nor_in_the_table(tmp_path):
         tmp_path, record(case(), 1), record(case(1, 2), 1, telemetry=[{"node": "A", "reason": "killed"}])
     )
     assert made["utilisation"] == []
-    assert {line["cpu_mean"] for line in csv_sheet.sheet(made)} == {None}
+    assert {line["cpu_mean"] for line in csv_sheet.sheet(made).rows} == {None}
 
 
 def test_why_telemetry_is_missing_is_a_note(tmp_path):

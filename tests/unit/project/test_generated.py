@@ -60,7 +60,7 @@ def test_a_schema_of_a_contract_is_json_and_names_its_keys():
 
 
 def test_every_column_of_the_sheet_is_described_in_its_order():
-    (row, *_) = sheet(measured.results("h200-2026-11-23/tf2_plain"))
+    (row, *_) = sheet(measured.results("h200-2026-11-23/tf2_plain")).rows
     assert list(report.CSV_COLUMNS) == list(row)
 
 
