@@ -24,9 +24,32 @@ VISIBLE = ("gpus", "gpu_links", "gpu_topology")
 """Fields that tell which GPUs of a node a job could see, and not what the node is."""
 
 
-def plain(text: str, **values: Any) -> str:
+TEXTS = {
+    "hardware.list": "; ",
+    "hardware.parts": ", ",
+    "hardware.and": " and ",
+    "hardware.shared": "{nodes} nodes, {machines} machines",
+    "hardware.shared-one": "{nodes} nodes, 1 machine",
+    "hardware.linked": "{gpus}, linked by {links}",
+    "hardware.socket": "{count} socket",
+    "hardware.sockets": "{count} sockets",
+    "hardware.core": "{count} core",
+    "hardware.cores": "{count} cores",
+    "hardware.thread": "{count} thread",
+    "hardware.threads": "{count} threads",
+    "hardware.memory": "{size} GiB memory",
+    "hardware.more": "{list} and {count} more",
+    "hardware.kernel": "kernel {version}",
+    "hardware.driver": "driver {version}",
+    "hardware.container": "container",
+    "hardware.virtual-machine": "virtual machine",
+}
+"""The texts of the catalogue in English: kinds of hardware are compared by them."""
+
+
+def plain(code: str, **values: Any) -> str:
     """Return an English text with its `{names}` replaced."""
-    return text.format(**values)
+    return TEXTS[code].format(**values)
 
 
 def group(found: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
@@ -61,10 +84,10 @@ def of_nodes(entries: Iterable[Hardware], names: Sequence[str]) -> list[Hardware
 def sentence(entry: Hardware, _: Say = plain) -> str:
     """Return a node's hardware as one line: GPUs, processor, memory, network and system, as far as known.
 
-    `_` says a text in another language, as wording.Wording does.
+    `_` says a text in another language by its code, as wording.Wording does.
     """
     parts = [gpus(entry, _), processor(entry, _), memory(entry, _), network(entry, _), system(entry, _)]
-    return _("; ").join(part for part in parts if part)
+    return _("hardware.list").join(part for part in parts if part)
 
 
 def hosts(entries: Iterable[Hardware]) -> list[Hardware]:
@@ -123,8 +146,9 @@ def shared(of: Mapping[str, Any], _: Say = plain) -> str:
     machines = of.get("machines")
     if not machines or machines >= of["nodes"]:
         return ""
-    text = "{nodes} nodes, 1 machine" if machines == 1 else "{nodes} nodes, {machines} machines"
-    return _(text, nodes=of["nodes"], machines=machines)
+    return _(
+        "hardware.shared-one" if machines == 1 else "hardware.shared", nodes=of["nodes"], machines=machines
+    )
 
 
 def node(entry: Hardware) -> str:
@@ -159,35 +183,30 @@ def gpus(entry: Hardware, _: Say = plain) -> str:
     if not found:
         return ""
     names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in found)
-    text = _(" and ").join(f"{count} × {name}" for name, count in names.items())
+    text = _("hardware.and").join(f"{count} × {name}" for name, count in names.items())
     generations = sorted({gpu["pcie_generation"] for gpu in found if "pcie_generation" in gpu})
     if len(generations) == 1:
         widths = sorted({gpu["pcie_width"] for gpu in found if "pcie_width" in gpu})
-        text += _(", ") + f"PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
-    between = _(", ").join(sorted(entry.get("gpu_links") or ()))
-    return _("{gpus}, linked by {links}", gpus=text, links=between) if between else text
-
-
-COUNTS = {
-    "sockets": ("{count} socket", "{count} sockets"),
-    "cores": ("{count} core", "{count} cores"),
-    "threads": ("{count} thread", "{count} threads"),
-}
+        text += (
+            _("hardware.parts") + f"PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
+        )
+    between = _("hardware.parts").join(sorted(entry.get("gpu_links") or ()))
+    return _("hardware.linked", gpus=text, links=between) if between else text
 
 
 def processor(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz, 2 sockets, 40 cores, 80 threads`."""
     text = entry.get("processor", "")
-    for key, (one, many) in COUNTS.items():
+    for key in ("sockets", "cores", "threads"):
         count = entry.get(key)
         if isinstance(count, int):
-            text += _(", ") + _(one if count == 1 else many, count=count)
+            text += _("hardware.parts") + _(f"hardware.{key[: -1 if count == 1 else None]}", count=count)
     return text
 
 
 def memory(entry: Hardware, _: Say = plain) -> str:
     """Return such as `377 GiB memory`."""
-    return _("{size} GiB memory", size=f"{entry['memory_gib']:.0f}") if entry.get("memory_gib") else ""
+    return _("hardware.memory", size=f"{entry['memory_gib']:.0f}") if entry.get("memory_gib") else ""
 
 
 def network(entry: Hardware, _: Say = plain) -> str:
@@ -199,20 +218,21 @@ def network(entry: Hardware, _: Say = plain) -> str:
         + ")"
         for device in found
     ]
-    first = _(", ").join(named[:FEW])
-    return _("{list} and {count} more", list=first, count=len(named) - FEW) if named[FEW:] else first
+    first = _("hardware.parts").join(named[:FEW])
+    return _("hardware.more", list=first, count=len(named) - FEW) if named[FEW:] else first
 
 
 def system(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Ubuntu 18.04, kernel 5.4.0, driver 440.33.01, container`."""
     known = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}
     if "kernel" in known:
-        known["kernel"] = _("kernel {version}", version=known["kernel"])
+        known["kernel"] = _("hardware.kernel", version=known["kernel"])
     if "driver" in known:
-        known["driver"] = _("driver {version}", version=known["driver"])
+        known["driver"] = _("hardware.driver", version=known["driver"])
     if "virtual" in known:
-        known["virtual"] = _(known["virtual"])
-    return _(", ").join(known.values())
+        code = f"hardware.{known['virtual']}".replace(" ", "-")
+        known["virtual"] = _(code) if code in TEXTS else known["virtual"]
+    return _("hardware.parts").join(known.values())
 
 
 _OF_GPU = re.compile(r"GPU\d+\t")

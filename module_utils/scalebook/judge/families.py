@@ -12,16 +12,14 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Message, Row, message
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, size_name
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
 LINE_FIELDS = ("device", "dtype", "xla", "bsz")
 COLUMN_FIELDS = tuple(field for field in GROUP_FIELDS if field not in LINE_FIELDS)
 SIZE = "size"
 CELL = ("case", "median", "speedup", "efficiency", "status")
-TITLE_WORDS = ("on CPU", "not compiled", "compiled", "image size", "sequence length", "unknown")
-"""What the titles of lines say in words; one that contains another stands before it."""
 
 Member = Mapping[str, Any]
 """A group with the size of its samples as a field, not as a setting: it tells lines apart, not columns."""
@@ -108,17 +106,19 @@ def _order(group: Member) -> tuple[Any, ...]:
     )
 
 
-def _line_title(group: Member, varying: Container[str]) -> str:
+def _line_title(group: Member, varying: Container[str]) -> Message:
     """Return the precision and batch of a line, and of compiler setting and size what is `varying`.
 
     Compilers differ between its columns, so they have no names here.
     """
-    words = [headings.word(group, "device"), group["dtype"]]
+    words: list[str | Message] = [message("family.on-cpu")] if group.get("device") == "cpu" else []
+    words.append(group["dtype"])
     if "xla" in varying:
-        words.append("compiled" if group["xla"] else "not compiled")
+        words.append(message("family.compiled" if group["xla"] else "family.not-compiled"))
     if SIZE in varying:
-        words.append(f"{size_name(group['unit'])} {group[SIZE] or 'unknown'}")
-    return " ".join(filter(None, [*words, headings.word(group, "bsz")]))
+        words.append(message("family.image-size" if group["unit"] == "images" else "family.sequence-length"))
+        words.append(str(group[SIZE]) if group[SIZE] else message("family.unknown"))
+    return message("family.line", words=[*words, headings.word(group, "bsz")])
 
 
 def _column_name(group: Member, others: Sequence[Member]) -> str:

@@ -45,14 +45,15 @@ class Item(NamedTuple):
 class Column(NamedTuple):
     """A column of a table: the key of its cells in the rows, its heading, and the kind of its values.
 
-    cells.py has the kinds.  `missing` stands for None.  `sheet` is its name in results.csv and results.xlsx,
-    '' of one that they do not have.  The other keys are for HTML: `soft` of a lesser text after the value,
-    `hint` of one that the mouse shows, `lines` of lines that unfold; `over` is a heading above several
-    columns, `look` a class: `main`, `wrap` or `tags`.
+    Without `head` the heading is `head.<key>` of the catalogue.  cells.py has the kinds.  `missing` stands
+    for None.  `sheet` is its name in results.csv and results.xlsx, '' of one that they do not have. The
+    other keys are for HTML: `soft` of a lesser text after the value, `hint` of one that the mouse shows,
+    `lines` of lines that unfold; `over` is a heading above several columns, `look` a class: `main`,
+    `wrap` or `tags`.
     """
 
     key: str
-    head: str
+    head: str = ""
     kind: str = "text"
     missing: str = "n/a"
     only: str = ""

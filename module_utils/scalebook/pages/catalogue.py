@@ -47,6 +47,11 @@ def sentence(given: str | Message, language: str = "en", say: Say = str) -> str:
     return clean(_said(given, language, say))
 
 
+def phrase(code: str, values: Mapping[str, Any], language: str) -> str:
+    """Return a message with the blanks at its ends: a part of a line. Raises CatalogueError."""
+    return _filled({"code": code, "values": values}, language, str)
+
+
 def in_words(value: Any) -> Any:
     """Return data, the messages in it as English sentences."""
     if isinstance(value, Mapping):

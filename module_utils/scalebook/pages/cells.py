@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row
+from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, meant_for
 from ansible.module_utils.scalebook.pages.wording import Wording
 
 LEFT = ("text", "tags", "links")
@@ -16,7 +16,7 @@ LEFT = ("text", "tags", "links")
 KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "text": lambda value, _: str(value),
     "tags": lambda value, _: ", ".join(tag.text for tag in value),
-    "links": lambda value, wording: " · ".join(wording(name) for name, _address in value),
+    "links": lambda value, wording: " · ".join(wording.name("link", name) for name, _address in value),
     "figure": lambda value, _: str(value),
     "count": lambda value, _: str(value),
     "rate": lambda value, wording: wording.number(value),
@@ -42,10 +42,18 @@ def said(row: Row, column: Column, wording: Wording) -> str:
     """Return the text of a cell; what is text already stays as it is."""
     value = row[column.key]
     if value is None:
-        return wording(column.missing)
+        return wording.name("report", column.missing)
     if isinstance(value, Figure):
         return value.text
     return value if isinstance(value, str) else KINDS[column.kind](value, wording)
+
+
+def columns_of(table: Table, form: str, wording: Wording) -> list[Column]:
+    """Return the columns of a form of a table, each with its heading."""
+    return [
+        column if column.head else column._replace(head=wording.name("head", column.key))
+        for column in meant_for(form, table.columns)
+    ]
 
 
 def _usage(value: float) -> str:

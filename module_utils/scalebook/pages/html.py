@@ -29,14 +29,9 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
 def document(title: str, blocks: Sequence[Block], texts: Mapping[str, Any], templates: str) -> str:
     """Return a document as a page that is one file: no script, font or picture from elsewhere."""
-    words = {"Filter rows": str(texts["filter"])}
-    return html_page.framed(
-        "evaluation.html.j2",
-        templates,
-        lambda text: words.get(text, text),
-        str(texts["language"]),
-        {"title": title, **shown(blocks, ENGLISH)},
-    )
+    language = str(texts["language"])
+    values = {"title": title, **shown(blocks, ENGLISH)}
+    return html_page.framed("evaluation.html.j2", templates, Wording(language), language, values)
 
 
 def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
@@ -46,7 +41,7 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """
     sections: list[list[tuple[str, Any]]] = [[]]
     contents: list[tuple[str, str]] = []
-    for kind, part in _parts(blocks):
+    for kind, part in _parts(blocks, wording):
         if kind == "Heading" and part.level == 2:
             part = part._replace(id=part.id or f"section-{len(contents) + 1}")
             contents.append((part.id, part.text))
@@ -59,13 +54,13 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     return {"sections": list(filter(None, sections)), "contents": contents, "said": said, "left": cells.LEFT}
 
 
-def _parts(blocks: Sequence[Block]) -> list[tuple[str, Any]]:
-    return [(type(block).__name__, _part(block)) for block in meant_for("html", blocks)]
+def _parts(blocks: Sequence[Block], wording: Wording) -> list[tuple[str, Any]]:
+    return [(type(block).__name__, _part(block, wording)) for block in meant_for("html", blocks)]
 
 
-def _part(block: Block) -> Any:
+def _part(block: Block, wording: Wording) -> Any:
     if isinstance(block, Table):
-        columns = meant_for("html", block.columns)
+        columns = cells.columns_of(block, "html", wording)
         over = [(name, len(list(each))) for name, each in groupby(columns, lambda column: column.over)]
         return {**block._asdict(), "columns": columns, "over": [each for each in over if each[0]]}
     if isinstance(block, Items):
@@ -74,4 +69,4 @@ def _part(block: Block) -> Any:
         return {"svg": html_page.markup(block.svg), "caption": block.caption}
     if isinstance(block, Charts):
         return [html_page.markup(each["svg"]) for each in block.drawn]
-    return {**block._asdict(), "blocks": _parts(block.blocks)} if isinstance(block, Fold) else block
+    return {**block._asdict(), "blocks": _parts(block.blocks, wording)} if isinstance(block, Fold) else block

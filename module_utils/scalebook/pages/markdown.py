@@ -67,11 +67,11 @@ def _item(item: str | Item, wording: Wording) -> str:
     if isinstance(item, str):
         return md(item)
     about = " ".join(filter(None, map(md, (item.label, item.soft))))
-    return about + wording(": ") + md(item.text) if about else md(item.text)
+    return wording.about(about, md(item.text)) if about else md(item.text)
 
 
 def _table(block: Table, wording: Wording) -> str:
-    columns = meant_for("md", block.columns)
+    columns = cells.columns_of(block, "md", wording)
     marks = [":---" if column.kind in cells.LEFT else "---:" for column in columns]
     rows = [[md(cells.said(row, column, wording)) for column in columns] for row in block.rows]
     lines = [" | ".join(row) for row in ([md(column.head) for column in columns], marks, *rows)]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ansible.module_utils.scalebook.pages import cells
-from ansible.module_utils.scalebook.pages.blocks import Table, meant_for
+from ansible.module_utils.scalebook.pages.blocks import Table
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.text import aligned, clean
 
@@ -17,7 +17,7 @@ WIDEST = 300  # characters of one of them
 
 def table(title: str, block: Table, below: Sequence[str] = ()) -> str:
     """Return a table as aligned text below its title, with the lines below it."""
-    columns = meant_for("txt", block.columns)
+    columns = cells.columns_of(block, "txt", ENGLISH)
     rows = [[cells.said(row, column, ENGLISH) for column in columns] for row in block.rows]
     lines = aligned([[column.head for column in columns], *rows], separator=" | ", rule="-|-")
     return "\n".join([title, *lines, *(f"  {line}" for line in below)])

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,10 @@ def load(templates: str, language: str) -> dict[str, str]:
 class Wording:
     """The texts and numbers of one form of the report."""
 
-    def __init__(self, catalogue: Mapping[str, str] | None = None, for_people: bool = False) -> None:
-        """Keep the translations by their English text, and whether numbers are rounded for people."""
-        self.catalogue = dict(catalogue or {})
+    def __init__(self, of: str | Mapping[str, str] = "en", for_people: bool = False) -> None:
+        """Keep the language, or the translations by their English text; numbers are rounded for people."""
+        self.catalogue = {"en": of} if isinstance(of, str) else dict(of)
+        self.language = self.catalogue.get("en", "en")
         self.for_people = for_people
         self._patterns: list[tuple[re.Pattern[str], str]] = []
         # The text with the most letters of its own is the one that fits best.
@@ -75,12 +76,28 @@ class Wording:
         A text is the code of a message (`head.speedup`), or still its English words.
         """
         if text in catalogue.CATALOGUES["en"]:
-            return catalogue.sentence({"code": text, "values": values}, self("en"))
+            return catalogue.phrase(text, values, self.language)
         chosen = self.catalogue.get(text, text)
         return _NAME.sub(lambda match: str(values[match[1]]), chosen) if values else chosen
 
+    def name(self, section: str, value: Any) -> str:
+        """Return what a value is called, such as a unit or a status; a name is its own."""
+        code = f"{section}.{value}".replace(" ", "-")
+        return catalogue.CATALOGUES[self.language].get(code, clean(value))
+
+    def join(self, parts: Iterable[str], kind: str = "parts") -> str:
+        """Return the parts of a line as one text."""
+        return catalogue.CATALOGUES[self.language][f"join.{kind}"].join(parts)
+
+    def about(self, what: str, text: str) -> str:
+        """Return a text with what it is about before it."""
+        return f"{what}{self('join.about')}{text}"
+
     def count(self, number: int, noun: str) -> str:
         """Return `1 case`, `2 cases`; `{count} case` is the text of the catalogue."""
+        code = f"count.{noun}".replace(" ", "-") + ("" if number == 1 else "s")
+        if code in catalogue.CATALOGUES["en"]:
+            return self(code, count=number)
         key = f"{{count}} {noun}"
         if key in self.catalogue:
             return self(key, count=number)
@@ -89,7 +106,9 @@ class Wording:
     def tell(self, given: str | Message) -> str:
         """Return a message, or a sentence of an earlier version, in the language of the report."""
         try:
-            return catalogue.sentence(as_message(given), self("en"), lambda text: self.sentence(clean(text)))
+            return catalogue.sentence(
+                as_message(given), self.language, lambda text: self.sentence(clean(text))
+            )
         except (catalogue.CatalogueError, RecursionError):  # of a later version, or changed by hand
             return clean(given)
 
@@ -120,13 +139,13 @@ class Wording:
         A rate below 1 has four digits everywhere: two decimals would round 0.0049 to 0.
         """
         if value is None:
-            return self(missing)
+            return self.name("report", missing)
         return readable(value) if self.for_people or abs(value) < 1 else two_decimals(value)
 
     def speedup(self, value: float | None, missing: str = "n/a") -> str:
         """Return a speedup, `1` for the baseline itself."""
         if value is None:
-            return self(missing)
+            return self.name("report", missing)
         if value == 1:
             return "1"
         return f"{value:.2f}" if self.for_people else two_decimals(value)
@@ -146,12 +165,12 @@ class Wording:
         if value is not None and self.for_people and 0 < abs(value) < FEW_TENTHS:
             digits += 1
         # Rounded first: -0.0004 would print as -0.0.
-        return self("n/a") if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f} %"
+        return self("report.n/a") if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f} %"
 
     def between(self, pair: Sequence[float] | None, missing: str = "n/a", rates: bool = False) -> str:
         """Return a range or an interval, of `rates` or of quotients."""
         if pair is None:
-            return self(missing)
+            return self.name("report", missing)
         texts = [
             self.number(value) if rates and (self.for_people or value < 1) else f"{value:.2f}"
             for value in pair

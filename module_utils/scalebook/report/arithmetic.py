@@ -14,11 +14,8 @@ def flops(view: View) -> list[Block]:
     _ = view.wording
     if not view.document["mfu"]:
         return []
-    about = _(
-        "Operations per sample, forward and backward, as the workload declares them, times the rate. MFU is "
-        "their share of the peak of the data sheet."
-    )
-    title = _("FLOP/s and MFU")
+    about = _("report.flops")
+    title = _("title.mfu")
     return [Heading(2, title, "mfu"), Paragraph(about, "soft"), table(view)._replace(label=title)]
 
 
@@ -28,21 +25,21 @@ def table(view: View) -> Table:
     short = view.short_names()
     columns = [
         *view.case_columns(),
-        Column("unit", _("unit")),
-        Column("flop", _("GFLOP each"), "giga", sheet="flop_per_sample"),
-        Column("tflops", _("TFLOP/s per device"), "digits", look="main", sheet="tflops_per_device"),
-        Column("peak_tflops", _("peak"), "exact"),
-        Column("mfu", "MFU", "percent", look="main", sheet="mfu"),
+        Column("unit"),
+        Column("flop", kind="giga", sheet="flop_per_sample"),
+        Column("tflops", kind="digits", look="main", sheet="tflops_per_device"),
+        Column("peak_tflops", kind="exact"),
+        Column("mfu", kind="percent", look="main", sheet="mfu"),
         Column("peak_tflops", "", "exact", only="sheet", sheet="peak_tflops_per_device"),
         *sheet_only("peak_of"),
-        Column("about", _("peak of")),
+        Column("about"),
     ]
     rows = [
         {
             **entry,
             "label": clean(entry["label"]),
             "group": short[entry["case"]],
-            "unit": clean(_(entry["unit"])),
+            "unit": _.name("unit", entry["unit"]),
             "peak_of": _.tell(entry["peak_of"]) if entry["peak_of"] else None,
             "about": view.wording.tell(entry["peak_of"] or entry["reason"] or ""),
         }
@@ -57,7 +54,7 @@ def reported(view: View) -> list[Block]:
     short = view.short_names()
     # The table of the MFU has it, of the median rate.
     elsewhere = ["mfu"] if any(entry["mfu"] is not None for entry in view.document["mfu"]) else []
-    about = _("Where runs differ, the table shows their median.")
+    about = _("report.medians")
     blocks: list[Block] = []
     for index, table in enumerate(view.document["self_reported"], 1):
         names = [name for name in table["columns"] if name not in elsewhere]
@@ -70,8 +67,8 @@ def reported(view: View) -> list[Block]:
             }
             for row in table["rows"]
         ]
-        title = _("Metrics reported by {workload}", workload=clean(table["workload"]))
-        columns = [Column("case", _("case")), *columns, Column("runs", _("runs"), "count")]
+        title = _("title.reported", workload=clean(table["workload"]))
+        columns = [Column("case"), *columns, Column("runs", kind="count")]
         blocks += [
             Heading(2, title, f"reported{index}"),
             Paragraph(about, "soft", only="html"),

@@ -63,18 +63,24 @@ def _curves(
 ) -> list[tuple[str, str]]:
     _ = wording
     on_gpus = all(group["device"] == "gpu" for group in groups)
-    x, ideal, log = _("GPUs" if on_gpus else "devices"), _("linear scaling"), _(", log scale")
-    full = _("efficiency 100 %")
+    x, ideal, log = _("head.GPUs" if on_gpus else "head.devices"), _("chart.linear"), _("chart.log")
+    full = _("chart.full")
     of = "; ".join(clean(group["title"]) for group in groups)
-    rate = _("{unit}/s, median", unit=clean(_(groups[0]["unit"])))
+    rate = _("chart.median", unit=_.name("unit", groups[0]["unit"]))
     drawn = []
     kinds: list[tuple[str, str, str, str, Axes]] = [
-        ("efficiency", _("Efficiency"), "efficiency", "full", Axes(_("per cent"), x, full, " %", log)),
-        ("throughput", _("Throughput"), "median", "own", Axes(rate, x, ideal, "", log)),
-        ("speedup", _("Speedup"), "speedup", "common", Axes(_("over 1n1g"), x, ideal, " ×", log)),
+        (
+            "efficiency",
+            _("chart.efficiency"),
+            "efficiency",
+            "full",
+            Axes(_("chart.percent"), x, full, " %", log),
+        ),
+        ("throughput", _("chart.throughput"), "median", "own", Axes(rate, x, ideal, "", log)),
+        ("speedup", _("chart.speedup"), "speedup", "common", Axes(_("chart.over-one"), x, ideal, " ×", log)),
     ]
     if any(rows[case]["latency_ms"] for group in groups for case in group["rows"]):
-        kinds.append(("latency", _("Latency"), "latency_ms", "", Axes(_("ms"), x, "", "", log)))
+        kinds.append(("latency", _("chart.latency"), "latency_ms", "", Axes(_("chart.ms"), x, "", "", log)))
     for name, title, field, kind, axes in kinds:
         series: list[dict[str, Any]] = [
             {"label": clean(group["short"]), "points": _points(group["rows"], rows, field, wording)}
@@ -85,8 +91,7 @@ def _curves(
             for each in series:
                 each["points"] = each["points"] if len({point["x"] for point in each["points"]}) > 1 else []
         description = _(
-            "{title} against number of devices, one line per group, with the range of the runs: {groups}. "
-            "The numbers are in the tables.",
+            "chart.curves",
             title=title,
             groups=of,
         )
@@ -107,7 +112,7 @@ def _bars(
             if row["median"] is None:
                 continue
             several = sum(1 for other in group["rows"] if rows[other]["good"]) > 1
-            label = clean(group["short"]) + (_(", ") + clean(row["label"]) if several else "")
+            label = clean(group["short"]) + (_("join.parts") + clean(row["label"]) if several else "")
             low, high = (row["min"], row["max"]) if row["good"] > 1 else (None, None)
             text = wording.number(row["median"])
             bars.append((label, [Bar(0, row["median"], text, _note(row, "median", wording), low, high)]))
@@ -116,13 +121,13 @@ def _bars(
     ticks = ticks_to(max(bar.high or bar.value for _label, (bar,) in bars))
     (devices,) = _devices(groups, rows)
     noun = "GPU" if all(group["device"] == "gpu" for group in groups) else "device"
-    unit = clean(_(groups[0]["unit"]))
+    unit = _.name("unit", groups[0]["unit"])
     return bar_chart(
         bars,
         [],
-        _("Throughput") + part,
-        _("Throughput on {devices}, with the range of the runs.", devices=wording.count(devices, noun)),
-        _("{unit}/s, median", unit=unit) + _(", ") + wording.count(devices, noun),
+        _("chart.throughput") + part,
+        _("chart.bars", devices=wording.count(devices, noun)),
+        _("chart.median", unit=unit) + _("join.parts") + wording.count(devices, noun),
         f"throughput{index}",
         [(tick, svg.short(tick)) for tick in ticks],
         standalone,
@@ -145,18 +150,17 @@ def _strong_charts(document: Results, standalone: bool, wording: Wording) -> lis
         several = len(tables) > svg.SERIES
         drawing = line_chart(
             series,
-            _("Strong scaling") + (f" ({index})" if several else ""),
+            _("title.strong") + (f" ({index})" if several else ""),
             _(
-                "Speedup at a fixed global batch against number of devices: {tables}. "
-                "The numbers are in the tables.",
+                "chart.strong",
                 tables="; ".join(clean(table["title"]) for table in chunk),
             ),
             Axes(
-                _("speedup over 1n1g, same global batch"),
-                _("devices"),
-                _("linear scaling"),
+                _("chart.over-one-of-batch"),
+                _("head.devices"),
+                _("chart.linear"),
                 " ×",
-                _(", log scale"),
+                _("chart.log"),
             ),
             f"strong{index}",
             "common",
@@ -211,7 +215,7 @@ def _note(row: Row, field: str, wording: Wording) -> str:
     values: Mapping[str, Any] = row
     value = wording.speedup(values[field]) if field == "speedup" else wording.number(values[field])
     return wording(
-        "{label}: {value}, range {range}, {good}/{planned} runs",
+        "chart.note",
         label=clean(row["label"]),
         value=value,
         range=wording.between(_limits(row, field), rates=field != "speedup"),

@@ -22,16 +22,16 @@ def section(view: View) -> list[Block]:
     if not made:
         return []
     name, limit = clean(made["name"]), view.wording.percent(made["limit"])
-    title = _("Comparison with {name}", name=name)
+    title = _("title.baseline", name=name)
     blocks: list[Block] = [Heading(2, title, "baseline")]
     if made.get("other_hardware"):
         what = view.wording.tell(made["other_hardware"])
-        blocks.append(Paragraph(_("Other hardware: {what}.", what=what), "warning"))
+        blocks.append(Paragraph(_("report.other-hardware", what=what), "warning"))
     if made["regressions"]:
-        slower = _("{count} slower by more than {limit}.", count=made["regressions"], limit=limit)
+        slower = _("report.regressions", count=made["regressions"], limit=limit)
         blocks.append(Paragraph(slower, "warning"))
-    only = [_("only in this one: {place}", place=place(entry)) for entry in made["only_here"]]
-    only += [_("only in {name}: {place}", name=name, place=place(entry)) for entry in made["only_there"]]
+    only = [_("report.only-here", place=place(entry)) for entry in made["only_here"]]
+    only += [_("report.only-there", name=name, place=place(entry)) for entry in made["only_there"]]
     rule = Paragraph(method.baseline_rule(view.wording), "soft", only="md")
     blocks += [table(view)._replace(label=title), rule, *([Items(only)] if only else [])]
     return [*blocks, rule._replace(only="html")]
@@ -43,29 +43,29 @@ def table(view: View) -> Table:
     rows = [_cells(view, entry) for entry in (view.document["baseline"] or {"rows": []})["rows"]]
     some = "md html" if any(row["interval"] for row in rows) else "sheet"
     columns = [
-        *([Column("group", _("group"), only="txt")] if any(row["group"] for row in rows) else []),
+        *([Column("group", only="txt")] if any(row["group"] for row in rows) else []),
         *view.case_columns(),
-        Column("now", _("now"), "rate"),
-        Column("before", _("before"), "rate", sheet="baseline_median"),
-        Column("ratio", _("ratio"), "change", look="main", sheet="baseline_ratio"),
-        Column("range", _("range"), "changes", sheet="baseline_range"),
-        Column("interval", _("95 % interval"), "changes", only=some, sheet="baseline_interval95"),
-        Column("margin", _("smallest significant change"), "margin"),
-        Column("verdict", _("verdict"), "tags", only="html txt", soft="why", sheet="baseline_verdict"),
-        Column("judged", _("verdict"), only="md"),
+        Column("now", kind="rate"),
+        Column("before", kind="rate", sheet="baseline_median"),
+        Column("ratio", kind="change", look="main", sheet="baseline_ratio"),
+        Column("range", kind="changes", sheet="baseline_range"),
+        Column("interval", kind="changes", only=some, sheet="baseline_interval95"),
+        Column("margin", kind="margin"),
+        Column("verdict", kind="tags", only="html txt", soft="why", sheet="baseline_verdict"),
+        Column("judged", only="md"),
     ]
     return Table("", columns, rows)
 
 
 def _cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
     _ = view.wording
-    verdict, why = _(entry["verdict"]), view.wording.tell(entry["why"] or "")
+    verdict, why = _.name("verdict", entry["verdict"]), view.wording.tell(entry["why"] or "")
     return {
         **entry,
         "label": clean(entry["label"]),
         "group": view.short_names()[entry["case"]],
         "verdict": [Tag(verdict, "incomplete")] if entry["regression"] else verdict,
-        "judged": verdict + _(": ") + why if why else verdict,
+        "judged": _.about(verdict, why) if why else verdict,
         "why": why,
     }
 

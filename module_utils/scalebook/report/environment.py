@@ -19,43 +19,18 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
 NOT_RECORDED = "not recorded"
-SOFTWARE = {
-    "framework": "framework",
-    "torch": "PyTorch",
-    "cuda": "CUDA",
-    "cudnn": "cuDNN",
-    "nccl": "NCCL",
-    "mpi": "MPI",
-    "openmpi": "Open MPI",
-    "horovod": "Horovod",
-    "python": "Python",
-    "stack": "software stack",
-    "features": "features",
-    "commit": "commit of the workload's sources",
-    "lock": "checksum of the lock file",
-}
-"""Key of a node's facts in provenance.json -> its name; early campaigns have `torch` and `openmpi`."""
-FACTS = {
-    **SOFTWARE,
-    "scalebook.commit": "commit of scalebook",
-    "preflight.verdict": "preflight",
-    "preflight.warnings": "warnings of the preflight",
-    "data": "checksum of the data",
-    "script": "checksum of the run script",
-    "device": "device",
-    "driver": "driver",
-    "kernel": "kernel",
-    "processor": "processor",
-    "cores": "cores",
-    "system": "system",
-    "build": "build",
-    "xla_flags": "XLA_FLAGS",
-}
-"""Dotted key of provenance.json -> what it is called in the table of a report."""
+SOFTWARE = (
+    *("framework", "torch", "cuda", "cudnn", "nccl", "mpi", "openmpi", "horovod", "python"),
+    *("stack", "features", "commit", "lock"),
+)
+"""Facts of a node in provenance.json about its software; early campaigns have `torch` and `openmpi`."""
 NAMED = ("framework", "mpi")
 """Facts that begin with the name of what they are about."""
-FIRST = ("framework", "torch", "cuda", "cudnn", "nccl", "mpi", "openmpi", "horovod", "python")
+FIRST = SOFTWARE[:9]
 """What the head of a report has."""
+
+OWN = " of the framework's own"
+"""What stack_check_info writes behind the version of a library that the framework brings."""
 
 Line = dict[str, str]
 
@@ -114,14 +89,16 @@ def machines(entries: Sequence[Hardware], wording: Wording, rows: Sequence[Row] 
     It says which cases, of `rows`, could not see all GPUs of their nodes.
     """
     if not entries:
-        return [wording(NOT_RECORDED)]
+        return [wording("report.not-recorded")]
     kinds = hardware.hosts(entries)
     return [
         clean(
-            (", ".join(kind["nodes"]) if len(kinds) > 1 else wording("each node"))
-            + wording(": ")
-            + hardware.sentence(kind, wording)
-            + _partly_visible(kind, entries, rows, wording)
+            wording.about(
+                ", ".join(kind["nodes"]) if len(kinds) > 1 else wording("report.each-node"),
+                wording.join(
+                    [hardware.sentence(kind, wording), *_partly_visible(kind, entries, rows, wording)], "list"
+                ),
+            )
         )
         for kind in kinds
     ]
@@ -129,8 +106,8 @@ def machines(entries: Sequence[Hardware], wording: Wording, rows: Sequence[Row] 
 
 def _partly_visible(
     kind: Hardware, entries: Sequence[Hardware], rows: Sequence[Row], wording: Wording
-) -> str:
-    """Return such as `; 1n1g and 1n2g had 1 and 2 of them visible`, '' where every case saw all GPUs."""
+) -> list[str]:
+    """Return such as `1n1g and 1n2g had 1 and 2 of them visible`, nothing where every case saw all GPUs."""
     _ = wording
     total = len(kind.get("gpus") or ())
     seen: dict[str, list[int]] = {}
@@ -139,14 +116,13 @@ def _partly_visible(
         seen[row["label"]] = sorted({*seen.get(row["label"], []), *own})
     parts = {label: counts for label, counts in seen.items() if set(counts) - {total}}
     if not parts:
-        return ""
-    texts = {label: _(" or ").join(map(str, counts)) for label, counts in parts.items()}
+        return []
+    texts = {label: _.join(map(str, counts), "or") for label, counts in parts.items()}
     if any(len(counts) > 1 for counts in parts.values()):
-        listed = [_("{counts} visible in {case}", counts=text, case=label) for label, text in texts.items()]
-        return _("; ") + _("of them {list}", list=_(", ").join(listed))
+        listed = [_("report.visible-in", counts=text, case=label) for label, text in texts.items()]
+        return [_("report.of-them", list=_.join(listed))]
     counts = list(texts.values())[:1] if len(set(texts.values())) == 1 else list(texts.values())
-    names = {"cases": _(" and ").join(texts), "counts": _(" and ").join(counts)}
-    return _("; ") + _("{cases} had {counts} of them visible", **names)
+    return [_("report.visible", cases=_.join(texts, "and"), counts=_.join(counts, "and"))]
 
 
 def shared(counts: Mapping[str, int] | None, wording: Wording) -> str:
@@ -157,12 +133,11 @@ def shared(counts: Mapping[str, int] | None, wording: Wording) -> str:
     if not counts:
         return ""
     if counts.get("containers"):
-        several = [wording.count(counts["nodes"], "node"), wording.count(counts["machines"], "machine")]
-        return wording(", ").join(several)
-    return (
-        wording.count(counts["machines"], "machine")
-        + wording(", ")
-        + wording.count(counts["nodes"], "simulated node")
+        return wording.join(
+            [wording.count(counts["nodes"], "node"), wording.count(counts["machines"], "machine")]
+        )
+    return wording.join(
+        [wording.count(counts["machines"], "machine"), wording.count(counts["nodes"], "simulated node")]
     )
 
 
@@ -182,21 +157,33 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
             places = [node for node, each in said.items() if each == text]
             where = [workload] if len(_workloads(provenance)) > 1 else []
             where += places if len(set(said.values())) > 1 else []
-            sentences.append(clean((", ".join(where) + _(": ") if where else "") + (text or _(NOT_RECORDED))))
+            text = text or _("report.not-recorded")
+            sentences.append(clean(_.about(", ".join(where), text) if where else text))
     own = provenance.get("scalebook")
     commit = str(own.get("commit") or "") if isinstance(own, Mapping) else ""
     short = re.sub(r"[0-9a-f]{40}", lambda found: found[0][:12], commit)
-    last = _("scalebook {commit}", commit=clean(short) or _(NOT_RECORDED))
-    return [*sentences[:-1], _("; ").join([*(sentences[-1:] or [_(NOT_RECORDED)]), last])]
+    last = _("report.scalebook", commit=clean(short) or _("report.not-recorded"))
+    return [*sentences[:-1], _.join([*(sentences[-1:] or [_("report.not-recorded")]), last], "list")]
 
 
 def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
     """Return such as `tensorflow 2.20.0; CUDA 12.5.82; NCCL 2.25.1; Open MPI 4.1.8; Python 3.11.7`."""
     known = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
-    return wording("; ").join(
-        ("" if key in NAMED else f"{SOFTWARE[key]} ") + wording.sentence(value)
-        for key, value in known.items()
+    return wording.join(
+        (
+            ("" if key in NAMED else wording(f"fact.{key}") + " ") + said(value, wording)
+            for key, value in known.items()
+        ),
+        "list",
     )
+
+
+def said(text: str, wording: Wording) -> str:
+    """Return a fact as it was recorded; of a version the framework may have its own, beside the system's."""
+    if not text.endswith(OWN):
+        return wording.name("value", text)
+    of_system, _, own = text.removesuffix(OWN).rpartition(", ")
+    return wording("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
 
 
 def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -245,12 +232,12 @@ def _software(provenance: Mapping[str, Any]) -> list[Line]:
     """Return the lines of each workload's software; nodes that agree share one."""
     lines = []
     for workload, nodes in _workloads(provenance).items():
-        for key, what in SOFTWARE.items():
+        for key in SOFTWARE:
             values: dict[str, list[str]] = {}
             for node, facts in nodes.items():
                 if isinstance(facts, Mapping) and facts.get(key):
                     values.setdefault(_text(facts[key]), []).append(node)
-            name = f"{what} of {workload}" if workload else what
+            name = ENGLISH(f"fact.{key}") + (f" of {workload}" if workload else "")
             lines += [_line(name, ", ".join(places), value) for value, places in values.items()]
             if not values and key in ("framework", "cuda", "nccl"):
                 lines.append(_line(name, "", None))

@@ -22,18 +22,18 @@ from ansible.module_utils.scalebook.text import clean
 def excluded(view: View) -> list[Block]:
     """Return the section of the runs that do not count, and how to have them count where that is known."""
     _ = view.wording
-    title = _("Excluded runs")
+    title = _("title.uncounted")
     heading = Heading(2, title, "uncounted")
     if not view.document["uncounted"]:
-        return [heading, Paragraph(_("None."), "soft")]
+        return [heading, Paragraph(_("report.nothing"), "soft")]
     columns = [
-        Column("case", _("case"), only="md"),
-        Column("label", _("case"), only="html", soft="group", hint="case"),
-        Column("repeats", _("repeat"), "count"),
-        Column("status", _("status")),
-        Column("reason", _("reason"), only="html", look="wrap", soft="source", lines="last_lines"),
-        Column("with_source", _("reason"), only="md"),
-        Column("links", _("files"), "links", only="html"),
+        Column("case", only="md"),
+        Column("label", only="html", soft="group", hint="case"),
+        Column("repeats", kind="count"),
+        Column("status"),
+        Column("reason", only="html", look="wrap", soft="source", lines="last_lines"),
+        Column("with_source", only="md"),
+        Column("links", kind="links", only="html"),
     ]
     fix = _(fix_of_import(view))
     return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]
@@ -55,7 +55,7 @@ def excluded_rows(view: View) -> list[dict[str, Any]]:
     first: dict[tuple[str, ...], dict[str, Any]] = {}
     for entry in view.document["uncounted"]:
         reason = view.wording.tell(entry["reason"])
-        status, source = view.wording(entry["status"]), clean(entry["source"] or "")
+        status, source = view.wording.name("status", entry["status"]), clean(entry["source"] or "")
         # A run of a search belongs to no group.
         group = short.get(entry["case"], "")
         key = (entry["case"], clean(entry["label"]), group, status, reason, source)
@@ -75,11 +75,11 @@ def skipped(view: View) -> list[Block]:
     """Return the section of the cases that were not run, nothing without one."""
     _ = view.wording
     columns = [
-        Column("case", _("case"), only="md"),
-        Column("label", _("case"), only="html", hint="case"),
-        Column("reason", _("reason"), look="wrap"),
+        Column("case", only="md"),
+        Column("label", only="html", hint="case"),
+        Column("reason", look="wrap"),
     ]
-    title, rows = _("Skipped cases"), skipped_rows(view)
+    title, rows = _("title.skipped"), skipped_rows(view)
     return [Heading(2, title, "skipped"), Table("", columns, rows, title)] if rows else []
 
 
@@ -98,4 +98,4 @@ def skipped_rows(view: View) -> list[dict[str, str]]:
 def notes(view: View) -> list[Block]:
     """Return the section of notes, nothing without one."""
     said = [view.wording.tell(note) for note in view.document["notes"]]
-    return [Heading(2, view.wording("Notes"), "notes"), Items(said)] if said else []
+    return [Heading(2, view.wording("title.notes"), "notes"), Items(said)] if said else []

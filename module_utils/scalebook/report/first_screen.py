@@ -32,8 +32,8 @@ def heading(group: Group, groups: Sequence[Group], wording: Wording) -> str:
     values: Mapping[str, Any] = group
     words = [clean(values[field]) for field in HEADING]
     if group["xla"]:
-        words.append(clean(group.get("compiler") or wording("compiled")))
-    words.append(wording("batch {size} per {device}", size=group["bsz"], device=wording(noun_of(group))))
+        words.append(clean(group.get("compiler") or wording("family.compiled")))
+    words.append(wording("report.batch", size=group["bsz"], device=wording.name("noun", noun_of(group))))
     return " · ".join([*words, *map(clean, headings.unusual_words(group, groups))])
 
 
@@ -42,11 +42,11 @@ def settings(group: Group, wording: Wording) -> list[tuple[str, str]]:
     pairs: list[tuple[str, Any]] = [
         ("device", "CPU" if group.get("device") == "cpu" else ""),
         ("accumulation", group["accumulation"] if group["accumulation"] != 1 else ""),
-        ("warm-up steps", group.get("warmup")),
-        ("window steps", group.get("window")),
-        ("samples of an epoch", group.get("epoch_samples")),
+        ("warmup", group.get("warmup")),
+        ("window", group.get("window")),
+        ("epoch_samples", group.get("epoch_samples")),
     ]
-    named = [(wording(name), value) for name, value in pairs]
+    named = [(wording.name("setting", name), value) for name, value in pairs]
     named += sorted((clean(name), value) for name, value in (group.get("settings") or {}).items())
     return [(name, _value(value)) for name, value in named if value not in (None, "")]
 
@@ -73,8 +73,8 @@ def card(
     made: dict[str, Any] = {
         "id": group["id"],
         "heading": heading(group, groups, wording),
-        "unit": clean(wording(group["unit"])),
-        "device": wording(noun_of(group)),
+        "unit": wording.name("unit", group["unit"]),
+        "device": wording.name("noun", noun_of(group)),
         "flags": wording.count(len(flags), "flag") if flags else "",
         "runs": f"{sum(row['good'] for row in rows)}/{sum(row['planned'] for row in rows)}",
         **dict.fromkeys(UNKNOWN, ""),
@@ -100,7 +100,7 @@ def card(
 def peak(entry: Mfu, wording: Wording) -> str:
     """Return such as `989.4 TFLOP/s, NVIDIA H200, dense bf16`, what an MFU is a share of."""
     of = wording.tell(entry["peak_of"] or "")
-    return wording(", ").join([f"{entry['peak_tflops']:g} TFLOP/s", of])
+    return wording.join([f"{entry['peak_tflops']:g} TFLOP/s", of])
 
 
 def mfu(row: Row) -> float | None:

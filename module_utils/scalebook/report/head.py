@@ -18,8 +18,8 @@ def head(view: View) -> dict[str, Any]:
     """Return what the heads of the page and of the Markdown print."""
     document, _ = view.document, view.wording
     return {
-        "title": clean(document["campaign"] or _("measurements")),
-        "kind": _(document["kind"]),
+        "title": clean(document["campaign"] or _("title.measurements")),
+        "kind": _.name("kind", document["kind"]),
         "counts": document["counts"],
         "cases": _.count(document["counts"]["cases"], "case"),
         "started": _.moment(document["started"] or ""),
@@ -42,7 +42,7 @@ def _cards(view: View) -> list[dict[str, Any]]:
     return [
         {
             **first_screen.card(group, groups, view.rows_of(group), shares, view.wording),
-            "workload_title": view.wording(clean(group["workload_title"])),
+            "workload_title": view.wording.tell(group["workload_title"]),
         }
         for group in groups
     ]
@@ -54,7 +54,7 @@ def _slower(view: View) -> str:
     if not made or not made["regressions"]:
         return ""
     return view.wording(
-        "{count} slower than {name} by more than {limit}",
+        "report.slower",
         count=made["regressions"],
         name=clean(made["name"]),
         limit=view.wording.percent(made["limit"]),
@@ -70,8 +70,8 @@ def _commands(view: View) -> list[dict[str, str]]:
         groups: dict[str, list[str]] = {}
         for case in [name for name in labels if name in each["cases"]]:
             groups.setdefault(short[case], []).append(labels[case])
-        texts = [f"{group} {wording(', ').join(cases)}".strip() for group, cases in groups.items()]
-        cases = wording("; ").join(texts) or wording("search for the largest batch")
+        texts = [f"{group} {wording.join(cases)}".strip() for group, cases in groups.items()]
+        cases = wording.join(texts, "list") or wording("report.search")
         made.append({"command": each["command"], "cases": cases})
     return made
 

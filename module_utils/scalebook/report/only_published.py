@@ -21,11 +21,8 @@ def section(view: View) -> list[Block]:
     tables = view.document.get("only_published") or []
     if not tables:
         return []
-    about = _(
-        "Results of the same model families that no run of this report stands beside. Samples per second, "
-        "and the speedup in brackets."
-    )
-    title = _("Published by DLPerf only")
+    about = _("report.only-published")
+    title = _("title.only-published")
     blocks: list[Block] = [Heading(2, title, "only-published"), Paragraph(about, "soft")]
     for family, count in counts(tables, view.wording).items():
         mine = [table for table in tables if table["family"] == family]
@@ -33,8 +30,8 @@ def section(view: View) -> list[Block]:
         warnings = dict.fromkeys(view.wording.tell(table["warning"]) for table in mine if table["warning"])
         said = [part for each in warnings for part in warning(each, view.wording)]
         source = sources([row for table in mine for row in table["rows"]], view.wording)
-        table = _table(mine, view.wording)._replace(label=title + _(": ") + name)
-        summary = name + _(": ") + count
+        table = _table(mine, view.wording)._replace(label=title + _("join.about") + name)
+        summary = name + _("join.about") + count
         blocks += [Heading(3, summary, only="md"), Fold(summary, [*said, table, source])]
     return blocks
 
@@ -61,7 +58,7 @@ def _table(tables: Sequence[Mapping[str, Any]], wording: Wording) -> Table:
         }
         for table in tables
     ]
-    return Table("", [Column("name", wording("published")), *columns], lines)
+    return Table("", [Column("name"), *columns], lines)
 
 
 def _cell(row: PublishedRow, wording: Wording) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table
+from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.report.view import View
@@ -19,11 +20,11 @@ ALL = "all nodes"
 def section(view: View) -> list[Block]:
     """Return the section of the environment, nothing where there is no provenance.json."""
     _ = view.wording
-    title, rows = _("Environment"), facts(view)
+    title, rows = _("title.environment"), facts(view)
     columns = [
-        Column("what", _("property")),
-        Column("where", _("nodes")),
-        Column("value", _("value"), look="wrap"),
+        Column("what"),
+        Column("where"),
+        Column("value", look="wrap"),
     ]
     return [Heading(2, title, "environment"), Table("", columns, rows, title)] if rows else []
 
@@ -33,12 +34,12 @@ def facts(view: View) -> list[dict[str, str]]:
     document, wording = view.document, view.wording
     name = clean(document["plan"].get("campaign") or "")
     renamed = document["kind"] != "import" and name and name != clean(document["campaign"])
-    first = [{"what": wording("measured as campaign"), "where": "", "value": name}] if renamed else []
+    first = [{"what": wording("fact.campaign"), "where": "", "value": name}] if renamed else []
     return first + [
         {
             "what": _fact(row["what"], wording),
-            "where": wording(row["where"]) if row["where"] == ALL else row["where"],
-            "value": wording.sentence(row["value"]),
+            "where": wording("report.all-nodes") if row["where"] == ALL else row["where"],
+            "value": environment.said(row["value"], wording),
         }
         for row in provenance_rows(document["provenance"] or {})
     ]
@@ -46,8 +47,10 @@ def facts(view: View) -> list[dict[str, str]]:
 
 def _fact(what: str, wording: Wording) -> str:
     """Return what a dotted key of provenance.json is called, its workload before it."""
-    workload, _, key = ("", "", what) if what in environment.FACTS else what.rpartition(".")
-    return f"{workload} {wording(environment.FACTS[key])}".strip() if key in environment.FACTS else what
+    for workload, key in (("", what), what.rpartition(".")[::2]):
+        if f"fact.{key}" in MESSAGES:
+            return f"{workload} {wording(f'fact.{key}')}".strip()
+    return what
 
 
 def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -17,7 +17,7 @@ def compared(view: View) -> list[Block]:
     """Return the section of the groups to compare, each with its results or why there are none."""
     if not view.document["compare"]:
         return []
-    blocks: list[Block] = [Heading(2, view.wording("Comparison with DLPerf"), "compare")]
+    blocks: list[Block] = [Heading(2, view.wording("title.published"), "compare")]
     for entry in view.document["compare"]:
         blocks += _group(view, entry)
     return blocks
@@ -28,10 +28,13 @@ def _group(view: View, entry: Mapping[str, Any]) -> list[Block]:
     title, theirs = clean(entry["title"]), name_of(entry) if entry["rows"] else ""
     blocks: list[Block] = [Heading(3, title, detail=theirs)]
     why = view.wording.tell(entry["why"])
-    blocks += [Paragraph(why + _("."), only="md"), Paragraph(_begun(why) + _("."), "soft", only="html")]
+    blocks += [
+        Paragraph(why + _("join.stop"), only="md"),
+        Paragraph(_begun(why) + _("join.stop"), "soft", only="html"),
+    ]
     blocks += warning(view.wording.tell(entry.get("warning") or ""), view.wording)
     if entry["rows"]:
-        label = _("{group} compared with {published}", group=title, published=theirs)
+        label = _("report.compared", group=title, published=theirs)
         blocks += [_table(view, entry)._replace(label=label), sources(entry["rows"], view.wording)]
     return blocks
 
@@ -45,8 +48,8 @@ def warning(text: str, wording: Wording) -> list[Block]:
     """Return what has to be known of a published table, nothing where that is nothing."""
     if not text:
         return []
-    said = Paragraph(text + wording("."), only="md", lead=wording("Warning:"))
-    return [said, Paragraph(_begun(text) + wording("."), "warning", only="html")]
+    said = Paragraph(text + wording("join.stop"), only="md", lead=wording("report.warning"))
+    return [said, Paragraph(_begun(text) + wording("join.stop"), "warning", only="html")]
 
 
 def _table(view: View, entry: Mapping[str, Any]) -> Table:
@@ -54,22 +57,22 @@ def _table(view: View, entry: Mapping[str, Any]) -> Table:
     _ = view.wording
     rates = "" if entry["comparable"] else "md"
     columns = [
-        Column("label", _("case")),
-        Column("devices", _("devices"), "count"),
-        Column("rate", _("rate"), "rate", only=rates),
-        Column("published_rate", _("published rate"), "rate", "–", only=rates),
-        Column("ratio", _("ours / published"), "ratio", "–", only=rates),
-        Column("speedup", _("speedup"), "speedup", look="main"),
-        Column("published_speedup", _("published speedup"), "speedup", "–"),
-        Column("efficiency", _("efficiency"), "percent"),
-        Column("published_efficiency", _("published efficiency"), "percent", "–"),
-        Column("published_label", _("published case")),
+        Column("label"),
+        Column("devices", kind="count"),
+        Column("rate", kind="rate", only=rates),
+        Column("published_rate", kind="rate", missing="–", only=rates),
+        Column("quotient", kind="ratio", missing="–", only=rates),
+        Column("speedup", kind="speedup", look="main"),
+        Column("published_speedup", kind="speedup", missing="–"),
+        Column("efficiency", kind="percent"),
+        Column("published_efficiency", kind="percent", missing="–"),
+        Column("published_label"),
     ]
     rows = [
         {
             **pair,
             "label": clean(pair["label"]),
-            "ratio": _quotient(pair["rate"], pair["published_rate"]),
+            "quotient": _quotient(pair["rate"], pair["published_rate"]),
             "published_label": pair["published_label"] or "–",
         }
         for pair in entry["rows"]
@@ -100,7 +103,6 @@ def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
         file, _, line = name.rpartition(":L")
         lines.setdefault(file or name, []).append(line)
     said = "; ".join(
-        wording("{file}, lines {lines}", file=file, lines=", ".join(numbers))
-        for file, numbers in lines.items()
+        wording("report.lines-of", file=file, lines=", ".join(numbers)) for file, numbers in lines.items()
     )
-    return Paragraph(wording("Published: {sources}", sources=said), "soft wraps")
+    return Paragraph(wording("report.published", sources=said), "soft wraps")

@@ -127,7 +127,7 @@ def _files(view: View, names: Sequence[str]) -> list[Block]:
     """Return the section of the files beside the page, and of the campaign."""
     items = [Item(name, href=quote(name)) for name in names if name != "report.html"]
     items += [Item(name, href=address) for name, address in view.linked.campaign]
-    return [Heading(2, view.wording("Files"), "files"), Items(items, "plain files")]
+    return [Heading(2, view.wording("title.files"), "files"), Items(items, "plain files")]
 
 
 def _csv(lines: Sequence[Mapping[str, Any]]) -> str:

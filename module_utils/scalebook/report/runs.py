@@ -30,9 +30,9 @@ def section(view: View) -> list[Block]:
         ]
         for group in view.document["groups"]
     }
-    tables = view.by_group(lambda unit: columns(view, unit), rows, "Runs of {group}")
-    summary = _("{count} valid runs", count=view.document["counts"]["good"])
-    return [Heading(2, _("All valid runs"), "runs"), Fold(summary, tables)]
+    tables = view.by_group(lambda unit: columns(view, unit), rows, "report.runs-of")
+    summary = _("report.valid-runs", count=view.document["counts"]["good"])
+    return [Heading(2, _("title.runs"), "runs"), Fold(summary, tables)]
 
 
 def columns(view: View, unit: str = "") -> list[Column]:
@@ -40,22 +40,22 @@ def columns(view: View, unit: str = "") -> list[Column]:
     _ = view.wording
     return [
         *sheet_only("case"),
-        Column("label", _("case"), sheet="label"),
-        Column("group", _("group"), only="md"),
-        Column("repeat", _("repeat"), "count", sheet="repeat"),
+        Column("label", sheet="label"),
+        Column("group", only="md"),
+        Column("repeat", kind="count", sheet="repeat"),
         *sheet_only("status"),
-        Column("rate", _("rate"), "rate", only="md", sheet="rate"),
+        Column("rate", kind="rate", only="md", sheet="rate"),
         Column("rate", f"{unit}/s", "rate", only="html", look="main"),
         *sheet_only("unit"),
         *sheet_only("seconds", "seconds"),
-        Column("time_source", _("time source"), sheet="time_source"),
+        Column("time_source", sheet="time_source"),
         *sheet_only("second_source"),
-        Column("second", _("second time source"), "rate", sheet="second_rate"),
-        Column("differs", _("difference"), "percent", sheet="differs"),
-        Column("drift", _("drift"), "percent", sheet="drift"),
+        Column("second", kind="rate", sheet="second_rate"),
+        Column("differs", kind="percent", sheet="differs"),
+        Column("drift", kind="percent", sheet="drift"),
         *sheet_only("started reason notes"),
-        Column("flags", _("flags"), "tags"),
-        Column("links", _("files"), "links", only="html"),
+        Column("flags", kind="tags"),
+        Column("links", kind="links", only="html"),
     ]
 
 
@@ -69,7 +69,7 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         **{key: row[key] for key in ("case", "unit")},
         "status": "ok",
         "label": clean(row["label"]),
-        "time_source": _(clean(run["time_source"])),
+        "time_source": _.name("source", run["time_source"]),
         "second": second.get("rate"),
         "second_source": second.get("time_source"),
         "notes": "; ".join(map(_.tell, run.get("notes") or ())),

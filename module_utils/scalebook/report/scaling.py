@@ -36,7 +36,7 @@ def weak(view: View) -> list[Block]:
 
 def _group(view: View, group: Group) -> list[Block]:
     _ = view.wording
-    title, workload = clean(group["title"]), _(clean(group["workload_title"]))
+    title, workload = clean(group["title"]), _.tell(group["workload_title"])
     settings = first_screen.settings(group, view.wording)
     heading = first_screen.heading(group, view.document["groups"], view.wording)
     blocks: list[Block] = [Heading(2, title, only="md"), Heading(2, heading, group["id"], only="html")]
@@ -44,7 +44,7 @@ def _group(view: View, group: Group) -> list[Block]:
         blocks.append(Settings([*([("", workload)] if workload else []), *settings], only="md"))
     blocks += [Paragraph(workload, "soft", only="html")] if workload else []
     blocks += [Settings(settings, only="html")] if settings else []
-    table = group_table(view, group)._replace(label=_("Results of {group}", group=title))
+    table = group_table(view, group)._replace(label=_("report.results-of", group=title))
     return [*blocks, table, *explained(view.rows_of(group), group["id"], view.wording)]
 
 
@@ -62,29 +62,31 @@ def _columns(view: View, group: Group) -> list[Column]:
     late = "" if any(row["latency_ms"] for row in view.rows_of(group)) else "sheet"
     return [
         *sheet_only("campaign unit case"),
-        Column("label", _("case"), only="html", sheet="label"),
+        Column("label", only="html", sheet="label"),
         *sheet_only(" ".join(field for field in GROUP_FIELDS if field != "settings"), "count"),
         Column("nodes", "node_num", "count", only="md txt", sheet="nodes"),
-        Column("nodes", _("nodes"), "count", only="html"),
+        Column("nodes", kind="count", only="html"),
         *sheet_only("gpus", "count"),
         Column("devices", "gpu_num", "count", only="md txt", sheet="devices"),
-        Column("devices", _(f"{noun}s"), "count", only="html"),
+        Column("devices", _(f"head.{noun}s"), "count", only="html"),
         *sheet_only("status good planned", "count"),
-        Column("median", f"{clean(_(group['unit']))}/s", "rate", "INCOMPLETE", look="main", sheet="median"),
+        Column(
+            "median", f"{_.name('unit', group['unit'])}/s", "rate", "INCOMPLETE", look="main", sheet="median"
+        ),
         *sheet_only("mean min max", "rate"),
         *sheet_only("spread", "percent"),
         Column("cv", "", "rate", only="sheet", sheet="cv_percent"),
-        Column("latency_ms", _("latency, ms"), "milliseconds", "–", late, look="main", sheet="latency_ms"),
-        Column("each", _("per {device}", device=_(noun)), "rate", "–", only="html"),
-        Column("speedup", _("speedup"), "speedup", look="main", sheet="speedup"),
-        Column("efficiency", _("efficiency"), "percent", sheet="efficiency"),
-        Column("runs", _("runs"), "count"),
-        Column("spread", _("spread"), "percent"),
-        Column("flags", _("flags"), "tags", only="html", look="tags"),
+        Column("latency_ms", kind="milliseconds", missing="–", only=late, look="main", sheet="latency_ms"),
+        Column("each", _("report.per-device", device=_.name("noun", noun)), "rate", "–", only="html"),
+        Column("speedup", kind="speedup", look="main", sheet="speedup"),
+        Column("efficiency", kind="percent", sheet="efficiency"),
+        Column("runs", kind="count"),
+        Column("spread", kind="percent"),
+        Column("flags", kind="tags", only="html", look="tags"),
         *sheet_only("settings"),
         *view.limit_columns(),
         *sheet_only("average_speed median_speed", "rate"),
-        Column("flags", _("flags"), "tags", only="md"),
+        Column("flags", kind="tags", only="md"),
     ]
 
 

@@ -4,12 +4,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Family
-from ansible.module_utils.scalebook.judge import families
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Column,
@@ -23,7 +21,7 @@ from ansible.module_utils.scalebook.text import clean
 
 def section(view: View, family: Family, anchor: str) -> list[Block]:
     """Return the section of a family; `anchor` is its identifier."""
-    name = view.wording("{family}: workloads side by side", family=clean(family["family"]))
+    name = view.wording("title.family", family=clean(family["family"]))
     return [Heading(2, name, anchor), table_of(view, family)._replace(label=name)]
 
 
@@ -31,27 +29,26 @@ def table_of(view: View, family: Family) -> Table:
     """Return the workloads of a family side by side."""
     _ = view.wording
     columns = [
-        Column("label", _("case")),
-        Column("title", _("setting"), only="md html"),
-        Column("title", "", only="txt"),
+        Column("label"),
+        Column("title", only="md html"),
+        Column("title", " ", only="txt"),
     ]
     for index, each in enumerate(family["columns"]):
-        name, rate = clean(each["name"]), f"{clean(_(each['unit']))}/s"
+        name, rate = clean(each["name"]), f"{_.name('unit', each['unit'])}/s"
         key = f"median{index}"
         columns += [
             Column(key, f"{name}, {rate}", "rate", "INCOMPLETE", only="md"),
             Column(key, f"{name} {rate}", "rate", "INCOMPLETE", only="txt"),
             Column(key, rate, "rate", "INCOMPLETE", only="html", look="main", over=name),
-            Column(f"speedup{index}", _("speedup"), "speedup", over=name),
-            Column(f"efficiency{index}", _("efficiency"), "percent", over=name),
+            Column(f"speedup{index}", _("head.speedup"), "speedup", over=name),
+            Column(f"efficiency{index}", _("head.efficiency"), "percent", over=name),
         ]
     return Table("", columns, [_line(line, view.wording) for line in family["lines"]])
 
 
 def _line(line: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     """Return a line of a family; precision, batch and numbers of its title stay in every language."""
-    title = re.sub("|".join(families.TITLE_WORDS), lambda found: wording(found[0]), line["title"])
-    row: dict[str, Any] = {"label": clean(line["label"]), "title": clean(title)}
+    row: dict[str, Any] = {"label": clean(line["label"]), "title": wording.tell(line["title"])}
     for index, cell in enumerate(line["cells"]):
         for key in ("median", "speedup", "efficiency"):
             row[f"{key}{index}"] = cell[key] if cell else "–"

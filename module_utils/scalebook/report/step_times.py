@@ -22,12 +22,12 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section of step times; it says so where no log has a line for each step."""
     _ = view.wording
-    heading = Heading(2, _("Step times"), "steps")
+    heading = Heading(2, _("title.steps"), "steps")
     if not any(row["steps"] for row in view.document["rows"]):
-        return [heading, Paragraph(_("No log has a line for each step of the window."), "soft")]
-    about = _("Milliseconds for each step of the window, over all valid runs of a case.")
-    tables = view.by_group(lambda _unit: _columns(view), _rows(view), "Step times of {group}")
-    return [heading, Paragraph(f"{about} {_(WAITS)}" if _waits(view) else about, "soft"), *tables]
+        return [heading, Paragraph(_("report.no-steps"), "soft")]
+    about = _("report.steps")
+    tables = view.by_group(lambda _unit: _columns(view), _rows(view), "report.steps-of")
+    return [heading, Paragraph(f"{about} {_('report.waits')}" if _waits(view) else about, "soft"), *tables]
 
 
 def table(view: View) -> Table:
@@ -53,30 +53,21 @@ def _waits(view: View) -> bool:
     return any(row["steps"] and row["steps"]["slowest"] is not None for row in view.document["rows"])
 
 
-WAITS = (
-    "«slowest device» is the mean of the longest of as many steps of 1n1g as the case has devices: what "
-    "a step would take if devices did nothing but wait for the slowest of them. «waiting» is the part of "
-    "the step by which this is longer than a step of 1n1g, «exchange and rest» the part beyond it: "
-    "together they are about the efficiency that is lost."
-)
-"""What the columns about the slowest device mean."""
-
-
 def _columns(view: View) -> list[Column]:
     _ = view.wording
     waits = "" if _waits(view) else "sheet"
     return [
-        Column("label", _("case")),
-        Column("group", _("group"), only="md"),
-        Column("mean", _("mean"), "seconds", "–", look="main", sheet="step_mean_seconds"),
-        Column("slowest", _("slowest device"), "seconds", "–", waits, sheet="step_slowest_seconds"),
-        Column("waiting", _("waiting"), "percent", "–", waits),
-        Column("rest", _("exchange and rest"), "percent", "–", waits),
-        Column("p50", "p50", "seconds", "–", sheet="step_p50_seconds"),
-        Column("p95", "p95", "seconds", "–", sheet="step_p95_seconds"),
-        Column("p99", "p99", "seconds", "–", sheet="step_p99_seconds"),
-        Column("max", _("max"), "seconds", "–"),
-        Column("count", _("steps"), "count"),
+        Column("label"),
+        Column("group", only="md"),
+        Column("mean", kind="seconds", missing="–", look="main", sheet="step_mean_seconds"),
+        Column("slowest", kind="seconds", missing="–", only=waits, sheet="step_slowest_seconds"),
+        Column("waiting", kind="percent", missing="–", only=waits),
+        Column("rest", kind="percent", missing="–", only=waits),
+        Column("p50", kind="seconds", missing="–", sheet="step_p50_seconds"),
+        Column("p95", kind="seconds", missing="–", sheet="step_p95_seconds"),
+        Column("p99", kind="seconds", missing="–", sheet="step_p99_seconds"),
+        Column("max", kind="seconds", missing="–"),
+        Column("count", kind="count"),
     ]
 
 

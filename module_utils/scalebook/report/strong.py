@@ -24,14 +24,11 @@ def section(view: View) -> list[Block]:
     _ = view.wording
     if not view.document["strong"]:
         return []
-    about = _(
-        "The same global batch on more devices; speedup over 1n1g with that global batch. Do not compare "
-        "with the tables above, where each device keeps its batch."
-    )
-    blocks: list[Block] = [Heading(2, _("Strong scaling"), "strong"), Paragraph(about, "soft")]
+    about = _("report.strong")
+    blocks: list[Block] = [Heading(2, _("title.strong"), "strong"), Paragraph(about, "soft")]
     for table in view.document["strong"]:
         title = clean(table["title"])
-        label = _("Strong scaling of {group}", group=title)
+        label = _("report.strong-of", group=title)
         blocks += [Heading(3, title, table["id"]), table_of(view, table)._replace(label=label)]
         blocks += explained(table["rows"], table["id"], view.wording)
     return blocks
@@ -41,21 +38,21 @@ def table_of(view: View, table: Mapping[str, Any]) -> Table:
     """Return a table of strong scaling."""
     _ = view.wording
     columns = [
-        Column("label", _("case"), only="html"),
+        Column("label", only="html"),
         Column("nodes", "node_num", "count", only="md txt"),
-        Column("nodes", _("nodes"), "count", only="html"),
+        Column("nodes", kind="count", only="html"),
         Column("devices", "gpu_num", "count", only="md txt"),
-        Column("devices", _("devices"), "count", only="html"),
+        Column("devices", kind="count", only="html"),
         Column("bsz", "bsz", "count", only="txt"),
-        Column("bsz", _("batch per device"), "count", only="md html"),
-        Column("median", f"{clean(_(table['unit']))}/s", "rate", look="main"),
-        Column("speedup", _("speedup"), "speedup", look="main", sheet="strong_speedup"),
-        Column("efficiency", _("efficiency"), "percent", sheet="strong_efficiency"),
-        Column("runs", _("runs"), "count"),
-        Column("flags", _("flags"), "tags", only="html", look="tags"),
+        Column("bsz", kind="count", only="md html"),
+        Column("median", f"{_.name('unit', table['unit'])}/s", "rate", look="main"),
+        Column("speedup", kind="speedup", look="main", sheet="strong_speedup"),
+        Column("efficiency", kind="percent", sheet="strong_efficiency"),
+        Column("runs", kind="count"),
+        Column("flags", kind="tags", only="html", look="tags"),
         # The sheet has those of weak scaling.
         *(column._replace(sheet="") for column in view.limit_columns()),
-        Column("flags", _("flags"), "tags", only="md"),
+        Column("flags", kind="tags", only="md"),
     ]
     lines = [
         {

@@ -78,10 +78,10 @@ def _unnamed_machines(document: Results) -> list[str]:
 
 
 def _largest_batch(entry: Mapping[str, str]) -> str:
-    reason = f"; {entry['reason']}" if entry["reason"] else ""
+    reason = f"; {entry['note']}" if entry["note"] else ""
     return (
         f"{entry['title']}, {entry['points']}: {entry['largest']} per device "
-        f"(out of memory with: {entry['failed']}; search runs: {entry['runs']}){reason}"
+        f"(out of memory with: {entry['failed']}; search runs: {entry['searches']}){reason}"
     )
 
 

@@ -27,12 +27,10 @@ LEFT, RIGHT, FIRST = 44, 8, 42
 def rule(document: Results, wording: Wording = ENGLISH) -> str:
     """Return what the charts show, and how many of them are left out."""
     more = len(document["timelines"]) - DRAWN
-    shown = wording(
-        "One run of each case, the one nearest to the median, on its first node; the window is shaded."
-    )
+    shown = wording("report.timelines")
     if more <= 0:
         return shown
-    return f"{shown} {wording('{cases} in results.json.', cases=wording.count(more, 'more case'))}"
+    return f"{shown} {wording('report.more-timelines', cases=wording.count(more, 'more case'))}"
 
 
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
@@ -41,13 +39,13 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
     out = []
     for index, line in enumerate(document["timelines"][:DRAWN], 1):
         title = wording(
-            "{label}, repeat {repeat}, {node}",
+            "chart.run",
             label=clean(line["label"]),
             repeat=line["repeat"],
             node=clean(line["node"]),
         )
         if line["gpus"] > 1:
-            title += wording(", mean of {gpus}", gpus=wording.count(line["gpus"], "GPU"))
+            title += wording("chart.mean-of", gpus=wording.count(line["gpus"], "GPU"))
         name, group = f"timeline{index}", group_of[line["case"]]
         drawing = chart(line, title, group, name, standalone, wording)
         out.append({"name": name, "title": f"{title}: {group}", "svg": drawing})
@@ -92,11 +90,11 @@ def chart(
         body.append(f'<text x="{x:.1f}" y="{y + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>')
     body.append(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
-        f"{escape(wording('seconds from the first step of the window'))}</text>"
+        f"{escape(wording('chart.seconds'))}</text>"
     )
     said = ", ".join(wording.tell(message(each.code)) for drawn in panels.values() for each in drawn)
     description = wording(
-        "{quantities} over time; the window of {seconds} s is shaded.",
+        "chart.timeline",
         quantities=said,
         seconds=f"{line['window']:.4g}",
     )

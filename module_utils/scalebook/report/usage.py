@@ -27,13 +27,11 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section; it says so where nothing was recorded."""
     _ = view.wording
-    title = _("Utilisation")
+    title = _("title.utilisation")
     heading = Heading(2, title, "utilisation")
     if not view.document["utilisation"]:
-        return [heading, Paragraph(_("Not recorded."), "soft")]
-    about = _(
-        "Over the window of all valid runs: the mean over nodes or devices, and the least and most busy one."
-    )
+        return [heading, Paragraph(_("report.no-telemetry"), "soft")]
+    about = _("report.utilisation")
     table = _table(view)._replace(label=title)
     return [heading, Paragraph(about, "soft"), table, *_bottlenecks(view), *_courses(view)]
 
@@ -43,19 +41,19 @@ def _table(view: View) -> Table:
     short = view.short_names()
     columns = [
         *view.case_columns(),
-        Column("quantity", _("quantity")),
-        Column("mean", _("mean"), "usage", look="main"),
-        Column("min", _("min"), "usage"),
-        Column("max", _("max"), "usage"),
-        Column("of", _("nodes or devices"), "count"),
-        Column("judgement", _("criterion")),
+        Column("quantity"),
+        Column("mean", kind="usage", look="main"),
+        Column("min", kind="usage"),
+        Column("max", kind="usage"),
+        Column("of", kind="count"),
+        Column("judgement"),
     ]
     rows = [
         {
             **line,
             "label": clean(line["label"]),
             "group": short[line["case"]],
-            "quantity": _.tell(message(QUANTITIES[line["quantity"]].code)) + _(", ") + line["unit"],
+            "quantity": _.tell(message(QUANTITIES[line["quantity"]].code)) + _("join.parts") + line["unit"],
             "judgement": _.tell(utilisation.judgement(line) or ""),
         }
         for line in view.document["utilisation"]
@@ -80,11 +78,8 @@ def _bottlenecks(view: View) -> list[Block]:
         Item(view.wording.tell(entry["message"]), clean(entry["label"]), short[entry["case"]])
         for entry in view.document["bottlenecks"]
     ]
-    about = _(
-        "By rules over the means of the table; docs/utilisation.md has their thresholds. A profile of the "
-        "trainer decides."
-    )
-    heading = Heading(3, _("Bottleneck"), "bottlenecks")
+    about = _("report.bottleneck")
+    heading = Heading(3, _("title.bottleneck"), "bottlenecks")
     return [heading, Paragraph(about, "soft"), Items(items, "flags")] if items else []
 
 
@@ -93,7 +88,7 @@ def _courses(view: View) -> list[Block]:
     if not view.timelines:
         return []
     return [
-        Heading(3, view.wording("Over time"), "timelines"),
+        Heading(3, view.wording("title.timelines"), "timelines"),
         Paragraph(timeline.rule(view.document, view.wording), "soft"),
         Charts(view.timelines, only="html"),
         Items([Item(each["title"], f"{each['name']}.svg") for each in view.timelines], only="md"),

@@ -41,18 +41,18 @@ class View(NamedTuple):
     def case_columns(self) -> list[Column]:
         """Return the columns of a case and its group, which a page has in one."""
         _ = self.wording
-        return [Column("label", _("case"), soft="group"), Column("group", _("group"), only="md")]
+        return [Column("label", soft="group"), Column("group", only="md")]
 
     def limit_columns(self) -> list[Column]:
         """Return the columns of ranges and, where some row has one, of intervals."""
         _ = self.wording
         both = "md html"
         some = both if any(row["interval"] for row in self.document["rows"]) else "sheet"
-        ours, welch = _("95 % interval"), _("speedup 95 % interval")
+        ours, welch = _("head.interval"), _("head.speedup_interval")
         return [
-            Column("range", _("range"), "rates", only=both),
+            Column("range", kind="rates", only=both),
             Column("interval", ours, "rates", only=some, sheet="median_interval95"),
-            Column("speedup_range", _("speedup range"), "speedups", only=both, sheet="speedup_range"),
+            Column("speedup_range", kind="speedups", only=both, sheet="speedup_range"),
             Column("speedup_interval", welch, "speedups", only=some, sheet="speedup_interval95"),
         ]
 
@@ -74,14 +74,14 @@ class View(NamedTuple):
                 blocks.append(Heading(3, title, only="html"))
             if own:
                 named = self.wording(label, group=title)
-                unit = clean(self.wording(group["unit"]))
+                unit = self.wording.name("unit", group["unit"])
                 blocks.append(Table("", columns(unit), own, named, only="html"))
         return blocks
 
 
 def limits(row: Row, wording: Wording) -> dict[str, Any]:
     """Return the ranges and 95 % intervals of a row of weak or of strong scaling."""
-    missing = wording("–") if row["label"] == BASELINE else None
+    missing = "–" if row["label"] == BASELINE else None
     low, high = row["min"], row["max"]
     return {
         "range": None if low is None or high is None or row["good"] < 2 else [low, high],
@@ -119,7 +119,7 @@ def few_letters(row: Row, code: str, wording: Wording) -> str:
     if code == "runs":
         return f"{row['good']}/{row['planned']}"
     if code == "shared-machine":
-        return hardware.shared(row, wording) or wording("machines not recorded")
+        return hardware.shared(row, wording) or wording("report.machines-unknown")
     return kind_of_flag(code, wording)
 
 

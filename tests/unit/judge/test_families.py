@@ -6,13 +6,13 @@ import printed
 import pytest
 from ansible.module_utils.scalebook.judge import families, weak_scaling
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import charts, scaling, side_by_side, terminal
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign
 from ansible.module_utils.scalebook.workload import Workload
 from report_records import case
-from role_files import ROLES
 from row_runs import run
 
 WORKLOADS = {
@@ -55,7 +55,7 @@ def test_groups_of_a_family_stand_together():
 def test_a_line_has_the_workloads_side_by_side(bert):
     assert [column["name"] for column in bert["columns"]] == ["tf2_bert", "torch_bert"]
     line = bert["lines"][1]
-    assert (line["label"], line["title"]) == ("1n2g", "fp32 not compiled b64")
+    assert (line["label"], sentence(line["title"])) == ("1n2g", "fp32 not compiled b64")
     assert [(cell["median"], cell["speedup"], cell["efficiency"]) for cell in line["cells"]] == [
         (180.0, 1.8, 0.9),
         (360.0, 1.8, 0.9),
@@ -63,7 +63,7 @@ def test_a_line_has_the_workloads_side_by_side(bert):
 
 
 def test_compiled_cases_have_lines_of_their_own(bert):
-    assert [(line["label"], line["title"]) for line in bert["lines"]] == [
+    assert [(line["label"], sentence(line["title"])) for line in bert["lines"]] == [
         ("1n1g", "fp32 not compiled b64"),
         ("1n2g", "fp32 not compiled b64"),
         ("1n1g", "fp32 compiled b64"),
@@ -120,7 +120,7 @@ def lines_of(cases, workloads):
     tables = weak_scaling.tabulate(cases, runs, (), workloads)
     (family,) = families.tabulate(tables["groups"], tables["rows"], workloads)
     return [column["name"] for column in family["columns"]], [
-        (line["title"], [cell is not None for cell in line["cells"]]) for line in family["lines"]
+        (sentence(line["title"]), [cell is not None for cell in line["cells"]]) for line in family["lines"]
     ]
 
 
@@ -158,7 +158,7 @@ def test_the_page_prints_every_cell():
 def chinese_titles(cases, workloads, unit="samples"):
     runs = [run(of, repeat, unit=unit) for of in cases for repeat in (1, 2, 3)]
     campaign = Campaign("night", cases={of["name"]: of for of in cases}, runs=runs)
-    chinese = Wording(load(str(ROLES.parent / "templates"), "zh"))
+    chinese = Wording("zh")
     made = build_results(campaign, workloads)
     table = side_by_side.table_of(View(made, chinese), made["families"][0])
     return [line["title"] for line in table.rows]

@@ -69,7 +69,7 @@ def test_a_search_is_a_row_with_its_answer_what_failed_and_its_runs(tmp_path):
 def test_the_row_stands_on_the_page_and_in_the_terminal(tmp_path):
     made = build(tmp_path, search(reason="the limit was reached"))
     (row,) = largest_batch.searches(View(made))
-    assert (row["largest"], row["failed"], row["runs"]) == ("48", "56 (1n1g)", "4")
+    assert (row["largest"], row["failed"], row["searches"]) == ("48", "56 (1n1g)", "4")
     assert (
         "torch_bert base fp16 torch.compile, 1n1g, 1n2g: 48 per device "
         "(out of memory with: 56 (1n1g); search runs: 4); the limit was reached"

@@ -367,7 +367,7 @@ def test_a_comparison_says_what_stands_beside_what():
     blocks = published_tables.compared(View(made))
     assert blocks[1].detail == "TensorFlow 2.3.0 bert-base fp32 b64"
     assert blocks[-1].text == "Published: DLPerf@master:x.md, lines 334"
-    assert printed.rows(blocks)[0]["ratio"] == "1.11"
+    assert printed.rows(blocks)[0]["quotient"] == "1.11"
 
 
 def test_a_label_that_is_no_label_writes_nothing_else_to_the_terminal():

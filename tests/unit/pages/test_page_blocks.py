@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Table,
     Tag,
 )
-from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording, load
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
 TEMPLATES = str(Path(__file__).parents[3] / "templates")
 PEOPLE = Wording(for_people=True)
@@ -137,7 +137,7 @@ def test_one_of_several_pictures_is_named_and_a_single_one_is_shown():
 
 
 def test_the_colon_of_an_item_is_that_of_the_language():
-    chinese = Wording(load(TEMPLATES, "zh"))
+    chinese = Wording("zh")
     assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], chinese) == "- 1n1g fp16：text"
 
 

@@ -78,8 +78,12 @@ def test_english_counts_have_their_plural(number, text):
 
 
 def test_missing_numbers_are_said_in_the_language():
-    wording = Wording(GERMAN)
-    assert {wording.number(None), wording.percent(None), wording.between(None)} == {"k. A."}
+    wording = Wording("zh")
+    assert {wording.number(None), wording.percent(None), wording.between(None)} == {"无"}
+
+
+def test_a_unit_is_said_in_the_language_and_a_name_stays():
+    assert [Wording("zh").name("unit", unit) for unit in ("samples", "cells")] == ["样本", "cells"]
 
 
 def test_text_within_a_message_is_translated():
