@@ -151,11 +151,11 @@ def shared(of: Mapping[str, Any], _: Say = plain) -> str:
     )
 
 
-def node(entry: Hardware) -> str:
+def node(entry: Hardware, _: Say = plain) -> str:
     """Return a node as one line that names its GPUs and not how many of them were visible."""
     models = {gpu["name"]: gpu for gpu in entry.get("gpus") or ()}
     alone = {**entry, "gpus": list(models.values()), "gpu_links": {}}
-    return sentence(cast(Hardware, alone)).replace("1 × ", "")
+    return sentence(cast(Hardware, alone), _).replace("1 × ", "")
 
 
 def kinds(entries: Iterable[Hardware]) -> str:

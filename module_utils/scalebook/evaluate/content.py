@@ -4,41 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.evaluate import background, drawing, family
-from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, within
+from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
-from ansible.module_utils.scalebook.pages import catalogue
-from ansible.module_utils.scalebook.pages.blocks import (
-    NONE,
-    Block,
-    Cell,
-    Code,
-    Column,
-    Figure,
-    all_digits,
-    exact,
-    figure,
-    percent,
-    times,
-    whole,
-)
+from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure, all_digits
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+
+ADVICE = ("advice-1", "advice-2", "advice-3", "advice-4")
 
 
-def blocks(
-    evaluation: Mapping[str, Any],
-    texts: Mapping[str, Any],
-    translate: Callable[[str | Message], str] = catalogue.sentence,
-) -> list[Block]:
-    """Return the document.
-
-    `texts` are those of a language, templates/evaluation.<language>.yml; `translate` says a message or
-    a sentence of the records in that language.
-    """
-    writer = Writer(evaluation, texts, translate)
+def blocks(evaluation: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Block]:
+    """Return the document in the language of `wording`."""
+    writer = Writer(evaluation, wording)
     background.write(writer)
     for each in evaluation["families"]:
         family.write(writer, each)
@@ -46,170 +27,184 @@ def blocks(
     _cost(writer)
     _problems(writer)
     _appendix(writer)
-    return [phrased(block, texts["phrases"]) for block in writer.blocks]
-
-
-def phrased(block: Block, phrases: Sequence[Sequence[str]]) -> Block:
-    """Return a block with the phrases of the records, and of names made of them, as the language has them."""
-
-    def said(part: Any) -> Any:
-        if isinstance(part, str):
-            for recorded, own in phrases:
-                part = part.replace(recorded, own)
-            return part
-        if isinstance(part, Figure):
-            return part._replace(text=said(part.text))
-        if isinstance(part, Column):
-            return part._replace(head=said(part.head))
-        if isinstance(part, Mapping):
-            return {key: said(each) for key, each in part.items()}
-        return [said(each) for each in part] if isinstance(part, (list, tuple)) else part
-
-    made: Block = block if isinstance(block, Code) else cast(Any, type(block))(*map(said, block))
-    return made
+    return writer.blocks
 
 
 def _criteria(writer: Writer) -> None:
-    e, t = writer.e, writer.t
-    writer.heading(t["criteria"])
-    rows: list[list[Cell]] = [
-        [criterion(each, t), t["verdicts"][each["verdict"]], evidence(each, t)] for each in e["criteria"]
+    writer.heading("criteria")
+    rows = [
+        {
+            "criterion": criterion(each),
+            "verdict": term("verdict", each["verdict"]),
+            "evidence": evidence(each),
+        }
+        for each in writer.evaluation["criteria"]
     ]
-    writer.table(t["criteria"], ("criterion", "verdict", "evidence"), rows)
-    if not e["extrapolations"]:
+    writer.table(writer.text("criteria"), writer.columns("criterion", "verdict", "evidence"), rows)
+    extrapolations = writer.evaluation["extrapolations"]
+    if not extrapolations:
         return
-    writer.heading(t["extrapolation"], 3)
-    writer.say(t["extrapolation_text"])
-    writer.items([extrapolated(each, t) for each in e["extrapolations"]])
+    writer.heading("extrapolation", 3)
+    writer.say("extrapolation-text")
+    writer.items([extrapolated(each) for each in extrapolations])
     rows = []
-    for each in e["extrapolations"]:
-        fit = each["fit"]
-        if fit:
-            counts = (fit["measured"][0][0], fit["measured"][-1][0], fit["machines"])
-            shares = (percent(fit[share]) for share in ("efficiency", "least", "most"))
-            rows.append([each["name"], *map(whole, counts), *shares])
-    heads = ("option", "measured_from", "measured_to", "machines", "efficiency", "least", "most")
-    writer.table(t["extrapolation"], heads, rows)
+    for each in extrapolations:
+        if fit := each["fit"]:
+            ends = {"measured_from": fit["measured"][0][0], "measured_to": fit["measured"][-1][0]}
+            rows.append({"option": each["name"], **ends, **fit})
+    heads = [
+        writer.column("option"),
+        *(writer.column(key, "count") for key in ("measured_from", "measured_to", "machines")),
+        *(writer.column(key, "percent") for key in ("efficiency", "least", "most")),
+    ]
+    writer.table(writer.text("extrapolation"), heads, rows)
 
 
 def _cost(writer: Writer) -> None:
-    e, t, task = writer.e, writer.t, writer.e["task"]
-    writer.heading(t["cost"])
-    row = [task["name"], *(exact(task[key]) for key in ("samples", "epochs", "total"))]
-    writer.table(t["task"], ("task", "samples", "epochs", "total"), [row])
-    for number, cost in enumerate(e["costs"]):
+    task, slower = writer.evaluation["task"], writer.evaluation["slower_than_one"]
+    writer.heading("cost")
+    heads = [
+        writer.column("name", head="task"),
+        *(writer.column(key, "all-digits") for key in ("samples", "epochs", "total")),
+    ]
+    writer.table(writer.text("task"), heads, [task])
+    for number, cost in enumerate(writer.evaluation["costs"]):
         writer.heading(cost["name"], 3)
         if cost["prices"]:
-            _prices(writer, cost)
+            _prices(writer, cost["prices"])
         else:
-            writer.say(t["no_cost"])
+            writer.say("no-cost")
         if cost["energy_unknown"]:
-            writer.say(t["energy_unknown"].format(t["comma"].join(cost["energy_unknown"])))
+            writer.say("energy-unknown", names=cost["energy_unknown"])
         if cost["offers"]:
-            writer.say(t["front_text"])
-            _offers(writer, t["front"], cost["front"], cost["currency"])
-            writer.charts(drawing.of_cost(cost, f"cost{number}", t))
-            writer.table(t["wanted"], ("question", "option"), within(e, cost, t))
+            writer.say("front-text")
+            _offers(writer, cost)
+            writer.charts(drawing.of_cost(writer, cost, f"cost{number}"))
+            writer.table(writer.text("wanted"), writer.columns("question", "option"), _within(writer, cost))
         _times(writer, cost)
-    slower = e["slower_than_one"]
     if slower:
-        writer.heading(t["slower"], 3)
-        writer.say(t["slower_text"])
-        rows = [[each["option"], times(each["times"]), each["source"]] for each in slower]
-        writer.table(t["slower"], ("option", "times", "origin"), rows)
-    writer.heading(t["advice"], 3)
-    writer.items(t["advice_items"])
-
-
-def _prices(writer: Writer, cost: Mapping[str, Any]) -> None:
-    """Write every price that was used, with its source and date."""
-    bought = any(price["years"] is not None for price in cost["prices"])
-    heads = ["hardware", "price", "paid"] + ["years", "use"] * bought + ["source", "date"]
-    rows: list[list[Cell]] = []
-    for price in cost["prices"]:
-        amount = Figure(price["amount"], f"{all_digits(price['amount'])} {price['currency']}")
-        use = [exact(price["years"]), percent(price["use"])] * bought
-        rows.append([price["gpu"], amount, _per(writer, price["per"]), *use, price["source"], price["date"]])
-    writer.table(writer.t["prices"], heads, rows)
-
-
-def _offers(writer: Writer, title: str, offers: Sequence[Mapping[str, Any]], currency: str) -> None:
-    hourly, cost = (f"{writer.t['columns'][name]}, {currency}" for name in ("hourly", "cost"))
-    rows = [
-        [
-            offer["name"],
-            f"{offer['gpu']}, {_per(writer, offer['per'])}",
-            *(figure(offer[key]) for key in ("hourly", "hours", "cost")),
-            offer["source"],
+        writer.heading("slower", 3)
+        writer.say("slower-text")
+        heads = [
+            writer.column("option"),
+            writer.column("times", "ratio"),
+            writer.column("source", head="origin"),
         ]
-        for offer in offers
+        writer.table(writer.text("slower"), heads, slower)
+    writer.heading("advice", 3)
+    writer.items(ADVICE)
+
+
+def _within(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the questions after deadline and budget with the options that answer them."""
+    hours, budget = writer.evaluation["deadline_hours"], writer.evaluation["budget"]
+    asked = [
+        (hours, "within_deadline", message("evaluation.within-deadline", hours=hours)),
+        (
+            budget,
+            "within_budget",
+            message("evaluation.within-budget", budget=budget, currency=cost["currency"]),
+        ),
     ]
-    writer.table(title, ("option", "hardware", hourly, "hours", cost, "origin"), rows)
+    rows = []
+    for limit, key, question in asked:
+        names = ", ".join(dict.fromkeys(offer["name"] for offer in cost[key]))
+        if limit:
+            rows.append({"question": question, "option": names or writer.text("nothing-within")})
+    return rows
 
 
-def _per(writer: Writer, per: str) -> str:
-    return str(writer.t["per"].get(per, per))
+def _prices(writer: Writer, prices: Sequence[Mapping[str, Any]]) -> None:
+    """Write every price that was used, with its source and date."""
+    bought = any(price["years"] is not None for price in prices)
+    language = writer.wording("en")
+    rows = [
+        {
+            **price,
+            **price.get("translations", {}).get(language, {}),
+            "price": Figure(price["amount"], f"{all_digits(price['amount'])} {price['currency']}"),
+            "paid": term("per", price["per"]),
+        }
+        for price in prices
+    ]
+    heads = [writer.column("gpu", head="hardware"), writer.column("price", "figure"), writer.column("paid")]
+    heads += [writer.column("years", "all-digits"), writer.column("use", "percent")] * bought
+    writer.table(writer.text("prices"), [*heads, *writer.columns("source", "date")], rows)
+
+
+def _offers(writer: Writer, cost: Mapping[str, Any]) -> None:
+    """Write the offers that no other one beats."""
+    heads = [
+        writer.column("name", head="option"),
+        writer.column("hardware"),
+        writer.column("hourly", "readable", unit=cost["currency"]),
+        writer.column("hours", "readable"),
+        writer.column("cost", "readable", unit=cost["currency"]),
+        writer.column("source", head="origin"),
+    ]
+    rows = [{**offer, "hardware": _hardware(writer, offer)} for offer in cost["front"]]
+    writer.table(writer.text("front"), heads, rows)
+
+
+def _hardware(writer: Writer, offer: Mapping[str, Any]) -> str:
+    gpu = writer.value(offer["gpu"] or "CPU")
+    return f"{gpu}, {writer.value(term('per', offer['per']))}" if offer["per"] else str(gpu)
 
 
 def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
     """Write time, cost and energy of every option, for a million samples, an epoch and the whole task."""
-    names, colon = writer.t["columns"], writer.t["colon"]
-    priced, powered = bool(cost["prices"]), any(row["kwh"] is not None for row in cost["rows"])
-    paid = any(row["energy_cost"] is not None for row in cost["rows"]) and bool(writer.e["electricity"])
-    heads = ["option", "hardware"]
-    if priced:
-        heads.append(f"{names['hourly']}, {cost['currency']}")
+    currency, priced = cost["currency"], bool(cost["prices"])
+    powered = any(row["kwh"] is not None for row in cost["rows"])
+    paid = any(row["energy_cost"] is not None for row in cost["rows"])
+    heads = [writer.column("name", head="option"), writer.column("hardware")]
+    heads += [writer.column("hourly", "readable", unit=currency)] * priced
     for span in ("million", "epoch", "total"):
-        heads.append(f"{names[span]}{colon}{names['hours']}")
-        if priced:
-            heads.append(f"{names[span]}{colon}{names['cost']}, {cost['currency']}")
-    heads += ["kwh"] * powered
-    heads += [f"{names['energy_cost']}, {cost['currency']}"] * paid
-    rows: list[list[Cell]] = []
-    for row in cost["rows"]:
-        gpu = writer.recorded(row["gpu"] or "CPU")
-        cells: list[Cell] = [row["name"], f"{gpu}, {_per(writer, row['per'])}" if row["per"] else gpu]
-        if priced:
-            cells.append(figure(row["hourly"]))
-        for span in ("million", "epoch", "total"):
-            cells.append(figure(row[span]["hours"]))
-            if priced:
-                cells.append(figure(row[span]["cost"]))
-        cells += [figure(row["kwh"])] * powered
-        cells += [figure(row["energy_cost"])] * paid
-        rows.append([*cells, row["source"]])
-    writer.table(writer.t["all_offers"], (*heads, "origin"), rows)
+        for key, unit in (("hours", None), ("cost", currency))[: 1 + priced]:
+            what = writer.column(key, unit=unit).head
+            head = writer.text("titled", name=writer.text(f"head-{span}"), title=what)
+            heads.append(Column(f"{span} {key}", head, "readable", NONE))
+    heads += [writer.column("kwh", "readable")] * powered
+    if paid and writer.evaluation["electricity"]:
+        heads.append(writer.column("energy_cost", "readable", unit=currency))
+    rows = [
+        {
+            **row,
+            "hardware": _hardware(writer, row),
+            **{
+                f"{span} {key}": row[span][key] for span in ("million", "epoch", "total") for key in row[span]
+            },
+        }
+        for row in cost["rows"]
+    ]
+    writer.table(writer.text("all-offers"), [*heads, writer.column("source", head="origin")], rows)
 
 
 def _problems(writer: Writer) -> None:
-    e, t = writer.e, writer.t
-    writer.heading(t["problems"])
-    rows = [
-        [each["campaign"], each["case"], whole(each["repeat"]), writer.translate(each["reason"])]
-        for each in e["problems"]
-    ]
-    writer.table(t["problems"], ("campaign", "case", "repeat", "reason"), rows)
-    if not rows:
-        writer.say(t["problems_none"])
+    writer.heading("problems")
+    heads = [*writer.columns("campaign", "case"), writer.column("repeat", "count"), writer.column("reason")]
+    problems = writer.evaluation["problems"]
+    excluded = [{**each, "reason": writer.wording.tell(each["reason"])} for each in problems]
+    writer.table(writer.text("problems"), heads, excluded)
+    if not problems:
+        writer.say("problems-none")
     writer.own("problems")
 
 
 def _appendix(writer: Writer) -> None:
-    e, t = writer.e, writer.t
-    writer.heading(t["appendix"])
-    writer.heading(t["campaigns"], 3)
-    rows: list[list[Cell]] = [
-        [
-            campaign["name"],
-            campaign["started"] or t["not_recorded"],
-            whole(campaign["runs"]["good"]),
-            whole(campaign["runs"]["planned"]),
-        ]
-        for campaign in e["campaigns"]
+    campaigns = writer.evaluation["campaigns"]
+    writer.heading("appendix")
+    writer.heading("campaigns", 3)
+    heads = [
+        writer.column("name", head="campaign"),
+        writer.column("started"),
+        *(writer.column(key, "count") for key in ("good", "planned")),
     ]
-    writer.table(t["campaigns"], ("campaign", "started", "good", "planned"), rows)
-    writer.heading(t["commands"], 3)
-    for campaign in e["campaigns"]:
+    unknown = writer.text("not-recorded")
+    rows = [{**each, **each["runs"], "started": each["started"] or unknown} for each in campaigns]
+    writer.table(writer.text("campaigns"), heads, rows)
+    writer.heading("commands", 3)
+    for campaign in campaigns:
         writer.code(campaign["name"], "\n".join(campaign["commands"]) or NONE)
-    writer.heading(t["checksums"], 3)
-    writer.table(t["checksums"], ("file", "SHA-256"), [list(each) for each in e["checksums"].items()])
+    writer.heading("checksums", 3)
+    sums = [{"file": file, "sum": checksum} for file, checksum in writer.evaluation["checksums"].items()]
+    writer.table(writer.text("checksums"), [writer.column("file"), Column("sum", "SHA-256")], sums)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate import value
 from ansible.module_utils.scalebook.evaluate.options import Option, size_words
 from ansible.module_utils.scalebook.judge.prices import Price
@@ -38,13 +39,14 @@ def of_options(
     ]
 
 
-def _name(option: Option, sized: bool) -> str:
+def _name(option: Option, sized: bool) -> Message:
     """Return what people call a training, with the size of a sample if it is `sized`: there are several."""
-    return ", ".join([f"{option['workload']} {option['model']}", *(size_words(option) if sized else ())])
+    words = [f"{option['workload']} {option['model']}", *(size_words(option) if sized else ())]
+    return message("evaluation.names", parts=words)
 
 
 def _cost(
-    given: Mapping[str, Any], name: str, options: Sequence[Option], price_list: Sequence[Price]
+    given: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
 ) -> dict[str, Any]:
     wanted = task(given["task"])
     found = value.offers(options, price_list, wanted["total"], float(given["electricity"] or 0))

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Results
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Results
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, size_of
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
@@ -19,23 +19,27 @@ STACK = ("framework", "cuda", "cudnn", "nccl", "mpi", "python")
 def of_family(campaigns: Sequence[Results], family: str, workloads: Workloads) -> list[dict[str, Any]]:
     """Return what is not the same in all groups of a family; `workloads` are the declarations.
 
-    An entry is `{"what": str, "values": [{"value": str, "of": [str]}]}`: each value, with the workloads and
+    An entry is `{"what": str, "values": [{"value": Any, "of": [str]}]}`: each value, with the workloads and
     campaigns that have it.  A value that was not recorded is 'not recorded'; it differs from every other one.
+    Hardware is a list of nodes.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    values: dict[str, dict[str, dict[str, Any]]] = {}
     for results in campaigns:
         for group in results["groups"]:
             if group.get("family", "") != family:
                 continue
             name = f"{group['workload']} ({results['campaign']})"
-            for what, value in _facts(results, group, workloads).items():
-                names = found.setdefault(what, {}).setdefault(value, [])
-                if name not in names:
-                    names.append(name)
+            facts: dict[str, Any] = _facts(results, group, workloads)
+            nodes = facts["hardware"]
+            alike = {**facts, "hardware": "; ".join(dict.fromkeys(map(hardware.node, nodes)))}
+            facts["hardware"] = nodes or NOT_RECORDED
+            for what, value in facts.items():
+                entry = values.setdefault(what, {}).setdefault(alike[what], {"value": value, "of": []})
+                entry["of"] += [name] * (name not in entry["of"])
     return [
-        {"what": what, "values": [{"value": value, "of": names} for value, names in values.items()]}
-        for what, values in found.items()
-        if len(values) > 1
+        {"what": what, "values": list(entries.values())}
+        for what, entries in values.items()
+        if len(entries) > 1
     ]
 
 
@@ -44,8 +48,8 @@ def window(group: Group) -> str:
     return "–" if group["window"] is None else f"{group['warmup']} + {group['window']}"
 
 
-def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, str]:
-    """Return what a fair comparison has the same, as text."""
+def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, Any]:
+    """Return what a fair comparison has the same."""
     nodes = ((results.get("provenance") or {}).get("workloads") or {}).get(group["workload"]) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
     declaration = workloads.get(group["workload"], UNKNOWN)
@@ -60,9 +64,8 @@ def _facts(results: Results, group: Group, workloads: Workloads) -> dict[str, st
     }
 
 
-def _hardware(results: Results, group: Group) -> str:
+def _hardware(results: Results, group: Group) -> list[Hardware]:
     """Return the nodes that the rows of a group ran on, however many of their GPUs these used."""
     entries = results.get("hardware") or ()
     rows = [row for row in results["rows"] if row["case"] in group["rows"]]
-    own = [entry for row in rows for entry in hardware.of_case(entries, row)]
-    return "; ".join(dict.fromkeys(map(hardware.node, hardware.hosts(own)))) or NOT_RECORDED
+    return hardware.hosts(entry for row in rows for entry in hardware.of_case(entries, row))

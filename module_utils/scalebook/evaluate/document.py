@@ -16,13 +16,14 @@ from ansible.module_utils.scalebook.evaluate import (
     extrapolate,
     frameworks,
     ranking,
+    sentences,
     value,
 )
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.judge.prices import Price
 from ansible.module_utils.scalebook.workload import Workloads
 
-SCHEMA = 3
+SCHEMA = 4
 AXES = ("nodes", "gpus", "bsz", "dtype", "xla")
 """What the table of measured cases says of a campaign."""
 
@@ -45,7 +46,7 @@ def document(
     failed = [option for results in campaigns for option in without_run(results, workloads)]
     options = [*measured, *published]
     versions = frameworks.of_campaigns(campaigns, workloads)
-    return {
+    data = {
         "schema": SCHEMA,
         "title": given["title"],
         "platform": given["platform"],
@@ -89,19 +90,18 @@ def document(
         ],
         "checksums": dict(checksums),
     }
+    return {**data, "conclusion": sentences.conclusion(data)}
 
 
 def campaign_of(results: Results, workloads: Workloads) -> dict[str, Any]:
     """Return what the document says of a campaign: when, on what, which cases and runs, which commands."""
     rows: Sequence[Mapping[str, Any]] = results["rows"]
-    hosts = hardware.hosts(results.get("hardware") or ())
     return {
         "name": results["campaign"],
         "started": results["started"],
         "runs": results["counts"],
         "simulated": results.get("simulated"),
-        "hardware": [hardware.sentence(entry) for entry in hosts],
-        "topology": [entry["gpu_topology"] for entry in hosts if entry.get("gpu_topology")],
+        "hardware": hardware.hosts(results.get("hardware") or ()),
         "matrix": {
             **{axis: sorted({row[axis] for row in rows}) for axis in AXES},
             "repeats": sorted({row["planned"] for row in rows}),

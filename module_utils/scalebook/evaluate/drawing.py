@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate.options import devices
-from ansible.module_utils.scalebook.evaluate.ranking import Family
+from ansible.module_utils.scalebook.evaluate.sentences import term
+from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, ticks_to
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
@@ -21,14 +22,14 @@ Options = Sequence[Mapping[str, Any]]
 
 
 def of_setting(
-    columns: Mapping[str, Options], setting: str, unit: str, key: str, texts: Mapping[str, Any]
+    writer: Writer, columns: Mapping[str, Options], setting: str, unit: str, key: str
 ) -> list[tuple[str, str]]:
     """Return (caption, chart) of throughput and of speedup over devices, with all columns of a setting.
 
     A chart has as many columns as there are colours; there is none where a single number of devices was
     measured.
     """
-    if len({devices(option) for found in columns.values() for option in found}) < 2:
+    if len({devices(option) for options in columns.values() for option in options}) < 2:
         return []
     names = list(columns)
     charts = []
@@ -36,53 +37,46 @@ def of_setting(
         for first in range(0, len(names), svg.SERIES):
             part = names[first : first + svg.SERIES]
             series = [{"label": name, "points": _points(columns[name], value)} for name in part]
-            y = unit if what == "throughput" else texts["speedup"]
-            axes = Axes(y, texts["devices"], texts["linear"], log=texts["log"])
-            title = f"{setting}{texts['colon']}{texts[what]}"
-            chart = line_chart(series, texts[what], title, axes, f"{key}-{what}-{first}", ideal)
+            y = unit if what == "throughput" else writer.text("speedup")
+            axes = Axes(y, writer.text("devices"), writer.text("linear"), log=writer.text("log"))
+            title = writer.text("titled", name=setting, title=writer.text(what))
+            chart = line_chart(series, writer.text(what), title, axes, f"{key}-{what}-{first}", ideal)
             count = f" ({1 + first // svg.SERIES}/{-(-len(names) // svg.SERIES)})"
             charts.append((title + count * (len(names) > svg.SERIES), chart))
     return [(title, chart) for title, chart in charts if chart]
 
 
-def of_family(family: Family, name: str, key: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def of_family(writer: Writer, options: Options, name: str, key: str) -> list[tuple[str, str]]:
     """Return (caption, chart) with bars of the measured throughput, where all have one number of devices."""
-    options = [option for option in family["options"] if option["rates"]]
     if len({devices(option) for option in options}) != 1:
         return []
-    title = f"{name}{texts['colon']}{texts['throughput']}"
-    return [(title, chart) for chart in _bars(options, key, texts)]
+    title = writer.text("titled", name=name, title=writer.text("throughput"))
+    return [(title, chart) for chart in _bars(writer, options, key)]
 
 
-def of_cost(cost: Mapping[str, Any], key: str, texts: Mapping[str, Any]) -> list[tuple[str, str]]:
+def of_cost(writer: Writer, cost: Mapping[str, Any], key: str) -> list[tuple[str, str]]:
     """Return (caption, chart) of cost against time of the offers, those of the Pareto front joined.
 
     There is none for a single offer.
     """
     if len(cost["offers"]) < 2:
         return []
+    currency = cost["currency"]
+
+    def note(offer: Mapping[str, Any]) -> str:
+        return f"{offer['name']}: {readable(offer['hours'])} h, {readable(offer['cost'])} {currency}"
 
     def points(offers: Options) -> list[dict[str, Any]]:
-        note = "{}: {} h, {} {}"
-        return [
-            {
-                "x": offer["hours"],
-                "y": offer["cost"],
-                "note": note.format(
-                    offer["name"], readable(offer["hours"]), readable(offer["cost"]), cost["currency"]
-                ),
-            }
-            for offer in offers
-        ]
+        return [{"x": offer["hours"], "y": offer["cost"], "note": note(offer)} for offer in offers]
 
     others = [offer for offer in cost["offers"] if offer not in cost["front"]]
-    series = [
-        {"label": texts["front"], "points": points(cost["front"])},
-        {"label": texts["other_offers"], "points": points(others), "joined": False},
+    series: list[dict[str, Any]] = [
+        {"label": writer.text("front"), "points": points(cost["front"])},
+        {"label": writer.text("other-offers"), "points": points(others), "joined": False},
     ]
-    axes = Axes(f"{texts['columns']['cost']}, {cost['currency']}", texts["columns"]["hours"])
-    title = texts["cost_chart"].format(cost["name"])
-    return [(title, line_chart(series, texts["cost_by_time"], title, axes, key))]
+    axes = Axes(writer.column("cost", unit=currency).head, writer.text("head-hours"))
+    title = writer.text("cost-chart", training=cost["name"])
+    return [(title, line_chart(series, writer.text("cost-by-time"), title, axes, key))]
 
 
 def _points(options: Options, value: str) -> list[dict[str, Any]]:
@@ -117,7 +111,7 @@ def _note(option: Mapping[str, Any]) -> str:
     return f"{option['name']}: {readable(option['rate'])} {option['unit']}/s"
 
 
-def _bars(options: Options, key: str, texts: Mapping[str, Any]) -> list[str]:
+def _bars(writer: Writer, options: Options, key: str) -> list[str]:
     if len(options) < 2:
         return []
     charts: list[str] = []
@@ -144,7 +138,7 @@ def _bars(options: Options, key: str, texts: Mapping[str, Any]) -> list[str]:
                 ]
                 if bars:
                     rows.append((setting, bars))
-            title = texts["throughput"]
-            unit = texts["units"].get(options[0]["unit"], options[0]["unit"])
+            title = writer.text("throughput")
+            unit = writer.value(term("unit", options[0]["unit"]))
             charts.append(bar_chart(rows, chosen, title, title, unit, f"{key}-{len(charts)}", ticks))
     return [chart for chart in charts if chart]

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import stats
+from ansible.module_utils.scalebook.contracts import MessageError
 from ansible.module_utils.scalebook.evaluate.options import Option
 
 FEWEST = 3
@@ -25,11 +26,9 @@ HIGHEST = 1.0
 """The efficiency that nothing exceeds: no machine makes the others faster."""
 ROUNDING = 1e-9
 
-FEW, FAR, SCATTERED, ABOVE = "few", "far", "scattered", "above"
 
-
-class RefusedError(ValueError):
-    """Measurements that nothing can be extrapolated from: `args` are one of the words above, and numbers."""
+class RefusedError(MessageError):
+    """Measurements that nothing can be extrapolated from."""
 
 
 class Fit(TypedDict):
@@ -58,9 +57,9 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     points = sorted(measured)
     counts = sorted({count for count, _ in points})
     if len(counts) < FEWEST:
-        raise RefusedError(FEW, len(counts), FEWEST)
+        raise RefusedError("evaluation.refused-few", measured=len(counts), needed=FEWEST)
     if machines > STRETCH * counts[-1]:
-        raise RefusedError(FAR, machines, STRETCH, counts[-1])
+        raise RefusedError("evaluation.refused-far", machines=machines, times=STRETCH, measured=counts[-1])
     rows = [(efficiency**2, float(count), 1 / efficiency) for count, efficiency in points]
     total = sum(weight for weight, _, _ in rows)
     x_mean = sum(weight * x for weight, x, _ in rows) / total
@@ -73,9 +72,9 @@ def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
     error = math.sqrt(squares / free * (1 / total + (machines - x_mean) ** 2 / spread))
     margin = stats.t_quantile((1 + stats.LEVEL) / 2, free) * error
     if expected - margin <= 0:
-        raise RefusedError(SCATTERED, machines)
+        raise RefusedError("evaluation.refused-scattered", machines=machines)
     if 1 / (expected + margin) > HIGHEST + ROUNDING:
-        raise RefusedError(ABOVE, machines)
+        raise RefusedError("evaluation.refused-above", machines=machines)
     return {
         "machines": machines,
         "efficiency": min(HIGHEST, 1 / expected),
@@ -113,6 +112,6 @@ def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]
                 [(each["machines"], float(each["efficiency"] or 0)) for each in curve], machines
             )
         except RefusedError as error:
-            entry["refused"] = (error.args[0], error.args[1:])
+            entry["refused"] = error.message
         found.append(entry)
     return found

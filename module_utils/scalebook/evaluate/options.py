@@ -4,14 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Message, Results, Row, message
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, size_name
 
 NOT_RECORDED = "not recorded"
+FAMILIES = {
+    "bert": "BERT",
+    "resnet50": "ResNet-50",
+    "gpt2": "GPT-2",
+    "wide_deep": "Wide & Deep",
+    "insightface": "InsightFace",
+}
+"""What model families are called in every language."""
 FEWEST_RUNS = 2
 """Runs below which nothing is known of how much they differ."""
 
@@ -198,23 +206,29 @@ def setting(option: Mapping[str, Any]) -> tuple[Any, ...]:
     return (*(option[name] for name in names), accumulation(option), place)
 
 
-def size_words(option: Mapping[str, Any]) -> list[str]:
+def size_words(option: Mapping[str, Any]) -> list[Message]:
     """Return what people call the size of an option's samples; the list is empty where none is recorded."""
-    return [] if option["size"] == NOT_RECORDED else [f"{size_name(option['unit'])} = {option['size']}"]
+    if option["size"] == NOT_RECORDED:
+        return []
+    return [message(f"evaluation.sample-{size_name(option['unit']).replace(' ', '-')}", size=option["size"])]
 
 
-def setting_name(option: Mapping[str, Any]) -> str:
+def setting_name(option: Mapping[str, Any]) -> Message:
     """Return what people call a setting: `resnet50, image size = 224, fp32, batch size = 64, NVIDIA H200`."""
     gpu = option["source"] if option["gpu"] == NOT_RECORDED else option["gpu"] or "CPU"
-    words = [option["model"], *size_words(option), option["dtype"]]
-    return ", ".join(filter(None, [*words, f"batch size = {option['bsz']}", accumulation(option), gpu]))
+    batch = message("evaluation.batch-size", bsz=option["bsz"])
+    parts = [option["model"], *size_words(option), option["dtype"], batch, accumulation(option), gpu]
+    return message("evaluation.names", parts=list(filter(None, parts)))
 
 
-def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def columns(
+    options: Sequence[Mapping[str, Any]], say: Callable[[str], str] = str
+) -> dict[str, list[Mapping[str, Any]]]:
     """Return the options of a setting by what stands side by side, named as briefly as keeps them apart.
 
     That is a workload with its compiler, variant and differing settings; with its campaign where several have
     it; with its group where one campaign has several, as names of groups tell only its own groups apart.
+    `say` is how the language of the document calls a campaign or source.
     """
     kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
     for option in options:
@@ -224,6 +238,10 @@ def columns(options: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
     names: dict[str, list[Mapping[str, Any]]] = {}
     for (brief, source, group), found in kinds.items():
         sources = [other[1] for other in kinds if other[0] == brief]
-        words = [brief, source if len(set(sources)) > 1 else "", group if sources.count(source) > 1 else ""]
+        words = [
+            brief,
+            say(source) if len(set(sources)) > 1 else "",
+            group if sources.count(source) > 1 else "",
+        ]
         names[", ".join(filter(None, words))] = found
     return names

@@ -13,12 +13,8 @@ from ansible.module_utils.scalebook.published import SIZES, read
 from ansible.module_utils.scalebook.workload import Workloads
 
 TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
-SOURCES = {
-    TRAINER: "published: HF Trainer, Beijing Super Cloud Computing Center",
-    DLPERF: "published: DLPerf",
-    INSIGHTFACE: "published only: DLPerf",
-}
-"""What can be offered, and what the document calls it. No workload trains InsightFace."""
+SOURCES = {name: f"evaluation.published-{name.replace('_', '-')}" for name in (TRAINER, DLPERF, INSIGHTFACE)}
+"""What can be offered, and the code of what the document calls it. No workload trains InsightFace."""
 DLPERF_GPU = "Tesla V100-SXM2-16GB"
 TAKEN = ("nodes", "gpus", "bsz", "dtype", "xla", "variant", "speedup", "efficiency")
 """What an option has as the row of DLPerf has it."""

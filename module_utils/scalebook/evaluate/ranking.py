@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypedDict
 
+from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.evaluate.options import (
     FEWEST_RUNS,
     Option,
@@ -29,7 +30,7 @@ class Lead(TypedDict):
     """
 
     case: str
-    setting: str
+    setting: Message
     devices: int
     place: int
     first: str
@@ -99,7 +100,8 @@ def _interval(above: Sequence[float], below: Sequence[float], times: float) -> t
 
 def foremost(leads: Sequence[Lead]) -> list[Lead]:
     """Return the leads that are said in words: over the second fastest, on the most devices of a setting."""
-    most: dict[str, int] = {}
-    for lead in leads:
-        most[lead["setting"]] = max(lead["devices"], most.get(lead["setting"], 0))
-    return [lead for lead in leads if lead["place"] == 1 and lead["devices"] == most[lead["setting"]]]
+
+    def most(setting: Message) -> int:
+        return max(lead["devices"] for lead in leads if lead["setting"] == setting)
+
+    return [lead for lead in leads if lead["place"] == 1 and lead["devices"] == most(lead["setting"])]

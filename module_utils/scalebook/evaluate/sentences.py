@@ -1,174 +1,129 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The sentences that are made from figures. Every number of them is in a table of the document as well."""
+"""The messages that are made from figures. Every number of them is in a table of the document as well."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate import criteria, ranking
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option, devices, size_words
-from ansible.module_utils.scalebook.evaluate.ranking import Family
-from ansible.module_utils.scalebook.pages.blocks import (
-    Cell,
-    Figure,
-    all_digits,
-    exact,
-    figure,
-    percent,
-    times,
+from ansible.module_utils.scalebook.evaluate.options import (
+    FAMILIES,
+    NOT_RECORDED,
+    Option,
+    devices,
+    size_words,
 )
-from ansible.module_utils.scalebook.text import readable
+from ansible.module_utils.scalebook.evaluate.ranking import Family
+from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
 
-Texts = Mapping[str, Any]
-
-
-def text(cell: Cell) -> str:
-    """Return what people read in a cell, without the sign of per cent."""
-    return (cell.text if isinstance(cell, Figure) else cell).removesuffix(" %")
-
-
-def rate(option: Mapping[str, Any]) -> Cell:
-    """Return the rate of an option: a published one with all its digits."""
-    return figure(option["rate"]) if option["rates"] else exact(option["rate"])
+LEADS = {
+    ranking.FASTER: "line",
+    ranking.TIE: "tie",
+    ranking.UNKNOWN: "unknown",
+}
+SHOWN = 5
+"""Pieces of evidence that a criterion is shown with."""
 
 
-def gain(times: float) -> Figure:
-    """Return how much faster a quotient of rates is, in per cent: 1.234 is 23.4."""
-    return Figure(times - 1, f"{100 * (times - 1):.1f} %")
+def term(kind: str, word: str) -> str | Message:
+    """Return the message for a word of a kind (`unit`, `task`, `per` …), or the word where it has none."""
+    code = f"evaluation.{kind}-{word.replace(' ', '-')}"
+    return message(code) if code in CATALOGUES["en"] else word
 
 
-def ranked(lead: ranking.Lead, texts: Texts) -> str:
+def ranked(lead: ranking.Lead) -> Message:
     """Return who is faster by how much, or that no difference is shown, or that it cannot be judged."""
-    name = {
-        ranking.FASTER: "ranking_interval" if lead["interval"] else "ranking_line",
-        ranking.TIE: "ranking_tie",
-        ranking.UNKNOWN: "ranking_unknown",
-    }[lead["verdict"]]
-    shares = {
-        "percent": text(gain(lead["times"])),
-        "least": text(gain(lead["least"])),
-        "most": text(gain(lead["most"])),
-    }
-    return str(texts[name]).format(first=lead["first"], other=lead["other"], **shares)
+    interval = lead["verdict"] == ranking.FASTER and lead["interval"]
+    shares = {key: lead[of] - 1 for key, of in (("gain", "times"), ("least", "least"), ("most", "most"))}  # type: ignore[literal-required]
+    code = "interval" if interval else LEADS[lead["verdict"]]
+    return message(f"evaluation.ranking-{code}", first=lead["first"], other=lead["other"], **shares)
 
 
-def extrapolated(each: Mapping[str, Any], texts: Texts) -> str:
+def extrapolated(each: Mapping[str, Any]) -> Message:
     """Return an extrapolation in words, or why there is none."""
     fit = each["fit"]
     if not fit:
-        kind, values = each["refused"]
-        why = texts["refusals"][kind].format(*values)
-        return str(texts["extrapolation_refused"]).format(name=each["name"], why=why)
-    shares = {
-        key: text(percent(fit[of]))
-        for key, of in (("percent", "efficiency"), ("least", "least"), ("most", "most"))
-    }
+        return message("evaluation.extrapolation-refused", name=each["name"], why=each["refused"])
+    shares = {key: fit[key] for key in ("machines", "efficiency", "least", "most")}
     ends = {"first": fit["measured"][0][0], "last": fit["measured"][-1][0]}
-    return str(texts["extrapolation_line"]).format(
-        name=each["name"], machines=fit["machines"], **shares, **ends
-    )
+    return message("evaluation.extrapolation-line", name=each["name"], **shares, **ends)
 
 
-def criterion(verdict: Mapping[str, Any], texts: Texts) -> str:
+def criterion(verdict: Mapping[str, Any]) -> Message:
     """Return a criterion in words."""
-    name = f"criterion_{verdict['criterion']}"
-    if verdict["criterion"] == "ahead" and not verdict["limit"]["workload"]:
-        name = "criterion_ahead_of_none"
-    limits = {key: f"{each:g}" if isinstance(each, float) else each for key, each in verdict["limit"].items()}
-    return str(texts[name]).format(**limits)
+    unnamed = verdict["criterion"] == "ahead" and not verdict["limit"]["workload"]
+    return message(f"evaluation.criterion-{verdict['criterion']}{'-of-none' * unnamed}", **verdict["limit"])
 
 
-def evidence(verdict: Mapping[str, Any], texts: Texts) -> str:
+def evidence(verdict: Mapping[str, Any]) -> Message | None:
     """Return what a criterion was judged by, up to five of it, what did not meet it first."""
     order = (criteria.NOT_MET, criteria.NOT_MEASURED, criteria.MET)
     ordered = sorted(verdict["evidence"], key=lambda each: order.index(each[2]))
+    parts = [
+        message(
+            f"evaluation.evidence{'-missing' * (value is None)}", name=name, value=value, unit=verdict["unit"]
+        )
+        for name, value, _ in ordered[:SHOWN]
+    ]
+    if len(ordered) > SHOWN:
+        parts.append(message("evaluation.evidence-more", count=len(ordered) - SHOWN))
+    return message("evaluation.all", parts=parts) if parts else None
 
-    def shown_of(value: float | None) -> str:
-        missing = str(texts["verdicts"][criteria.NOT_MEASURED])
-        return missing if value is None else f"{readable(value)} {verdict['unit']}"
 
-    shown = [f"{what}: {shown_of(value)}" for what, value, _ in ordered[:5]]
-    more = len(ordered) - len(shown)
-    return "; ".join(shown + [f"… (+{more})"] * bool(more)) or "–"
-
-
-def conclusion(evaluation: Mapping[str, Any], texts: Texts) -> list[str]:
-    """Return the sentences of the conclusion, all made from the figures of the document."""
-    lines = []
-    for family in evaluation["families"]:
-        lines += of_family(family, texts)
+def conclusion(evaluation: Mapping[str, Any]) -> list[Message]:
+    """Return the messages of the conclusion, all made from the figures of the document."""
+    messages = [each for family in evaluation["families"] for each in of_family(family)]
     for verdict in evaluation["criteria"]:
-        lines.append(criterion(verdict, texts) + texts["colon"] + texts["verdicts"][verdict["verdict"]])
+        judged = term("verdict", verdict["verdict"])
+        messages.append(message("evaluation.titled", name=criterion(verdict), title=judged))
     for cost in evaluation["costs"]:
-        task = (evaluation["task"]["name"], cost["name"])
-        cheapest, fastest = cost["cheapest"], cost["fastest"]
-        if cheapest:
-            price = f"{readable(cheapest[0]['cost'])} {cost['currency']}"
-            lines.append(texts["cheapest_of"].format(*task, price, named(cheapest, texts)))
-        if fastest:
-            hours = readable(fastest[0]["hours"])
-            lines.append(texts["quickest_of"].format(*task, hours, named(fastest, texts)))
-    return lines
+        about = {"task": evaluation["task"]["name"], "training": cost["name"], "currency": cost["currency"]}
+        for code, offers in (("lowest-cost-of", cost["cheapest"]), ("shortest-time-of", cost["fastest"])):
+            if offers:
+                figures = {key: offers[0][key] for key in ("cost", "hours")}
+                messages.append(message(f"evaluation.{code}", **about, **figures, names=named(offers)))
+    return messages
 
 
-def of_family(family: Family, texts: Texts) -> list[str]:
+def of_family(family: Family) -> list[Message]:
     """Return the highest rate of each training of a family, and the best efficiency on the most devices.
 
     Published rows count only where nothing was measured.
     """
-    name = texts["families"].get(family["name"], family["name"])
+    name = FAMILIES.get(family["name"], family["name"])
     options = [option for option in family["options"] if option["rates"]] or family["options"]
     trainings: dict[tuple[str, ...], list[Option]] = {}
     for option in options:
-        trainings.setdefault(tuple(option[key] for key in ("model", "task", "size", "unit")), []).append(
-            option
-        )
-    lines = []
-    for alike in trainings.values():
-        best = max(alike, key=lambda option: float(option["rate"]))
-        what = [name, *_training(best, texts)] if len(trainings) > 1 else [name]
-        unit = texts["units"].get(best["unit"], best["unit"])
-        lines.append(
-            texts["fastest_of"].format(texts["comma"].join(what), text(rate(best)), unit, best["name"])
-        )
+        alike = (option["model"], option["task"], option["size"], option["unit"])
+        trainings.setdefault(alike, []).append(option)
+    messages = []
+    for each in trainings.values():
+        best = max(each, key=lambda option: option["rate"])
+        what = [name, *(_training(best) if len(trainings) > 1 else ())]
+        code = "evaluation.rate" if best["rates"] else "evaluation.published-rate"
+        rate = message(code, rate=best["rate"], unit=term("unit", best["unit"]))
+        messages.append(message("evaluation.fastest-of", what=what, rate=rate, name=best["name"]))
     scaled = [each for each in options if each["efficiency"] is not None and devices(each) > 1]
     if scaled:
-        most = max(devices(each) for each in scaled)
+        most = max(map(devices, scaled))
         best = max(
-            (each for each in scaled if devices(each) == most),
-            key=lambda each: float(each["efficiency"] or 0),
+            (each for each in scaled if devices(each) == most), key=lambda each: each["efficiency"] or 0
         )
-        shares = (text(times(best["speedup"])), text(percent(best["efficiency"])))
-        lines.append(texts["scaled_of"].format(name, most, *shares, best["name"]))
-    return lines
+        figures = {key: best[key] for key in ("speedup", "efficiency", "name")}
+        messages.append(message("evaluation.scaled-of", family=name, devices=most, **figures))
+    return messages
 
 
-def _training(option: Option, texts: Texts) -> list[str]:
+def _training(option: Option) -> list[str | Message]:
     """Return the words for what an option trains: model, task, and the size of a sample if it is known."""
-    task = texts["tasks"].get(option["task"], option["task"])
-    known = [word for word in (option["model"], task) if word and word != NOT_RECORDED]
-    return [*known, *size_words(option)]
+    words = [word for word in (option["model"], option["task"]) if word and word != NOT_RECORDED]
+    return [*(term("task", word) for word in words), *size_words(option)]
 
 
-def named(offers: Sequence[Mapping[str, Any]], texts: Texts) -> str:
+def named(offers: Sequence[Mapping[str, Any]]) -> str | Message:
     """Return the name of the best option, or the names of those that tie."""
     names = list(dict.fromkeys(f"{offer['name']}, {offer['gpu']}" for offer in offers))
-    return names[0] if len(names) == 1 else str(texts["tie"]).format("; ".join(names))
-
-
-def within(evaluation: Mapping[str, Any], cost: Mapping[str, Any], texts: Texts) -> list[list[Cell]]:
-    """Return the questions after deadline and budget with the options that answer them."""
-
-    def answer(offers: Sequence[Mapping[str, Any]]) -> str:
-        return ", ".join(dict.fromkeys(offer["name"] for offer in offers)) or str(texts["nothing_within"])
-
-    rows: list[list[Cell]] = []
-    if evaluation["deadline_hours"]:
-        question = texts["within_deadline"].format(all_digits(evaluation["deadline_hours"]))
-        rows.append([question, answer(cost["within_deadline"])])
-    if evaluation["budget"]:
-        question = texts["within_budget"].format(all_digits(evaluation["budget"]), cost["currency"])
-        rows.append([question, answer(cost["within_budget"])])
-    return rows
+    return names[0] if len(names) == 1 else message("evaluation.tie", names=names)

@@ -12,12 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import content, document, fields, read
-from ansible.module_utils.scalebook.evaluate.sentences import conclusion
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
 from ansible.module_utils.scalebook.pages.wording import Wording, load
 from ansible.module_utils.scalebook.workload import Workloads, workloads_of
-from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 UNNAMED = (ValueError, UnicodeEncodeError)
 """What Python itself raises, without the name of a file."""
@@ -43,17 +41,16 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     fields.check_values(given)
     if not given["campaigns"] and not given["published"]:
         raise read.EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
-    texts = read_yaml(Path(templates) / f"evaluation.{given['language']}.yml")
     sources = read.sources(given, here, Path(params["data"]), workloads)
     _check_names(given, sources, workloads)
     evaluation = document.document(
         given, sources.campaigns, sources.others, sources.prices, workloads, sources.checksums
     )
     wording = Wording(load(templates, given["language"]))
-    blocks = content.blocks(evaluation, texts, wording.tell)
+    blocks = content.blocks(evaluation, wording)
     forms = {
-        "md": markdown.document(evaluation["title"], blocks).encode(),
-        "html": html.document(evaluation["title"], blocks, texts, templates).encode(),
+        "md": markdown.document(evaluation["title"], blocks, wording).encode(),
+        "html": html.document(evaluation["title"], blocks, wording, templates).encode(),
         "xlsx": spreadsheet.of_tables(evaluation["title"], blocks),
         "docx": docx.document(evaluation["title"], blocks, given["language"], templates),
     }
@@ -63,7 +60,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     except OSError as error:
         allowed = f"directories that can be written to ({error.strerror})"
         raise read.EvaluationError(fields.refusal("out", given["out"], allowed)) from error
-    shown = [*conclusion(evaluation, texts), f"evaluation: {out / 'evaluation.md'}"]
+    shown = [*map(wording.tell, evaluation["conclusion"]), f"evaluation: {out / 'evaluation.md'}"]
     return {"changed": changed, "display": shown}
 
 

@@ -4,86 +4,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
+from ansible.module_utils.scalebook.evaluate.published import SOURCES
 from ansible.module_utils.scalebook.pages.blocks import (
+    NONE,
     Block,
-    Cell,
     Chart,
     Code,
+    Column,
     Heading,
     Items,
     Paragraph,
-    plain_table,
+    Table,
 )
+from ansible.module_utils.scalebook.pages.wording import Wording
 
 
 class Writer:
-    """Collects blocks. `t` are the texts of a language, `e` the evaluation.
+    """Collects the blocks of `evaluation`. A text is a message, or the code of one without `evaluation.`."""
 
-    `translate` says a message or a sentence of the records in the language of the document.
-    """
-
-    def __init__(
-        self,
-        evaluation: Mapping[str, Any],
-        texts: Mapping[str, Any],
-        translate: Callable[[str | Message], str],
-    ) -> None:
+    def __init__(self, evaluation: Mapping[str, Any], wording: Wording) -> None:
         """Begin an empty document."""
-        self.e, self.t, self.translate = evaluation, texts, translate
+        self.evaluation, self.wording = evaluation, wording
         self.blocks: list[Block] = []
         self._numbers = [0, 0, 0]
-        self._captions = {"caption": 0, "chart_caption": 0}
+        self._captions: Counter[str] = Counter()
 
     @property
     def section(self) -> int:
         """Return the number of the section that is being written."""
         return self._numbers[0]
 
-    def heading(self, text: str, level: int = 2) -> None:
+    def text(self, given: str | Message, **values: Any) -> str:
+        """Return a text in the language of the document."""
+        is_code = isinstance(given, str)
+        return self.wording(f"evaluation.{given}", **values) if is_code else self.wording.tell(given)
+
+    def value(self, value: Any) -> Any:
+        """Return what a cell has: messages and what no record says in the language of the document."""
+        if isinstance(value, Mapping):
+            return self.wording.tell(value)  # type: ignore[arg-type]
+        if value == NOT_RECORDED:
+            return self.text("not-recorded")
+        return self.wording(value) if value in SOURCES.values() else value
+
+    def heading(self, text: str | Message, level: int = 2, **values: Any) -> None:
         """Add a numbered heading: `3 …` of level 2, `3.1 …` of level 3, `3.1.2 …` of level 4."""
         depth = level - 2
         self._numbers = [*self._numbers[:depth], self._numbers[depth] + 1, *[0] * (2 - depth)]
         if level == 2:
-            self._captions = dict.fromkeys(self._captions, 0)
+            self._captions.clear()
         number = ".".join(str(each) for each in self._numbers[: depth + 1])
-        self.blocks.append(Heading(level, f"{number} {text}"))
+        self.blocks.append(Heading(level, f"{number} {self.text(text, **values)}"))
 
-    def say(self, *texts: str) -> None:
-        """Add a paragraph for each text that is not empty."""
-        self.blocks += [Paragraph(text) for text in texts if text]
+    def say(self, text: str, **values: Any) -> None:
+        """Add a paragraph."""
+        self.blocks.append(Paragraph(self.text(text, **values)))
 
     def own(self, name: str) -> None:
         """Add the user's own paragraphs of a section."""
-        self.say(*str(self.e["texts"].get(name) or "").strip().split("\n\n"))
+        paragraphs = str(self.evaluation["texts"].get(name) or "").strip().split("\n\n")
+        self.blocks += [Paragraph(text) for text in paragraphs if text]
 
-    def items(self, texts: Sequence[str]) -> None:
+    def items(self, texts: Sequence[str | Message]) -> None:
         """Add a list of sentences."""
         if texts:
-            self.blocks.append(Items(texts))
+            self.blocks.append(Items([self.text(text) for text in texts]))
 
     def code(self, title: str, text: str) -> None:
         """Add lines that stay as they are."""
         self.blocks.append(Code(title, text))
 
-    def table(self, title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-        """Add a table with its number; names of columns are keys of the texts, or stand for themselves."""
+    def column(self, key: str, kind: str = "text", head: str = "", unit: str | None = None) -> Column:
+        """Return a column; `head` is the code of its heading where that is not its key."""
+        name = self.text(f"head-{head or key}".replace("_", "-"))
+        return Column(key, self.text("in-unit", name=name, unit=unit) if unit else name, kind, NONE)
+
+    def columns(self, *keys: str) -> list[Column]:
+        """Return columns of text."""
+        return [self.column(key) for key in keys]
+
+    def table(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
+        """Add a table with its number, if it has lines."""
+        rows = [{column.key: self.value(line[column.key]) for column in columns} for line in lines]
         if rows:
-            names = [self.t["columns"].get(name, name) for name in head]
-            self.blocks.append(plain_table(self._caption("caption", title), names, rows))
+            self.blocks.append(Table(self._caption("caption", title), columns, rows))
 
     def charts(self, charts: Sequence[tuple[str, str]]) -> None:
         """Add (title, drawing) of each chart with its number."""
-        self.blocks += [Chart(self._caption("chart_caption", title), svg) for title, svg in charts]
+        self.blocks += [Chart(self._caption("chart-caption", title), svg) for title, svg in charts]
 
     def _caption(self, kind: str, title: str) -> str:
         self._captions[kind] += 1
-        return str(self.t[kind]).format(f"{self.section}-{self._captions[kind]}", title)
-
-    def recorded(self, value: str) -> str:
-        """Return a fact, in the language of the document where no record says it."""
-        return str(self.t["not_recorded"]) if value == NOT_RECORDED else value
+        return self.text(kind, number=f"{self.section}-{self._captions[kind]}", title=title)

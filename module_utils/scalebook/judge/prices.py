@@ -25,10 +25,15 @@ FORMS: dict[str, set[str]] = {
 their hours in which the hardware works."""
 
 _COMMON = {"gpu", "per", "amount", "currency", "source", "date"}
+_TEXTS = {"source", "date"}
+"""Fields that `translations` may have in another language."""
 
 
 class Price(TypedDict):
-    """One price of a list. `per` is one of FORMS; `years` and `use` are None where nothing is bought."""
+    """One price of a list. `per` is one of FORMS; `years` and `use` are None where nothing is bought.
+
+    `translations` are source and date by language, such as `zh`, as far as the list has them.
+    """
 
     gpu: str
     per: str
@@ -38,6 +43,7 @@ class Price(TypedDict):
     date: str
     years: float | None
     use: float | None
+    translations: dict[str, dict[str, str]]
 
 
 class PriceError(ValueError):
@@ -80,6 +86,7 @@ def read(entries: Iterable[Any]) -> list[Price]:
                 "date": str(entry["date"]),
                 "years": float(entry["years"]) if "years" in entry else None,
                 "use": float(entry["use"]) if "use" in entry else None,
+                "translations": entry.get("translations") or {},
             }
         )
     if problems:
@@ -94,16 +101,27 @@ def _wrong(entry: Any) -> str:
     if str(entry.get("per")) not in FORMS:
         return f"per={entry.get('per')}: allowed are {', '.join(FORMS)}"
     needed = _COMMON | FORMS[entry["per"]]
-    missing, unknown = needed - set(entry), set(entry) - needed
+    missing, unknown = needed - set(entry), set(entry) - needed - {"translations"}
     if missing or unknown:
         what = [("lacks", missing), ("has unknown", unknown)]
         return " and ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in what if names)
+    if not _are_translations(entry.get("translations") or {}):
+        return "translations: allowed are source and date by language, such as zh"
     for name in ("amount", "years", "use"):
         if name in entry and (isinstance(entry[name], bool) or not _positive(entry[name])):
             return f"{name}={entry[name]}: allowed are numbers above 0"
     if float(entry.get("use", 1)) > 1:
         return f"use={entry['use']}: allowed are numbers up to 1, the share of the hours"
     return ""
+
+
+def _are_translations(given: Any) -> bool:
+    return isinstance(given, Mapping) and all(
+        isinstance(texts, Mapping)
+        and set(texts) <= _TEXTS
+        and all(isinstance(text, str) for text in texts.values())
+        for texts in given.values()
+    )
 
 
 def _positive(value: Any) -> bool:

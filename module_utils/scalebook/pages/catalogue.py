@@ -6,7 +6,8 @@ A catalogue maps the code of a message to its sentence (messages_en.py, messages
 
     {name}          stands for a value: text, a number as it is, or another message
     {name:.1f}      for a number, as Python formats it; also `d`, `,d`, `.3g` …
-    {name:percent}  for a share, in per cent with one decimal; `percent3` has three digits
+    {name:percent}  for a share, in per cent with one decimal; `percent3` has three digits,
+                    `hundredths` no sign
     {name:list}     for a list whose parts are joined by `join.list`, as with every other key below `join`
 
 What is text already (`"3.4 %"` of a record that was converted) stays as it is, whatever its kind.
@@ -33,6 +34,7 @@ PLACE = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 KINDS: Mapping[str, Callable[[float], str]] = {
     # Rounded first: -0.0004 would print as -0.0.
     "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f} %",
+    "hundredths": lambda value: f"{round(100 * value, 1) + 0.0:.1f}",
     "percent3": lambda value: f"{100 * value:.3g} %",
     "readable": readable,
 }

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, meant_for
+from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, all_digits, meant_for
 from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.text import readable
 
 LEFT = ("text", "tags", "links")
 """Kinds that are read as text and aligned to the left."""
@@ -33,6 +34,8 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "digits": lambda value, _: f"{value:.4g}",
     "giga": lambda value, _: f"{value / 1e9:.4g}",
     "exact": lambda value, _: f"{value:g}",
+    "all-digits": lambda value, _: all_digits(value),
+    "readable": lambda value, _: readable(value),
     "usage": lambda value, _: _usage(value),
 }
 """How a kind of value is said; `rates`, `speedups` and `changes` are pairs, `seconds` are said as ms."""

@@ -7,7 +7,7 @@ Needs Jinja2, on the control node.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -24,14 +24,13 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Table,
     meant_for,
 )
-from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.pages.wording import Wording
 
 
-def document(title: str, blocks: Sequence[Block], texts: Mapping[str, Any], templates: str) -> str:
+def document(title: str, blocks: Sequence[Block], wording: Wording, templates: str) -> str:
     """Return a document as a page that is one file: no script, font or picture from elsewhere."""
-    language = str(texts["language"])
-    values = {"title": title, **shown(blocks, ENGLISH)}
-    return html_page.framed("evaluation.html.j2", templates, Wording(language), language, values)
+    shown_blocks = {"title": title, **shown(blocks, wording)}
+    return html_page.framed("evaluation.html.j2", templates, wording, wording.language, shown_blocks)
 
 
 def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:

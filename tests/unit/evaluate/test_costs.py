@@ -3,8 +3,10 @@
 """Time, cost and energy of every option: for a million samples, for an epoch and for the whole training."""
 
 import pytest
-from ansible.module_utils.scalebook.evaluate import content, costs, document, sentences
-from test_evaluation import EXAMPLE, WORKLOADS, option, texts
+from ansible.module_utils.scalebook.evaluate import content, costs, document
+from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from test_evaluation import EXAMPLE, WORKLOADS, option
 
 PRICE = {
     "gpu": "H200", "per": "gpu hour", "amount": 3.6, "currency": "CNY", "source": "made", "date": "-",
@@ -26,7 +28,7 @@ def rows(options, **changes):
 
 
 def named(found):
-    return [each["name"] for each in found]
+    return catalogue.in_words([each["name"] for each in found])
 
 
 def test_an_epoch_is_the_data_set_and_the_training_all_its_epochs():
@@ -56,7 +58,7 @@ def test_samples_of_other_sizes_are_not_the_same_training():
         for size, rate in (("128", 400), ("512", 100), ("not recorded", 200))
     )
     found = costs.of_options(GIVEN, [short, long, unknown], [PRICE])
-    assert [(cost["name"], named(cost["rows"])) for cost in found] == [
+    assert [(catalogue.sentence(cost["name"]), named(cost["rows"])) for cost in found] == [
         ("a base, sequence length = 128", ["128"]),
         ("a base, sequence length = 512", ["512"]),
         ("a base", ["not recorded"]),
@@ -64,7 +66,7 @@ def test_samples_of_other_sizes_are_not_the_same_training():
 
 
 def test_a_size_is_named_where_a_model_is_trained_with_several():
-    assert cost_of([option(rate=100), option(rate=200)])["name"] == "a base"
+    assert named([cost_of([option(rate=100), option(rate=200)])]) == ["a base"]
     images = [{**option(), "unit": "images", "size": size} for size in ("64", "224")]
     found = costs.of_options(GIVEN, [*images, option("b")], [PRICE])
     assert named(found) == ["a base, image size = 64", "a base, image size = 224", "b base"]
@@ -99,22 +101,20 @@ def test_without_a_price_of_electricity_energy_counts_nowhere():
 
 
 @pytest.mark.parametrize("options", [[UNMEASURED, MEASURED], [UNMEASURED]])
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_document_says_whose_cost_is_not_known_and_why(language, options):
-    said = texts(language)
+def test_the_document_says_whose_cost_is_not_known_and_why(options):
     given = {**EXAMPLE, **GIVEN, "platform": "", "texts": {}, "criteria": {}}
-    blocks = content.blocks(document.document(given, [], options, [PRICE], WORKLOADS, {}), said)
+    blocks = content.blocks(document.document(given, [], options, [PRICE], WORKLOADS, {}))
     paragraphs = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
-    assert said["energy_unknown"].format("unmeasured") in paragraphs
-    assert said["no_cost"] not in paragraphs
+    assert ENGLISH("evaluation.energy-unknown", names=["unmeasured"]) in paragraphs
+    assert ENGLISH("evaluation.no-cost") not in paragraphs
 
 
 @pytest.mark.parametrize(("options", "said"), [([UNMEASURED, MEASURED], 1), ([UNMEASURED], 0)])
 def test_the_lowest_cost_is_said_where_a_cost_is_known(options, said):
     given = {**EXAMPLE, **GIVEN, "platform": "", "texts": {}, "criteria": {}}
-    lines = sentences.conclusion(document.document(given, [], options, [PRICE], WORKLOADS, {}), texts("en"))
-    assert sum(line.startswith("The lowest cost") for line in lines) == said
-    assert sum(line.startswith("The shortest time") for line in lines) == 1
+    messages = document.document(given, [], options, [PRICE], WORKLOADS, {})["conclusion"]
+    codes = [each["code"] for each in messages]
+    assert (codes.count("evaluation.lowest-cost-of"), codes.count("evaluation.shortest-time-of")) == (said, 1)
 
 
 def test_an_option_without_a_price_has_its_time_all_the_same():

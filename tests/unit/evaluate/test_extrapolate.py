@@ -5,6 +5,7 @@
 import random
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.evaluate import criteria, extrapolate
 
 
@@ -44,14 +45,14 @@ def test_the_interval_covers_the_true_efficiency_in_95_percent(counts):
 @pytest.mark.parametrize(
     ("counts", "machines", "why"),
     [
-        ((1, 2), 8, (extrapolate.FEW, 2, 3)),
-        ((1, 2, 4), 33, (extrapolate.FAR, 33, 8, 4)),
+        ((1, 2), 8, message("evaluation.refused-few", measured=2, needed=3)),
+        ((1, 2, 4), 33, message("evaluation.refused-far", machines=33, times=8, measured=4)),
     ],
 )
 def test_too_little_is_refused_with_the_reason(counts, machines, why):
     with pytest.raises(extrapolate.RefusedError) as error:
         extrapolate.fit([(n, amdahl(n)) for n in counts], machines)
-    assert error.value.args == why
+    assert error.value.message == why
 
 
 def test_measurements_without_a_line_are_refused():
@@ -60,7 +61,7 @@ def test_measurements_without_a_line_are_refused():
 
 
 def test_a_repeated_number_of_machines_is_one_number():
-    with pytest.raises(extrapolate.RefusedError, match=r"'few', 2, 3"):
+    with pytest.raises(extrapolate.RefusedError, match="refused-few.*'measured': 2"):
         extrapolate.fit([(1, 0.9), (2, 0.8), (2, 0.81)], 4)
 
 
@@ -105,7 +106,7 @@ def test_an_interval_that_ends_at_100_percent_covers_as_often():
 def test_a_curve_that_is_above_100_percent_is_refused():
     with pytest.raises(extrapolate.RefusedError) as error:
         extrapolate.fit([(n, 1.1 + 0.01 * n) for n in (1, 2, 4)], 20)
-    assert error.value.args == (extrapolate.ABOVE, 20)
+    assert error.value.message == message("evaluation.refused-above", machines=20)
 
 
 def test_an_extrapolation_judges_nothing():

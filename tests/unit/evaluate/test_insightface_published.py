@@ -3,8 +3,8 @@
 """InsightFace is in an evaluation as DLPerf published it, with the reason why it is published only."""
 
 import pytest
-import yaml
 from ansible.module_utils.scalebook.evaluate import content, document, published
+from ansible.module_utils.scalebook.pages.wording import Wording, load
 from test_dlperf_alone import GIVEN
 from test_evaluation import ROOT, WORKLOADS
 
@@ -41,6 +41,6 @@ def test_speedup_is_over_one_gpu_of_the_same_table(options):
 )
 def test_the_document_says_why_it_is_published_only(options, language, reason):
     made = document.document(GIVEN, [], options, [], WORKLOADS, {})
-    texts = yaml.safe_load((ROOT / f"templates/evaluation.{language}.yml").read_text())
-    said = [block.text for block in content.blocks(made, texts) if type(block).__name__ == "Paragraph"]
+    blocks = content.blocks(made, Wording(load(str(ROOT / "templates"), language)))
+    said = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
     assert [text.startswith(reason) for text in said].count(True) == 1

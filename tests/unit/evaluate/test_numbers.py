@@ -8,9 +8,9 @@ import zipfile
 from html.parser import HTMLParser
 
 import pytest
-import yaml
 from ansible.module_utils.scalebook.evaluate import content, document, sentences
 from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
+from ansible.module_utils.scalebook.pages.wording import Wording, load
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 def made(language):
     """A document with a ranking, an extrapolation, costs and options that are slower than one device."""
-    texts = yaml.safe_load((ROOT / f"templates/evaluation.{language}.yml").read_text())
+    wording = Wording(load(str(ROOT / "templates"), language))
     options = [
         {**option(name, rate * nodes * share, nodes=nodes, efficiency=share), "gpus": 1}
         for name, rate in (("tf2_bert", 321.7), ("torch_bert", 287.3))
@@ -66,7 +66,7 @@ def made(language):
     listed = [{**price, "years": None, "use": None}]
     data = document.document(given, [], options, listed, WORKLOADS, {})
     data["extrapolations"] = document.extrapolate.of_options(options, 20)
-    return data, texts, content.blocks(data, texts)
+    return data, wording, content.blocks(data, wording)
 
 
 def numbers(texts):
@@ -75,8 +75,8 @@ def numbers(texts):
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_number_of_the_markdown_is_in_its_tables(language):
-    data, texts, blocks = made(language)
-    lines = markdown.document(data["title"], blocks).splitlines()
+    data, wording, blocks = made(language)
+    lines = markdown.document(data["title"], blocks, wording).splitlines()
     said = [line for line in lines if line.startswith("- ")]
     assert len(numbers(said)) > 15
     assert numbers(said) - numbers(line for line in lines if " | " in line) == set()
@@ -84,16 +84,16 @@ def test_a_number_of_the_markdown_is_in_its_tables(language):
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_number_of_the_page_is_in_its_tables(language):
-    data, texts, blocks = made(language)
-    page = Page(html.document(data["title"], blocks, texts, str(ROOT / "templates")))
+    data, wording, blocks = made(language)
+    page = Page(html.document(data["title"], blocks, wording, str(ROOT / "templates")))
     said = [text for text in page.items if text.strip()]
     assert len(numbers(said)) > 15
     assert numbers(said) - numbers(page.cells) == set()
 
 
 def test_the_page_loads_nothing():
-    data, texts, blocks = made("zh")
-    text = html.document(data["title"], blocks, texts, str(ROOT / "templates"))
+    data, wording, blocks = made("zh")
+    text = html.document(data["title"], blocks, wording, str(ROOT / "templates"))
     assert Page(text).policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-")
     assert re.findall(r'(?:src|href)="(?!#)[^"]*"', text) == []
 
@@ -103,12 +103,12 @@ def test_tables_are_numbered_by_section():
         ("en", "Table 3-1 Frameworks that took part in the evaluation of BERT"),
         ("zh", "表 3-1 参与 BERT 性能评测的各个框架"),
     ):
-        data, texts, blocks = made(language)
-        assert f"<caption>{caption}</caption>" in html.document("t", blocks, texts, str(ROOT / "templates"))
+        data, wording, blocks = made(language)
+        assert f"<caption>{caption}</caption>" in html.document("t", blocks, wording, str(ROOT / "templates"))
 
 
 def test_the_workloads_of_a_family_are_on_one_chart():
-    _, texts, blocks = made("en")
+    _, _, blocks = made("en")
     charts = {block.caption: block.svg for block in blocks if type(block).__name__ == "Chart"}
     setting = "base, sequence length = 128, fp16, batch size = 64, NVIDIA H200"
     curves, speedups = charts[f"Figure 3-1 {setting}: Throughput"], charts[f"Figure 3-2 {setting}: Speedup"]
@@ -131,9 +131,10 @@ def test_the_workbook_has_a_sheet_for_each_table_with_unrounded_numbers():
 
 
 def test_the_conclusion_is_of_what_was_measured_where_something_was():
-    data, texts, _ = made("en")
+    data, _, _ = made("en")
     (family,) = data["families"]
     better = {**option("published", 1e6, runs=1, efficiency=1.0), "runs": 0}
-    said = sentences.of_family({**family, "options": [*family["options"], better]}, texts)
-    assert said == sentences.of_family(family, texts)
-    assert "published 1n8g" in sentences.of_family({**family, "options": [better]}, texts)[0]
+    said = sentences.of_family({**family, "options": [*family["options"], better]})
+    assert said == sentences.of_family(family)
+    (first, *_) = sentences.of_family({**family, "options": [better]})
+    assert first["values"]["name"] == "published 1n8g"
