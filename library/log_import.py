@@ -93,9 +93,9 @@ out:
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import import_fix
-from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.read.import_dlperf import import_tree
+from ansible.module_utils.scalebook.contracts import import_fix, message
+from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
+from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
@@ -115,16 +115,21 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Write the records of the logs and return the module's result."""
-    result = import_tree(
-        params["logs"],
-        params["out"],
-        params["name"],
-        Workload.of(params["workload"]),
-        params["overrides"],
-        params["checksums"],
-        write=not check,
-        others=workloads_of(params["workloads"]),
-    )
-    refused = [{**each, "reason": sentence(each["reason"])} for each in result["refused"]]
+    try:
+        result = import_tree(
+            params["logs"],
+            params["out"],
+            params["name"],
+            Workload.of(params["workload"]),
+            params["overrides"],
+            params["checksums"],
+            write=not check,
+            others=workloads_of(params["workloads"]),
+        )
+    except TreeError as error:
+        if not error.example:
+            raise
+        example = sentence(message("import.unread", path=error.example["path"], why=error.example["reason"]))
+        raise ValueError(f"{error}; {example}") from None
     display = shown(result, params["logs"], not check)
-    return {**result, "refused": refused, "display": display, "out": params["out"]}
+    return {**in_words(result), "display": display, "out": params["out"]}

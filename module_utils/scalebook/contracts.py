@@ -144,6 +144,13 @@ class PendingRun(TypedDict):
     folder: str
 
 
+class UnreadFile(TypedDict):
+    """A file below the logs of an import that is not the log of a case, and why."""
+
+    path: str
+    reason: Statement
+
+
 class SkippedCase(TypedDict):
     """A case of the matrix that cannot run here, with the reason."""
 
@@ -230,7 +237,7 @@ class Plan(TypedDict, total=False):
     runs: list[PlannedRun]
     source: str
     overrides: dict[str, Any]
-    unread: list[dict[str, str]]
+    unread: list[UnreadFile]
 
 
 class Node(TypedDict, total=False):
@@ -716,6 +723,11 @@ class MessageError(ValueError):
     def __init__(self, code: str, **values: Any) -> None:
         super().__init__(code, values)
         self.message = message(code, **values)
+
+
+def why_of(error: Exception) -> Statement:
+    """Return what an error says: its message, or its text."""
+    return error.message if isinstance(error, MessageError) else str(error)
 
 
 class Flag(TypedDict):

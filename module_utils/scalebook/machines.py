@@ -18,6 +18,13 @@ from ansible.module_utils.scalebook.contracts import MachineIdentity
 HARDWARE = {"board": "another mainboard", "addresses": "other network devices", "gpus": "other GPUs"}
 """What two descriptions of one machine have in common, where both have it -> what to say otherwise."""
 SYSTEM = {"machine": "another machine-id", "container": "another container"}
+WORDS = {
+    **HARDWARE,
+    **SYSTEM,
+    "contained": "one of both is a container",
+    "unknown": "it is not known what it was",
+}
+"""What differs -> what to say of it."""
 _LASTING = (*HARDWARE, *SYSTEM)
 _UNIQUE = ("addresses", "gpus", *SYSTEM)
 
@@ -26,7 +33,7 @@ LOCAL = "local-"
 
 
 def difference(one: MachineIdentity, other: MachineIdentity) -> str:
-    """Return why two descriptions are not known to be of the same machine, "" where they are.
+    """Return why two descriptions are not known to be of the same machine, a key of WORDS, "" where they are.
 
     A part of the hardware may be exchanged, or hidden from a container: where both have network devices,
     one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of
@@ -34,16 +41,16 @@ def difference(one: MachineIdentity, other: MachineIdentity) -> str:
     host are different in the same way, though both have one boot.
     """
     made_again = _common(one, other, "gpus")
-    for key, what in {**HARDWARE, **SYSTEM}.items():
+    for key in (*HARDWARE, *SYSTEM):
         if key == "container" and made_again:
             continue
         if _values(one, key) and _values(other, key) and not _common(one, other, key):
-            return what
+            return key
     contained = {bool(_values(identity, "container")) for identity in (one, other) if lasts(identity)}
     if len(contained) > 1 and not made_again:
-        return "one of both is a container"
+        return "contained"
     common = set().union(*(_common(one, other, key) for key in (*_UNIQUE, "boot")))
-    return "" if any(not value.startswith(LOCAL) for value in common) else "it is not known what it was"
+    return "" if any(not value.startswith(LOCAL) for value in common) else "unknown"
 
 
 def digest(machines: Mapping[str, MachineIdentity]) -> str:

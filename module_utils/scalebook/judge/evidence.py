@@ -24,6 +24,7 @@ from ansible.module_utils.scalebook.contracts import (
     Record,
     case_name,
     message,
+    together,
 )
 from ansible.module_utils.scalebook.machines import difference
 
@@ -32,8 +33,8 @@ class EvidenceError(MessageError):
     """A record that contradicts itself; `message` has the node, the field and the value."""
 
 
-def differing_case(case: Case, planned: Case | None, schema: Any) -> str:
-    """Return how the case of a record differs from that of the plan, "" where it does not.
+def differing_case(case: Case, planned: Case | None, schema: Any) -> Message | None:
+    """Return how the case of a record differs from that of the plan, None where it does not.
 
     A case that the plan does not have must be the one that its name stands for.  The names of records of
     schema 1 were made from other fields, so these cannot be checked.
@@ -41,24 +42,28 @@ def differing_case(case: Case, planned: Case | None, schema: Any) -> str:
     ours: Mapping[str, Any] = case
     if planned is None:
         if schema == 1 or case_name(ours) == case["name"]:
-            return ""
-        fields = ", ".join(field for field in IDENTITY if field in ours)
-        return f"case.name is {case['name']}, which is not the name of a case with its {fields}"
+            return None
+        fields = [field for field in IDENTITY if field in ours]
+        return message("run.other-name", name=case["name"], fields=fields)
     theirs: Mapping[str, Any] = planned
     names = [field.name for field in CASE if ours.get(field.name) != theirs.get(field.name)]
-    return "; ".join(f"case.{name} is {ours.get(name)}, in plan.json {theirs.get(name)}" for name in names)
+    differing = [
+        message("run.other-value", field=name, value=str(ours.get(name)), planned=str(theirs.get(name)))
+        for name in names
+    ]
+    return together(*differing) if differing else None
 
 
-def differing_machines(record: Record, known: Mapping[str, MachineIdentity]) -> str:
-    """Return which machine of a record is not that of the campaign, "" where none is.
+def differing_machines(record: Record, known: Mapping[str, MachineIdentity]) -> Message | None:
+    """Return which machine of a record is not that of the campaign, None where none is.
 
     `known` are those of its plan and of the records before.  A node that one of both does not describe is
     not compared: records of earlier versions name no machines.
     """
     for node, identity in (record.get("machines") or {}).items():
-        if known.get(node) and (why := difference(known[node], identity)):
-            return f"{node} was not the machine of this name that the campaign has ({why})"
-    return ""
+        if known.get(node) and (what := difference(known[node], identity)):
+            return message("run.other-machine", node=node, why=message(f"machine.{what}"))
+    return None
 
 
 def check_stamps(record: Record) -> None:

@@ -35,5 +35,5 @@ def of_record(record: Record) -> list[GpuState]:
                     state["power_used"] = float(power["mean"]) / float(limit)
                 found.append(state)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as exc:
-        raise TelemetryError(f"its GPUs cannot be read: {exc}") from exc
+        raise TelemetryError("run.odd-gpus", why=str(exc)) from exc
     return found

@@ -18,12 +18,12 @@ from ansible.module_utils.scalebook.contracts import (
     REQUIRED_FIELDS,
     STATUSES,
     Case,
-    MessageError,
     Record,
     Run,
     Statement,
     as_message,
     message,
+    why_of,
 )
 from ansible.module_utils.scalebook.judge import evidence, gpu_states, timelines, utilisation
 from ansible.module_utils.scalebook.throughput import measure
@@ -137,17 +137,17 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         # What overflows on the way would not be JSON any more.
         json.dumps(numbers, allow_nan=False)
     except (ValueError, KeyError, TypeError) as exc:
-        why = exc.message if isinstance(exc, MessageError) else str(exc)
-        return cast(Run, {**run, "status": "refused", "reason": message("run.unmeasured", why=why)})
+        why = message("run.unmeasured", why=why_of(exc))
+        return cast(Run, {**run, "status": "refused", "reason": why})
     run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
     try:
         usable, notes = utilisation.usable(record)
-        run["notes"] += map(as_message, notes)
+        run["notes"] += notes
         run["utilisation"] = utilisation.of_record(usable)
         run["gpus"] = gpu_states.of_record(usable)
         run["timeline"] = timelines.of_record(record)
     except utilisation.TelemetryError as exc:  # its rate stands without
-        run["notes"].append(as_message(str(exc)))
+        run["notes"].append(exc.message)
     return run
 
 

@@ -26,7 +26,7 @@ def of_record(record: Record) -> CaseTimeline | None:
             try:
                 return _of_node(record, node)
             except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
-                raise utilisation.TelemetryError(f"its timeline cannot be used: {exc}") from exc
+                raise utilisation.TelemetryError("run.odd-timeline", why=str(exc)) from exc
     return None
 
 

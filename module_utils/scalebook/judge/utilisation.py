@@ -14,11 +14,11 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import (
     Message,
+    MessageError,
     NodeTelemetry,
     Record,
     Row,
     Run,
-    Statement,
     Usage,
     as_message,
     message,
@@ -40,11 +40,11 @@ BUSY_AT_MOST = 2.0
 KILOWATT_HOUR = 3.6e6
 
 
-class TelemetryError(ValueError):
-    """A record whose telemetry is not what a reader of logs wrote."""
+class TelemetryError(MessageError):
+    """A record whose telemetry is not what a reader of logs wrote; `message` says what of it."""
 
 
-def usable(record: Record) -> tuple[Record, list[Statement]]:
+def usable(record: Record) -> tuple[Record, list[Message]]:
     """Return the record without telemetry that cannot be used, and notes about what is missing.
 
     A mean over the part before a sampler ended is not the mean over the window, and a disk that worked for
@@ -52,28 +52,25 @@ def usable(record: Record) -> tuple[Record, list[Statement]]:
     and not where telemetry is read, so that it applies to earlier records.  Raises TelemetryError.
     """
     kept: list[NodeTelemetry] = []
-    notes: list[Statement] = []
+    notes: list[Message] = []
     try:
         for node in record.get("telemetry") or []:
             if why := node.get("reason"):
                 notes.append(message("run.telemetry", node=node["node"], why=as_message(why)))
             if not _covers(node):
                 kept.append({"node": node["node"]})
-                share = f"{100 * node['covered']:.0f}"
-                notes.append(f"telemetry of {node['node']}: not used, as it covers {share} % of the window")
+                covers = message("run.telemetry-covers", percent=100 * node["covered"])
+                notes.append(message("run.telemetry", node=node["node"], why=covers))
                 continue
             overcounted = _overcounted(node)
             for name, busy in overcounted.items():
-                disk = name.split(":")[1]
-                notes.append(
-                    f"telemetry of {node['node']}: how busy disk {disk} was is not used, as the kernel "
-                    f"counted {busy:.3g} s of work in a second"
-                )
+                counted = message("run.disk-overcounted", disk=name.split(":")[1], seconds=busy)
+                notes.append(message("run.telemetry", node=node["node"], why=counted))
             quantities = node.get("quantities") or {}
             possible = {name: each for name, each in quantities.items() if name not in overcounted}
             kept.append({**node, "quantities": possible})
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
-        raise TelemetryError(f"its telemetry cannot be used: {exc}") from exc
+        raise TelemetryError("run.odd-telemetry", why=str(exc)) from exc
     return cast(Record, {**record, "telemetry": kept}), notes
 
 
@@ -105,7 +102,7 @@ def of_record(record: Record) -> dict[str, list[float]]:
                     raise ValueError(f"{name} is {value}")
                 found.setdefault(name, []).append(value)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
-        raise TelemetryError(f"its telemetry cannot be used: {exc}") from exc
+        raise TelemetryError("run.odd-telemetry", why=str(exc)) from exc
     return found
 
 

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from ansible.module_utils.scalebook import machines
 from ansible.module_utils.scalebook.hardware import TEXTS
 
 MESSAGES = {
@@ -510,6 +511,39 @@ MESSAGES = {
     "run.no-readings": "the window of {seconds:.3f} s has fewer than two readings",
     "run.no-moment": "no log of its run tells when the window's steps were, as Unix time",
     "run.unread-readings": "{file} {why}",
+    "readings.schema": "has schema {schema}, this version reads {ours}",
+    "readings.no-head": "has no head of readings",
+    "readings.other-columns": "has other columns than its head says",
+    "readings.odd-end": "has a closing line that is not one",
+    "readings.other-count": "has a reading of {count} cells, {expected} are expected",
+    "readings.no-number": "has a cell that is not a number",
+    "readings.not-finite": "has a cell that is not finite",
+    "readings.back": "has readings that are not in the order of time",
+    "readings.too-many": "has more than {most} cells, the most for its size",
+    "readings.unreadable": "cannot be read: {why}",
+    "readings.other-file": "is not a file of readings",
+    "run.odd-telemetry": "its telemetry cannot be used: {why}",
+    "run.odd-gpus": "its GPUs cannot be read: {why}",
+    "run.odd-timeline": "its timeline cannot be used: {why}",
+    "run.telemetry-covers": "not used, as it covers {percent:.0f} % of the window",
+    "run.disk-overcounted": (
+        "how busy disk {disk} was is not used, as the kernel counted {seconds:.3g} s of work in a second"
+    ),
+    "run.moved": "repeats {place}, or was moved from there",
+    "run.imported": "its log was imported, by plan.json it was not",
+    "run.other-name": "case.name is {name}, which is not the name of a case with its {fields:comma}",
+    "run.other-value": "case.{field} is {value}, in plan.json {planned}",
+    "run.other-machine": "{node} was not the machine of this name that the campaign has ({why})",
+    **{f"machine.{what}": text for what, text in machines.WORDS.items()},
+    "import.unread": "{path} {why}",
+    "import.no-folder": "is not named <N>n<G>g",
+    "import.no-log": "is not named <model>_b<B>_<dtype>_<i>.log",
+    "import.leads-out": "is a link out of the tree",
+    "import.unreadable": "cannot be read: {why}",
+    "import.directory": "is a directory",
+    "import.not-regular": "is not a regular file",
+    "import.same-file": "is the same file as {file}",
+    "import.same-run": "is the same run as {file}",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     "skipped.no-model": "{workload} has no model {model}: it has {models:comma}",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from ansible.module_utils.scalebook.contracts import MachineIdentity, Plan, Record
-from ansible.module_utils.scalebook.machines import difference, digest, lasts
+from ansible.module_utils.scalebook.machines import WORDS, difference, digest, lasts
 from ansible.module_utils.scalebook.plan.resume import RUNS, SEARCH, ResumeError, read_object
 
 Machines = Mapping[str, MachineIdentity]
@@ -133,19 +133,19 @@ def _differing(then: Machines, now: Machines) -> dict[str, str]:
     for (before, earlier), (node, identity) in zip(then.items(), now.items(), strict=False):
         if before != node:
             found[node] = f"it was {before}"
-        elif _asked(now) and (why := difference(earlier, identity)):
-            found[node] = why
+        elif _asked(now) and (what := difference(earlier, identity)):
+            found[node] = WORDS[what]
     return found
 
 
 def _differing_records(directory: Path, now: Machines) -> dict[str, str]:
     """Return the same of the nodes of records: another process may have written the plan since."""
     return {
-        node: why
+        node: WORDS[what]
         for record in _kept(directory)
         if "machines" in record
         for node, identity in _of_record(record).items()
-        if now.get(node) and (why := difference(identity, now[node]))
+        if now.get(node) and (what := difference(identity, now[node]))
     }
 
 

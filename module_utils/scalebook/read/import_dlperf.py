@@ -26,6 +26,8 @@ from ansible.module_utils.scalebook.contracts import (
     PLAN_SCHEMA,
     RECORD_SCHEMA,
     Case,
+    Message,
+    UnreadFile,
     make_case,
     message,
     together,
@@ -54,7 +56,14 @@ _PARALLEL = 64 << 20  # bytes from which on several processes pay
 
 
 class TreeError(ValueError):
-    """A directory that cannot be imported, or an output directory that must not be written."""
+    """A directory that cannot be imported, or an output directory that must not be written.
+
+    `example` is a file below the directory that is not the log of a case.
+    """
+
+    def __init__(self, text: str, example: UnreadFile | None = None) -> None:
+        super().__init__(text)
+        self.example = example
 
 
 class Found(NamedTuple):
@@ -93,8 +102,8 @@ def import_tree(
     root, target = Path(logs), Path(out)
     found, unread = find_logs(root, name, workload, read_overrides(overrides or {}))
     if not found:
-        hint = f"; {unread[0]['path']} {unread[0]['reason']}" if unread else ""
-        raise TreeError(f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log{hint}")
+        looked = f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log"
+        raise TreeError(looked, unread[0] if unread else None)
     earlier = _earlier_import(target)
     sizes = Counter(item.size for item in found)
     twins = frozenset(size for size, count in sizes.items() if count > 1)
@@ -147,7 +156,7 @@ def read_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 def find_logs(
     root: Path, name: str, workload: Workload, overrides: Mapping[str, Any]
-) -> tuple[list[Found], list[dict[str, str]]]:
+) -> tuple[list[Found], list[UnreadFile]]:
     """Return the logs below `root` in the order of their cases, and what else lies there and why not."""
     try:
         real = root.resolve(strict=True)
@@ -156,33 +165,33 @@ def find_logs(
         raise TreeError(f"{root}: {exc.strerror}") from None
     count = len(folders)
     found: list[tuple[tuple[Any, ...], Found]] = []
-    unread: list[dict[str, str]] = []
+    unread: list[UnreadFile] = []
     taken: dict[tuple[str, int], str] = {}
     originals: dict[tuple[int, int], str] = {}
 
-    def skip(path: str, reason: str) -> None:
+    def skip(path: str, reason: Message) -> None:
         unread.append({"path": _readable(path), "reason": reason})
 
     for folder in folders:
         place = f"{real.name}/{folder.name}"
         match = _FOLDER.fullmatch(folder.name)
         if not match:
-            skip(place, "is not named <N>n<G>g")
+            skip(place, message("import.no-folder"))
             continue
         if _leads_out(folder, real):
-            skip(place, "is a link out of the tree")
+            skip(place, message("import.leads-out"))
             continue
         nodes, gpus = int(match[1]), int(match[2])
         try:
             files = _entries(folder.path, count)
         except OSError as exc:
-            skip(place, f"cannot be read: {exc.strerror}")
+            skip(place, message("import.unreadable", why=str(exc.strerror)))
             continue
         count += len(files)
         named_so = [(file, _READINGS.fullmatch(file.name)) for file in files]
         readings: dict[str, dict[str, str]] = {}
         for file, beside in named_so:
-            reason, _ = _no_log(file, real) if beside else (None, None)
+            reason = _no_log(file, real) if beside else None
             if reason:
                 skip(f"{place}/{file.name}", reason)
             elif beside:
@@ -192,16 +201,17 @@ def find_logs(
             source = f"{place}/{file.name}"
             named = _FILE.fullmatch(file.name)
             if not named or ".." in named[1]:
-                skip(source, "is not named <model>_b<B>_<dtype>_<i>.log")
+                skip(source, message("import.no-log"))
                 continue
-            reason, status = _no_log(file, real)
-            if reason or status is None:
-                skip(source, str(reason))
+            reason = _no_log(file, real)
+            if reason:
+                skip(source, reason)
                 continue
+            status = file.stat()
             # A link within the tree is not a second measurement.
             original = originals.setdefault((status.st_dev, status.st_ino), source)
             if original != source:
-                skip(source, f"is the same file as {original}")
+                skip(source, message("import.same-file", file=original))
                 continue
             case = make_case(
                 {
@@ -222,7 +232,7 @@ def find_logs(
             repeat = int(named[4])
             twin = taken.setdefault((case["name"], repeat), source)
             if twin != source:
-                skip(source, f"is the same run as {twin}")
+                skip(source, message("import.same-run", file=twin))
                 continue
             order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
             mine = {**readings.get("", {}), **readings.get(file.name.removesuffix(".log"), {})}
@@ -243,19 +253,17 @@ def _leads_out(entry: os.DirEntry[str], root: Path) -> bool:
     return entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root)
 
 
-def _no_log(file: os.DirEntry[str], root: Path) -> tuple[str | None, os.stat_result | None]:
-    """Return why a file of a log's name is none, or its status."""
+def _no_log(file: os.DirEntry[str], root: Path) -> Message | None:
+    """Return why a file of a log's name is none."""
     if _leads_out(file, root):
-        return "is a link out of the tree", None
+        return message("import.leads-out")
     try:
-        status = file.stat()
+        mode = file.stat().st_mode
     except OSError as exc:
-        return f"cannot be read: {exc.strerror}", None
-    if stat.S_ISDIR(status.st_mode):
-        return "is a directory", None
-    if not stat.S_ISREG(status.st_mode):
-        return "is not a regular file", None
-    return None, status
+        return message("import.unreadable", why=str(exc.strerror))
+    if stat.S_ISDIR(mode):
+        return message("import.directory")
+    return None if stat.S_ISREG(mode) else message("import.not-regular")
 
 
 def _import_log(
@@ -303,7 +311,7 @@ def _each(work: partial[dict[str, Any]], found: list[Found]) -> Iterable[dict[st
 def _plan(
     root: Path,
     found: list[Found],
-    unread: list[dict[str, str]],
+    unread: list[UnreadFile],
     name: str,
     overrides: Mapping[str, Any] | None,
 ) -> dict[str, Any]:

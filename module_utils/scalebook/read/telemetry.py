@@ -17,7 +17,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import NodeTelemetry, Quantity, Timeline, message
+from ansible.module_utils.scalebook.contracts import (
+    MessageError,
+    NodeTelemetry,
+    Quantity,
+    Timeline,
+    message,
+    why_of,
+)
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular, sha256_of
 from ansible.module_utils.scalebook.read import timeline
 from ansible.module_utils.scalebook.unpack import TooLargeError, UnpackError, unpacked
@@ -47,8 +54,8 @@ Window = tuple[float, float]
 """When the first and the last step of the window were logged, in seconds of some clock."""
 
 
-class TelemetryError(ValueError):
-    """A file of readings that cannot be used; the message says why."""
+class TelemetryError(MessageError):
+    """A file of readings that cannot be used; `message` says why."""
 
 
 @dataclass
@@ -76,7 +83,7 @@ def parse(text: str) -> Readings:
     try:
         head = json.loads(lines[0].removeprefix("# "))
         if head["schema"] != SCHEMA:
-            raise TelemetryError(f"has schema {head['schema']!r}, this version reads {SCHEMA}")
+            raise TelemetryError("readings.schema", schema=str(head["schema"]), ours=SCHEMA)
         readings = Readings(
             interval=float(head["interval"]),
             offset=float(head["wall"]) - float(head["monotonic"]),
@@ -86,9 +93,9 @@ def parse(text: str) -> Readings:
         )
         names = lines[1].split(",")
     except (LookupError, TypeError, ValueError, RecursionError) as exc:
-        raise exc if isinstance(exc, TelemetryError) else TelemetryError("has no head of readings") from None
+        raise exc if isinstance(exc, TelemetryError) else TelemetryError("readings.no-head") from None
     if names != ["at", "mark", *readings.kinds]:
-        raise TelemetryError("has other columns than its head says")
+        raise TelemetryError("readings.other-columns")
     readings.values = {name: [] for name in readings.kinds}
     for line in lines[2:]:
         if line.startswith("# "):
@@ -104,21 +111,21 @@ def _take_tail(readings: Readings, line: str) -> None:
         readings.absent.update(tail["absent"])
         readings.about.update(tail["about"])
     except (LookupError, TypeError, ValueError, RecursionError):
-        raise TelemetryError("has a closing line that is not one") from None
+        raise TelemetryError("readings.odd-end") from None
 
 
 def _take_line(readings: Readings, cells: Sequence[str]) -> None:
     if len(cells) != len(readings.kinds) + 2:
-        raise TelemetryError(f"has a reading of {len(cells)} cells, {len(readings.kinds) + 2} are expected")
+        raise TelemetryError("readings.other-count", count=len(cells), expected=len(readings.kinds) + 2)
     try:
         at = float(cells[0])
         values = [float(cell) if cell not in ("", PUT_OFF) else None for cell in cells[2:]]
     except ValueError:
-        raise TelemetryError("has a cell that is not a number") from None
+        raise TelemetryError("readings.no-number") from None
     if not all(value is None or math.isfinite(value) for value in (at, *values)):
-        raise TelemetryError("has a cell that is not finite")
+        raise TelemetryError("readings.not-finite")
     if readings.at and at < readings.at[-1]:
-        raise TelemetryError("has readings that are not in the order of time")
+        raise TelemetryError("readings.back")
     for name, cell in zip(readings.kinds, cells[2:], strict=True):
         if cell == PUT_OFF:
             readings.put_off.setdefault(name, set()).add(len(readings.at))
@@ -298,14 +305,14 @@ def read_file(path: str | os.PathLike[str]) -> Readings:
         if Path(path).suffix == ".xz":
             packed, data = len(data), unpacked(data, MOST)
             if data.count(b",") + data.count(b"\n") > MOST_CELLS + packed:
-                raise TelemetryError(f"has more than {MOST_CELLS + packed} cells, the most for its size")
+                raise TelemetryError("readings.too-many", most=MOST_CELLS + packed)
         return parse(data.decode("ascii"))
     except TooLargeError as exc:
-        raise TelemetryError(f"cannot be read: {exc}") from None
+        raise TelemetryError("readings.unreadable", why=str(exc)) from None
     except (UnpackError, UnicodeDecodeError):
-        raise TelemetryError("is not a file of readings") from None
+        raise TelemetryError("readings.other-file") from None
     except NotRegularError as exc:
-        raise TelemetryError(str(exc)) from None
+        raise TelemetryError("text", text=str(exc)) from None
 
 
 def of_run(
@@ -375,7 +382,7 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
             part["sha256"] = sha256_of(path)
             readings = read_file(path)
         except (OSError, ValueError) as exc:
-            why = exc.strerror if isinstance(exc, OSError) else str(exc)
+            why = exc.strerror if isinstance(exc, OSError) else why_of(exc)
             part["reason"] = message("run.unread-readings", file=path.name, why=why)
             continue
         if window is not None:

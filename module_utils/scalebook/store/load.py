@@ -13,13 +13,16 @@ from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
     FileSum,
     Message,
+    MessageError,
     Plan,
     ProvenanceFile,
     Record,
     as_message,
+    because,
     message,
     upgrade_plan,
     upgrade_record,
+    why_of,
 )
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
@@ -67,7 +70,7 @@ def read_source(
             campaign.statuses[f"search/{trial['case']}/1"] = trial["status"]
     # What an import found that is not the log of a case.
     campaign.unreadable.extend(
-        message("text", text=f"{entry.get('path')} {entry.get('reason')}")
+        message("import.unread", path=entry["path"], why=as_message(entry["reason"]))
         for entry in plan.get("unread") or []
     )
     return campaign
@@ -185,17 +188,17 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             case, folder = record["case"], file.rpartition("/")[0]
             own = f"runs/{case['name']}/{record['repeat']}/result.json"
             if file != own:
-                raise ValueError(f"repeats {own}, or was moved from there")
+                raise MessageError("run.moved", place=own)
             differs = evidence.differing_case(case, planned.get(case["name"]), content.get("schema"))
             if differs and case["name"] not in planned:
-                raise ValueError(differs)
+                raise MessageError(differs["code"], **differs["values"])
             found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             run = runs.digest(record, campaign.reading)
             if "source" in record and campaign.plan and not campaign.plan.get("source"):
-                differs = differs or "its log was imported, by plan.json it was not"
+                differs = differs or message("run.imported")
             differs = differs or evidence.differing_machines(record, machines)
             if differs and record["status"] == "ok":
-                run = runs.refused(run, f"{file}: {differs}")
+                run = runs.refused(run, because(file, differs))
             counts = run["rate"] is not None
             doubts = evidence.log_notes(record, folder, files) if counts and files else []
             run["notes"] += map(as_message, doubts)
@@ -204,10 +207,9 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             if log and logs.setdefault(log, place) != place:
                 run = runs.repeated(run, logs[log])
         except (OSError, ValueError) as exc:
-            campaign.unreadable.append(message("text", text=f"{file}: {exc}"))
+            campaign.unreadable.append(because(file, why_of(exc)))
         except Exception as exc:  # one unforeseen record must not cost the others their report
-            what = f"{file}: {type(exc).__name__}: {exc}"
-            campaign.unreadable.append(message("text", text=what))
+            campaign.unreadable.append(because(file, f"{type(exc).__name__}: {exc}"))
         else:
             campaign.cases.setdefault(case["name"], case)
             machines = {**record.get("machines", {}), **machines}

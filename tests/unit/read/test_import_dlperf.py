@@ -7,6 +7,7 @@ import os
 import time
 
 import pytest
+from ansible.module_utils.scalebook import contracts
 from ansible.module_utils.scalebook.read import import_dlperf
 from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
 from ansible.module_utils.scalebook.throughput import measure
@@ -63,9 +64,7 @@ def test_the_plan_lists_what_was_found(tmp_path):
     plan = json.loads((out / "plan.json").read_text())
     assert (plan["campaign"], plan["repeats"], len(plan["cases"]), len(plan["runs"])) == ("bz64", 5, 6, 30)
     assert [case["label"] for case in plan["cases"]] == list(SPEEDS)
-    assert plan["unread"] == [
-        {"path": "bz64/1n1g/notes.txt", "reason": "is not named <model>_b<B>_<dtype>_<i>.log"}
-    ]
+    assert plan["unread"] == [{"path": "bz64/1n1g/notes.txt", "reason": contracts.message("import.no-log")}]
 
 
 @pytest.mark.parametrize(("label", "devices"), [("16n8g", 128), ("125n8g", 1000), ("1n16g", 16)])
@@ -271,8 +270,9 @@ def test_a_campaign_is_never_written_over(root, tmp_path):
 
 def test_a_tree_without_logs_is_an_error(root):
     place(root, "bz32/1n1g/bert_b32_fp32_1.log")
-    with pytest.raises(TreeError, match="no log below .*; bz64/bz32 is not named <N>n<G>g"):
+    with pytest.raises(TreeError, match="no log below ") as refused:
         read(root)
+    assert refused.value.example == {"path": "bz64/bz32", "reason": contracts.message("import.no-folder")}
     with pytest.raises(TreeError, match="No such file or directory"):
         read(root / "nowhere")
 

@@ -65,3 +65,9 @@ def test_logs_of_other_cases_than_their_names_say_get_the_fix(field, fixed):
 def test_wrong_arguments_are_refused(args, message):
     result = run(**args)
     assert result["failed"] and result["msg"].startswith(message)
+
+
+def test_a_tree_without_logs_is_refused_with_a_file_that_is_there(tmp_path):
+    (tmp_path / "bz64" / "bz32").mkdir(parents=True)
+    result = run(logs=str(tmp_path / "bz64"), out=str(tmp_path / "out"), name="tf2_bert")
+    assert result["msg"].endswith("_<i>.log; bz64/bz32 is not named <N>n<G>g")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.scalebook import secrets
+from ansible.module_utils.scalebook.contracts import why_of
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.read import telemetry
 from ansible.module_utils.scalebook.store import archive, load, manifest
 from ansible.module_utils.scalebook.store.source import open_source
@@ -32,9 +34,9 @@ def answer(read, path):
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY,) * 2)
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         try:
-            said = f"accepted {str(read(path))[:200]}"
+            said = f"accepted {str(read(path))[:400]}"
         except ValueError as error:
-            said = f"refused: {error}"
+            said = f"refused: {sentence(why_of(error))}"
         except BaseException as error:
             said = f"{type(error).__name__}: {error}"
         os.write(send, said.encode(errors="replace"))
