@@ -13,10 +13,11 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from string import Formatter
 from typing import Any
 
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case, global_batch
+from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case, Message, global_batch, message
 from ansible.module_utils.scalebook.flops import Flops
 
 REQUIRED = {
@@ -387,12 +388,13 @@ class Workload:
         """
         return settings.get(self.size) if isinstance(self.size, str) else self.size
 
-    def refusal(self, case: Case, simulated: bool = False) -> str | None:
+    def refusal(self, case: Case, simulated: bool = False) -> Message | None:
         """Return why the case cannot run by the key `refuses`, else None."""
         names = self.names_of(case, simulated)
         for rule in self.refuses:
             if flops.evaluate(rule.when, names):
-                return rule.why.format_map(names)
+                places = [place for _text, place, *_ in Formatter().parse(rule.why) if place]
+                return message("text", text=rule.why, **{place: names[place] for place in places})
         return None
 
     def names_of(self, case: Case, simulated: bool) -> dict[str, Any]:

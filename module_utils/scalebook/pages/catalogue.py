@@ -24,9 +24,10 @@ from ansible.module_utils.scalebook.pages import messages_en, messages_zh
 from ansible.module_utils.scalebook.text import clean, readable
 
 CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": messages_en.MESSAGES, "zh": messages_zh.MESSAGES}
+DECLARED: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": messages_zh.DECLARED}
 LANGUAGES = tuple(CATALOGUES)
 TEXT = "text"
-"""The code of a message that is its own sentence."""
+"""The code of a message that is its own sentence: a line of a log, or what a workload declares."""
 
 Say = Callable[[str], str]
 
@@ -75,9 +76,12 @@ def _said(given: Any, language: str, say: Say, kind: str = "") -> str:
 
 def _filled(given: Mapping[str, Any], language: str, say: Say) -> str:
     code, values = given["code"], given["values"]
-    if code == TEXT:
-        return say(str(values.get("text", "")))
     pattern = CATALOGUES[language].get(code)
+    if code == TEXT:
+        text = str(values.get("text", ""))
+        pattern = DECLARED[language].get(clean(text), text)
+        if len(values) <= 1:
+            return say(text) if pattern == text else pattern
     if pattern is None:
         raise CatalogueError(f"messages_{language}.py has no {code}")
     try:

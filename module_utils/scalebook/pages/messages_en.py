@@ -731,7 +731,7 @@ MESSAGES = {
     "value.none": "none",
     "link.log": "log",
     "link.record": "record",
-    "link.all": "all logs",
+    "link.all-logs": "all logs",
     "family.line": "{words:words}",
     "family.on-cpu": "on CPU",
     "family.compiled": "compiled",

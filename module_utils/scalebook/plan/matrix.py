@@ -349,15 +349,10 @@ def _why_not(
     simulated = len({node["machine"] for node in members}) < len(members)
     return (
         _workload_lacks(case, workload, parameters)
-        or _refusal(workload, case, simulated)
+        or workload.refusal(case, simulated)
         or _nodes_lack(case, nodes)
         or _dtype_lacks(case, workload, parameters["force"])
     )
-
-
-def _refusal(workload: Workload, case: Case, simulated: bool) -> Message | None:
-    why = workload.refusal(case, simulated)
-    return as_message(why) if why else None
 
 
 def _workload_lacks(case: Case, workload: Workload, parameters: Mapping[str, Any]) -> Message | None:

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A message is said in every language, with all its values; text is left as it is."""
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
+import yaml
 from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.pages import catalogue, messages_zh
+from ansible.module_utils.scalebook.text import clean
 
 ENGLISH, CHINESE = catalogue.CATALOGUES["en"], catalogue.CATALOGUES["zh"]
 
@@ -22,6 +26,72 @@ def test_every_code_is_in_both_catalogues():
 @pytest.mark.parametrize("code", ENGLISH)
 def test_both_languages_use_the_same_values(code):
     assert places(ENGLISH[code]) == places(CHINESE[code])
+
+
+ROOT = Path(__file__).parents[3]
+MODULES = [
+    path
+    for top in ("module_utils", "library", "roles", "filter_plugins")
+    for path in (ROOT / top).rglob("*.py")
+]
+
+
+def written():
+    """Return the texts that the programs have, and how codes begin that they put together."""
+    texts = set()
+    begins = {"head.", "count."}
+    for path in MODULES:
+        if path.stem in ("messages_en", "messages_zh"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts |= {node.value.replace(" ", "-"), *node.value.split()}
+            elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
+                begins.add(node.values[0].value)
+            elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("name", "join"):
+                begins |= {f"{each.value}." for each in node.args if isinstance(each, ast.Constant)}
+    for path in (ROOT / "templates").glob("*.j2"):
+        texts |= set(re.findall(r"_\('([^']+)'", path.read_text()))
+    texts |= {yaml.safe_load(path.read_text())["unit"] for path in ROOT.glob("roles/*/meta/workload.yml")}
+    return texts, begins
+
+
+def test_every_code_is_said_somewhere():
+    texts, begins = written()
+    rest = {code: [code[len(each) :] for each in begins if code.startswith(each)] for code in ENGLISH}
+    silent = [
+        code
+        for code in ENGLISH
+        if not texts & {code, *rest[code], *(word.rstrip("s") for word in rest[code])}
+    ]
+    # Facts of nodes are named by the keys of provenance.json.
+    assert [code for code in silent if not code.startswith(("join.", "fact."))] == []
+
+
+def declared_texts():
+    """Return the texts of declarations that reports print."""
+    for path in ROOT.glob("roles/*/meta/workload.yml"):
+        made = yaml.safe_load(path.read_text())
+        yield from (made.get("title", ""), made.get("slower", ""), made.get("dlperf", {}).get("differs", ""))
+        yield from (rule["why"] for key in ("refuses", "failures") for rule in made.get(key, ()))
+        yield from (hint for hints in made.get("dtype_hints", {}).values() for hint in hints.values())
+        yield from (each[key] for each in made["log"].get("unread", ()) for key in ("program", "why"))
+    yield "train_batch_size=bsz*1024 => gradient accumulation 1024/gpus"
+
+
+def test_what_declarations_say_is_in_the_chinese_catalogue_and_nothing_else():
+    texts = {clean(text) for text in declared_texts() if re.search(r"\b[a-z]{3,}", text)}
+    assert set(messages_zh.DECLARED) == texts
+
+
+@pytest.mark.parametrize("text", messages_zh.DECLARED)
+def test_a_declared_text_has_its_values_in_chinese(text):
+    assert places(messages_zh.DECLARED[text]) == places(text)
+
+
+def test_the_values_of_a_declared_text_are_filled_in():
+    given = message("text", text="{a} is not {b}", a=1, b="{a}")
+    assert catalogue.sentence(given) == "1 is not {a}"
 
 
 WITH_WORDS = [
