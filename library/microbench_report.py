@@ -34,7 +34,7 @@ options:
     description: List of prices, such as C(data/prices.yml). Those of the device are shown with their source.
     type: path
   templates:
-    description: Directory that holds C(microbench.md.j2) and C(microbench.html.j2).
+    description: Directory that holds C(page.html.j2).
     type: path
     required: true
   report_language:

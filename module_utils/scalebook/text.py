@@ -66,11 +66,11 @@ def markdown_cell(text: Any) -> str:
     return str(text).translate(_MARKDOWN)
 
 
-def markdown_table(rows: Sequence[Sequence[str]]) -> str:
-    """Return `rows`, their head first, as a Markdown table that ends with a newline."""
-    cells = [[markdown_cell(cell) for cell in row] for row in rows]
-    lines = [cells[0], ["---", *("--:" for _ in cells[0][1:])], *cells[1:]]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+def as_published(value: float | None) -> str:
+    """Return a figure as tables of micro-benchmarks have it, 116 or 0.202; a dash for none."""
+    if value is None:
+        return "–"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
 
 
 def two_decimals(value: float) -> str:

@@ -11,7 +11,8 @@ import chromium
 import measured
 import pytest
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.judge import baseline, microbench_records
+from ansible.module_utils.scalebook.judge import baseline, mfu
+from ansible.module_utils.scalebook.judge import microbench_records as judge
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import wording
 from ansible.module_utils.scalebook.report import index, microbench, render
@@ -129,15 +130,13 @@ def microbenchmarks(language):
     """Return the page of the micro-benchmarks of an H200."""
     result = json.loads((RESULTS / "h200-2026-11-21" / "microbench" / "compute.json").read_text())
     with (ROOT / "data" / "gpus.csv").open(newline="") as peaks:
-        mine = microbench.measured(result, microbench.read_gpus(peaks))
+        mine = judge.measured(result, mfu.read_peaks(peaks))
     with (ROOT / "data" / "microbench-published.csv").open(newline="") as table:
-        columns = [mine, *microbench.read_published(table)]
-    files = microbench_records.Files({"compute": result}, {}, [])
+        devices = [mine, *judge.read_published(table)]
+    files = judge.Files({"compute": result}, {}, [])
     said = wording.Wording(wording.load(str(ROOT / "templates"), language))
-    shown = microbench.page(files, microbench_records.records(files), columns, said)
-    shown |= {"changed": False, "files": ["microbench.json"]}
-    drawn = microbench.chart(columns, False, said)
-    return render.microbench(shown, drawn, "", str(ROOT / "templates"), said)["report.html"]
+    view = microbench.View(files, judge.records(files), devices, said)
+    return microbench.texts(view, render.tools(), str(ROOT / "templates"))["report.html"]
 
 
 NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en", "index-en")

@@ -18,10 +18,10 @@ from ansible.module_utils.scalebook.contracts import Hardware, Message, Mfu, Row
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 TERA = 1e12
-_NOT_PEAKS = ("name", "pattern", "memory_gb", "bandwidth_gb_s", "source")
+_WORDS = ("name", "pattern", "source")
 
 Peaks = Mapping[str, Mapping[str, float]]
-"""Expression for the whole name of a GPU -> dtype or tf32 -> dense peak in TFLOP/s."""
+"""Expression for the whole name of a GPU -> dtype or tf32 -> dense peak in TFLOP/s, and its memory."""
 
 
 class PeakError(ValueError):
@@ -34,11 +34,16 @@ class PeakError(ValueError):
 
 
 def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:
-    """Return the peaks of data/gpus.csv; a GPU has those whose pattern matches its whole name."""
+    """Return the figures of data/gpus.csv; a GPU has those whose pattern matches its whole name."""
     return {
-        row["pattern"]: {key: float(text) for key, text in row.items() if key not in _NOT_PEAKS and text}
+        row["pattern"]: {key: float(text) for key, text in row.items() if key not in _WORDS and text}
         for row in csv.DictReader(lines)
     }
+
+
+def of_gpu(peaks: Peaks, name: str) -> Mapping[str, float] | None:
+    """Return the figures of the GPU that the driver calls `name`, None where it is not known."""
+    return next((each for pattern, each in peaks.items() if re.fullmatch(pattern, name)), None)
 
 
 def tabulate(
@@ -112,7 +117,7 @@ def _peak(row: Row, declared: flops.Flops, names: Sequence[str], peaks: Peaks) -
         raise PeakError("mfu.no-gpus")
     if len(names) > 1:
         raise PeakError("mfu.several-gpus", names=list(names))
-    known = next((each for pattern, each in peaks.items() if re.fullmatch(pattern, names[0])), None)
+    known = of_gpu(peaks, names[0])
     if known is None:
         raise PeakError("mfu.unknown-gpu", gpu=names[0])
     kind = row["dtype"]

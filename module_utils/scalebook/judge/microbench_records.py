@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a run of microbench.yml -> its records: what was measured, where, with what, and what was not.
+"""The files of a run of microbench.yml -> its records, the figures of its device, and what to know of them.
 
 `compute.json` and `collectives.json` are what the programs write, `hardware.json` and `about.json` what role
 microbench writes: the hardware of the nodes, and how and where each program was started.
@@ -8,7 +8,8 @@ microbench writes: the hardware of the nodes, and how and where each program was
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import csv
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook import hardware
@@ -23,7 +24,34 @@ from ansible.module_utils.scalebook.contracts import (
     as_message,
     message,
 )
+from ansible.module_utils.scalebook.judge import mfu
+from ansible.module_utils.scalebook.judge.prices import Price as Listed
 
+Key = tuple[str, str]
+
+TABLE: Mapping[str, tuple[Key, ...]] = {
+    "microbench.matrix": (("matmul", "fp32"), ("matmul", "fp16")),
+    "microbench.matrix-bf16": (("matmul", "bf16"),),
+    "microbench.vector-fp32": (("vector", "fp32"),),
+    **{
+        f"microbench.both-{name}": ((name, "forward"), (name, "forward_backward"))
+        for name in ("bert", "gpt2", "t5_encoder", "t5_decoder")
+    },
+}
+"""The rows of the published table, and bf16: (benchmark, variant) of each figure."""
+KEYS = [key for keys in TABLE.values() for key in keys]
+NAMED = {name for key in KEYS for name in key}
+WORK: Key = ("matmul", "fp16")
+"""What is set against the price: the operation that training spends most of its time on."""
+UNDATED = "date not stated"
+"""The date of a price whose source states none."""
+BYTES_PER_OPERATION = 8
+"""a * 1.2 in fp32 reads and writes four bytes for one operation: the memory is its limit."""
+NOT_FITTED = {
+    "out of memory": "microbench.oom",
+    "out of memory, with all larger shapes too": "microbench.oom-larger",
+}
+"""What the program gives as the reason of a size that was not measured."""
 SOFTWARE = ("torch", "cuda", "nccl", "python")
 SETTINGS = (
     *("device", "size", "layer_dtype", "layer_attention", "tf32", "threads", "seconds"),
@@ -93,18 +121,132 @@ def failures(made: Sequence[MicrobenchRecord]) -> list[Message]:
     return [message(f"program.{each['kind']}", why=each["reason"]) for each in made if each["status"] != "ok"]
 
 
-def simulated(by_kind: Mapping[str, Mapping[str, Any]]) -> dict[str, int] | None:
+def name_of(files: Files) -> str:
+    """Return the name of the device, '' where no program came as far as to say it."""
+    return next((result["name"] for result in files.results.values() if result.get("name")), "")
+
+
+def simulated(files: Files) -> dict[str, int] | None:
     """Return how many nodes shared how many machines, None where each was a machine of its own."""
-    group = by_kind.get("collectives") or {}
+    group = files.results.get("collectives") or {}
     nodes, hosts = group.get("nodes") or 0, len(group.get("hosts") or ())
     return {"machines": hosts, "nodes": nodes} if 0 < hosts < nodes else None
 
 
-def provenance(made: Sequence[MicrobenchRecord]) -> dict[str, Any]:
-    """Return the software of all records and the commit, as provenance.json of a campaign has them."""
-    facts: dict[str, Any] = {}
-    for record in made:
-        for entry in record["software"]:
-            facts.update({key: value for key, value in entry.items() if key != "nodes"})
-    commit = next((record["scalebook"] for record in made if "scalebook" in record), {})
-    return {"scalebook": commit, "nodes": {"": facts} if facts else {}}
+def provenance(files: Files) -> dict[str, Any]:
+    """Return the software and the commit, as provenance.json of a campaign has them."""
+    facts = {key: each[key] for each in files.results.values() for key in SOFTWARE if each.get(key)}
+    return {"scalebook": files.about.get("scalebook"), "nodes": {"": facts} if facts else {}}
+
+
+class Price(NamedTuple):
+    """What a device costs, such as 16000 USD; the date of some sources is not stated."""
+
+    amount: float
+    unit: str
+    source: str
+    date: str = ""
+
+
+class Device(NamedTuple):
+    """A column of the table: TFLOP/s of each operation, and what the data sheet says, as data/gpus.csv does.
+
+    `fp32` of a sheet is what a product in fp32 may reach, with TF32 where the device has it; `layers` is the
+    dtype that the layers compute in.
+    """
+
+    name: str
+    figures: dict[Key, float]
+    sheet: dict[str, float]
+    prices: list[Price]
+    layers: str = "fp16"
+
+    def peak(self, key: Key) -> float | None:
+        """Return the limit of an operation, None where it is not known."""
+        if key == ("vector", "fp32"):
+            bandwidth = self.sheet.get("bandwidth_gb_s")
+            return bandwidth and bandwidth / BYTES_PER_OPERATION / 1000
+        return self.sheet.get(key[1] if key[0] == "matmul" else self.layers) if key in KEYS else None
+
+    def shares(self) -> dict[Key, tuple[float, float]]:
+        """Return the figure and the peak of each operation that has both."""
+        return {key: (value, peak) for key, value in self.figures.items() if (peak := self.peak(key))}
+
+
+def read_published(lines: Iterable[str]) -> list[Device]:
+    """Return each GPU of data/microbench-published.csv, in its order."""
+    devices: dict[str, Device] = {}
+    for row in csv.DictReader(lines):
+        device, value = devices.setdefault(row["gpu"], Device(row["gpu"], {}, {}, [])), float(row["value"])
+        if row["benchmark"] == "theory":
+            device.sheet[row["variant"]] = value
+        elif row["benchmark"] == "price":
+            device.prices.append(Price(value, row["unit"], row["source"]))
+        else:
+            device.figures[row["benchmark"], row["variant"]] = value
+    return list(devices.values())
+
+
+def measured(result: Mapping[str, Any], peaks: mfu.Peaks, listed: Sequence[Listed] = ()) -> Device:
+    """Return the device of a compute result: as in the published table the best of each sweep.
+
+    Of the vector it is the longest: shorter ones fit into a cache.  `listed` are the prices of the device.
+    """
+    figures: dict[Key, float] = {}
+    for row in result["measurements"]:
+        key, value = (row["benchmark"], row["variant"]), row["tflops"]
+        if value is not None:
+            figures[key] = value if row["benchmark"] == "vector" else max(value, figures.get(key, 0.0))
+    sheet = dict(mfu.of_gpu(peaks, result["name"]) or {})
+    if "tf32" in sheet:
+        sheet["fp32"] = sheet["tf32"]
+    prices = [
+        Price(
+            each["amount"],
+            f"{each['currency']}/{each['per']}",
+            each["source"],
+            each["date"] if each["date"] != UNDATED else "",
+        )
+        for each in listed
+    ]
+    return Device(result["name"], figures, sheet, prices, result["layer_dtype"])
+
+
+def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[Message]:
+    """Return what a reader must know of the devices, the first of which has this compute result if any."""
+    sources: dict[tuple[str, str], list[Message]] = {}
+    for each in devices:
+        for price in each.prices:
+            said = message("microbench.price-of", device=each.name, amount=price.amount, unit=price.unit)
+            sources.setdefault((price.source, price.date), []).append(said)
+    made = [message("microbench.others")]
+    for (source, date), named in sources.items():
+        origin = message(f"microbench.{'dated' if date else 'undated'}", source=source, date=date)
+        made.append(message("microbench.prices", prices=named, source=origin))
+    return made + (_remarks(result, devices[0]) if result else [])
+
+
+def _remarks(result: Mapping[str, Any], device: Device) -> list[Message]:
+    """Return what to know of what was measured: its shapes, its peaks, what is not in it."""
+    made = [message("microbench.size", size=result["size"])] if result["size"] != "full" else []
+    if not any(map(device.peak, KEYS)):
+        made.append(message("microbench.no-peak", name=result["name"]))
+    for key, (rate, peak) in device.shares().items():
+        cause = message(f"microbench.{'cached' if key[0] == 'vector' else 'other-peak'}")
+        above = message("microbench.above", operation=label(key), rate=rate, peak=peak, cause=cause)
+        made += [above] if rate > peak else []
+    for row in result["measurements"]:
+        if row["tflops"] is None:
+            shape = " ".join(f"{name}={value}" for name, value in row["shape"].items())
+            why = message(NOT_FITTED.get(row["reason"], "text"), text=row["reason"])
+            operation = label((row["benchmark"], row["variant"]))
+            made.append(message("microbench.not-measured", operation=operation, shape=shape, reason=why))
+    return made
+
+
+def label(key: Key) -> Message:
+    """Return what an operation is called; those that are in no table have the names of their files."""
+    operation, variant = (
+        message(f"microbench.{name}") if name in NAMED else message("text", text=name) for name in key
+    )
+    return message("microbench.label", operation=operation, variant=variant)

@@ -48,8 +48,8 @@ class Column(NamedTuple):
     Without `head` the heading is `head.<key>` of the catalogue.  cells.py has the kinds.  `missing` stands
     for None.  `sheet` is its name in results.csv and results.xlsx, '' of one that they do not have. The
     other keys are for HTML: `soft` of a lesser text after the value, `hint` of one that the mouse shows,
-    `lines` of lines that unfold; `over` is a heading above several columns, `look` a class: `main`,
-    `wrap` or `tags`.
+    `lines` of lines that unfold, `href` of where the value leads; `over` is a heading above several columns,
+    `look` a class: `main`, `wrap` or `tags`.
     """
 
     key: str
@@ -63,6 +63,7 @@ class Column(NamedTuple):
     lines: str = ""
     over: str = ""
     sheet: str = ""
+    href: str = ""
 
 
 def sheet_only(names: str, kind: str = "text") -> list[Column]:
@@ -87,13 +88,15 @@ class Heading(NamedTuple):
 class Paragraph(NamedTuple):
     """Text on its own, such as a definition; `look` is a class: `soft` (an aside), `warning`, `wraps`.
 
-    `lead` is a word that stands out before it.
+    `lead` is a word that stands out before it; `parts` follow on a page: text, flags and links.  Without a
+    link and code an item stands out.
     """
 
     text: str
     look: str = ""
     only: str = ""
     lead: str = ""
+    parts: Sequence[str | Tag | Item] = ()
 
 
 class Items(NamedTuple):
@@ -122,7 +125,8 @@ class Code(NamedTuple):
 class Table(NamedTuple):
     """A table. `caption` is printed with it, `label` is for those who do not see it.
 
-    `quiet` is the key of what says that a row counts less, `look` a class: `names` (long headings).
+    `quiet` is the key of what says that a row counts less, `look` a class: `names` (long headings).  A script
+    of the page finds rows by the values of `filters`, keys of theirs.
     """
 
     caption: str
@@ -132,6 +136,7 @@ class Table(NamedTuple):
     only: str = ""
     quiet: str = ""
     look: str = ""
+    filters: Sequence[str] = ()
 
 
 class Chart(NamedTuple):
@@ -143,7 +148,7 @@ class Chart(NamedTuple):
 
 
 class Charts(NamedTuple):
-    """Drawings side by side that have their titles in them: the `name` of the file of each, and its `svg`."""
+    """Drawings side by side that have titles in them: `name` of the file, `svg`, and `title` of some."""
 
     drawn: Sequence[Mapping[str, str]]
     only: str = ""

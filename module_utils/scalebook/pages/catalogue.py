@@ -21,7 +21,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages import messages_en, messages_zh
-from ansible.module_utils.scalebook.text import clean, readable
+from ansible.module_utils.scalebook.text import as_published, clean, readable
 
 CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": messages_en.MESSAGES, "zh": messages_zh.MESSAGES}
 DECLARED: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": messages_zh.DECLARED}
@@ -38,6 +38,7 @@ KINDS: Mapping[str, Callable[[float], str]] = {
     "hundredths": lambda value: f"{round(100 * value, 1) + 0.0:.1f}",
     "percent3": lambda value: f"{100 * value:.3g} %",
     "readable": readable,
+    "published": as_published,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, all_digits, meant_for
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.text import readable
+from ansible.module_utils.scalebook.text import as_published, readable
 
 LEFT = ("text", "tags", "links")
 """Kinds that are read as text and aligned to the left."""
@@ -36,9 +36,13 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "exact": lambda value, _: f"{value:g}",
     "all-digits": lambda value, _: all_digits(value),
     "readable": lambda value, _: readable(value),
+    "microseconds": lambda value, _: f"{1e6 * value:.1f}",
+    "published": lambda value, _: " / ".join(map(as_published, value)),
+    "gain": lambda value, _: f"{100 * (value - 1):+.1f} %",
     "usage": lambda value, _: _usage(value),
 }
-"""How a kind of value is said; `rates`, `speedups` and `changes` are pairs, `seconds` are said as ms."""
+"""How a kind of value is said; `rates`, `speedups` and `changes` are pairs, `seconds` are said as ms, and
+`published` are the figures of a row of several operations."""
 
 
 def said(row: Row, column: Column, wording: Wording) -> str:

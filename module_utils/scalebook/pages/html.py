@@ -33,6 +33,19 @@ def document(title: str, blocks: Sequence[Block], wording: Wording, templates: s
     return html_page.framed("evaluation.html.j2", templates, wording, wording.language, shown_blocks)
 
 
+def page(
+    blocks: Sequence[Block],
+    head: Sequence[Block],
+    wording: Wording,
+    templates: str,
+    scripts: Sequence[str] = ("report.js",),
+    **frame: Any,
+) -> str:
+    """Return a page of blocks; `frame` are the title, kicker, footer and choices of page.html.j2."""
+    values = {"choices": (), **frame, **shown(blocks, wording), "head": _parts(head, wording)}
+    return html_page.framed("page.html.j2", templates, wording, wording.language, values, scripts)
+
+
 def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """Return what the template needs: the sections, the headings of the contents, and how a cell is said.
 

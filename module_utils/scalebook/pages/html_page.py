@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.text import markdown_cell, markdown_table
+from ansible.module_utils.scalebook.text import markdown_cell
 
 try:
     import jinja2
@@ -66,5 +66,4 @@ def environment_of(templates: str, as_html: bool) -> jinja2.Environment:
         loader=jinja2.FileSystemLoader(templates),
     )
     environment.filters["md"] = markdown_cell
-    environment.filters["table"] = markdown_table
     return environment

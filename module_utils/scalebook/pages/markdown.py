@@ -46,7 +46,7 @@ def _block(block: Block, wording: Wording) -> str:
     if isinstance(block, Code):
         return f"`{block.title}`:\n\n```\n{block.text}\n```"
     if isinstance(block, Charts):
-        return "\n".join(_picture(each["name"]) for each in block.drawn)
+        return "\n".join(_picture(each["name"], each.get("title")) for each in block.drawn)
     if isinstance(block, Table):
         return _table(block, wording)
     return rendered(block.blocks, wording) if isinstance(block, Fold) else ""
@@ -58,9 +58,9 @@ def _paragraph(block: Paragraph) -> str:
     return f"**{md(block.text)}**" if block.look == "warning" else md(block.text)
 
 
-def _picture(name: str) -> str:
+def _picture(name: str, title: str | None) -> str:
     """Return the picture in a file; one of several of a kind is named: a page with all shows none well."""
-    return f"- {md(name)}.svg" if name[-1:].isdigit() else f"![{md(name)}]({name}.svg)"
+    return f"- {md(name)}.svg" if name[-1:].isdigit() else f"![{md(title or name)}]({name}.svg)"
 
 
 def _item(item: str | Item, wording: Wording) -> str:

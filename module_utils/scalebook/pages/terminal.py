@@ -17,10 +17,15 @@ WIDEST = 300  # characters of one of them
 
 def table(title: str, block: Table, below: Sequence[str] = ()) -> str:
     """Return a table as aligned text below its title, with the lines below it."""
+    lines = aligned(texts(block), separator=" | ", rule="-|-")
+    return "\n".join([title, *lines, *(f"  {line}" for line in below)])
+
+
+def texts(block: Table) -> list[list[str]]:
+    """Return the cells of a table, its head first."""
     columns = cells.columns_of(block, "txt", ENGLISH)
     rows = [[cells.said(row, column, ENGLISH) for column in columns] for row in block.rows]
-    lines = aligned([[column.head for column in columns], *rows], separator=" | ", rule="-|-")
-    return "\n".join([title, *lines, *(f"  {line}" for line in below)])
+    return [[column.head for column in columns], *rows]
 
 
 def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:

@@ -1,404 +1,205 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of single operations -> a table with published ones, and the share of the peak of each.
-
-A column is one device: `{"name", "theory": {key: TFLOP/s}, "figures": {key: TFLOP/s}}`, where a key is
-(benchmark, variant) of the table below.
-"""
+"""Records of the micro-benchmarks -> the blocks of their report: published results beside the device's."""
 
 from __future__ import annotations
 
-import csv
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import KINDS, MicrobenchRecord
-from ansible.module_utils.scalebook.judge import microbench_records
-from ansible.module_utils.scalebook.pages import svg
+from ansible.module_utils.scalebook.contracts import KINDS, Message, MicrobenchRecord, message
+from ansible.module_utils.scalebook.judge import microbench_records as judge
+from ansible.module_utils.scalebook.pages import html, markdown, svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Charts,
+    Column,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Table,
+    Tag,
+)
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.text import clean
 
-SCHEMA = 1
-Key = tuple[str, str]
-Column = dict[str, Any]
 
-TABLE: tuple[tuple[str, tuple[Key, ...]], ...] = (
-    ("Matrix product, FP32 (TF32) / FP16", (("matmul", "fp32"), ("matmul", "fp16"))),
-    ("Matrix product, BF16", (("matmul", "bf16"),)),
-    ("Vector times a number, FP32", (("vector", "fp32"),)),
-    ("BERT layer, forward / forward and backward", (("bert", "forward"), ("bert", "forward_backward"))),
-    ("GPT-2 layer, forward / forward and backward", (("gpt2", "forward"), ("gpt2", "forward_backward"))),
-    ("T5 encoder, forward / both", (("t5_encoder", "forward"), ("t5_encoder", "forward_backward"))),
-    ("T5 decoder, forward / both", (("t5_decoder", "forward"), ("t5_decoder", "forward_backward"))),
-)
-"""The rows of the published table, and bf16."""
+class View(NamedTuple):
+    """What was measured, and how the report says it; the first device is the measured one, if it was.
 
-BYTES_PER_OPERATION = 8
-"""a * 1.2 in fp32 reads and writes four bytes for one operation: the memory is its limit."""
-
-NONE = "–"
-
-
-class MicrobenchError(ValueError):
-    """A result or a table that cannot be used; the message says which and why."""
-
-
-def read_published(lines: Iterable[str]) -> list[Column]:
-    """Return a column per GPU of data/microbench-published.csv, in its order."""
-    columns: dict[str, Column] = {}
-    for number, row in enumerate(csv.DictReader(lines), start=2):
-        try:
-            value = float(row["value"])
-            column = columns.setdefault(row["gpu"], {"name": row["gpu"], "peaks": {}, "figures": {}})
-            if row["benchmark"] == "theory":
-                column["peaks"][row["variant"]] = value
-            elif row["benchmark"] == "bandwidth":
-                column["peaks"]["bandwidth"] = value
-            elif row["benchmark"] == "memory":
-                column["memory"] = value
-            elif row["benchmark"] == "price":
-                column["prices"] = [
-                    {"amount": value, "unit": row["unit"], "source": f"{row['source']}, date not stated"}
-                ]
-            else:
-                column["figures"][row["benchmark"], row["variant"]] = value
-        except (KeyError, TypeError, ValueError):
-            raise MicrobenchError(
-                f"published table, line {number}: not gpu,benchmark,variant,value"
-            ) from None
-    return [
-        {
-            "name": each["name"],
-            "figures": each["figures"],
-            "theory": _theory(each["peaks"], "fp16"),
-            "memory": each.get("memory"),
-            "bandwidth": each["peaks"].get("bandwidth"),
-            "prices": each.get("prices", []),
-        }
-        for each in columns.values()
-    ]
-
-
-def read_gpus(lines: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the rows of data/gpus.csv: `{"name", "pattern", "fp32", "fp16", "bf16", "bandwidth"}`.
-
-    What is unknown is None. `pattern` matches the whole name of a device as nvidia-smi prints it. `fp32` is
-    what a product in fp32 may reach: with TF32 where the device has it.
+    `notes` are those of the files that have been `changed`, `names` are those of the files.
     """
-    rows = []
-    for row in csv.DictReader(lines):
-        words = ("name", "pattern", "source")
-        figure = {name: float(text) for name, text in row.items() if name not in words and text}
-        rows.append(
-            {
-                "name": row["name"],
-                "pattern": row["pattern"],
-                "fp32": figure.get("tf32", figure.get("fp32")),
-                "fp16": figure.get("fp16"),
-                "bf16": figure.get("bf16"),
-                "bandwidth": figure.get("bandwidth_gb_s"),
-                "memory": figure.get("memory_gb"),
-            }
-        )
-    return rows
+
+    files: judge.Files
+    made: Sequence[MicrobenchRecord]
+    devices: Sequence[judge.Device]
+    wording: Wording = ENGLISH
+    notes: Sequence[Message] = ()
+    changed: bool = False
+    names: Sequence[str] = ()
 
 
-def check(result: Any, kind: str, source: str) -> Mapping[str, Any]:
-    """Return `result` if it is one of `kind` (compute, collectives), else raise MicrobenchError."""
-    if not isinstance(result, Mapping) or result.get("kind") != kind:
-        raise MicrobenchError(f"{source}: is not a result of {kind}")
-    if result.get("schema") != SCHEMA:
-        raise MicrobenchError(f"{source}: schema {result.get('schema')!r}, this version reads {SCHEMA}")
-    if not result.get("measurements"):
-        raise MicrobenchError(f"{source}: holds no measurements")
-    return result
-
-
-def check_group(result: Mapping[str, Any], nodes: int, devices: int, device: str, source: str) -> None:
-    """Refuse collectives that were measured over another group than the requested one."""
-    backend = "nccl" if device == "gpu" else "gloo"
-    for name, wanted in (("world_size", devices), ("nodes", nodes), ("backend", backend)):
-        if result.get(name) != wanted:
-            raise MicrobenchError(f"{source}: {name} is {result.get(name)!r}, requested was {wanted!r}")
-
-
-def measured(
-    result: Mapping[str, Any],
-    known_gpus: Sequence[Mapping[str, Any]],
-    prices: Sequence[Mapping[str, Any]] = (),
-) -> Column:
-    """Return the column of a compute result: as in the published table the best of each sweep.
-
-    `prices` are those of the device, `{"amount", "unit", "source"}`, the source with its date.
-
-    Of the vector it is the longest: shorter ones fit into a cache.
-    """
-    figures: dict[Key, float] = {}
-    for row in result["measurements"]:
-        key, value = (row["benchmark"], row["variant"]), row["tflops"]
-        if value is not None:
-            figures[key] = value if row["benchmark"] == "vector" else max(value, figures.get(key, 0.0))
-    known = next((row for row in known_gpus if re.fullmatch(row["pattern"], result["name"])), {})
-    peaks = {
-        name: known[name] for name in ("fp32", "fp16", "bf16", "bandwidth") if known.get(name) is not None
+def texts(view: View, tools: str, templates: str) -> dict[str, str]:
+    """Return the text of each file of the report; `tools` have made it."""
+    _ = view.wording
+    picture = chart(view.devices, True, _)
+    drawn = {"theory.svg": picture} if picture else {}
+    name = judge.name_of(view.files)
+    made_with = _("page.made", tools=tools)
+    frame = {
+        "title": clean(_("microbench.title-of", device=name) if name else _("microbench.title")),
+        "kicker": _("microbench.kicker"),
+        "footer": f"{made_with} {_('microbench.whole')}",
     }
+    view = view._replace(names=["microbench.json", "report.md", *drawn, *view.names])
+    first, blocks = head(view), body(view)
     return {
-        "name": result["name"],
-        "figures": figures,
-        "theory": _theory(peaks, result["layer_dtype"]),
-        "memory": known.get("memory"),
-        "bandwidth": known.get("bandwidth"),
-        "prices": list(prices),
+        "report.md": markdown.document(frame["title"], [*first, *blocks], _),
+        "report.html": html.page(blocks, first, _, templates, **frame),
+        **drawn,
     }
 
 
-def _theory(peaks: Mapping[str, float], layers: str) -> dict[Key, float]:
-    """Return the limit of each operation; the layers compute in dtype `layers`."""
-    limits: dict[Key, float] = {}
-    for _, keys in TABLE:
-        for benchmark, variant in keys:
-            dtype = variant if benchmark == "matmul" else layers
-            limit = peaks.get(dtype)
-            if benchmark == "vector":
-                limit = peaks["bandwidth"] / BYTES_PER_OPERATION / 1000 if "bandwidth" in peaks else None
-            if limit is not None:
-                limits[benchmark, variant] = limit
-    return limits
-
-
-def figure(value: float | None) -> str:
-    """Return a figure as the published table has them: 116, 0.202; more digits where they would be lost."""
-    if value is None:
-        return NONE
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}" if value >= 1 else f"{value:.3f}"
-
-
-def table(columns: Sequence[Column], wording: Wording = ENGLISH) -> list[list[str]]:
-    """Return the table as rows of text, its head first: TFLOP/s of every device."""
-    _ = wording
-    rows = [["TFLOP/s", *(str(column["name"]) for column in columns)]]
-    for title, keys in TABLE:
-        rows.append(
-            [_(title), *(" / ".join(figure(each["figures"].get(key)) for key in keys) for each in columns)]
-        )
-    rows.append(
-        [
-            _("Memory, GB / bandwidth, GB/s"),
-            *(f"{figure(each.get('memory'))} / {figure(each.get('bandwidth'))}" for each in columns),
-        ]
-    )
-    if any(each.get("prices") for each in columns):
-        prices = [_("; ").join(map(_price, each.get("prices") or ())) or NONE for each in columns]
-        rows.append([_("Price"), *prices])
-        title = _("{operation}: GFLOP/s per price", operation=_label(WORK, wording))
-        rows.append([title, *(_work_per_price(each, wording) for each in columns)])
-    return rows
-
-
-WORK: Key = ("matmul", "fp16")
-"""What is set against the price: the operation that training spends most of its time on."""
-
-
-def _price(price: Mapping[str, Any]) -> str:
-    return f"{price['amount']:,g} {price['unit']}"
-
-
-def _work_per_price(column: Column, wording: Wording) -> str:
-    """Return the measured GFLOP/s for one unit of each price; prices of other kinds do not compare."""
-    work = column["figures"].get(WORK)
-    if work is None:
-        return NONE
-    each = [
-        figure(1000 * work / price["amount"]) + wording(" per ") + price["unit"]
-        for price in column.get("prices") or ()
+def head(view: View) -> list[Block]:
+    """Return what was measured on what, with what, how much of it counts, and how to repeat it."""
+    _, files = view.wording, view.files
+    result, command = files.results.get("compute"), clean(files.about.get("command") or "")
+    machines = environment.machines(files.machines, _)
+    shared = environment.shared(judge.simulated(files), _)
+    software = [
+        _("page.software", software=line) for line in environment.software(judge.provenance(files), _)
     ]
-    return wording("; ").join(each) or NONE
+    lines = [_("page.hardware", hardware=line) for line in machines] + software
+    links = [part for name in view.names for part in (" · ", Item(name, href=name))][1:]
+    hardware = _("page.hardware", hardware=" · ".join(machines))
+    lead = _.tell(Message(code="microbench.lead", values=dict(result))) if result else ""
+    blocks: list[Block] = [
+        Paragraph(hardware, "lead", "html", parts=[" ", Item(f"({shared})")] if shared else []),
+        Paragraph(lead, "lead"),
+        Paragraph(shared, "warning", "md"),
+        Items([*lines, *([_("page.repeat") + command] if command else [])], only="md"),
+        *_verdict(view),
+        *(Paragraph(line, "soft", "html") for line in software),
+        Paragraph(_("page.repeat") if command else "", "soft", "html", parts=[Item(command, code=True)]),
+        Paragraph(_("page.files"), "soft", "html", parts=links),
+    ]
+    return [each for each in blocks if not isinstance(each, Paragraph) or each.text or each.look == "verdict"]
 
 
-def price_notes(columns: Sequence[Column], wording: Wording = ENGLISH) -> list[str]:
-    """Return the source and date of every price of the table."""
-    notes: dict[str, list[str]] = {}
-    for column in columns:
-        for price in column.get("prices") or ():
-            notes.setdefault(price["source"], []).append(f"{column['name']} {_price(price)}")
-    _ = wording
+def _verdict(view: View) -> list[Block]:
+    """Return how many measurements count, and which programs failed."""
+    _ = view.wording
+    rows = [row for record in view.made for row in record["measurements"]]
+    good = sum(row["status"] == "ok" for row in rows)
+    counting = _("microbench.counts", good=good, all=len(rows))
+    failed = [Item(_.tell(why), _("status.failed")) for why in judge.failures(view.made)]
+    parts: list[str | Tag | Item] = []
+    for each in failed:
+        parts += [Tag(each.label, "incomplete"), f" {each.text} "]
+    parts += [Tag(_("microbench.changed"), "changed-file", "#notes"), " "] if view.changed else []
+    if good < len(rows):
+        parts.append(Item(counting, href="#notes"))
+    elif rows and not failed:
+        parts.append(_("microbench.all-count"))
     return [
-        _("Prices: {prices}. Source: {origin}.", prices=_("; ").join(names), origin=_.sentence(source))
-        for source, names in notes.items()
+        Paragraph(counting, only="md"),
+        Items(failed, only="md"),
+        Paragraph("", "verdict", "html", parts=parts),
     ]
 
 
-def collectives_table(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[list[str]]:
-    """Return size, time and bandwidths of each collective as rows of text, their head first."""
+def body(view: View) -> list[Block]:
+    """Return the table of the devices with its notes, the chart, and the collectives."""
+    _, (compute, group) = view.wording, (view.files.results.get(kind) for kind in KINDS)
+    notes = [_.tell(note) for note in [*judge.notes(view.devices, compute), *view.notes]]
+    drawn = chart(view.devices, False, _)
+    return [
+        table(view.devices, _),
+        *(Paragraph(note, only="md") for note in notes),
+        Items([Item(note, id="" if number else "notes") for number, note in enumerate(notes)], only="html"),
+        *([Charts([{"name": "theory", "title": _("microbench.theory"), "svg": drawn}])] if drawn else []),
+        *(collectives(group, _) if group else []),
+    ]
+
+
+def table(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> Table:
+    """Return TFLOP/s of every device as the published table has them, and what its sheet and prices say."""
     _ = wording
-    rows = [[_("collective"), _("bytes"), _("time, µs"), _("algorithm GB/s"), _("bus GB/s")]]
-    for row in sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"])):
-        rows.append(
-            [
-                row["collective"],
-                str(row["bytes"]),
-                f"{row['seconds'] * 1e6:.1f}",
-                f"{row['algbw_gb_per_second']:.3f}",
-                f"{row['busbw_gb_per_second']:.3f}",
-            ]
-        )
-    return rows
+
+    def of_prices(code: str, device: judge.Device) -> str | None:
+        work = device.figures.get(judge.WORK)
+        said = [
+            message(code, amount=price.amount, unit=price.unit, work=work and 1000 * work / price.amount)
+            for price in device.prices
+            if work or code == "microbench.price"
+        ]
+        return _.tell(message("microbench.several", each=said)) if said else None
+
+    rows: dict[str, list[Any]] = {
+        _(title): [[each.figures.get(key) for key in keys] for each in devices]
+        for title, keys in judge.TABLE.items()
+    }
+    rows[_("microbench.memory")] = [
+        [each.sheet.get(key) for key in ("memory_gb", "bandwidth_gb_s")] for each in devices
+    ]
+    if any(each.prices for each in devices):
+        per_price = _("microbench.per-price", operation=judge.label(judge.WORK))
+        rows[_("microbench.prices-row")] = [of_prices("microbench.price", each) for each in devices]
+        rows[per_price] = [of_prices("microbench.per-unit", each) for each in devices]
+    columns = [Column("what", "TFLOP/s")]
+    columns += [Column(str(index), each.name, "published", "–") for index, each in enumerate(devices)]
+    lines = [
+        {"what": title, **{str(index): cell for index, cell in enumerate(row)}} for title, row in rows.items()
+    ]
+    return Table("", columns, lines, "TFLOP/s")
 
 
-NAMES = {
-    "fp32": "FP32 (TF32)",
-    "fp16": "FP16",
-    "bf16": "BF16",
-    "forward": "forward",
-    "forward_backward": "forward and backward",
-}
-OPERATIONS = {
-    "matmul": "matrix product",
-    "vector": "vector",
-    "bert": "BERT layer",
-    "gpt2": "GPT-2 layer",
-    "t5_encoder": "T5 encoder",
-    "t5_decoder": "T5 decoder",
-}
+def collectives(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Block]:
+    """Return size, time and bandwidths of each collective."""
+    _ = wording
+    group = _.join([_.count(result["world_size"], "device"), _.count(result["nodes"], "node")])
+    library = f"{result['backend']} {result.get('nccl') or ''}".rstrip()
+    title = _("microbench.collectives", group=group, library=library)
+    columns = [
+        Column("collective", _("microbench.collective")),
+        Column("bytes", _("microbench.bytes"), "count"),
+        Column("seconds", _("microbench.time"), "microseconds"),
+        Column("algbw_gb_per_second", _("microbench.algorithm"), "change"),
+        Column("busbw_gb_per_second", _("microbench.bus"), "change"),
+    ]
+    rows = sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"]))
+    about = Paragraph(_("microbench.as-nccl-tests"), "soft")
+    return [Heading(2, title, "collectives"), Table("", columns, rows, title), about]
 
 
-def _label(key: Key, wording: Wording) -> str:
-    """Return what an operation is called; those that are in no table have the names of their files."""
-    names = (OPERATIONS.get(key[0], key[0]), NAMES.get(key[1], key[1]))
-    return wording(", ").join(wording(name) for name in names if name)
-
-
-def chart(columns: Sequence[Column], standalone: bool = True, wording: Wording = ENGLISH) -> str:
+def chart(devices: Sequence[judge.Device], standalone: bool = True, wording: Wording = ENGLISH) -> str:
     """Return a chart of measured results as shares of the theoretical peaks, as SVG.
 
     '' where no device has both; at most svg.SERIES devices.
     """
     _ = wording
-    shown = [each for each in columns if set(each["theory"]) & set(each["figures"])][: svg.SERIES]
+    shown = [(each.name, own) for each in devices if (own := each.shares())][: svg.SERIES]
     rows = []
-    for key in (key for _, keys in TABLE for key in keys):
-        bars = [
-            _bar(index, each, key, wording)
-            for index, each in enumerate(shown)
-            if key in each["figures"] and key in each["theory"]
-        ]
-        if bars:
-            rows.append((_label(key, wording), bars))
-    if not rows:
-        return ""
+    for key in judge.KEYS:
+        bars = [_bar(index, name, *own[key], _) for index, (name, own) in enumerate(shown) if key in own]
+        rows += [(_.tell(judge.label(key)), bars)] if bars else []
     return bar_chart(
         rows,
-        [str(each["name"]) for each in shown],
-        _("Theory and measured"),
-        _("Measured TFLOP/s of each operation as a share of the device's theoretical peak."),
-        _("share of the device's peak"),
+        [name for name, _own in shown],
+        _("microbench.theory"),
+        _("microbench.theory-about"),
+        _("microbench.share"),
         "theory",
         [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)],
         standalone=standalone,
     )
 
 
-def _bar(index: int, column: Column, key: Key, wording: Wording) -> Bar:
-    value, limit = column["figures"][key], column["theory"][key]
-    numbers = figure(value) + wording(" of ") + figure(limit)
-    note = f"{column['name']}{wording(': ')}{numbers} TFLOP/s"
-    return Bar(index, value / limit, f"{value / limit:.0%} · {numbers}", note)
-
-
-def page(
-    files: microbench_records.Files,
-    made: Sequence[MicrobenchRecord],
-    columns: Sequence[Column],
-    wording: Wording = ENGLISH,
-) -> dict[str, Any]:
-    """Return what the templates print: the head as in every report, the table of `columns`, and notes.
-
-    `made` are the records of the files; the first column is the device that was measured, if it was.
-    """
-    _ = wording
-    compute, group = (files.results.get(kind) for kind in KINDS)
-    notes = [
-        _(
-            "The other devices: mli/transformers-benchmarks, torch 1.13, CUDA 11.7, layers in fp16. Only "
-            "matrix products are counted; forward and backward count three times the forward."
-        ),
-        *price_notes(columns, wording),
-    ]
-    lead, name = "", name_of(made)
-    if compute:
-        notes += _remarks(compute, columns[0], wording)
-        lead = _(
-            "Measured on {host}: the best of each sweep; the layers in {dtype} with {attention} attention; "
-            "each shape for at least {seconds} s, the median of its blocks.",
-            host=compute["host"],
-            dtype=compute["layer_dtype"],
-            attention=compute["layer_attention"],
-            seconds=f"{compute['seconds']:g}",
-        )
-    rows = [row for record in made for row in record["measurements"]]
-    return {
-        "title": clean(_("Micro-benchmarks of {device}", device=name) if name else _("Micro-benchmarks")),
-        "lead": clean(lead),
-        "hardware": environment.machines(files.machines, wording),
-        "simulated": environment.shared(microbench_records.simulated(files.results), wording),
-        "software": environment.software(microbench_records.provenance(made), wording),
-        "commands": [{"command": text}] if (text := clean(files.about.get("command") or "")) else [],
-        "good": sum(row["status"] == "ok" for row in rows),
-        "all": len(rows),
-        "failed": [_.tell(why) for why in microbench_records.failures(made)],
-        "table": table(columns, wording),
-        "notes": [clean(note) for note in notes],
-        "collectives": _collectives(group, wording) if group else None,
-    }
-
-
-def name_of(made: Sequence[MicrobenchRecord]) -> str:
-    """Return the name of the device, '' where no program came as far as to say it."""
-    return next((record["device"] for record in made if "device" in record), "")
-
-
-def _remarks(result: Mapping[str, Any], mine: Column, wording: Wording) -> list[str]:
-    """Return what a reader must know of the measured column: its shapes, its peaks, what is not in it."""
-    _ = wording
-    notes = []
-    if result["size"] != "full":
-        notes.append(
-            _(
-                "Shapes: {size}, only to check that everything runs; not those of the others.",
-                size=result["size"],
-            )
-        )
-    theory = mine["theory"]
-    if not theory:
-        notes.append(_("No peak is known: data/gpus.csv has no GPU of the name {name}.", name=result["name"]))
-    for key, value in mine["figures"].items():
-        if value > theory.get(key, value):
-            cause = _("the peak in data/gpus.csv may be that of another device")
-            if key[0] == "vector":
-                cause = _("the longest vector of the published table fits into this device's cache")
-            notes.append(
-                _(
-                    "Above the theoretical peak: {operation}, {rate} of {peak} TFLOP/s; {cause}.",
-                    operation=_label(key, wording),
-                    rate=figure(value),
-                    peak=figure(theory[key]),
-                    cause=cause,
-                )
-            )
-    for row in result["measurements"]:
-        if row["tflops"] is None:
-            shape = " ".join(f"{name}={value}" for name, value in row["shape"].items())
-            what = _(", ").join(filter(None, (_label((row["benchmark"], row["variant"]), _), shape)))
-            notes.append(_("Not measured: {what}: {reason}.", what=what, reason=_.sentence(row["reason"])))
-    return notes
-
-
-def _collectives(result: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
-    _ = wording
-    group = _.count(result["world_size"], "device") + _(", ") + _.count(result["nodes"], "node")
-    library = f"{result['backend']} {result.get('nccl') or ''}".rstrip()
-    title = _("Collectives: {group}, {library}", group=group, library=library)
-    return {"title": clean(title), "table": collectives_table(result, wording)}
+def _bar(index: int, device: str, rate: float, peak: float, wording: Wording) -> Bar:
+    values = {"device": device, "share": rate / peak, "rate": rate, "peak": peak}
+    return Bar(
+        index, rate / peak, wording("microbench.bar", **values), wording("microbench.bar-note", **values)
+    )

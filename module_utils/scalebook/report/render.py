@@ -68,24 +68,7 @@ def files(
     return texts
 
 
-def microbench(
-    shown: Mapping[str, Any], chart: str, picture: str, templates: str, said: wording.Wording
-) -> dict[str, str]:
-    """Return report.md, report.html and theory.svg of the micro-benchmarks.
-
-    `shown` is microbench.page; `chart` is for the page, `picture` the same as a file, both '' without peaks.
-    """
-    plain = environment_of(templates, False).get_template("microbench.md.j2")
-    values = {**shown, "made_with": _tools()}
-    page_values = {**values, "chart": markup(chart)}
-    texts = {
-        "report.md": plain.render(values, _=said, chart=picture),
-        "report.html": framed("microbench.html.j2", templates, said, said("en"), page_values),
-    }
-    return {**texts, "theory.svg": picture} if picture else texts
-
-
-def _tools() -> str:
+def tools() -> str:
     """Return what makes the report, with versions."""
     return (
         f"Python {platform.python_version()}, pandas {pandas.__version__}, {spreadsheet.WRITER}, "
@@ -96,7 +79,7 @@ def _tools() -> str:
 def _markdown(view: View, templates: str) -> str:
     """Return report.md."""
     blocks = sections.blocks(view, "md")
-    values = {**head(view), "sections": markdown.rendered(blocks, view.wording), "made_with": _tools()}
+    values = {**head(view), "sections": markdown.rendered(blocks, view.wording), "made_with": tools()}
     return environment_of(templates, False).get_template("report.md.j2").render(values, _=view.wording)
 
 
@@ -118,7 +101,7 @@ def _html(
         "charts": [markup(chart["svg"]) for chart in drawn],
         "curves": any(chart["name"].startswith(("speedup", "strong")) for chart in drawn),
         "main_files": [name for name in FILES if name in names],
-        "made_with": _tools(),
+        "made_with": tools(),
     }
     return framed("report.html.j2", templates, people, people("en"), shown)
 

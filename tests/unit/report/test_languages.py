@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.contracts import IMPORT_FIX, as_message, bec
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import messages_en, messages_zh
 from ansible.module_utils.scalebook.pages.wording import Wording, load
-from ansible.module_utils.scalebook.report import microbench, microbench_files, render
+from ansible.module_utils.scalebook.report import microbench_files, render
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -68,9 +68,6 @@ def words():
     """Return the words that reach the page as values: names of quantities, flags, statuses, titles."""
     return {
         IMPORT_FIX,
-        *(title for title, _keys in microbench.TABLE),
-        *microbench.NAMES.values(),
-        *microbench.OPERATIONS.values(),
         *("faster", "slower", "same", "samples"),
     }
 

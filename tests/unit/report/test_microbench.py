@@ -8,7 +8,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 import results_verify
-from ansible.module_utils.scalebook.judge import microbench_records
+from ansible.module_utils.scalebook.contracts import message
+from ansible.module_utils.scalebook.judge import mfu
+from ansible.module_utils.scalebook.judge import microbench_records as judge
+from ansible.module_utils.scalebook.pages import terminal
 from ansible.module_utils.scalebook.report import microbench, microbench_files
 from run_module import call_module
 
@@ -18,11 +21,11 @@ PUBLISHED = ROOT / "data/microbench-published.csv"
 
 
 def gpus():
-    return microbench.read_gpus(GPUS.read_text().splitlines())
+    return mfu.read_peaks(GPUS.read_text().splitlines())
 
 
 def published():
-    return microbench.read_published(PUBLISHED.read_text().splitlines())
+    return judge.read_published(PUBLISHED.read_text().splitlines())
 
 
 def row(benchmark, variant, tflops, **shape):
@@ -80,19 +83,18 @@ def collectives(**other):
     return {**values, "world_size": 8, "nodes": 2, "measurements": rows, **other}
 
 
-def shown(result, columns, **about):
-    """Return the page of a compute result alone."""
-    files = microbench_records.Files({"compute": result}, about, [])
-    return microbench.page(files, microbench_records.records(files), columns)
+def rows_of(*devices):
+    """Return the cells of the table by their title."""
+    return {title: cells for title, *cells in terminal.texts(microbench.table(devices))}
 
 
 @pytest.fixture
 def measured():
-    return microbench.measured(compute(), gpus())
+    return judge.measured(compute(), gpus())
 
 
 def test_the_published_table_is_the_seeds():
-    by_name = {column["name"]: column["figures"] for column in published()}
+    by_name = {device.name: device.figures for device in published()}
     assert [by_name[name]["matmul", "fp32"] for name in ("A100", "A6000", "V100", "3090 Ti")] == [
         116,
         60,
@@ -105,29 +107,29 @@ def test_the_published_table_is_the_seeds():
 
 
 def test_a_sweep_counts_by_its_best(measured):
-    assert measured["figures"]["matmul", "fp16"] == 700.0
+    assert measured.figures["matmul", "fp16"] == 700.0
 
 
 def test_a_vector_counts_by_the_longest_since_shorter_ones_fit_into_a_cache(measured):
-    assert measured["figures"]["vector", "fp32"] == 0.3
+    assert measured.figures["vector", "fp32"] == 0.3
 
 
 def test_a_shape_without_memory_counts_nothing(measured):
-    assert measured["figures"]["bert", "forward"] == 210.0
+    assert measured.figures["bert", "forward"] == 210.0
 
 
 def test_the_theory_of_a_vector_is_the_memorys(measured):
-    assert measured["theory"]["vector", "fp32"] == pytest.approx(3350 / 8 / 1000)
+    assert measured.peak(("vector", "fp32")) == pytest.approx(3350 / 8 / 1000)
 
 
 def test_the_theory_of_a_layer_is_that_of_its_dtype():
-    theory = microbench.measured(compute(layer_dtype="fp32"), gpus())["theory"]
-    assert theory["bert", "forward"] == 494.7
-    assert theory["matmul", "fp16"] == 989.4
+    device = judge.measured(compute(layer_dtype="fp32"), gpus())
+    assert device.peak(("bert", "forward")) == 494.7
+    assert device.peak(("matmul", "fp16")) == 989.4
 
 
 def test_an_unknown_device_has_no_theory():
-    assert microbench.measured(compute("Some CPU"), gpus())["theory"] == {}
+    assert judge.measured(compute("Some CPU"), gpus()).shares() == {}
 
 
 @pytest.mark.parametrize(
@@ -153,8 +155,9 @@ def test_an_unknown_device_has_no_theory():
     ],
 )
 def test_a_name_of_the_driver_has_the_peaks_of_its_own_model(name, fp32, fp16):
-    [row] = [row for row in gpus() if re.fullmatch(row["pattern"], name)]
-    assert (row["fp32"], row["fp16"]) == (fp32, fp16)
+    [_pattern] = [pattern for pattern in gpus() if re.fullmatch(pattern, name)]
+    sheet = judge.measured(compute(name), gpus()).sheet
+    assert (sheet["fp32"], sheet.get("fp16")) == (fp32, fp16)
 
 
 @pytest.mark.parametrize(
@@ -173,19 +176,19 @@ def test_a_name_of_the_driver_has_the_peaks_of_its_own_model(name, fp32, fp16):
     ],
 )
 def test_no_model_takes_the_peaks_of_another(name):
-    assert [row["name"] for row in gpus() if re.fullmatch(row["pattern"], name)] == []
+    assert mfu.of_gpu(gpus(), name) is None
 
 
 def test_a_report_on_an_unknown_gpu_says_that_no_peak_is_known():
     result = compute("NVIDIA L40")
-    notes = shown(result, [microbench.measured(result, gpus())])["notes"]
-    assert "No peak is known: data/gpus.csv has no GPU of the name NVIDIA L40." in notes
+    notes = judge.notes([judge.measured(result, gpus())], result)
+    assert message("microbench.no-peak", name="NVIDIA L40") in notes
 
 
 def test_the_table_sets_the_device_beside_the_published_ones(measured):
-    rows = microbench.table([measured, *published()])
-    assert rows[0] == ["TFLOP/s", "NVIDIA H100 80GB HBM3", "A100", "A6000", "V100", "3090 Ti", "4090"]
-    assert rows[1][1:3] == ["– / 700", "116 / 230"]
+    rows = rows_of(measured, *published())
+    assert rows["TFLOP/s"] == ["NVIDIA H100 80GB HBM3", "A100", "A6000", "V100", "3090 Ti", "4090"]
+    assert rows["Matrix product, FP32 (TF32) / FP16"][:2] == ["– / 700", "116 / 230"]
 
 
 def test_the_chart_is_well_formed_and_says_share_and_figures(measured):
@@ -196,49 +199,27 @@ def test_the_chart_is_well_formed_and_says_share_and_figures(measured):
 
 
 def test_without_a_theory_there_is_no_chart():
-    assert microbench.chart([microbench.measured(compute("Some CPU"), gpus())]) == ""
+    assert microbench.chart([judge.measured(compute("Some CPU"), gpus())]) == ""
 
 
 def test_a_name_with_markup_stays_text():
-    svg = microbench.chart([{**microbench.measured(compute(), gpus()), "name": "H100 <script>"}])
+    svg = microbench.chart([judge.measured(compute("NVIDIA H200"), gpus())._replace(name="H100 <script>")])
     assert "<script>" not in svg
 
 
 def test_the_page_names_what_was_not_measured(measured):
-    notes = shown(compute(), [measured])["notes"]
-    assert "Not measured: BERT layer, forward, batch=128 seq=512 hidden=1024: out of memory." in notes
+    [_others, note] = judge.notes([measured], compute())
+    assert note["code"] == "microbench.not-measured"
+    assert note["values"]["operation"] == judge.label(("bert", "forward"))
+    assert note["values"]["shape"] == "batch=128 seq=512 hidden=1024"
+    assert note["values"]["reason"]["code"] == "microbench.oom"
 
 
 def test_more_than_the_theory_is_told_with_the_likely_cause():
     fast = compute("NVIDIA H200", [row("vector", "fp32", 0.642, n=1 << 22)])
-    notes = shown(fast, [microbench.measured(fast, gpus())])["notes"]
-    assert "Above the theoretical peak: vector, FP32 (TF32), 0.642 of 0.600 TFLOP/s" in notes[1]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"kind": "campaign"}, "is not a result of compute"),
-        ({"schema": 2}, "schema 2, this version reads 1"),
-        ({"measurements": []}, "holds no measurements"),
-    ],
-)
-def test_a_file_that_is_no_result_is_refused(wrong, message):
-    with pytest.raises(microbench.MicrobenchError, match=message):
-        microbench.check(compute(**wrong), "compute", "compute.json")
-
-
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"world_size": 1}, "world_size is 1, requested was 8"),
-        ({"nodes": 1}, "nodes is 1, requested was 2"),
-        ({"backend": "gloo"}, "backend is 'gloo', requested was 'nccl'"),
-    ],
-)
-def test_collectives_of_another_group_are_refused(wrong, message):
-    with pytest.raises(microbench.MicrobenchError, match=message):
-        microbench.check_group(collectives(**wrong), 2, 8, "gpu", "collectives.json")
+    [_others, note] = judge.notes([judge.measured(fast, gpus())], fast)
+    assert (note["code"], note["values"]["rate"]) == ("microbench.above", 0.642)
+    assert note["values"]["cause"]["code"] == "microbench.cached"
 
 
 @pytest.fixture
@@ -275,6 +256,34 @@ def started(results, **ends):
     (results / "about.json").write_text(json.dumps(about))
     for kind in ends:
         (results / f"{kind}.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"kind": "campaign"}, "kind is 'campaign', must be 'compute'"),
+        ({"schema": 2}, "schema is 2, must be 1"),
+        ({"measurements": []}, "it holds no measurements"),
+    ],
+)
+def test_a_file_that_is_no_result_is_refused(results, wrong, problem):
+    (results / "compute.json").write_text(json.dumps(compute(**wrong)))
+    with pytest.raises(ValueError, match=problem):
+        report(results)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"world_size": 1}, "world_size is 1, must be 8"),
+        ({"nodes": 1}, "nodes is 1, must be 2"),
+        ({"backend": "gloo"}, "backend is 'gloo', must be 'nccl'"),
+    ],
+)
+def test_collectives_of_another_group_are_refused(results, wrong, problem):
+    (results / "collectives.json").write_text(json.dumps(collectives(**wrong)))
+    with pytest.raises(ValueError, match=problem):
+        report(results, nodes=2, devices=8, device="gpu")
 
 
 def records(results):
@@ -351,7 +360,7 @@ def test_the_files_are_verified_as_those_of_a_campaign(results):
 @pytest.mark.parametrize("content", ["[]", '{"jobs": {"other": {}}}', '{"jobs": 1}', "{"])
 def test_an_about_json_that_role_microbench_did_not_write_is_refused(results, content):
     (results / "about.json").write_text(content)
-    with pytest.raises(microbench.MicrobenchError, match="about.json: is not what role microbench writes"):
+    with pytest.raises(ValueError, match="about.json: is not what role microbench writes"):
         report(results)
 
 
@@ -371,7 +380,7 @@ def test_results_of_before_hardware_was_written_say_so(results):
 
 def test_a_file_that_does_not_describe_hardware_is_refused(results):
     (results / "hardware.json").write_text('{"nodes": []}')
-    with pytest.raises(microbench.MicrobenchError, match="hardware.json: is not a description of hardware"):
+    with pytest.raises(ValueError, match="hardware.json: is not a description of hardware"):
         report(results)
 
 
@@ -391,14 +400,14 @@ def test_the_same_results_change_no_report(results):
 
 def test_collectives_that_are_not_there_are_missed(results):
     (results / "collectives.json").unlink()
-    with pytest.raises(microbench.MicrobenchError, match=r"collectives.json: was not written"):
+    with pytest.raises(ValueError, match=r"collectives.json: was not written"):
         report(results, nodes=2, devices=8, device="gpu")
 
 
 def test_the_page_and_the_markdown_hold_the_same_table(results):
     report(results)
     html, plain = ((results / f"report.{kind}").read_text() for kind in ("html", "md"))
-    assert "<td>– / 700</td>" in html and "| – / 700 |" in plain
+    assert "<td>– / 700</td>" in html and " | – / 700 | " in plain
     assert "<svg" in html and "![Theory and measured](theory.svg)" in plain
     assert "8 devices, 2 nodes" in html and "8 devices, 2 nodes" in plain
 
@@ -418,24 +427,25 @@ def test_a_device_name_with_markup_stays_text_in_the_page(results):
     assert "<script>" not in (results / "report.md").read_text()
 
 
+PRICE = judge.Price(5.0, "CNY/gpu hour", "a list", "2026")
+
+
 def test_the_table_has_memory_bandwidth_price_and_work_per_price(measured):
-    price = {"amount": 5.0, "unit": "CNY/gpu hour", "source": "a list, 2026"}
-    rows = {line[0]: line[1:] for line in microbench.table([{**measured, "prices": [price]}, *published()])}
+    rows = rows_of(measured._replace(prices=[PRICE]), *published())
     assert rows["Memory, GB / bandwidth, GB/s"][:3] == ["80 / 3350", "80 / 2039", "48 / 768"]
     assert rows["Price"][:3] == ["5 CNY/gpu hour", "16,000 USD", "4,000 USD"]
-    work = measured["figures"]["matmul", "fp16"] / 5 * 1000
+    work = measured.figures["matmul", "fp16"] / 5 * 1000
     line = rows["matrix product, FP16: GFLOP/s per price"]
     assert line[:3] == [f"{work:.0f} per CNY/gpu hour", "14 per USD", "24 per USD"]
 
 
 def test_every_price_is_shown_with_its_source_and_date(measured):
-    price = {"amount": 5.0, "unit": "CNY/gpu hour", "source": "a list, 2026"}
-    notes = microbench.price_notes([{**measured, "prices": [price]}, *published()])
-    assert notes[0] == f"Prices: {measured['name']} 5 CNY/gpu hour. Source: a list, 2026."
-    assert notes[1].endswith("Source: mli/transformers-benchmarks@3370b2b:README.md, date not stated.")
+    notes = judge.notes([measured._replace(prices=[PRICE]), *published()], None)
+    own, theirs = [note["values"] for note in notes if note["code"] == "microbench.prices"]
+    assert own["prices"][0]["values"] == {"device": measured.name, "amount": 5.0, "unit": "CNY/gpu hour"}
+    assert own["source"] == message("microbench.dated", source="a list", date="2026")
+    assert theirs["source"]["code"] == "microbench.undated"
 
 
-def test_a_device_without_a_price_has_none():
-    bare = {"name": "x", "figures": {}, "theory": {}, "memory": None, "bandwidth": None, "prices": []}
-    rows = [line[0] for line in microbench.table([bare])]
-    assert "Price" not in rows
+def test_a_device_without_a_price_has_none(measured):
+    assert "Price" not in rows_of(measured)
