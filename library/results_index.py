@@ -18,7 +18,7 @@ options:
     type: path
     required: true
   templates:
-    description: Directory that holds C(index.html.j2).
+    description: Directory that holds C(page.html.j2).
     type: path
     required: true
   workloads:

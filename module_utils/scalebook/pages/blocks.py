@@ -89,7 +89,7 @@ class Paragraph(NamedTuple):
     """Text on its own, such as a definition; `look` is a class: `soft` (an aside), `warning`, `wraps`.
 
     `lead` is a word that stands out before it; `parts` follow on a page: text, flags and links.  Without a
-    link and code an item stands out.
+    link and code an item stands out, in a `verdict` as what is good.
     """
 
     text: str

@@ -165,3 +165,23 @@ def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
 def test_the_terminal_shows_ten_lines_of_a_section_and_counts_the_rest():
     [text] = terminal.some("Notes", [f"note {number}" for number in range(12)], "do this")
     assert text.splitlines()[-2:] == ["  … and 2 more, all in the report", "  do this"]
+
+
+def test_flags_links_and_text_may_follow_a_paragraph_on_a_page():
+    parts = [Tag("late", "slow"), " of ", Item("all", href="#all"), Item("good")]
+    text = page(Paragraph("Runs: ", "verdict", parts=parts))
+    assert '<p class="verdict">Runs: <span class="flag slow">late</span> of <a href="#all">all</a>' in text
+    assert '<strong class="good">good</strong></p>' in text
+    assert markdown.rendered([Paragraph("Runs", parts=parts)]) == "Runs"
+
+
+def test_a_row_can_be_found_by_a_script_and_its_name_can_be_a_link():
+    table = Table(
+        "", [Column("name", href="to")], [{"name": "a|b", "to": "a/b", "kind": "x"}], filters=["kind"]
+    )
+    assert '<tr data-kind="x"><td class="l"><a href="a/b">a|b</a></td></tr>' in page(table)
+
+
+def test_the_figures_of_a_row_are_said_as_published_tables_say_them():
+    column = Column("rates", kind="published")
+    assert cells.said({"rates": [116.2, 1.26, 0.2021, None]}, column, ENGLISH) == "116 / 1.3 / 0.202 / –"
