@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import (
     KINDS,
+    BestRate,
     Hardware,
     JobEnd,
     Measurement,
@@ -167,6 +168,13 @@ class Device(NamedTuple):
             bandwidth = self.sheet.get("bandwidth_gb_s")
             return bandwidth and bandwidth / BYTES_PER_OPERATION / 1000
         return self.sheet.get(key[1] if key[0] == "matmul" else self.layers) if key in KEYS else None
+
+    def best(self) -> list[BestRate]:
+        """Return the figures as microbench.json has them."""
+        return [
+            {"benchmark": key[0], "variant": key[1], "tflops": value, "peak_tflops": self.peak(key)}
+            for key, value in self.figures.items()
+        ]
 
     def shares(self) -> dict[Key, tuple[float, float]]:
         """Return the figure and the peak of each operation that has both."""

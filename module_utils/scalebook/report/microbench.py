@@ -26,6 +26,9 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.text import clean
 
+LEAD = ("host", "layer_dtype", "layer_attention", "seconds")
+"""What the first sentence says of the operations."""
+
 
 class View(NamedTuple):
     """What was measured, and how the report says it; the first device is the measured one, if it was.
@@ -75,7 +78,7 @@ def head(view: View) -> list[Block]:
     lines = [_("page.hardware", hardware=line) for line in machines] + software
     links = [part for name in view.names for part in (" · ", Item(name, href=name))][1:]
     hardware = _("page.hardware", hardware=" · ".join(machines))
-    lead = _.tell(Message(code="microbench.lead", values=dict(result))) if result else ""
+    lead = _("microbench.lead", **{key: result[key] for key in LEAD}) if result else ""
     blocks: list[Block] = [
         Paragraph(hardware, "lead", "html", parts=[" ", Item(f"({shared})")] if shared else []),
         Paragraph(lead, "lead"),

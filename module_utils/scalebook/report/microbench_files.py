@@ -42,15 +42,11 @@ def _read(path: Path, what: str, check: Callable[[bytes], Any]) -> Any:
         raise ValueError(f"{path}: is not {what}: {error}") from error
 
 
-def _check(result: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    for name, value in wanted.items():
-        if result.get(name) != value:
-            raise ValueError(f"{name} is {result.get(name)!r}, must be {value!r}")
-
-
 def _result(content: bytes, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
     result = decode(content)
-    _check(result, {"schema": SCHEMA, **wanted})
+    for name, value in {"schema": SCHEMA, **wanted}.items():
+        if result.get(name) != value:
+            raise ValueError(f"{name} is {result.get(name)!r}, must be {value!r}")
     if not result.get("measurements"):
         raise ValueError("it holds no measurements")
     return result
@@ -99,18 +95,13 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     source = MicrobenchSource(Path(given["path"]))
     path, files = source.top / "report.html", load_files(source.top, given["expect"])
     made = judge.records(files)
-    with Path(given["published"]).open(newline="") as lines:
-        devices = judge.read_published(lines)
     measured = [_measured(result, given)] if (result := files.results.get("compute")) else []
-    devices = [*measured, *devices]
+    with Path(given["published"]).open(newline="") as lines:
+        devices = [*measured, *judge.read_published(lines)]
     summary: Microbench = {
         "schema": MICROBENCH_SCHEMA,
         "name": judge.name_of(files),
-        "best": [
-            {"benchmark": key[0], "variant": key[1], "tflops": value, "peak_tflops": device.peak(key)}
-            for device in measured
-            for key, value in device.figures.items()
-        ],
+        "best": [rate for device in measured for rate in device.best()],
         "records": made,
     }
     # They never change: another start removes the manifest with them.
@@ -122,12 +113,13 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     changed = [write_json(source.top / MICROBENCH, summary, write)]
     changed += [write_whole(source.top / name, text.encode(), write) for name, text in texts.items()]
     changed.append(write_manifest(source.top, check.manifest, write))
-    group = files.results.get("collectives")
-    blocks = [microbench.table(devices), *(microbench.collectives(group) if group else [])]
-    tables = ["\n".join(aligned(terminal.texts(each), left=1)) for each in blocks if isinstance(each, Table)]
+    tables = [
+        each for each in microbench.body(view._replace(wording=wording.ENGLISH)) if isinstance(each, Table)
+    ]
+    shown = ["\n".join(aligned(terminal.texts(each), left=1)) for each in tables]
     return {
         "changed": any(changed),
-        "display": "\n\n".join([*tables, f"report: {path}"]),
+        "display": "\n\n".join([*shown, f"report: {path}"]),
         "report": str(path),
         "unmeasured": [*map(sentence, judge.failures(made))],
     }
