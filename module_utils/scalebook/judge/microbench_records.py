@@ -141,12 +141,12 @@ def provenance(files: Files) -> dict[str, Any]:
 
 
 class Price(NamedTuple):
-    """What a device costs, such as 16000 USD; the date of some sources is not stated."""
+    """What a device costs, such as 16000 USD, and who says so when."""
 
     amount: float
     unit: str
     source: str
-    date: str = ""
+    date: str = UNDATED
 
 
 class Device(NamedTuple):
@@ -209,12 +209,7 @@ def measured(result: Mapping[str, Any], peaks: mfu.Peaks, listed: Sequence[Liste
     if "tf32" in sheet:
         sheet["fp32"] = sheet["tf32"]
     prices = [
-        Price(
-            each["amount"],
-            f"{each['currency']}/{each['per']}",
-            each["source"],
-            each["date"] if each["date"] != UNDATED else "",
-        )
+        Price(each["amount"], f"{each['currency']}/{each['per']}", each["source"], each["date"])
         for each in listed
     ]
     return Device(result["name"], figures, sheet, prices, result["layer_dtype"])
@@ -229,7 +224,7 @@ def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[M
             sources.setdefault((price.source, price.date), []).append(said)
     made = [message("microbench.others")]
     for (source, date), named in sources.items():
-        origin = message(f"microbench.{'dated' if date else 'undated'}", source=source, date=date)
+        origin = message(f"microbench.{'undated' if date == UNDATED else 'dated'}", source=source, date=date)
         made.append(message("microbench.prices", prices=named, source=origin))
     return made + (_remarks(result, devices[0]) if result else [])
 

@@ -101,19 +101,9 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: Workloads | None =
 
     `declared` are the declarations of the workloads by name.
     """
-    reports: list[Report] = []
-    unread: list[str] = []
-    for path in sorted(top.glob("*/report/results.json")):
-        name = path.parents[1].name
-        try:
-            reports.append(_read(name, path))
-        except (OSError, ValueError) as exc:
-            unread.append(clean(f"{name}: {exc}"))
-        except (KeyError, TypeError, AttributeError) as exc:
-            unread.append(clean(f"{name}: {type(exc).__name__}: {exc}"))
+    reports, unread = _read_all(top)
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
-    reports.sort(key=lambda each: (each[0]["started"], each[0]["campaign"]))
     for entry, rows, kinds, titles in reports:
         keys = [(kind, baseline.key_of(row, declared)) for kind, row in zip(kinds, rows, strict=True)]
         # Without a date there is no campaign before, and unknown hardware is not the same hardware.
@@ -138,6 +128,21 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: Workloads | None =
         ),
     )
     return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
+
+
+def _read_all(top: Path) -> tuple[list[Report], list[str]]:
+    """Return the reports in order of time, and what is to say of those that cannot be read."""
+    reports: list[Report] = []
+    unread: list[str] = []
+    for path in sorted(top.glob("*/report/results.json")):
+        name = path.parents[1].name
+        try:
+            reports.append(_read(name, path))
+        except (OSError, ValueError) as exc:
+            unread.append(clean(f"{name}: {exc}"))
+        except (KeyError, TypeError, AttributeError) as exc:
+            unread.append(clean(f"{name}: {type(exc).__name__}: {exc}"))
+    return sorted(reports, key=lambda each: (each[0]["started"], each[0]["campaign"])), unread
 
 
 def _read(name: str, path: Path) -> Report:
