@@ -935,7 +935,6 @@ MESSAGES = {
     "microbench.price": "{amount:,g} {unit}",
     "microbench.price-of": "{device} {amount:,g} {unit}",
     "microbench.per-unit": "{work:published} per {unit}",
-    "microbench.several": "{each}",
     "microbench.prices": "Prices: {prices}. Source: {source}.",
     "microbench.dated": "{source}, {date}",
     "microbench.undated": "{source}, date not stated",

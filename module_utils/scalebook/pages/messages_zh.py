@@ -828,7 +828,6 @@ MESSAGES = {
     "microbench.price": "{amount:,g} {unit}",
     "microbench.price-of": "{device} {amount:,g} {unit}",
     "microbench.per-unit": "{work:published} / {unit}",
-    "microbench.several": "{each}",
     "microbench.prices": "价格：{prices}。来源：{source}。",
     "microbench.dated": "{source}, {date}",
     "microbench.undated": "{source}，日期未注明",

@@ -139,7 +139,7 @@ def table(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> Table:
             for price in device.prices
             if work or code == "microbench.price"
         ]
-        return _.tell(message("microbench.several", each=said)) if said else None
+        return _.join(map(_.tell, said), "list") or None
 
     rows: dict[str, list[Any]] = {
         _(title): [[each.figures.get(key) for key in keys] for each in devices]
