@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure, all_digits
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
+MILLION = 1e6
 ADVICE = ("advice-1", "advice-2", "advice-3", "advice-4")
 
 
@@ -153,12 +154,13 @@ def _hardware(writer: Writer, offer: Mapping[str, Any]) -> str:
 
 def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
     """Write time, cost and energy of every option, for a million samples, an epoch and the whole task."""
-    currency, priced = cost["currency"], bool(cost["prices"])
+    currency, priced, task = cost["currency"], bool(cost["prices"]), writer.evaluation["task"]
+    shares = {"million": MILLION / task["total"], "epoch": task["samples"] / task["total"], "total": 1.0}
     powered = any(row["kwh"] is not None for row in cost["rows"])
     paid = any(row["energy_cost"] is not None for row in cost["rows"])
     heads = [writer.column("name", head="option"), writer.column("hardware")]
     heads += [writer.column("hourly", "readable", unit=currency)] * priced
-    for span in ("million", "epoch", "total"):
+    for span in shares:
         for key, unit in (("hours", None), ("cost", currency))[: 1 + priced]:
             what = writer.column(key, unit=unit).head
             head = writer.text("titled", name=writer.text(f"head-{span}"), title=what)
@@ -168,13 +170,15 @@ def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
         heads.append(writer.column("energy_cost", "readable", unit=currency))
     rows = [
         {
-            **row,
-            "hardware": _hardware(writer, row),
+            **offer,
+            "hardware": _hardware(writer, offer),
             **{
-                f"{span} {key}": row[span][key] for span in ("million", "epoch", "total") for key in row[span]
+                f"{span} {key}": None if offer[key] is None else offer[key] * share
+                for span, share in shares.items()
+                for key in ("hours", "cost")
             },
         }
-        for row in cost["rows"]
+        for offer in cost["rows"]
     ]
     writer.table(writer.text("all-offers"), [*heads, writer.column("source", head="origin")], rows)
 

@@ -1,19 +1,50 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Time and cost of the training that the user asks about, for each workload, model and size of a sample."""
+"""Time and cost of the training that the user asks about, and which options are worth their price.
+
+Options are compared by workload, model and size of a sample: others are not the same training.  Two options
+whose ranges overlap are a tie: the difference is within what repeats of a run differ by.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate import value
 from ansible.module_utils.scalebook.evaluate.options import Option, size_words
+from ansible.module_utils.scalebook.judge import prices
 from ansible.module_utils.scalebook.judge.prices import Price
 
-MILLION = 1e6
+JOULES_PER_KWH = 3.6e6
+HOURS, COST = 0, 1
+"""The quantities of `least` and `most`."""
+
+
+class Offer(TypedDict):
+    """What a training takes on an option, at a price or without one.
+
+    `hours` and `cost` are of the median rate; `least` and `most` are (hours, cost) of the fastest and of the
+    slowest run.  `cost` includes `energy_cost`.  It is None without a price, and where electricity has one
+    and the energy was not measured: then nothing is compared by it.
+    """
+
+    name: str
+    source: str
+    gpu: str | None
+    per: str | None
+    hourly: float | None
+    hours: float
+    cost: float | None
+    kwh: float | None
+    energy_cost: float | None
+    least: tuple[float | None, float | None]
+    most: tuple[float | None, float | None]
+
+
+class ComparisonError(ValueError):
+    """Offers that cannot be compared; the text says why."""
 
 
 def task(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +56,7 @@ def task(given: Mapping[str, Any]) -> dict[str, Any]:
 def of_options(
     given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
 ) -> list[dict[str, Any]]:
-    """Return time and cost of the task for each workload, model and size: others are not the same training.
+    """Return time and cost of the task for each workload, model and size.
 
     `given` are the options of module evaluation.
     """
@@ -34,7 +65,7 @@ def of_options(
         trainings.setdefault((option["workload"], option["model"], option["size"]), []).append(option)
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        _cost(given, _name(found[0], alike[workload, model] > 1), found, price_list)
+        {"name": _name(found[0], alike[workload, model] > 1), **_cost(given, found, price_list)}
         for (workload, model, _), found in trainings.items()
     ]
 
@@ -45,73 +76,131 @@ def _name(option: Option, sized: bool) -> Message:
     return message("evaluation.names", parts=words)
 
 
-def _cost(
-    given: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
-) -> dict[str, Any]:
-    wanted = task(given["task"])
-    found = value.offers(options, price_list, wanted["total"], float(given["electricity"] or 0))
-    found.sort(key=lambda offer: (not offer["known"], offer["cost"]))
-    rows = [_row(offer["option"], wanted, offer) for offer in found]
-    known = [offer for offer in found if offer["known"]]
-    # Two options may have one name.
-    bare = [option for option in options if not any(offer["option"] is option for offer in found)]
-    bare.sort(key=lambda option: -option["rate"])
+def _cost(given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]) -> dict[str, Any]:
+    samples, electricity = task(given["task"])["total"], float(given["electricity"] or 0)
+    priced = offers(options, price_list, samples, electricity)
+    bare = [option for option in options if not _prices(option, price_list)]
+    known = [offer for offer in priced if offer["cost"] is not None]
+    used = [price for price in price_list if any(price in _prices(option, price_list) for option in options)]
     return {
-        "name": name,
-        "currency": found[0]["price"]["currency"] if found else None,
-        "prices": [price for price in price_list if any(offer["price"] == price for offer in found)],
-        "rows": rows + [_row(option, wanted, None) for option in bare],
-        "offers": [_offer(offer) for offer in known],
-        "energy_unknown": list(dict.fromkeys(each["option"]["name"] for each in found if not each["known"])),
-        "front": [_offer(offer) for offer in value.front(known)],
-        "cheapest": [_offer(offer) for offer in value.best(known, value.COST)],
-        "fastest": [_offer(offer) for offer in value.best(found, value.HOURS)],
-        "within_deadline": [
-            _offer(each) for each in value.cheapest_within(known, given["deadline_hours"] or 0)
+        "currency": used[0]["currency"] if used else None,
+        "prices": used,
+        "rows": [
+            *priced,
+            *(_offer(each, None, samples, 0) for each in sorted(bare, key=lambda each: -each["rate"])),
         ],
-        "within_budget": [_offer(each) for each in value.fastest_within(known, given["budget"] or 0)],
+        "offers": known,
+        "energy_unknown": list(dict.fromkeys(offer["name"] for offer in priced if offer["cost"] is None)),
+        "front": front(known),
+        "cheapest": best(known, COST),
+        "fastest": best(priced, HOURS),
+        "within_deadline": cheapest_within(known, given["deadline_hours"] or 0),
+        "within_budget": fastest_within(known, given["budget"] or 0),
     }
 
 
-def _row(option: Option, wanted: Mapping[str, Any], offer: value.Offer | None) -> dict[str, Any]:
-    """Return time, cost and energy of an option; cost is None where not known, energy where not measured."""
-    hours = wanted["total"] / option["rate"] / 3600
-    cost = offer["cost"] if offer and offer["known"] else None
+def _prices(option: Option, price_list: Sequence[Price]) -> list[Price]:
+    return prices.of_gpu(price_list, option["gpu"] or "")
+
+
+def offers(
+    options: Sequence[Option], price_list: Sequence[Price], samples: float, electricity: float = 0.0
+) -> list[Offer]:
+    """Return an offer for each option and each price of its GPU, the cheapest first, unknown costs last.
+
+    `electricity` is the price of a kWh in the currency of the prices.
+    """
+    currencies = sorted({price["currency"] for price in price_list})
+    if len(currencies) > 1:
+        raise ComparisonError(f"the prices are in {' and '.join(currencies)}; give them in one currency")
+    made = [
+        _offer(option, price, samples, electricity)
+        for option in options
+        for price in _prices(option, price_list)
+    ]
+
+    def place(offer: Offer) -> tuple[bool, float]:
+        is_unknown = offer["cost"] is None
+        return is_unknown, (offer["hourly"] or 0) * offer["hours"] if is_unknown else offer["cost"] or 0
+
+    return sorted(made, key=place)
+
+
+def _offer(option: Option, price: Price | None, samples: float, electricity: float) -> Offer:
     joules = option["joules"]
+    kwh = None if joules is None else joules * samples / JOULES_PER_KWH
+    hourly = prices.hourly(price, option["nodes"], option["gpus"]) if price else None
+    is_known = not electricity or kwh is not None
 
-    def share(samples: float) -> dict[str, float | None]:
-        part = samples / wanted["total"]
-        return {"hours": hours * part, "cost": None if cost is None else cost * part}
+    def at(rate: float) -> tuple[float, float | None]:
+        hours = samples / rate / 3600
+        known = hourly is not None and is_known
+        return hours, hours * (hourly or 0) + (kwh or 0) * electricity if known else None
 
+    hours, cost = at(option["rate"])
     return {
-        "name": option["name"],
-        "source": option["source"],
-        "gpu": option["gpu"],
-        "per": offer["price"]["per"] if offer else None,
-        "hourly": offer["hourly"] if offer else None,
-        "million": share(MILLION),
-        "epoch": share(float(wanted["samples"])),
-        "total": share(wanted["total"]),
-        "kwh": None if joules is None else joules * wanted["total"] / value.JOULES_PER_KWH,
-        "energy_cost": offer["energy_cost"] if offer and joules is not None else None,
+        **{key: option[key] for key in ("name", "source", "gpu")},  # type: ignore[typeddict-item]
+        "per": price["per"] if price else None,
+        "hourly": hourly,
+        "hours": hours,
+        "cost": cost,
+        "kwh": kwh,
+        "energy_cost": None if kwh is None or price is None else kwh * electricity,
+        "least": at(option["fastest"]),
+        "most": at(option["slowest"]),
     }
 
 
-def _offer(offer: value.Offer) -> dict[str, Any]:
-    """Return an offer as evaluation.json has it: its costs are None where they are not known."""
+def better(one: Offer, other: Offer, quantity: int) -> bool:
+    """Return whether `one` needs less than `other` in every run; `quantity` is HOURS or COST."""
+    most, least = one["most"][quantity], other["least"][quantity]
+    return most is not None and least is not None and most < least
 
-    def cost(amount: float) -> float | None:
-        return amount if offer["known"] else None
 
-    return {
-        "name": offer["option"]["name"],
-        "source": offer["option"]["source"],
-        "gpu": offer["option"]["gpu"],
-        "per": offer["price"]["per"],
-        "hourly": offer["hourly"],
-        "hours": offer["hours"],
-        "cost": cost(offer["cost"]),
-        "energy_cost": cost(offer["energy_cost"]),
-        "least": (offer["least"][value.HOURS], cost(offer["least"][value.COST])),
-        "most": (offer["most"][value.HOURS], cost(offer["most"][value.COST])),
-    }
+def front(found: Sequence[Offer]) -> list[Offer]:
+    """Return the Pareto front: offers that no other one beats in time or cost without losing in the other."""
+
+    def beaten(offer: Offer) -> bool:
+        return any(
+            better(other, offer, one) and not better(offer, other, COST - one)
+            for other in found
+            for one in (HOURS, COST)
+        )
+
+    return sorted((offer for offer in found if not beaten(offer)), key=lambda offer: offer["hours"])
+
+
+def best(found: Sequence[Offer], quantity: int) -> list[Offer]:
+    """Return the offer that needs least, and those that tie with it; none where there is no offer."""
+    ordered = sorted(found, key=lambda offer: (offer["hours"], offer["cost"] or 0.0)[quantity])
+    return [offer for offer in ordered if not better(ordered[0], offer, quantity)]
+
+
+def cheapest_within(found: Sequence[Offer], hours: float) -> list[Offer]:
+    """Return the cheapest offers of which every run is done within `hours`, ties included."""
+    return best([offer for offer in found if (offer["most"][HOURS] or 0.0) <= hours], COST)
+
+
+def fastest_within(found: Sequence[Offer], cost: float) -> list[Offer]:
+    """Return the fastest offers of which no run costs more than `cost`, ties included."""
+    return best([offer for offer in found if (offer["most"][COST] or 0.0) <= cost], HOURS)
+
+
+def slower_than_one(options: Sequence[Option]) -> list[dict[str, Any]]:
+    """Return the options on several devices that were slower than `alone`, the one on a single device."""
+
+    def kind(option: Mapping[str, Any]) -> tuple[Any, ...]:
+        names = ("source", "group", "workload", "model", "variant", "gpu", "bsz", "dtype", "xla")
+        return tuple(option[name] for name in names)
+
+    single = {kind(option): option for option in options if option["nodes"] * option["gpus"] == 1}
+    return [
+        {
+            "option": option["name"],
+            "source": option["source"],
+            "alone": alone["name"],
+            "times": option["rate"] / alone["rate"],
+        }
+        for option in options
+        if (alone := single.get(kind(option))) and option["fastest"] < alone["slowest"]
+    ]

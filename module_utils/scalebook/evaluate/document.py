@@ -17,7 +17,6 @@ from ansible.module_utils.scalebook.evaluate import (
     frameworks,
     ranking,
     sentences,
-    value,
 )
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.judge.prices import Price
@@ -40,7 +39,7 @@ def document(
 
     `given` are the options of module evaluation, `campaigns` the contents of results.json of each campaign,
     `workloads` the declarations, `checksums` the SHA-256 of the files that were read.
-    Raises value.ComparisonError where prices are in several currencies.
+    Raises costs.ComparisonError where prices are in several currencies.
     """
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
     failed = [option for results in campaigns for option in without_run(results, workloads)]
@@ -76,10 +75,7 @@ def document(
         "budget": given["budget"],
         "electricity": given["electricity"],
         "costs": costs.of_options(given, options, price_list),
-        "slower_than_one": [
-            {"option": option["name"], "source": option["source"], "times": option["rate"] / alone["rate"]}
-            for option, alone in value.slower_than_one(options)
-        ],
+        "slower_than_one": costs.slower_than_one(options),
         "problems": [
             {
                 "campaign": results["campaign"],

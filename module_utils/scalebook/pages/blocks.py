@@ -172,16 +172,6 @@ def meant_for(form: str, parts: Iterable[Any]) -> list[Any]:
     return [part for part in parts if not part.only or form in part.only.split()]
 
 
-def plain_table(caption: str, head: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    """Return a table of cells that are text or figures; columns with figures are aligned as numbers."""
-    columns = [
-        Column(str(index), name, "figure" if any(isinstance(row[index], Figure) for row in rows) else "text")
-        for index, name in enumerate(head)
-    ]
-    keys = [column.key for column in columns]
-    return Table(caption, columns, [dict(zip(keys, row, strict=True)) for row in rows])
-
-
 NONE = "–"
 
 
@@ -198,16 +188,6 @@ def exact(value: float | None) -> Cell:
 def all_digits(value: float) -> str:
     """Return a number with all its digits: 40, 0.5, 1,994,187."""
     return f"{value:,.15g}"
-
-
-def whole(value: Any) -> Cell:
-    """Return a count, or what a record has in its place."""
-    return Figure(value, str(value)) if isinstance(value, int) else str(value)
-
-
-def percent(share: float | None) -> Cell:
-    """Return a share in per cent, its value unscaled; a dash for none."""
-    return NONE if share is None else Figure(share, f"{100 * share:.1f} %")
 
 
 def times(value: float | None) -> Cell:

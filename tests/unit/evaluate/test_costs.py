@@ -31,20 +31,26 @@ def named(found):
     return catalogue.in_words([each["name"] for each in found])
 
 
-def test_an_epoch_is_the_data_set_and_the_training_all_its_epochs():
+def test_the_training_is_all_its_epochs():
     (row,) = rows([option(rate=100)], electricity=None)
-    assert row["million"]["hours"] == pytest.approx(1e6 / 100 / 3600)
-    assert row["epoch"]["hours"] == pytest.approx(1994187 / 100 / 3600)
-    assert row["total"]["hours"] == pytest.approx(2 * row["epoch"]["hours"])
+    assert row["hours"] == pytest.approx(2 * 1994187 / 100 / 3600)
     # Eight GPUs at 3.6 an hour.
-    assert row["epoch"]["cost"] == pytest.approx(row["epoch"]["hours"] * 8 * 3.6)
+    assert row["cost"] == pytest.approx(row["hours"] * 8 * 3.6)
+
+
+def test_the_table_has_a_million_samples_and_an_epoch_the_data_set():
+    given = {**EXAMPLE, **GIVEN, "electricity": None, "platform": "", "texts": {}, "criteria": {}}
+    blocks = content.blocks(document.document(given, [], [option(rate=100)], [PRICE], WORKLOADS, {}))
+    (table,) = [block for block in blocks if "Time and cost of all options" in getattr(block, "caption", "")]
+    hours = [table.rows[0][f"{span} hours"] for span in ("million", "epoch", "total")]
+    assert hours == pytest.approx([samples / 100 / 3600 for samples in (1e6, 1994187, 2 * 1994187)])
 
 
 def test_measured_energy_has_its_own_cost_which_the_cost_includes():
     (row,) = rows([{**option(rate=100), "joules": 3.6}])
     assert row["kwh"] == pytest.approx(3.6 * 2 * 1994187 / 3.6e6)
     assert row["energy_cost"] == pytest.approx(row["kwh"] * 0.5)
-    assert row["total"]["cost"] == pytest.approx(row["total"]["hours"] * 8 * 3.6 + row["energy_cost"])
+    assert row["cost"] == pytest.approx(row["hours"] * 8 * 3.6 + row["energy_cost"])
 
 
 def test_energy_that_was_not_measured_is_not_zero():
@@ -78,8 +84,8 @@ MEASURED = {**option(rate=100), "name": "measured", "joules": 3.6}
 
 def test_a_cost_without_its_energy_is_not_known():
     first, second = rows([UNMEASURED, MEASURED])
-    assert (first["name"], first["total"]["cost"] is not None) == ("measured", True)
-    assert (second["name"], second["hourly"], second["total"]["cost"]) == ("unmeasured", 8 * 3.6, None)
+    assert (first["name"], first["cost"] is not None) == ("measured", True)
+    assert (second["name"], second["hourly"], second["cost"]) == ("unmeasured", 8 * 3.6, None)
 
 
 @pytest.mark.parametrize("what", ["offers", "cheapest", "front", "within_deadline", "within_budget"])
@@ -120,4 +126,4 @@ def test_the_lowest_cost_is_said_where_a_cost_is_known(options, said):
 def test_an_option_without_a_price_has_its_time_all_the_same():
     first, second = rows([{**option(rate=200), "gpu": "NVIDIA B200"}, option(rate=100)], electricity=None)
     assert (first["hourly"], second["hourly"]) == (8 * 3.6, None)
-    assert (second["total"]["cost"], second["total"]["hours"]) == (None, 2 * 1994187 / 200 / 3600)
+    assert (second["cost"], second["hours"]) == (None, 2 * 1994187 / 200 / 3600)

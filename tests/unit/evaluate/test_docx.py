@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 from ansible.module_utils.scalebook.pages import cells, docx, svg_paper
-from ansible.module_utils.scalebook.pages.blocks import Code, Heading, Paragraph, Table, plain_table
+from ansible.module_utils.scalebook.pages.blocks import Code, Column, Heading, Paragraph, Table
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from test_numbers import ROOT, made, numbers
 
@@ -100,7 +100,8 @@ def test_chinese_letters_have_chinese_fonts():
 def test_text_of_logs_cannot_break_the_document():
     wild = '<w:p> & "\x00\x1b[31m\ufffe'
     body = parts(
-        "en", [Paragraph(wild), Code("log", "one\ntwo"), plain_table("Table 1-1 t", [wild], [[wild]])]
+        "en",
+        [Paragraph(wild), Code("log", "one\ntwo"), Table("Table 1-1 t", [Column("0", wild)], [{"0": wild}])],
     )
     root = ElementTree.fromstring(body["word/document.xml"])
     assert paragraphs(root, "BodyText") == ['<w:p> & "  [31m ']

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook.evaluate import costs
 from ansible.module_utils.scalebook.evaluate import published as tables
-from ansible.module_utils.scalebook.evaluate import value
 from ansible.module_utils.scalebook.judge import prices
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -27,11 +27,11 @@ def price_list():
 @pytest.fixture(scope="module")
 def offers(published, price_list):
     by_the_hour = [price for price in price_list if price["per"] == "gpu hour"]
-    return value.offers(published, by_the_hour, MILLION)
+    return costs.offers(published, by_the_hour, MILLION)
 
 
 def names(found):
-    return [offer["option"]["name"] for offer in found]
+    return [offer["name"] for offer in found]
 
 
 def test_every_published_run_is_an_option(published):
@@ -39,19 +39,19 @@ def test_every_published_run_is_an_option(published):
 
 
 def test_the_cheapest_per_sample_is_one_v100_with_fp16(offers):
-    (best,) = value.best(offers, value.COST)
-    assert best["option"]["name"] == "V100_1gpu_8 fp16"
+    (best,) = costs.best(offers, costs.COST)
+    assert best["name"] == "V100_1gpu_8 fp16"
     assert best["cost"] == pytest.approx(MILLION / 23.419 / 3600 * 5.3)
 
 
 def test_the_fastest_is_one_a100_with_fp16(offers):
-    (best,) = value.best(offers, value.HOURS)
-    assert best["option"]["name"] == "A100_1gpu_8 fp16"
+    (best,) = costs.best(offers, costs.HOURS)
+    assert best["name"] == "A100_1gpu_8 fp16"
     assert best["hours"] == pytest.approx(MILLION / 35.552 / 3600)
 
 
 def test_only_these_two_are_worth_their_price(offers):
-    assert names(value.front(offers)) == ["A100_1gpu_8 fp16", "V100_1gpu_8 fp16"]
+    assert names(costs.front(offers)) == ["A100_1gpu_8 fp16", "V100_1gpu_8 fp16"]
 
 
 def test_a_node_by_the_month_costs_as_much_with_one_gpu_as_with_eight(price_list):
@@ -60,7 +60,7 @@ def test_a_node_by_the_month_costs_as_much_with_one_gpu_as_with_eight(price_list
 
 
 def test_four_gpus_were_slower_than_one(published):
-    found = {option["name"]: alone["name"] for option, alone in value.slower_than_one(published)}
+    found = {each["option"]: each["alone"] for each in costs.slower_than_one(published)}
     assert found == {
         "V100_4gpu_8 fp16": "V100_1gpu_8 fp16",
         "V100_2gpu_8 fp16": "V100_1gpu_8 fp16",
@@ -72,19 +72,19 @@ def test_four_gpus_were_slower_than_one(published):
 
 
 def test_a_deadline_leaves_the_cheapest_that_meets_it(offers):
-    assert names(value.cheapest_within(offers, hours=10)) == ["A100_1gpu_8 fp16"]
-    assert value.cheapest_within(offers, hours=1) == []
+    assert names(costs.cheapest_within(offers, hours=10)) == ["A100_1gpu_8 fp16"]
+    assert costs.cheapest_within(offers, hours=1) == []
 
 
 def test_a_budget_leaves_the_fastest_within_it(offers):
-    assert names(value.fastest_within(offers, cost=70)) == ["V100_1gpu_8 fp16"]
+    assert names(costs.fastest_within(offers, cost=70)) == ["V100_1gpu_8 fp16"]
 
 
 def test_among_bought_cards_the_v100_is_the_cheapest_too(published):
     bought = prices.read(yaml.safe_load((ROOT / "data/purchase-prices.yml").read_text())["prices"])
-    found = value.offers(published, bought, MILLION)
-    (best,) = value.best(found, value.COST)
-    assert best["option"]["name"] == "V100_1gpu_8 fp16"
+    found = costs.offers(published, bought, MILLION)
+    (best,) = costs.best(found, costs.COST)
+    assert best["name"] == "V100_1gpu_8 fp16"
     assert best["cost"] == pytest.approx(MILLION / 23.419 / 3600 * 3500 / (3 * 8766 * 0.5))
 
 
@@ -107,13 +107,13 @@ HOURLY = {
 
 
 def test_a_difference_within_the_noise_is_a_tie():
-    found = value.offers([option("a", 100, 0.02), option("b", 101, 0.02)], [HOURLY], MILLION)
-    assert names(value.best(found, value.HOURS)) == ["b", "a"]
-    assert sorted(names(value.front(found))) == ["a", "b"]
+    found = costs.offers([option("a", 100, 0.02), option("b", 101, 0.02)], [HOURLY], MILLION)
+    assert names(costs.best(found, costs.HOURS)) == ["b", "a"]
+    assert sorted(names(costs.front(found))) == ["a", "b"]
 
 
 def test_energy_is_paid_by_the_kilowatt_hour():
-    (offer,) = value.offers([option(joules=3.6)], [HOURLY], MILLION, electricity=0.5)
+    (offer,) = costs.offers([option(joules=3.6)], [HOURLY], MILLION, electricity=0.5)
     assert offer["energy_cost"] == pytest.approx(0.5)
     assert offer["cost"] == pytest.approx(MILLION / 100 / 3600 * 3.6 + 0.5)
 
@@ -122,14 +122,14 @@ def test_energy_is_paid_by_the_kilowatt_hour():
     ("joules", "electricity", "known"), [(None, 0.5, False), (3.6, 0.5, True), (None, 0.0, True)]
 )
 def test_a_cost_is_known_with_measured_energy_or_without_a_price_of_it(joules, electricity, known):
-    found = value.offers([option(joules=joules)], [HOURLY], MILLION, electricity)
-    assert [offer["known"] for offer in found] == [known]
+    found = costs.offers([option(joules=joules)], [HOURLY], MILLION, electricity)
+    assert [offer["cost"] is not None for offer in found] == [known]
 
 
 def test_an_option_without_a_price_has_no_offer():
-    assert value.offers([option(gpu="NVIDIA H200"), option(gpu=None)], [HOURLY], MILLION) == []
+    assert costs.offers([option(gpu="NVIDIA H200"), option(gpu=None)], [HOURLY], MILLION) == []
 
 
 def test_prices_in_two_currencies_are_refused():
-    with pytest.raises(value.ComparisonError, match="the prices are in CNY and USD"):
-        value.offers([option()], [HOURLY, {**HOURLY, "currency": "USD"}], MILLION)
+    with pytest.raises(costs.ComparisonError, match="the prices are in CNY and USD"):
+        costs.offers([option()], [HOURLY, {**HOURLY, "currency": "USD"}], MILLION)
