@@ -36,16 +36,16 @@ class Verdict(TypedDict):
     evidence: list[Evidence]
 
 
-def judged(evidence: Sequence[Evidence]) -> str:
-    """Return the verdict that follows from its evidence."""
-    return worst([each.verdict for each in evidence])
-
-
 def worst(verdicts: Sequence[str]) -> str:
     """Return the verdict of several: NOT_MET if one is, MET if all are, else NOT_MEASURED."""
     if NOT_MET in verdicts:
         return NOT_MET
     return NOT_MEASURED if NOT_MEASURED in verdicts or not verdicts else MET
+
+
+def _judged(name: str, limit: dict[str, Any], unit: str, evidence: list[Evidence]) -> Verdict:
+    verdict = worst([each.verdict for each in evidence])
+    return {"criterion": name, "limit": limit, "verdict": verdict, "unit": unit, "evidence": evidence}
 
 
 def at_least(name: str, value: float | None, limit: float) -> Evidence:
@@ -57,23 +57,10 @@ def at_least(name: str, value: float | None, limit: float) -> Evidence:
 
 def scaling(options: Sequence[Option], percent: float, machines: int) -> Verdict:
     """Judge the parallel efficiency of every option on at least `machines`, which nodes may share."""
-    evidence = [
-        at_least(
-            option["name"],
-            None if option["efficiency"] is None else 100 * option["efficiency"],
-            percent,
-        )
-        for option in options
-        if option["machines"] >= machines
-    ]
-    limit = {"percent": percent, "machines": machines}
-    return {
-        "criterion": "scaling",
-        "limit": limit,
-        "verdict": judged(evidence),
-        "unit": "%",
-        "evidence": evidence,
-    }
+    large = [option for option in options if option["machines"] >= machines]
+    shares = [None if each["efficiency"] is None else 100 * each["efficiency"] for each in large]
+    evidence = [at_least(each["name"], share, percent) for each, share in zip(large, shares, strict=True)]
+    return _judged("scaling", {"percent": percent, "machines": machines}, "%", evidence)
 
 
 def utilisation(options: Sequence[Option], percent: float) -> Verdict:
@@ -85,13 +72,7 @@ def utilisation(options: Sequence[Option], percent: float) -> Verdict:
     for option in options:
         quantity = "cpu" if option["gpu"] is None else "gpu"
         evidence.append(at_least(f"{option['name']}, {quantity}", option["usage"].get(quantity), percent))
-    return {
-        "criterion": "utilisation",
-        "limit": {"percent": percent},
-        "verdict": judged(evidence),
-        "unit": "%",
-        "evidence": evidence,
-    }
+    return _judged("utilisation", {"percent": percent}, "%", evidence)
 
 
 def ahead(options: Sequence[Option], workload: str) -> Verdict:
@@ -104,15 +85,9 @@ def ahead(options: Sequence[Option], workload: str) -> Verdict:
     evidence = []
     for option in options:
         others = [other for other in options if _comparable(option, other)]
-        if option["workload"] == workload and others:
+        if workload and option["workload"] == workload and others:
             evidence.append(_ahead_of(option, others))
-    return {
-        "criterion": "ahead",
-        "limit": {"workload": workload},
-        "verdict": judged(evidence) if workload else NOT_MEASURED,
-        "unit": "x",
-        "evidence": evidence,
-    }
+    return _judged("ahead", {"workload": workload}, "x", evidence)
 
 
 def _ahead_of(option: Option, others: Sequence[Option]) -> Evidence:

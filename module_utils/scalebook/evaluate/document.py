@@ -42,8 +42,10 @@ def document(
     Raises costs.ComparisonError where prices are in several currencies.
     """
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
-    failed = [option for results in campaigns for option in without_run(results, workloads)]
+    planned = [*measured, *(option for results in campaigns for option in without_run(results, workloads))]
     options = [*measured, *published]
+    chosen = {name: limit for name, limit in given["criteria"].items() if limit is not None}
+    limits = {**criteria.DEFAULTS, **chosen}
     versions = frameworks.of_campaigns(campaigns, workloads)
     data = {
         "schema": SCHEMA,
@@ -66,10 +68,13 @@ def document(
             }
             for name in dict.fromkeys(option["family"] for option in options)
         ],
-        "criteria": _criteria(given["criteria"], [*measured, *failed], published),
-        "extrapolations": extrapolate.of_options(
-            measured, int(given["criteria"].get("machines") or criteria.DEFAULTS["machines"])
-        ),
+        "criteria": [
+            criteria.scaling(planned, limits["efficiency"], limits["machines"]),
+            criteria.utilisation(planned, limits["utilisation"]),
+            # What others published is judged by none; nobody is shown to be ahead of it.
+            criteria.ahead([*planned, *published], limits["ahead"]),
+        ],
+        "extrapolations": extrapolate.of_options(measured, limits["machines"]),
         "task": costs.task(given["task"]),
         "deadline_hours": given["deadline_hours"],
         "budget": given["budget"],
@@ -105,18 +110,3 @@ def campaign_of(results: Results, workloads: Workloads) -> dict[str, Any]:
         },
         "commands": [each["command"] for each in command.of_results(results, workloads)],
     }
-
-
-def _criteria(
-    given: Mapping[str, Any], planned: Sequence[Option], published: Sequence[Option]
-) -> list[criteria.Verdict]:
-    """Return the verdicts. What others published is judged by none; nobody is shown to be ahead of it.
-
-    `planned` are the measured options and the cases without a valid run.
-    """
-    limits = {**criteria.DEFAULTS, **{name: each for name, each in given.items() if each is not None}}
-    return [
-        criteria.scaling(planned, limits["efficiency"], limits["machines"]),
-        criteria.utilisation(planned, limits["utilisation"]),
-        criteria.ahead([*planned, *published], limits["ahead"]),
-    ]

@@ -32,17 +32,17 @@ def of_setting(
     if len({devices(option) for options in columns.values() for option in options}) < 2:
         return []
     names = list(columns)
+    parts = range(0, len(names), svg.SERIES)
     charts = []
     for what, value, ideal in (("throughput", "rate", "own"), ("speedup", "speedup", "common")):
-        for first in range(0, len(names), svg.SERIES):
+        y = unit if what == "throughput" else writer.text("speedup")
+        axes = Axes(y, writer.text("devices"), writer.text("linear"), log=writer.text("log"))
+        title = writer.text("titled", name=setting, title=writer.text(what))
+        for number, first in enumerate(parts, 1):
             part = names[first : first + svg.SERIES]
             series = [{"label": name, "points": _points(columns[name], value)} for name in part]
-            y = unit if what == "throughput" else writer.text("speedup")
-            axes = Axes(y, writer.text("devices"), writer.text("linear"), log=writer.text("log"))
-            title = writer.text("titled", name=setting, title=writer.text(what))
             chart = line_chart(series, writer.text(what), title, axes, f"{key}-{what}-{first}", ideal)
-            count = f" ({1 + first // svg.SERIES}/{-(-len(names) // svg.SERIES)})"
-            charts.append((title + count * (len(names) > svg.SERIES), chart))
+            charts.append((title + f" ({number}/{len(parts)})" * (len(parts) > 1), chart))
     return [(title, chart) for title, chart in charts if chart]
 
 
@@ -99,10 +99,6 @@ def _name(option: Mapping[str, Any]) -> str:
     return f"{option['workload']}, {option['gpu'] or 'CPU'}, {option['source']}"
 
 
-def _names(options: Options) -> list[str]:
-    return list(dict.fromkeys(map(_name, options)))
-
-
 def _range(option: Mapping[str, Any]) -> tuple[float | None, float | None]:
     return (option["slowest"], option["fastest"]) if option["runs"] > 1 else (None, None)
 
@@ -114,31 +110,23 @@ def _note(option: Mapping[str, Any]) -> str:
 def _bars(writer: Writer, options: Options, key: str) -> list[str]:
     if len(options) < 2:
         return []
+    names, settings = (list(dict.fromkeys(map(of, options))) for of in (_name, _setting))
+    highest = max(max(each["rate"], each["fastest"]) for each in options)
+    ticks = [(tick, svg.short(tick)) for tick in ticks_to(highest)]
+    title, unit = writer.text("throughput"), writer.value(term("unit", options[0]["unit"]))
     charts: list[str] = []
-    names, settings = _names(options), list(dict.fromkeys(map(_setting, options)))
-    ticks = [
-        (tick, svg.short(tick))
-        for tick in ticks_to(max(max(each["rate"], each["fastest"]) for each in options))
-    ]
     for start in range(0, len(names), svg.SERIES):
         chosen = names[start : start + svg.SERIES]
         for first in range(0, len(settings), ROWS):
-            rows = []
-            for setting in settings[first : first + ROWS]:
-                bars = [
-                    Bar(
-                        chosen.index(_name(each)),
-                        each["rate"],
-                        readable(each["rate"]),
-                        _note(each),
-                        *_range(each),
-                    )
-                    for each in options
-                    if _setting(each) == setting and _name(each) in chosen
-                ]
-                if bars:
-                    rows.append((setting, bars))
-            title = writer.text("throughput")
-            unit = writer.value(term("unit", options[0]["unit"]))
+            bars = {name: _bars_of(options, name, chosen) for name in settings[first : first + ROWS]}
+            rows = [(name, each) for name, each in bars.items() if each]
             charts.append(bar_chart(rows, chosen, title, title, unit, f"{key}-{len(charts)}", ticks))
     return [chart for chart in charts if chart]
+
+
+def _bars_of(options: Options, setting: str, names: Sequence[str]) -> list[Bar]:
+    return [
+        Bar(names.index(_name(each)), each["rate"], readable(each["rate"]), _note(each), *_range(each))
+        for each in options
+        if _setting(each) == setting and _name(each) in names
+    ]

@@ -60,7 +60,8 @@ def check_values(given: Mapping[str, Any]) -> None:
     """Raise FieldError for numbers out of range, for texts that are none and for what is listed twice."""
     found = []
     for field, (right, allowed) in RANGES.items():
-        value = _value(given, field)
+        section, _, name = field.rpartition(".")
+        value = (given[section] if section else given)[name]
         if value is not None and not right(value):
             found.append(refusal(field, value, allowed))
     for name, text in given["texts"].items():
@@ -102,14 +103,6 @@ def _twice(field: str, entries: Sequence[tuple[str, Any]]) -> list[str]:
             found.append(refusal(field, value, f"entries that differ; this one {same}"))
         first.setdefault(of, value)
     return found
-
-
-def _value(given: Mapping[str, Any], field: str) -> Any:
-    """Return the value of a field such as `task.samples`; None where it is not given."""
-    value: Any = given
-    for name in field.split("."):
-        value = value[name]
-    return value
 
 
 def _listed(word: str, allowed: Sequence[str]) -> str:

@@ -97,48 +97,43 @@ def _options(results: Results, workloads: Workloads, rows: Sequence[Row]) -> lis
     shares = {entry["case"]: entry["mfu"] for entry in results.get("mfu") or ()}
     bottlenecks = {entry["case"]: entry["message"] for entry in results.get("bottlenecks") or ()}
     entries = results.get("hardware") or ()
-    return [
-        _option(
-            row,
-            groups[row["group"]],
-            str(results["campaign"]),
-            entries,
-            workloads.get(row["workload"], UNKNOWN),
-            {
-                "usage": usage.get(row["case"], {}),
-                "joules": usage.get(row["case"], {}).get("gpu_energy"),
-                "mfu": shares.get(row["case"]),
-                "bottleneck": bottlenecks.get(row["case"]),
-            },
-        )
+    options: list[Any] = [
+        {
+            **_option(row, groups[row["group"]], workloads.get(row["workload"], UNKNOWN)),
+            "source": str(results["campaign"]),
+            "gpu": gpu_of(row, entries),
+            "link": hardware.link(entries, row),
+            "usage": usage.get(row["case"], {}),
+            "joules": usage.get(row["case"], {}).get("gpu_energy"),
+            "mfu": shares.get(row["case"]),
+            "bottleneck": bottlenecks.get(row["case"]),
+        }
         for row in rows
     ]
+    return options
 
 
-def _option(
-    row: Row,
-    group: Group,
-    source: str,
-    entries: Sequence[Hardware],
-    declaration: Workload,
-    measured: Mapping[str, Any],
-) -> Option:
+SAME = ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla", "speedup", "efficiency")
+"""What an option has as its row has it."""
+
+
+def _option(row: Row, group: Group, declaration: Workload) -> dict[str, Any]:
     compiler = str(group.get("compiler") or "XLA") if row["xla"] else ""
     steps: Mapping[str, Any] = row.get("steps") or {}
     differing = group.get("differing", "")
-    made: dict[str, Any] = {
+    return {
+        **{key: row[key] for key in SAME},  # type: ignore[literal-required]
         "name": name_of(row, compiler, differing),
-        "source": source,
         "group": group["short"],
         "family": str(group.get("family", "")),
         "task": declaration.task,
         "size": size_of(row.get("settings") or {}, declaration),
-        "gpu": hardware_of(row, gpu_model(hardware.of_case(entries, row))),
-        "link": hardware.link(entries, row),
         "machines": row.get("machines") or row["nodes"],
         "compiler": compiler,
         "variant": variant_of(row),
         "differing": differing,
+        # A row without a record does not know its unit.
+        "unit": row["unit"] if row["median"] else declaration.unit if declaration.name else row["unit"],
         "rate": row["median"] or 0.0,
         "slowest": row["min"] or 0.0,
         "fastest": row["max"] or 0.0,
@@ -146,13 +141,7 @@ def _option(
         "runs": row["good"],
         "step_p50": steps.get("p50"),
         "step_p95": steps.get("p95"),
-        **{key: row[key] for key in ("workload", "model", "nodes", "gpus", "bsz", "dtype", "xla")},
-        # A row without a record does not know its unit.
-        "unit": row["unit"] if row["median"] else declaration.unit if declaration.name else row["unit"],
-        **{key: row[key] for key in ("speedup", "efficiency")},
-        **measured,
     }
-    return made  # type: ignore[return-value]
 
 
 def size_of(settings: Mapping[str, Any], declaration: Workload) -> str:
@@ -160,17 +149,16 @@ def size_of(settings: Mapping[str, Any], declaration: Workload) -> str:
     return str(declaration.sample_size(settings) or NOT_RECORDED)
 
 
-def hardware_of(row: Row, gpu: str | None) -> str | None:
-    """Return field `gpu` of an option; logs that were imported do not say which device they are of."""
+def gpu_of(row: Row, entries: Sequence[Hardware]) -> str | None:
+    """Return the model of the GPUs that a row ran on, None on CPUs; known is what all nodes have alike.
+
+    Logs that were imported do not say which device they are of.
+    """
     if row["device"] == "cpu":
         return None
-    return (gpu or NOT_RECORDED) if row["device"] == "gpu" else NOT_RECORDED
-
-
-def gpu_model(entries: Sequence[Hardware]) -> str | None:
-    """Return the model of the GPUs of all nodes; None where they differ, have none or it is not recorded."""
-    models = {str(gpu["name"]) for entry in entries for gpu in entry.get("gpus") or ()}
-    return models.pop() if len(models) == 1 else None
+    used = hardware.of_case(entries, row) if row["device"] == "gpu" else ()
+    models = {str(gpu["name"]) for entry in used for gpu in entry.get("gpus") or ()}
+    return models.pop() if len(models) == 1 else NOT_RECORDED
 
 
 def name_of(row: Row, compiler: str, differing: str) -> str:
