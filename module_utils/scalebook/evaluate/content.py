@@ -118,11 +118,10 @@ def _within(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
 def _prices(writer: Writer, prices: Sequence[Mapping[str, Any]]) -> None:
     """Write every price that was used, with its source and date."""
     bought = any(price["years"] is not None for price in prices)
-    language = writer.wording("en")
     rows = [
         {
             **price,
-            **price.get("translations", {}).get(language, {}),
+            **price.get("translations", {}).get(writer.wording.language, {}),
             "price": Figure(price["amount"], f"{all_digits(price['amount'])} {price['currency']}"),
             "paid": term("per", price["per"]),
         }
