@@ -57,26 +57,20 @@ display:
   type: str
 """
 
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from ansible.module_utils.scalebook import shapes, throughput
-from ansible.module_utils.scalebook.contracts import JobReport, NodeTelemetry, Record
+from ansible.module_utils.scalebook.contracts import JobReport
 from ansible.module_utils.scalebook.judge.campaign import message_of
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.read.record import run_record
-from ansible.module_utils.scalebook.store import signature
+from ansible.module_utils.scalebook.store import signature, verify
 from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
 from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
-from ansible.module_utils.scalebook.workload import Workload, Workloads, workloads_of
-
-OF_LOGS = ("sha256", "bytes", "steps", "times", "received", "rates", "loss")
-"""What a record has of each log, and what a reader of logs finds again."""
+from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
@@ -130,76 +124,17 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
             unread.add(f"of {workload} cannot be read: no workload has this name")
         else:
             read += 1
+            names = [node["node"] for node in record["nodes"]]
+            job = cast(JobReport, record.get("job") or {})
+            with verify.directory_of(source, run) as folder:
+                again = run_record(folder, record["case"], record["repeat"], workloads[workload], names, job)
             found += [
-                {"file": f"{run}/result.json", "what": "recomputed", "run": run, "sentence": f"{run}: {text}"}
-                for text in _differences(source, run, record, workloads[workload])
+                {
+                    "file": f"{run}/result.json",
+                    "what": "recomputed",
+                    "run": run,
+                    "sentence": f"{run}: {ENGLISH.tell(each)}",
+                }
+                for each in verify.differences(record, again)
             ]
     return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], found
-
-
-def _differences(source: Source, run: str, record: Record, workload: Workload) -> list[str]:
-    """Return how a record differs from what its logs show, both values named."""
-    names = [node["node"] for node in record["nodes"]]
-    job = cast(JobReport, record.get("job") or {})
-    with _directory(source, run) as folder:
-        again = run_record(folder, record["case"], record["repeat"], workload, names, job)
-    if again["status"] != "ok":
-        return [f"status is ok, by the logs {again['status']}: {ENGLISH.tell(again['reason'] or '')}"]
-    rates = [throughput.measure(each)["rate"] for each in (record, again)]
-    differ = [f"the throughput is {rates[0]:.6g}, by the logs {rates[1]:.6g}"] if rates[0] != rates[1] else []
-    for ours, theirs in zip(record["nodes"], again["nodes"], strict=True):
-        differ += _of_node(ours["node"], {**ours}, {**theirs})
-    return differ + _of_telemetry(record.get("telemetry") or [], again.get("telemetry") or [])
-
-
-def _of_telemetry(ours: list[NodeTelemetry], theirs: list[NodeTelemetry]) -> list[str]:
-    """Return how the quantities of a record differ from the readings beside its logs."""
-    try:
-        shapes.check(list[NodeTelemetry], ours, "telemetry")
-    except shapes.ShapeError as exc:
-        return [str(exc)]
-    if len(ours) > len(theirs):
-        return [f"it has the telemetry of {len(ours)} nodes, by the files {len(theirs)}"]
-    differ = []
-    for before, now in zip(ours, theirs, strict=False):
-        quantities, found = before.get("quantities") or {}, now.get("quantities") or {}
-        names = [name for name in quantities if quantities[name] != found.get(name)][:1]
-        differ += [
-            f"{before.get('node')}: {name} is {quantities[name]}, by the readings {found.get(name)}"
-            for name in names
-        ]
-    return differ
-
-
-def _of_node(node: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
-    """Return how the fields of one log differ; an earlier version did not read all of them."""
-    differ = []
-    for field in OF_LOGS:
-        before, now = ours.get(field), theirs.get(field)
-        if before is None or before == now:
-            continue
-        if isinstance(before, list) and isinstance(now, list):
-            differ += _of_lists(f"{node}: {field}", before, now)
-        else:
-            differ.append(f"{node}: {field} is {before}, by the log {now}")
-    return differ
-
-
-def _of_lists(what: str, ours: list[Any], theirs: list[Any]) -> list[str]:
-    if len(ours) != len(theirs):
-        return [f"{what} has {len(ours)} entries, by the log {len(theirs)}"]
-    at = next(index for index, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1])
-    return [f"{what}[{at}] is {ours[at]}, by the log {theirs[at]}"]
-
-
-@contextmanager
-def _directory(source: Source, run: str) -> Iterator[Path]:
-    """Yield a directory with the files of one run, unpacked where they are in an archive."""
-    if not isinstance(source, ArchiveSource):
-        yield source.top / run
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        for name in source.covered():
-            if name.startswith(f"{run}/"):
-                Path(folder, name.rpartition("/")[2]).write_bytes(source.read(name))
-        yield Path(folder)

@@ -15,6 +15,7 @@ import results_verify
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store import verify as verify_store
 from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
 from run_module import call_module
 
@@ -110,6 +111,40 @@ def test_a_log_that_is_gone_is_named(top):
     display = verify(top)["display"]
     assert "NODE1.log is missing since it was reported" in display
     assert "status is ok, by the logs failed: NODE1.log is missing" in display
+
+
+def of_log(**fields):
+    return {"node": "NODE1", "steps": [1, 2], **fields}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "code", "values"),
+    [
+        ({"bytes": 7}, {"bytes": 8}, "verify.field", {"field": "bytes", "ours": "7", "theirs": "8"}),
+        (
+            {"times": [1.0, 2.0]},
+            {"times": [1.0, 3.0]},
+            "verify.field",
+            {"field": "times[1]", "ours": "2.0", "theirs": "3.0"},
+        ),
+        (
+            {"times": [1.0]},
+            {"times": [1.0, 3.0]},
+            "verify.entries",
+            {"field": "times", "ours": "1", "theirs": "2"},
+        ),
+    ],
+)
+def test_a_field_of_a_log_differs_by_its_first_value(monkeypatch, ours, theirs, code, values):
+    monkeypatch.setattr(verify_store.throughput, "measure", lambda record: {"rate": 1.0})
+    record, again = ({"status": "ok", "nodes": [of_log(**each)]} for each in (ours, theirs))
+    assert verify_store.differences(record, again) == [message(code, node="NODE1", **values)]
+
+
+def test_what_an_earlier_version_did_not_read_does_not_differ(monkeypatch):
+    monkeypatch.setattr(verify_store.throughput, "measure", lambda record: {"rate": 1.0})
+    record, again = ({"status": "ok", "nodes": [of_log(**each)]} for each in ({}, {"sha256": "a"}))
+    assert verify_store.differences(record, again) == []
 
 
 # Signatures
