@@ -69,6 +69,8 @@ OPTIONAL = {
     "that earlier campaigns can be baselines.",
     "xla_settings": "The settings that only count with one value of `xla`, and the value that all other "
     'cases have: `{"true": {compile_mode: default}}`. A campaign without that `xla` refuses another value.',
+    "reads": "The variables of other workloads that this one reads too, such as the version of a framework "
+    "that one role installs for several. Others of a workload that is not measured are refused.",
     "size": "How large a sample is, the tokens of a sequence or the width and height of an image: a "
     "number, or the name of the setting that has it. Reports compare samples of one size.",
     "downloads": "`false` where the role downloads nothing, and so has no `tasks/mirror.yml`. Default is "
@@ -290,6 +292,7 @@ class Workload:
     window: int = 0
     epoch: Mapping[str, str] = field(default_factory=dict)
     settings: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
     settings_before: Mapping[str, Any] = field(default_factory=dict)
     xla_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     size: int | str | None = None
@@ -561,6 +564,7 @@ def _of_cases(part: _Part) -> dict[str, Any]:
         "features": part.words("features"),
         "processes_per_node": _processes(part, "processes_per_node"),
         "settings": part.words("settings"),
+        "reads": part.words("reads"),
         "settings_before": part.mapping("settings_before"),
         "xla_settings": part.mapping("xla_settings", 2),
         "size": data.get("size"),

@@ -218,13 +218,13 @@ def test_a_run_that_needs_more_samples_than_a_file_has_is_refused(installed, tmp
                 "dtype": "bf16",
                 "stack_name": "modern",
                 "bing_bert_workers": "four",
-                "deepspeed_bert_zero_stage": 2,
+                "deepspeed_bert_seed": 1,
             },
             [
                 "dtype=bf16: allowed are fp32, fp16",
                 "stack_name=modern: it has no versions for bing_bert",
                 "bing_bert_workers=four: allowed are whole numbers",
-                "deepspeed_bert_zero_stage=2: a setting of deepspeed_bert, which is not measured",
+                "deepspeed_bert_seed=1: a variable of deepspeed_bert, which is not measured",
             ],
         ),
         (

@@ -111,7 +111,7 @@ def test_a_run_starts_the_fork_with_its_case(installed, tmp_path):
         ({"stack_name": "modern"}, "stack_name=modern: it has no versions for horovod_tf1_bert"),
         (
             {"horovod_bert_length": 32},
-            "horovod_bert_length=32: a setting of horovod_bert, which is not measured",
+            "horovod_bert_length=32: a variable of horovod_bert, which is not measured",
         ),
         (
             {"horovod_tf1_bert_length": 32},

@@ -413,7 +413,7 @@ def read(
     problems += _conflicts(read, known)
     problems += _of_reports(read, given)
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
-        problems += _settings_of_others(given, read["workload"], known.workloads)
+        problems += _of_other_workloads(given, read["workload"], known)
         problems += _settings_of_another_xla(given, read, known.workloads)
     problems += _without_effect(read, given)
     if problems:
@@ -534,14 +534,22 @@ def _framework(value: str, workloads: Workloads) -> str:
     return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
 
 
-def _settings_of_others(given: Mapping[str, Any], chosen: Sequence[str], workloads: Workloads) -> list[str]:
-    """Return the settings of workloads that are not measured; other variables may serve several workloads."""
+def _of_other_workloads(given: Mapping[str, Any], chosen: Sequence[str], known: Known) -> list[str]:
+    """Return the variables of workloads that are not measured, which would change nothing.
+
+    Those of the inventory may be there, since one file of variables serves all workloads.
+    """
+    read = {name for workload in chosen for name in known.workloads[workload].reads}
+    owners = {
+        name: max((each for each in known.workloads if name.startswith(f"{each}_")), key=len, default="")
+        for name in given
+        if name in known.variables and name not in read
+    }
     return [
-        f"{name}={text(given[name])}: a setting of {workload}, which is not measured; "
-        f"leave it out, or use workload={','.join((*chosen, workload))}"
-        for workload, declaration in workloads.items()
-        for name in declaration.settings
-        if workload not in chosen and name in given
+        f"{name}={text(given[name])}: a variable of {owner}, which is not measured; "
+        f"leave it out, or use workload={','.join((*chosen, owner))}"
+        for name, owner in owners.items()
+        if owner and owner not in chosen
     ]
 
 

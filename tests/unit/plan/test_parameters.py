@@ -33,7 +33,7 @@ OTHER = replace(
 COMPILED = replace(
     TRAINER, title="A compiled one", xla_settings={"true": {"mode": "default"}, "false": {"mb": 25}}
 )
-TUNER = with_epoch(workload(title="A tuner", xla=[False]), 2, 960)
+TUNER = replace(with_epoch(workload(title="A tuner", xla=[False]), 2, 960), reads=("other_python",))
 KNOWN = Known(
     {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER, "compiled": COMPILED},
     {"old": {"tf2_bert": {}}, "new": {"other": {}}},
@@ -50,6 +50,8 @@ KNOWN = Known(
         "campaign_port": "int",
         "mirror_sha256": "str",
         "other_mode": "str",
+        "other_seed": "str",
+        "other_python": "str",
         "compiled_mode": "str",
         "compiled_mb": "int",
     },
@@ -249,11 +251,27 @@ def test_a_parameter_that_counts_beside_another_alone_is_refused_without_it(play
     given(playbook, **alone, **other)
 
 
-def test_a_setting_of_a_workload_that_is_not_measured_is_refused():
-    assert refusal(workload="tf2_bert", other_mode="fast") == (
-        "other_mode=fast: a setting of other, which is not measured; "
+@pytest.mark.parametrize("name", ["other_mode", "other_seed"])
+def test_a_variable_of_a_workload_that_is_not_measured_is_refused(name):
+    assert refusal(workload="tf2_bert", **{name: "fast"}) == (
+        f"{name}=fast: a variable of other, which is not measured; "
         "leave it out, or use workload=tf2_bert,other"
     )
+
+
+def test_a_variable_of_another_workload_that_the_measured_one_reads_is_taken():
+    assert given(workload="tuner", other_python="3.11")
+    assert given(workload="tuner,tf2_bert", other_python="3.11")
+    assert refusal(workload="tf2_bert", other_python="3.11").startswith(
+        "other_python=3.11: a variable of other"
+    )
+
+
+def test_a_variable_of_the_inventory_may_be_of_a_workload_that_is_not_measured():
+    assert read(["bench"], {"workload": "tf2_bert", "other_mode": "fast"}, {"workload": "tf2_bert"}, KNOWN)
+
+
+def test_variables_of_workloads_that_are_measured_are_taken():
     assert given(workload="tf2_bert,other", other_mode="fast")
     assert "other_mode" not in refusal(workload="othr", other_mode="fast")
     # One file of variables serves all nodes and workloads.

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook.plan.declared import role_variables
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -142,3 +143,16 @@ def test_a_python_that_may_not_see_the_users_modules_does_not_see_those_of_pytho
     """A run has neither (run_head.sh): what a check could import there, a run could not."""
     text = path.read_text()
     assert text.count("PYTHONPATH") >= text.count("PYTHONNOUSERSITE")
+
+
+@pytest.mark.parametrize("workload", sorted(WORKLOADS))
+def test_a_workload_declares_the_variables_of_others_that_its_role_reads(workload):
+    public = role_variables([str(ROOT / "roles")])
+    texts = [path.read_text() for path in YAML if role_of(path) == workload and path.parent.name == "tasks"]
+    named = {name for text in texts for name in re.findall(r"(?<![\w])[a-z]\w+", text) if name in public}
+    others = tuple(f"{name}_" for name in WORKLOADS if name != workload)
+    # An instance, or what a role leaves, is not for users.
+    read = {name for name in named if name.startswith(others) and not name.startswith(f"{workload}_")}
+    given = ("_instance", "_install", "_installs", "_locked")
+    assert {name for name in read if not name.endswith(given)} <= set(WORKLOADS[workload].reads)
+    assert set(WORKLOADS[workload].reads) <= public.keys()
