@@ -46,9 +46,7 @@ class Sources(NamedTuple):
 def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Workloads) -> Sources:
     """Return what the fields of an evaluation name; relative paths count from `here`."""
     files = campaign_files(given["campaigns"], here)
-    archives = [here / path / ARCHIVE for path in given["campaigns"]]
-    read = [*files, *(file for file in archives if file.is_file())]
-    read += [data / TABLES[name] for name in given["published"]]
+    read = [*files, *(data / TABLES[name] for name in given["published"])]
     read += [here / given["prices"]] if given["prices"] else []
     return Sources(
         [_results(file, data, workloads) for file in files],
@@ -67,8 +65,11 @@ def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
 
 
 def _results_file(path: Path) -> Path:
-    """Return results.json or the archive of a campaign's directory, or that file itself."""
-    names = ("report/results.json", "results.json", ARCHIVE)
+    """Return the archive or results.json of a campaign's directory, or that file itself.
+
+    The archive has what was measured, a report beside it may be one of earlier code or earlier records.
+    """
+    names = (ARCHIVE, "report/results.json", "results.json")
     files = [path] if path.is_file() else [path / name for name in names]
     found = [file for file in files if file.is_file()]
     if not found:

@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.evaluate import (
     ranking,
     sentences,
 )
+from ansible.module_utils.scalebook.evaluate.read import campaign_files
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -258,6 +259,16 @@ def test_a_campaign_counts_once_whatever_path_names_it(tmp_path):
             == f"evaluation.campaigns={other[:60]}: allowed are entries that differ; this one {reason}"
         )
     assert not (tmp_path / "out").exists()
+
+
+def test_an_archive_counts_before_a_report_that_was_left_beside_it(tmp_path):
+    top = tmp_path / "tf2_plain"
+    (top / "report").mkdir(parents=True)
+    packed = ROOT / "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
+    (top / "runs.tar.xz").write_bytes(packed.read_bytes())
+    (top / "report/results.json").write_text("{}")
+    (file,) = campaign_files([str(top)], tmp_path)
+    assert file == top / "runs.tar.xz"
 
 
 def test_a_wrong_price_is_named_with_its_file(tmp_path):
