@@ -132,9 +132,9 @@ problems:
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, TypeVar
 
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.judge import baseline, mfu
@@ -167,8 +167,18 @@ ROW = (
 )
 
 
-def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Write the report of one campaign and return the module's result."""
+T = TypeVar("T")
+
+
+def _read(path: str | None, read: Callable[[TextIO], T]) -> T | None:
+    """Return what `read` makes of a table, None without one."""
+    if not path:
+        return None
+    with Path(path).open(encoding="utf-8", newline="") as lines:
+        return read(lines)
+
+
+def _check(params: Mapping[str, Any]) -> None:
     if render.MISSING:
         raise ValueError(
             "speedup_report needs pandas, XlsxWriter and Jinja2 in the Python of the control node: "
@@ -177,7 +187,11 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         )
     if params["compare"] and not params["published"]:
         raise ValueError(f"compare={params['compare']} needs published, the table of what was published")
-    write = not check
+
+
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Write the report of one campaign and return the module's result."""
+    _check(params)
     limit = baseline.read_limit(params["max_regression"])
     source = open_source(Path(params["path"]))
     if not params["out"]:
@@ -186,16 +200,14 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     files = manifest.files_of(source)
     campaign = read_source(source, params["reading"], files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
-    table = None
-    if params["compare"]:
-        with Path(params["published"]).open(encoding="utf-8", newline="") as lines:
-            table = published.read(lines)
-    peaks = None
-    if params["gpus"]:
-        with Path(params["gpus"]).open(encoding="utf-8", newline="") as lines:
-            peaks = mfu.read_peaks(lines)
     made = build_results(
-        campaign, workloads_of(params["workloads"]), table, earlier, checked, params["min_utilisation"], peaks
+        campaign,
+        workloads_of(params["workloads"]),
+        _read(params["published"] if params["compare"] else None, published.read),
+        earlier,
+        checked,
+        params["min_utilisation"],
+        _read(params["gpus"], mfu.read_peaks),
     )
     out = Path(params["out"] or source.top / "report")
     linked = links.of_campaign(source, files, out)
@@ -203,16 +215,16 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         texts = render.files(made, params["templates"], linked, params["report_language"])
     except render.TEMPLATE_ERROR as error:
         raise ValueError(f"templates={params['templates']}: {error}") from error
-    changed = write_report(out, texts, write)
+    changed = write_report(out, texts, not check)
     if out == source.top / "report" and not source.sealed:
         # Last, and only with a report of its own: results elsewhere may be read-only.
-        changed |= write_manifest(source.top, checked.manifest, write)
+        changed |= write_manifest(source.top, checked.manifest, not check)
     page = str(out / "report.html")
     return {
         "changed": changed,
         "rows": [{key: value for key, value in row.items() if key in ROW} for row in made["rows"]],
         "table": terminal.table(made),
-        "display": terminal.display(made, page if write else f"{page} (check mode: not written)"),
+        "display": terminal.display(made, f"{page} (check mode: not written)" if check else page),
         "report": page,
         "files": [str(out / name) for name in sorted(texts)],
         "uncounted": len(made["uncounted"]),

@@ -90,7 +90,11 @@ def read(lines: Iterable[str]) -> list[PublishedRow]:
 
 def table_key(row: PublishedRow) -> tuple[Any, ...]:
     """Return what one published table has in common; its speedups share a 1-GPU row."""
-    return tuple(row[key] for key in ("framework", "model", "dtype", "xla", "bsz", "variant"))
+    return tuple(_of_table(row).values())
+
+
+def _of_table(row: PublishedRow) -> dict[str, Any]:
+    return {key: row[key] for key in ("framework", "model", "dtype", "xla", "bsz", "variant")}
 
 
 def warning(variant: str) -> Message | None:
@@ -187,7 +191,7 @@ def only_published(
         found += [
             {
                 "family": family,
-                **{name: rows[0][name] for name in ("framework", "model", "dtype", "xla", "bsz", "variant")},
+                **_of_table(rows[0]),
                 "warning": warning(rows[0]["variant"]),
                 "rows": [
                     {name: row[name] for name in ("label", "devices", "rate", "speedup", "source")}
@@ -220,44 +224,37 @@ def _beside(
     accumulated = warning(first["variant"])
     reasons = [*reasons, *([message("compare.accumulation-there")] if accumulated else [])]
     comparable = not reasons
-    pairs = []
-    for row in rows:
-        match = next(
-            (
-                their
-                for their in theirs
-                if their["devices"] == row["devices"]
-                and (not comparable or (their["nodes"], their["gpus"]) == (row["nodes"], row["gpus"]))
-            ),
-            None,
-        )
-        pairs.append(
-            {
-                "label": row["label"],
-                "devices": row["devices"],
-                "rate": row["median"],
-                "speedup": row["speedup"],
-                "efficiency": row["efficiency"],
-                "published_label": match["label"] if match else None,
-                # Samples/s of another model or device would invite the quotient that means nothing.
-                "published_rate": match["rate"] if match and comparable else None,
-                "published_speedup": match["speedup"] if match else None,
-                "published_efficiency": match["efficiency"] if match else None,
-                "source": match["source"] if match else None,
-            }
-        )
     return {
         **entry,
-        "framework": first["framework"],
-        "model": first["model"],
-        "dtype": first["dtype"],
-        "xla": first["xla"],
-        "bsz": first["bsz"],
-        "variant": first["variant"],
+        **_of_table(first),
         "warning": accumulated,
         "comparable": comparable,
         "why": _same(first["model"]) if comparable else message("compare.shape-only", reasons=reasons),
-        "rows": pairs,
+        "rows": [_pair(row, theirs, comparable) for row in rows],
+    }
+
+
+def _pair(row: Row, theirs: Sequence[PublishedRow], comparable: bool) -> dict[str, Any]:
+    """Return a row beside the published one of as many devices, of the same nodes where they compare."""
+    fit = (
+        their
+        for their in theirs
+        if their["devices"] == row["devices"]
+        and (not comparable or (their["nodes"], their["gpus"]) == (row["nodes"], row["gpus"]))
+    )
+    match = next(fit, None)
+    return {
+        "label": row["label"],
+        "devices": row["devices"],
+        "rate": row["median"],
+        "speedup": row["speedup"],
+        "efficiency": row["efficiency"],
+        "published_label": match["label"] if match else None,
+        # Samples/s of another model or device would invite the quotient that means nothing.
+        "published_rate": match["rate"] if match and comparable else None,
+        "published_speedup": match["speedup"] if match else None,
+        "published_efficiency": match["efficiency"] if match else None,
+        "source": match["source"] if match else None,
     }
 
 

@@ -61,7 +61,7 @@ def _family(name: str, groups: Sequence[Member], rows: Mapping[str, Row]) -> Fam
     first: dict[str, Member] = {}
     for group in groups:
         first.setdefault(_key(group, COLUMN_FIELDS), group)
-    columns = list(first)
+    family["lines"] = _lines(groups, rows, list(first))
     family["columns"] = [
         {
             "name": _column_name(group, list(first.values())),
@@ -70,6 +70,11 @@ def _family(name: str, groups: Sequence[Member], rows: Mapping[str, Row]) -> Fam
         }
         for group in first.values()
     ]
+    return family
+
+
+def _lines(groups: Sequence[Member], rows: Mapping[str, Row], columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return a line for each topology, precision, size and batch, with a cell for each of the columns."""
     varying = {field for field in ("xla", SIZE) if len({group[field] for group in groups}) > 1}
     lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     for group in groups:
@@ -87,8 +92,7 @@ def _family(name: str, groups: Sequence[Member], rows: Mapping[str, Row]) -> Fam
             values: Mapping[str, Any] = row
             cell = {field: values[field] for field in CELL}
             line["cells"][columns.index(_key(group, COLUMN_FIELDS))] = cell
-    family["lines"] = [lines[order] for order in sorted(lines)]
-    return family
+    return [lines[order] for order in sorted(lines)]
 
 
 def _key(group: Member, fields: Sequence[str]) -> str:

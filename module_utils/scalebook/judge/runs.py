@@ -98,7 +98,29 @@ def digest(record: Record, reading: str = "stamps") -> Run:
     measured becomes `refused`: it must neither count nor disappear.  `steps` are its step times in the
     window, in seconds.
     """
-    run: Run = {
+    run = _unmeasured(record)
+    if run["status"] != "ok":
+        run["reason"] = run["reason"] or message("run.not-recorded")
+        return run
+    try:
+        run = cast(Run, {**run, **_measured(record, reading)})
+    except (ValueError, KeyError, TypeError) as exc:
+        why = message("run.unmeasured", why=why_of(exc))
+        return cast(Run, {**run, "status": "refused", "reason": why})
+    try:
+        usable, notes = utilisation.usable(record)
+        run["notes"] += notes
+        run["utilisation"] = utilisation.of_record(usable)
+        run["gpus"] = gpu_states.of_record(usable)
+        run["timeline"] = timelines.of_record(record)
+    except utilisation.TelemetryError as exc:  # its rate stands without
+        run["notes"].append(exc.message)
+    return run
+
+
+def _unmeasured(record: Record) -> Run:
+    """Return what a record says of its run besides what was measured."""
+    return {
         "case": record["case"]["name"],
         "label": record["case"]["label"],
         "repeat": record["repeat"],
@@ -121,34 +143,22 @@ def digest(record: Record, reading: str = "stamps") -> Run:
         "gpus": [],
         "timeline": None,
     }
-    if run["status"] != "ok":
-        run["reason"] = run["reason"] or message("run.not-recorded")
-        return run
-    try:
-        evidence.check_stamps(record)
-        measured = measure(record, reading)
-        rate = measured["rate"]
-        if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
-            raise evidence.EvidenceError("run.odd-rate", rate=str(rate))
-        numbers = {key: measured.get(key) for key in ("seconds", "time_source", "second", "differs")}
-        steps = step_seconds(record, measured.get("time_source"))
-        if steps:
-            numbers["drift"], numbers["steady"] = stats.drift(steps), stats.steadiness(steps)
-        # What overflows on the way would not be JSON any more.
-        json.dumps(numbers, allow_nan=False)
-    except (ValueError, KeyError, TypeError) as exc:
-        why = message("run.unmeasured", why=why_of(exc))
-        return cast(Run, {**run, "status": "refused", "reason": why})
-    run = cast(Run, {**run, **numbers, "rate": float(rate), "steps": steps})
-    try:
-        usable, notes = utilisation.usable(record)
-        run["notes"] += notes
-        run["utilisation"] = utilisation.of_record(usable)
-        run["gpus"] = gpu_states.of_record(usable)
-        run["timeline"] = timelines.of_record(record)
-    except utilisation.TelemetryError as exc:  # its rate stands without
-        run["notes"].append(exc.message)
-    return run
+
+
+def _measured(record: Record, reading: str) -> dict[str, Any]:
+    """Return the rate of a record and what goes with it; raise ValueError, KeyError or TypeError."""
+    evidence.check_stamps(record)
+    measured = measure(record, reading)
+    rate = measured["rate"]
+    if not isinstance(rate, (int, float)) or not math.isfinite(rate) or rate <= 0:
+        raise evidence.EvidenceError("run.odd-rate", rate=str(rate))
+    numbers = {key: measured.get(key) for key in ("seconds", "time_source", "second", "differs")}
+    steps = step_seconds(record, measured.get("time_source"))
+    if steps:
+        numbers["drift"], numbers["steady"] = stats.drift(steps), stats.steadiness(steps)
+    # What overflows on the way would not be JSON any more.
+    json.dumps(numbers, allow_nan=False)
+    return {**numbers, "rate": float(rate), "steps": steps}
 
 
 def log_of(record: Record) -> str | None:

@@ -49,55 +49,55 @@ def tabulate(
 ) -> Tables:
     """Return the tables of a campaign.
 
-    `cases` are those of the plan and of records, `runs` come from runs.digest, `planned` is the plan's
-    list of runs: a planned run without a record counts as missing.  `workloads` give groups their
-    family, title and compiler, and say whether rows have a latency.  Rows are ordered by group, then
-    devices; a group lists the names of its rows.
+    `cases` are those of the plan and of records, `planned` are the plan's runs: one without a record counts
+    as missing.  `workloads` give groups their family, title and compiler, and say whether rows have a
+    latency.  Rows are ordered by group, then devices.
     """
     workloads = workloads or {}
     by_case: dict[str, list[Run]] = {case["name"]: [] for case in cases}
     for run in runs:
         by_case[run["case"]].append(run)
-    expected: dict[str, set[int]] = {}
+    expected: dict[str, set[int]] = {case["name"]: set() for case in cases}
     for entry in planned:
         expected.setdefault(entry["case"], set()).add(entry["repeat"])
-
     members: dict[str, list[Case]] = {}
     for case in cases:
         members.setdefault(_key(case), []).append(case)
 
-    def order(key: str) -> tuple[Any, ...]:
-        case = members[key][0]
-        return (family_of(case["workload"], workloads), *_order(case))
+    def order(own: Sequence[Case]) -> tuple[Any, ...]:
+        return (family_of(own[0]["workload"], workloads), *_order(own[0]))
 
-    groups: list[Group] = []
-    rows: list[Row] = []
-    uncounted: list[dict[str, Any]] = []
-    for index, key in enumerate(sorted(members, key=order), 1):
-        own = sorted(members[key], key=lambda case: (case["devices"], case["nodes"]))
-        table = [_row(case, by_case[case["name"]], expected.get(case["name"], set())) for case in own]
+    tables: Tables = {"groups": [], "rows": [], "uncounted": []}
+    for index, own in enumerate(sorted(members.values(), key=order), 1):
+        own.sort(key=lambda case: (case["devices"], case["nodes"]))
+        table = [_row(case, by_case[case["name"]], expected[case["name"]]) for case in own]
         _divide(table)
         _wait(table, by_case)
-        workload = own[0]["workload"]
-        if workloads.get(workload, UNKNOWN).latency:
-            for row in table:
-                row["latency_ms"] = _latency(row)
-        group = {
-            "id": f"g{index}",
-            **{field: work(own[0], field) for field in GROUP_FIELDS},
-            "unit": table[0]["unit"],
-            "rows": [row["case"] for row in table],
-            "family": family_of(workload, workloads),
-            "workload_title": workloads.get(workload, UNKNOWN).title,
-            "compiler": compiler_of(workload, workloads),
-        }
-        groups.append(cast(Group, group))
+        group = _group(f"g{index}", own[0], table, workloads)
+        tables["groups"].append(group)
         for row in table:
-            row["group"] = f"g{index}"
-            uncounted += _uncounted(row, by_case[row["case"]], expected.get(row["case"], set()))
-        rows += table
-    headings.name_groups(groups)
-    return {"groups": groups, "rows": rows, "uncounted": uncounted}
+            row["group"] = group["id"]
+            if workloads.get(group["workload"], UNKNOWN).latency:
+                row["latency_ms"] = _latency(row)
+            tables["uncounted"] += _uncounted(row, by_case[row["case"]], expected[row["case"]])
+        tables["rows"] += table
+    headings.name_groups(tables["groups"])
+    return tables
+
+
+def _group(name: str, case: Case, table: Sequence[Row], workloads: Workloads) -> Group:
+    """Return the group of a table, of which `case` is one."""
+    workload = case["workload"]
+    group = {
+        "id": name,
+        **{field: work(case, field) for field in GROUP_FIELDS},
+        "unit": table[0]["unit"],
+        "rows": [row["case"] for row in table],
+        "family": family_of(workload, workloads),
+        "workload_title": workloads.get(workload, UNKNOWN).title,
+        "compiler": compiler_of(workload, workloads),
+    }
+    return cast(Group, group)
 
 
 def family_of(workload: str, workloads: Workloads) -> str:
@@ -139,6 +139,23 @@ def precision_order(dtype: str) -> int:
     return PRECISIONS.index(dtype) if dtype in PRECISIONS else len(PRECISIONS)
 
 
+NOT_YET = (
+    *("interval", "steps", "speedup", "speedup_range", "speedup_interval"),
+    *("efficiency", "dlperf", "latency_ms"),
+)
+"""What a row has that follows from its rates and from 1n1g, None until it is computed."""
+
+
+SHOWN = ("repeat", "rate", "seconds", "time_source", "second", "differs", "drift", "steady", "notes")
+
+
+def _shown(run: Run) -> dict[str, Any]:
+    """Return what a row has of a run that counts."""
+    values: Mapping[str, Any] = run
+    shown = {key: values[key] for key in SHOWN}
+    return {**shown, "self_reported": values["self_reported"]} if values.get("self_reported") else shown
+
+
 def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
     good = sorted((run for run in runs if run["rate"] is not None), key=lambda run: int(run["repeat"]))
     rates = rates_of(good)
@@ -152,33 +169,9 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
         "planned": planned,
         "hardware": [],
         "machines": None,
-        "runs": [
-            {
-                key: cast("Mapping[str, Any]", run)[key]
-                for key in (
-                    "repeat",
-                    "rate",
-                    "seconds",
-                    "time_source",
-                    "second",
-                    "differs",
-                    "drift",
-                    "steady",
-                    "notes",
-                )
-            }
-            | ({"self_reported": run["self_reported"]} if run.get("self_reported") else {})
-            for run in good
-        ],
+        "runs": [_shown(run) for run in good],
         "outliers": [],
-        "interval": None,
-        "steps": None,
-        "speedup": None,
-        "speedup_range": None,
-        "speedup_interval": None,
-        "efficiency": None,
-        "dlperf": None,
-        "latency_ms": None,
+        **dict.fromkeys(NOT_YET),
         "flags": [],
         **dict.fromkeys(("median", "mean", "min", "max", "cv", "spread")),
     }

@@ -67,22 +67,29 @@ def bar_chart(
         drawn, lines = svg.legend(list(enumerate(names)), top)
         body += drawn
         top += lines * svg.LEGEND_ROW
-    blocks: list[str] = []
-    y = top
-    for label, bars in rows:
-        blocks.append(f'<text class="legend" x="0" y="{y + 12:.0f}">{escape(svg.shortened(label))}</text>')
-        y += LABEL
-        for bar in bars:
-            height = THIN if names else THICK
-            blocks += _bar(bar, y, height, right, end, bool(names))
-            y += height + 2
-        y += GAP
+    blocks, y = _blocks(rows, top, right, end, bool(names))
     for value, text in ticks:
         x = value / end * right
         body.append(f'<path class="grid" d="M{x:.1f} {top:.0f}V{y:.0f}"/>')
         anchor = "middle" if value else "start"
         body.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{escape(text)}</text>')
     return svg.framed([*body, *blocks], title, description, key, WIDTH, round(y + 24), standalone)
+
+
+def _blocks(
+    rows: Sequence[tuple[str, Sequence[Bar]]], y: float, right: float, end: float, several: bool
+) -> tuple[list[str], float]:
+    """Return the rows from `y` on, each below its label, and where they end."""
+    drawn: list[str] = []
+    height = THIN if several else THICK
+    for label, bars in rows:
+        drawn.append(f'<text class="legend" x="0" y="{y + 12:.0f}">{escape(svg.shortened(label))}</text>')
+        y += LABEL
+        for bar in bars:
+            drawn += _bar(bar, y, height, right, end, several)
+            y += height + 2
+        y += GAP
+    return drawn, y
 
 
 def _bar(bar: Bar, y: float, height: int, right: float, end: float, marked: bool) -> list[str]:

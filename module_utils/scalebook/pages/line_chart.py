@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.pages.svg import TOP, WIDTH
 
 PLOT_HEIGHT = 220
 LEFT, RIGHT, BOTTOM = 52, 56, 46
+EAST, FLOOR = WIDTH - RIGHT, TOP + PLOT_HEIGHT  # where the plot ends
 TICK_ROOM = 34  # pixels between numbers below the axis
 OWN_IDEALS = 3  # more lines of their own would hide the measured ones
 FULL = 100.0  # per cent: the ideal line of an axis in per cent
@@ -70,53 +71,50 @@ def line_chart(
     ideals = _ideals(series, devices, ideal)
     heights = [value for each in series for point in each["points"] for value in _extent(point)]
     heights += [y for _, line in ideals for _, y in line]
-    low, high, ticks = (
-        _percent_axis(heights) if ideal == "full" else _y_axis(heights, logarithmic, ideal == "common")
-    )
-
-    right = WIDTH - RIGHT
-    x_at = _scale(
-        devices[0] if len(devices) > 1 else devices[0] - 1,
-        devices[-1] if len(devices) > 1 else devices[0] + 1,
-        LEFT + 8,
-        right - 8,
-        logarithmic,
-    )
-    y_at = _scale(low, high, TOP + PLOT_HEIGHT, TOP, logarithmic and ideal != "full")
-
+    full = ideal == "full"
+    low, high, ticks = _percent_axis(heights) if full else _y_axis(heights, logarithmic, ideal == "common")
+    least, most = (devices[0], devices[-1]) if devices[1:] else (devices[0] - 1, devices[0] + 1)
+    x_at = _scale(least, most, LEFT + 8, EAST - 8, logarithmic)
+    y_at = _scale(low, high, FLOOR, TOP, logarithmic and not full)
     body = [
         f'<text class="name" x="0" y="14">{escape(title)}</text>',
         f'<text x="0" y="{TOP - 18}">{escape(axes.y)}</text>',
+        *_grid(ticks, y_at),
+        *_floor(_x_ticks(devices, x_at), x_at, escape(axes.x) + (escape(axes.log) if logarithmic else "")),
     ]
-    for tick in ticks:
-        y = y_at(tick)
-        body.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{right}"/>')
-        body.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.short(tick)}</text>')
-    floor = TOP + PLOT_HEIGHT
-    body.append(f'<path class="axis" d="M{LEFT} {floor}H{right}"/>')
-    for tick in _x_ticks(devices, x_at):
-        x = x_at(tick)
-        body.append(f'<path class="axis" d="M{x:.1f} {floor}v4"/>')
-        body.append(f'<text x="{x:.1f}" y="{floor + 18}" text-anchor="middle">{svg.short(tick)}</text>')
-    body.append(
-        f'<text x="{(LEFT + right) / 2:.0f}" y="{floor + 35}" text-anchor="middle">'
-        f"{escape(axes.x)}{escape(axes.log) if logarithmic else ''}</text>"
-    )
-
     for owner, line in ideals:
         kind = "ideal" if owner is None else f"own ideal p{owner}"
         body.append(f'<path class="{kind}" d="{_path(line, x_at, y_at)}"/>')
-    for each in series:
-        body += _draw(each["index"], each, x_at, y_at)
-    printed = (lambda value: f"{value:.1f}") if ideal == "full" else svg.figure
-    body += _values(series, x_at, y_at, lambda value: printed(value) + axes.unit)
+    body += [part for each in series for part in _draw(each["index"], each, x_at, y_at)]
+    body += _values(
+        series, x_at, y_at, lambda value: (f"{value:.1f}" if full else svg.figure(value)) + axes.unit
+    )
     entries: list[tuple[int | None, str]] = [(each["index"], str(each["label"])) for each in series]
-    if ideals:
-        entries.append((None, axes.ideal))
-    legend, rows = svg.legend(entries, floor + BOTTOM + 12)
-    body += legend
-    height = floor + BOTTOM + rows * svg.LEGEND_ROW + 4
-    return svg.framed(body, title, description, key, WIDTH, height, standalone)
+    entries += [(None, axes.ideal)] if ideals else []
+    legend, rows = svg.legend(entries, FLOOR + BOTTOM + 12)
+    height = FLOOR + BOTTOM + rows * svg.LEGEND_ROW + 4
+    return svg.framed([*body, *legend], title, description, key, WIDTH, height, standalone)
+
+
+def _grid(ticks: Sequence[float], y_at: Callable[[float], float]) -> list[str]:
+    """Return a line across the chart for each tick of the vertical axis, and its number."""
+    drawn = []
+    for tick in ticks:
+        y = y_at(tick)
+        drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{EAST}"/>')
+        drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.short(tick)}</text>')
+    return drawn
+
+
+def _floor(ticks: Sequence[float], x_at: Callable[[float], float], label: str) -> list[str]:
+    """Return the horizontal axis with its ticks and its label."""
+    drawn = [f'<path class="axis" d="M{LEFT} {FLOOR}H{EAST}"/>']
+    for tick in ticks:
+        x = x_at(tick)
+        drawn.append(f'<path class="axis" d="M{x:.1f} {FLOOR}v4"/>')
+        drawn.append(f'<text x="{x:.1f}" y="{FLOOR + 18}" text-anchor="middle">{svg.short(tick)}</text>')
+    middle = f'x="{(LEFT + EAST) / 2:.0f}" y="{FLOOR + 35}" text-anchor="middle"'
+    return [*drawn, f"<text {middle}>{label}</text>"]
 
 
 def _extent(point: Point) -> list[float]:

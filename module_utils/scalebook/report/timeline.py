@@ -61,12 +61,13 @@ def chart(
     wording: Wording = ENGLISH,
 ) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
-    panels = {
+    drawn = {
         panel: [quantity for quantity in quantities if quantity.name in line["lines"]]
         for panel, quantities in PANELS.items()
     }
-    count = max(map(len, line["lines"].values()), default=0)
-    begin, end = line["begin"], line["begin"] + count * line["step"]
+    panels = {panel: quantities for panel, quantities in drawn.items() if quantities}
+    begin = line["begin"]
+    end = begin + max(map(len, line["lines"].values()), default=0) * line["step"]
     right = svg.WIDTH - RIGHT
 
     def x_at(seconds: float) -> float:
@@ -78,12 +79,9 @@ def chart(
     ]
     y = float(FIRST)
     for panel, quantities in panels.items():
-        if not quantities:
-            continue
-        y += GAP
         heading = wording.tell(message(f"quantity.panel_{panel}"))
-        body += _panel(line, heading, quantities, y, x_at, wording)
-        y += PANEL
+        body += _panel(line, heading, quantities, y + GAP, x_at, wording)
+        y += GAP + PANEL
     for tick in _seconds(begin, end):
         x = x_at(tick)
         body.append(f'<path class="axis" d="M{x:.1f} {y:.0f}v4"/>')
@@ -92,12 +90,8 @@ def chart(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
         f"{escape(wording('chart.seconds'))}</text>"
     )
-    said = ", ".join(wording.tell(message(each.code)) for drawn in panels.values() for each in drawn)
-    description = wording(
-        "chart.timeline",
-        quantities=said,
-        seconds=f"{line['window']:.4g}",
-    )
+    names = ", ".join(wording.tell(message(each.code)) for shown in panels.values() for each in shown)
+    description = wording("chart.timeline", quantities=names, seconds=f"{line['window']:.4g}")
     return svg.framed(body, title, description, key, svg.WIDTH, round(y + 42), standalone)
 
 
