@@ -67,7 +67,8 @@ def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
 def _results_file(path: Path) -> Path:
     """Return the archive or results.json of a campaign's directory, or that file itself.
 
-    The archive has what was measured, a report beside it may be one of earlier code or earlier records.
+    The archive has what was measured, a report beside it may be one of earlier code or earlier records.  A
+    report before the last of its runs is refused.
     """
     names = (ARCHIVE, "report/results.json", "results.json")
     files = [path] if path.is_file() else [path / name for name in names]
@@ -75,6 +76,13 @@ def _results_file(path: Path) -> Path:
     if not found:
         raise EvaluationError(
             f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
+        )
+    made = found[0].stat().st_mtime
+    records = () if found[0].name == ARCHIVE else path.glob("runs/*/*/result.json")
+    if any(record.stat().st_mtime > made for record in records):
+        raise EvaluationError(
+            f"{path}: runs were measured after its report. Fix: ansible-playbook report.yml "
+            f"-e campaign_dir={path}"
         )
     return found[0]
 

@@ -3,6 +3,7 @@
 """The evaluation document: its figures are those of the campaigns, in both languages."""
 
 import json
+import os
 import re
 import statistics
 from pathlib import Path
@@ -20,7 +21,7 @@ from ansible.module_utils.scalebook.evaluate import (
     ranking,
     sentences,
 )
-from ansible.module_utils.scalebook.evaluate.read import campaign_files
+from ansible.module_utils.scalebook.evaluate.read import EvaluationError, campaign_files
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.store.load import load_campaign
@@ -269,6 +270,18 @@ def test_an_archive_counts_before_a_report_that_was_left_beside_it(tmp_path):
     (top / "report/results.json").write_text("{}")
     (file,) = campaign_files([str(top)], tmp_path)
     assert file == top / "runs.tar.xz"
+
+
+def test_a_report_before_the_last_of_its_runs_is_refused(tmp_path):
+    report, record = tmp_path / "report/results.json", tmp_path / "runs/a/1/result.json"
+    for file, stamp in ((report, 200), (record, 100)):
+        file.parent.mkdir(parents=True)
+        file.write_text("{}")
+        os.utime(file, (stamp, stamp))
+    assert campaign_files([str(tmp_path)], tmp_path) == [report]
+    os.utime(record, (300, 300))
+    with pytest.raises(EvaluationError, match=r"runs were measured after its report. Fix: .*campaign_dir="):
+        campaign_files([str(tmp_path)], tmp_path)
 
 
 def test_a_wrong_price_is_named_with_its_file(tmp_path):
