@@ -90,11 +90,7 @@ def _curves(
             # A group of one number of devices has nothing to compare; its colour stays its own.
             for each in series:
                 each["points"] = each["points"] if len({point["x"] for point in each["points"]}) > 1 else []
-        description = _(
-            "chart.curves",
-            title=title,
-            groups=of,
-        )
+        description = _("chart.curves", title=title, groups=of)
         key = f"{name}{index}"
         drawn.append((name, line_chart(series, title + part, description, axes, key, kind, standalone)))
     return drawn
@@ -151,17 +147,8 @@ def _strong_charts(document: Results, standalone: bool, wording: Wording) -> lis
         drawing = line_chart(
             series,
             _("title.strong") + (f" ({index})" if several else ""),
-            _(
-                "chart.strong",
-                tables="; ".join(clean(table["title"]) for table in chunk),
-            ),
-            Axes(
-                _("chart.over-one-of-batch"),
-                _("head.devices"),
-                _("chart.linear"),
-                " ×",
-                _("chart.log"),
-            ),
+            _("chart.strong", tables="; ".join(clean(table["title"]) for table in chunk)),
+            Axes(_("chart.over-one-of-batch"), _("head.devices"), _("chart.linear"), " ×", _("chart.log")),
             f"strong{index}",
             "common",
             standalone,

@@ -7,14 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import as_message, import_fix
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Heading,
-    Items,
-    Paragraph,
-    Table,
-)
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Paragraph, Table
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
@@ -86,11 +79,7 @@ def skipped(view: View) -> list[Block]:
 def skipped_rows(view: View) -> list[dict[str, str]]:
     """Return the cases that were not run, with the reason."""
     return [
-        {
-            "case": entry["case"],
-            "label": clean(entry["label"]),
-            "reason": view.wording.tell(entry["reason"]),
-        }
+        {"case": entry["case"], "label": clean(entry["label"]), "reason": view.wording.tell(entry["reason"])}
         for entry in view.document["skipped"]
     ]
 

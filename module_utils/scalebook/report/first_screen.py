@@ -56,11 +56,7 @@ def _value(value: Any) -> str:
 
 
 def card(
-    group: Group,
-    groups: Sequence[Group],
-    rows: Sequence[Row],
-    shares: Mapping[str, Mfu],
-    wording: Wording,
+    group: Group, groups: Sequence[Group], rows: Sequence[Row], shares: Mapping[str, Mfu], wording: Wording
 ) -> dict[str, Any]:
     """Return the numbers of a group's largest measured case; '' for what is not known.
 

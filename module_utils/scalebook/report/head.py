@@ -83,10 +83,6 @@ def _flagged(view: View) -> list[dict[str, str]]:
         for code in {flag["code"]: None for flag in row["flags"]}:
             found.setdefault(code, []).append(row["group"])
     return [
-        {
-            "code": code,
-            "id": groups[0],
-            "text": f"{len(groups)} × {kind_of_flag(code, view.wording)}",
-        }
+        {"code": code, "id": groups[0], "text": f"{len(groups)} × {kind_of_flag(code, view.wording)}"}
         for code, groups in found.items()
     ]

@@ -17,11 +17,7 @@ def rule(group: Group, wording: Wording = ENGLISH) -> str:
     _ = wording
     unit = _.name("unit", group["unit"])
     if group.get("epoch_samples"):
-        return _(
-            "method.epoch",
-            unit=unit,
-            samples=group["epoch_samples"],
-        )
+        return _("method.epoch", unit=unit, samples=group["epoch_samples"])
     steps, first = group["accumulation"], group["warmup"] or 0
     return _(
         "method.window",
@@ -44,40 +40,25 @@ def sentences(wording: Wording = ENGLISH) -> list[str]:
         _("method.latency"),
         _("method.mfu"),
         _("method.spread"),
-        _(
-            "method.provisional",
-            enough=ENOUGH_RUNS,
-        ),
+        _("method.provisional", enough=ENOUGH_RUNS),
         _("method.range"),
         _("method.speedup-range"),
-        _(
-            "method.interval",
-            runs=stats.INTERVAL_RUNS,
-        ),
-        _(
-            "method.speedup-interval",
-            runs=stats.INTERVAL_RUNS,
-        ),
+        _("method.interval", runs=stats.INTERVAL_RUNS),
+        _("method.speedup-interval", runs=stats.INTERVAL_RUNS),
         _(
             "method.outlier",
             runs=stats.OUTLIER_RUNS,
             level=f"{100 * stats.OUTLIER_LEVEL:g}",
             share=f"{100 * stats.OUTLIER_SHARE:g}",
         ),
-        _(
-            "method.drift",
-            share=f"{100 * stats.STEADY_SHARE:g}",
-            errors=f"{stats.STEADY_ERRORS:g}",
-        ),
+        _("method.drift", share=f"{100 * stats.STEADY_SHARE:g}", errors=f"{stats.STEADY_ERRORS:g}"),
     ]
 
 
 def baseline_rule(wording: Wording = ENGLISH) -> str:
     """Return when a difference from an earlier campaign counts."""
     return wording(
-        "method.baseline",
-        alarms=f"{100 * baseline.ALARMS:g}",
-        effect=f"{100 * baseline.EFFECT:g}",
+        "method.baseline", alarms=f"{100 * baseline.ALARMS:g}", effect=f"{100 * baseline.EFFECT:g}"
     )
 
 

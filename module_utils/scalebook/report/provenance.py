@@ -21,11 +21,7 @@ def section(view: View) -> list[Block]:
     """Return the section of the environment, nothing where there is no provenance.json."""
     _ = view.wording
     title, rows = _("title.environment"), facts(view)
-    columns = [
-        Column("what"),
-        Column("where"),
-        Column("value", look="wrap"),
-    ]
+    columns = [Column("what"), Column("where"), Column("value", look="wrap")]
     return [Heading(2, title, "environment"), Table("", columns, rows, title)] if rows else []
 
 

@@ -84,11 +84,7 @@ def _markdown(view: View, templates: str) -> str:
 
 
 def _html(
-    document: Results,
-    templates: str,
-    linked: links.Links,
-    people: wording.Wording,
-    names: Sequence[str],
+    document: Results, templates: str, linked: links.Links, people: wording.Wording, names: Sequence[str]
 ) -> str:
     """Return report.html: one file with its style, charts and script, which its CSP allows by its hash."""
     # The charts escape their own text; only they, their style and the script are not escaped here.

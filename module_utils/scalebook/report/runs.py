@@ -7,14 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Row, Run
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Fold,
-    Heading,
-    Tag,
-    sheet_only,
-)
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Fold, Heading, Tag, sheet_only
 from ansible.module_utils.scalebook.report.view import View, kind_of_flag
 from ansible.module_utils.scalebook.text import clean
 

@@ -8,12 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Family
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Heading,
-    Table,
-)
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
@@ -28,11 +23,7 @@ def section(view: View, family: Family, anchor: str) -> list[Block]:
 def table_of(view: View, family: Family) -> Table:
     """Return the workloads of a family side by side."""
     _ = view.wording
-    columns = [
-        Column("label"),
-        Column("title", only="md html"),
-        Column("title", " ", only="txt"),
-    ]
+    columns = [Column("label"), Column("title", only="md html"), Column("title", " ", only="txt")]
     for index, each in enumerate(family["columns"]):
         name, rate = clean(each["name"]), f"{_.name('unit', each['unit'])}/s"
         key = f"median{index}"

@@ -8,13 +8,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import BASELINE, Row, StepTimes
 from ansible.module_utils.scalebook.judge import weak_scaling
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Heading,
-    Paragraph,
-    Table,
-)
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 

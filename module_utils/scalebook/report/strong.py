@@ -7,13 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Heading,
-    Paragraph,
-    Table,
-)
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
 from ansible.module_utils.scalebook.report.scaling import row_cells
 from ansible.module_utils.scalebook.report.view import View, explained
 from ansible.module_utils.scalebook.text import clean

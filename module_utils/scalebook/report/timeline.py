@@ -39,10 +39,7 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
     out = []
     for index, line in enumerate(document["timelines"][:DRAWN], 1):
         title = wording(
-            "chart.run",
-            label=clean(line["label"]),
-            repeat=line["repeat"],
-            node=clean(line["node"]),
+            "chart.run", label=clean(line["label"]), repeat=line["repeat"], node=clean(line["node"])
         )
         if line["gpus"] > 1:
             title += wording("chart.mean-of", gpus=wording.count(line["gpus"], "GPU"))
@@ -53,12 +50,7 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
 
 
 def chart(
-    line: CaseTimeline,
-    title: str,
-    group: str,
-    key: str,
-    standalone: bool = False,
-    wording: Wording = ENGLISH,
+    line: CaseTimeline, title: str, group: str, key: str, standalone: bool = False, wording: Wording = ENGLISH
 ) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
     drawn = {
