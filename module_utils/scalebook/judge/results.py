@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one document (results.json): plain data, every number unrounded.
 
-Its other forms are made from it: page.py (Markdown and HTML), terminal.py, csv_sheet.py, charts.py and
-dlperf_format.py.  The same records always make the same document: it holds no time of its own.
+All other forms of the report are made from it.  The same records always make the same document: it holds no
+time of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ansible.module_utils.scalebook.contracts import (
     Group,
     Hardware,
     Message,
+    Plan,
     Results,
     Row,
     Run,
@@ -78,11 +79,7 @@ def build_results(
         "schema": RESULTS_SCHEMA,
         "kind": "import" if name else "campaign",
         "campaign": name or campaign.name,
-        "counts": {
-            "cases": len(rows),
-            "good": sum(row["good"] for row in rows),
-            "planned": sum(row["planned"] for row in rows),
-        },
+        "counts": _counts(rows),
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
         "simulated": sharing.simulated(campaign.runs, campaign.provenance),
         "hardware": campaign.hardware,
@@ -98,14 +95,7 @@ def build_results(
         "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
         "timelines": timelines.choose(rows, campaign.runs),
         "baseline": _compare(rows, campaign.hardware, earlier, workloads),
-        "skipped": [
-            {
-                "case": entry["case"].get("name"),
-                "label": entry["case"].get("label"),
-                "reason": entry["reason"],
-            }
-            for entry in plan.get("skipped") or ()
-        ],
+        "skipped": _skipped(plan),
         "notes": _notes(groups, rows, campaign, check),
         "compare": compared,
         "only_published": _only_published(groups, compared, published_rows, workloads),
@@ -115,6 +105,18 @@ def build_results(
         "provenance": campaign.provenance or None,
         "files": [],
     }
+
+
+def _counts(rows: Sequence[Row]) -> dict[str, int]:
+    good, planned = (sum(row[key] for row in rows) for key in ("good", "planned"))
+    return {"cases": len(rows), "good": good, "planned": planned}
+
+
+def _skipped(plan: Plan) -> list[dict[str, Any]]:
+    entries = [(entry["case"], entry["reason"]) for entry in plan.get("skipped") or ()]
+    return [
+        {"case": case.get("name"), "label": case.get("label"), "reason": reason} for case, reason in entries
+    ]
 
 
 def dlperf_files(document: Results) -> dict[str, dict[str, dict[str, dlperf_format.Figures]]]:

@@ -114,11 +114,9 @@ def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
     frame = pandas.DataFrame(lines)
     for column in frame.columns:
         if not pandas.api.types.is_numeric_dtype(frame[column]):
-            frame[column] = frame[column].map(_harmless_cell)
+            frame[column] = frame[column].map(
+                lambda cell: csv_sheet.harmless(cell) if isinstance(cell, str) else cell
+            )
     text = io.StringIO()
     frame.to_csv(text, index=False, lineterminator="\n")
     return text.getvalue()
-
-
-def _harmless_cell(cell: Any) -> Any:
-    return csv_sheet.harmless(cell) if isinstance(cell, str) else cell
