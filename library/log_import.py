@@ -109,7 +109,7 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
         reason = sentence(each["reason"])
         lines.append(reason if reason.startswith(each["source"]) else f"{each['source']}: {reason}")
     fix = import_fix([each["reason"] for each in result["refused"]])
-    lines += [fix] if fix else []
+    lines += [sentence(fix)] if fix else []
     return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
 
 

@@ -80,13 +80,12 @@ VARIABLES = {field.name: field.variable for field in CASE if field.variable}
 LOGGED_FIELDS = frozenset(field.name for field in CASE if field.type in (str, int, bool))
 """Fields that a sanity rule of a workload can compare a log with."""
 
-IMPORT_FIX = f"Fix: give what the names of logs do not say: {', '.join(IMPORT_FIELDS)}, such as xla=true"
 
-
-def import_fix(reasons: Iterable[Message]) -> str:
-    """Return IMPORT_FIX where one of the reasons why logs do not count is a field that an import may set."""
+def import_fix(reasons: Iterable[Message]) -> Message | None:
+    """Return what to do where one of the reasons why logs do not count is a field that an import may set."""
     parts = (part for reason in reasons for part in messages_in(reason))
-    return IMPORT_FIX if any(part["values"].get("field") in IMPORT_FIELDS for part in parts) else ""
+    fixed = any(part["values"].get("field") in IMPORT_FIELDS for part in parts)
+    return message("report.import-fix", fields=list(IMPORT_FIELDS)) if fixed else None
 
 
 class Case(TypedDict, total=False):

@@ -134,7 +134,7 @@ def microbenchmarks(language):
     with (ROOT / "data" / "microbench-published.csv").open(newline="") as table:
         devices = [mine, *judge.read_published(table)]
     files = judge.Files({"compute": result}, {}, [])
-    said = wording.Wording(wording.load(str(ROOT / "templates"), language))
+    said = wording.Wording(language)
     view = microbench.View(files, judge.records(files), devices, said)
     return microbench.texts(view, render.tools(), str(ROOT / "templates"))["report.html"]
 

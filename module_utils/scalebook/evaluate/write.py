@@ -14,7 +14,7 @@ from typing import Any
 from ansible.module_utils.scalebook.evaluate import content, document, fields, read
 from ansible.module_utils.scalebook.files import write_json, write_whole
 from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
-from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 
 UNNAMED = (ValueError, UnicodeEncodeError)
@@ -46,7 +46,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     evaluation = document.document(
         given, sources.campaigns, sources.others, sources.prices, workloads, sources.checksums
     )
-    wording = Wording(load(templates, given["language"]))
+    wording = Wording(given["language"])
     blocks = content.blocks(evaluation, wording)
     forms = {
         "md": markdown.document(evaluation["title"], blocks, wording).encode(),

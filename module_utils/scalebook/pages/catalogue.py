@@ -29,8 +29,6 @@ LANGUAGES = tuple(CATALOGUES)
 TEXT = "text"
 """The code of a message that is its own sentence: a line of a log, or what a workload declares."""
 
-Say = Callable[[str], str]
-
 PLACE = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 KINDS: Mapping[str, Callable[[float], str]] = {
     # Rounded first: -0.0004 would print as -0.0.
@@ -46,14 +44,14 @@ class CatalogueError(ValueError):
     """A message that a catalogue cannot say; the error names its code and language."""
 
 
-def sentence(given: str | Message, language: str = "en", say: Say = str) -> str:
-    """Return a message in a language, on one line; text is what `say` makes of it. Raises CatalogueError."""
-    return clean(_said(given, language, say))
+def sentence(given: str | Message, language: str = "en") -> str:
+    """Return a message in a language, on one line. Raises CatalogueError."""
+    return clean(_said(given, language))
 
 
 def phrase(code: str, values: Mapping[str, Any], language: str) -> str:
     """Return a message with the blanks at its ends: a part of a line. Raises CatalogueError."""
-    return _filled({"code": code, "values": values}, language, str)
+    return _filled({"code": code, "values": values}, language)
 
 
 def in_words(value: Any) -> Any:
@@ -64,28 +62,28 @@ def in_words(value: Any) -> Any:
     return [in_words(each) for each in value] if isinstance(value, list) else value
 
 
-def _said(given: Any, language: str, say: Say, kind: str = "") -> str:
+def _said(given: Any, language: str, kind: str = "") -> str:
     if isinstance(given, Mapping):
-        return _filled(given, language, say)
+        return _filled(given, language)
     if isinstance(given, (list, tuple)):
         joint = CATALOGUES[language][f"join.{kind or 'list'}"]
-        return joint.join(_said(each, language, say) for each in given)
+        return joint.join(_said(each, language) for each in given)
     if not kind or isinstance(given, str):
         return str(given)
     return KINDS[kind](given) if kind in KINDS else format(given, kind)
 
 
-def _filled(given: Mapping[str, Any], language: str, say: Say) -> str:
+def _filled(given: Mapping[str, Any], language: str) -> str:
     code, values = given["code"], given["values"]
     pattern = CATALOGUES[language].get(code)
     if code == TEXT:
         text = str(values.get("text", ""))
         pattern = DECLARED[language].get(clean(text), text)
         if len(values) <= 1:
-            return say(text) if pattern == text else pattern
+            return pattern
     if pattern is None:
         raise CatalogueError(f"messages_{language}.py has no {code}")
     try:
-        return PLACE.sub(lambda place: _said(values[place[1]], language, say, place[2] or ""), pattern)
+        return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
     except (KeyError, ValueError, TypeError) as error:
         raise CatalogueError(f"{code} cannot be said in {language} with {dict(values)}: {error!r}") from error

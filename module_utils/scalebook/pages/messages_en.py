@@ -788,6 +788,7 @@ MESSAGES = {
     "report.batch": "batch {size} per {device}",
     "report.per-device": "per {device}",
     "report.rate-per-device": "rate per {device}",
+    "report.import-fix": "Fix: give what the names of logs do not say: {fields:comma}, such as xla=true",
     "report.search": "search for the largest batch",
     "report.machines-unknown": "machines not recorded",
     "report.scalebook": "scalebook {commit}",

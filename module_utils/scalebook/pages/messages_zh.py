@@ -665,6 +665,7 @@ MESSAGES = {
     "report.batch": "每 {device} batch {size}",
     "report.per-device": "每 {device}",
     "report.rate-per-device": "每 {device} 吞吐率",
+    "report.import-fix": "解决办法：给出日志名称没有说明的内容：{fields:comma}，例如 xla=true",
     "report.search": "搜索最大 batch",
     "report.machines-unknown": "未记录机器",
     "report.scalebook": "scalebook {commit}",

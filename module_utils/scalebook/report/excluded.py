@@ -28,14 +28,15 @@ def excluded(view: View) -> list[Block]:
         Column("with_source", only="md"),
         Column("links", kind="links", only="html"),
     ]
-    fix = _(fix_of_import(view))
+    fix = fix_of_import(view)
     return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]
 
 
 def fix_of_import(view: View) -> str:
     """Return how to have logs count that were imported as those of another case; a campaign names its own."""
     reasons = [as_message(entry["reason"]) for entry in view.document["uncounted"]]
-    return import_fix(reasons) if view.document["kind"] == "import" else ""
+    fix = import_fix(reasons) if view.document["kind"] == "import" else None
+    return view.wording.tell(fix or "")
 
 
 def excluded_rows(view: View) -> list[dict[str, Any]]:

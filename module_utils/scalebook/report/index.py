@@ -158,7 +158,7 @@ def _read(name: str, path: Path) -> Report:
 
 def files(index: Index, templates: str, language: str = "en") -> dict[str, str]:
     """Return file name -> text of index.html, in that language, and index.json."""
-    _ = wording.Wording(wording.load(templates, language), for_people=True)
+    _ = wording.Wording(language, for_people=True)
     workloads = sorted({name for each in index["campaigns"] for name in each["workloads"]})
     machines = sorted({model for each in index["campaigns"] for model in models(each["hardware"])})
     choices = [

@@ -106,7 +106,7 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     }
     # They never change: another start removes the manifest with them.
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
-    language = wording.Wording(wording.load(given["templates"], given["report_language"]))
+    language = wording.Wording(given["report_language"])
     names = [*manifest.files_of(source), manifest.NAME]
     view = microbench.View(files, made, devices, language, notes_of(check), bool(check.wrong), names)
     texts = microbench.texts(view, render.tools(), given["templates"])

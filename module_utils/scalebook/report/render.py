@@ -42,10 +42,9 @@ def files(
     """Return file name -> content of every file of the report; results.json has their names.
 
     `linked` are the links to the campaign's files, `language` is that of report.md, report.html and the
-    charts.  Raises OSError or ValueError for a language without a catalogue.
+    charts.  Raises ValueError for a language without a catalogue.
     """
-    catalogue = wording.load(templates, language)
-    plain = wording.Wording(catalogue)
+    plain = wording.Wording(language)
     texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
         name: json.dumps(content)
@@ -61,7 +60,7 @@ def files(
     texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines), templates)
     names = sorted([*texts, "report.html", "results.json"])
     texts["report.html"] = _html(
-        document, templates, linked, wording.Wording(catalogue, for_people=True), names
+        document, templates, linked, wording.Wording(language, for_people=True), names
     )
     document = {**document, "files": names}
     texts["results.json"] = json.dumps(document, indent=1) + "\n"
@@ -99,7 +98,7 @@ def _html(
         "main_files": [name for name in FILES if name in names],
         "made_with": tools(),
     }
-    return framed("report.html.j2", templates, people, people("en"), shown)
+    return framed("report.html.j2", templates, people, people.language, shown)
 
 
 def _files(view: View, names: Sequence[str]) -> list[Block]:

@@ -4,7 +4,7 @@
 
 import pytest
 from ansible.module_utils.scalebook.evaluate import content, document, published
-from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.pages.wording import Wording
 from test_dlperf_alone import GIVEN
 from test_evaluation import ROOT, WORKLOADS
 
@@ -41,6 +41,6 @@ def test_speedup_is_over_one_gpu_of_the_same_table(options):
 )
 def test_the_document_says_why_it_is_published_only(options, language, reason):
     made = document.document(GIVEN, [], options, [], WORKLOADS, {})
-    blocks = content.blocks(made, Wording(load(str(ROOT / "templates"), language)))
+    blocks = content.blocks(made, Wording(language))
     said = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
     assert [text.startswith(reason) for text in said].count(True) == 1

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from ansible.module_utils.scalebook.evaluate import content, document, sentences
 from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
-from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.pages.wording import Wording
 from test_evaluation import EXAMPLE, ROOT, WORKLOADS, option
 
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -45,7 +45,7 @@ class Page(HTMLParser):
 
 def made(language):
     """A document with a ranking, an extrapolation, costs and options that are slower than one device."""
-    wording = Wording(load(str(ROOT / "templates"), language))
+    wording = Wording(language)
     options = [
         {**option(name, rate * nodes * share, nodes=nodes, efficiency=share), "gpus": 1}
         for name, rate in (("tf2_bert", 321.7), ("torch_bert", 287.3))

@@ -106,11 +106,6 @@ def test_every_sentence_in_chinese_has_chinese_in_it(code):
     assert re.search("[\u4e00-\u9fff]", CHINESE[code])
 
 
-def test_text_within_a_message_is_said_as_the_caller_says_it(catalogues):
-    given = message("two", ways=[message("text", text="a hint")], share=0.1)
-    assert catalogue.sentence(given, say=str.upper) == "either A HINT, of 10.0 %"
-
-
 @pytest.fixture
 def catalogues(monkeypatch):
     """Catalogues of two sentences."""

@@ -8,15 +8,6 @@ import pytest
 from ansible.module_utils.scalebook.contracts import because, message
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording, readable
 
-GERMAN = {
-    "speedup over a provisional 1n1g ({runs})": "Speedup gegen ein vorläufiges 1n1g ({runs})",
-    "{count} repeats": "{count} Läufe",
-    "{count} case": "{count} Fälle",
-    "likely: {causes}": "vielleicht: {causes}",
-    "baseline too slow": "Basis zu langsam",
-    "n/a": "k. A.",
-}
-
 
 @pytest.mark.parametrize(
     ("value", "text"),
@@ -53,23 +44,8 @@ def test_a_spread_below_a_tenth_of_a_per_cent_has_two_decimals():
     assert Wording(for_people=True).percent(0.942) == "94.2 %"
 
 
-def test_a_sentence_of_the_document_is_recognised_with_what_it_names():
-    text = "speedup over a provisional 1n1g (2 repeats)"
-    assert Wording(GERMAN).sentence(text) == "Speedup gegen ein vorläufiges 1n1g (2 Läufe)"
-
-
-def test_what_the_catalogue_does_not_know_stays():
-    assert Wording(GERMAN).sentence("OSError: no space left") == "OSError: no space left"
-
-
-def test_parts_of_a_sentence_are_recognised_each():
-    assert Wording(GERMAN).sentence("likely: baseline too slow; the rest") == (
-        "vielleicht: Basis zu langsam；the rest"
-    )
-
-
 def test_a_value_with_braces_is_not_filled_in_again():
-    assert Wording()("{a} and {b}", a="{b}", b=1) == "{b} and 1"
+    assert Wording()("report.lines-of", file="{lines}", lines=1) == "{lines}, lines 1"
 
 
 @pytest.mark.parametrize(("number", "text"), [(1, "1 case"), (3, "3 cases")])
@@ -86,9 +62,16 @@ def test_a_unit_is_said_in_the_language_and_a_name_stays():
     assert [Wording("zh").name("unit", unit) for unit in ("samples", "cells")] == ["样本", "cells"]
 
 
-def test_text_within_a_message_is_translated():
-    given = because("baseline too slow", message("text", text="n/a"))
-    assert Wording(GERMAN).tell(given) == "Basis zu langsam: k. A."
+def test_what_a_workload_declares_is_translated_within_a_message():
+    why = message("text", text="each process trained a model of its own")
+    assert Wording("zh").tell(because("OSError: no space left", why)) == (
+        "OSError: no space left：每个进程各自训练了一个模型"
+    )
+
+
+def test_a_language_without_a_catalogue_is_refused():
+    with pytest.raises(ValueError, match="report_language=de"):
+        Wording("de")
 
 
 @pytest.mark.parametrize("given", [message("of.tomorrow", count=7), message("reason.lost"), message("text")])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.module_utils.scalebook.evaluate.read import TABLES
-from ansible.module_utils.scalebook.pages.wording import LANGUAGES
+from ansible.module_utils.scalebook.pages.catalogue import LANGUAGES
 from ansible.module_utils.scalebook.throughput import READINGS
 from run_module import control_node
 

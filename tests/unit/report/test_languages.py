@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from html.parser import HTMLParser
@@ -14,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.contracts import IMPORT_FIX, as_message, because, message
+from ansible.module_utils.scalebook.contracts import as_message, because, message
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.pages import messages_en, messages_zh
-from ansible.module_utils.scalebook.pages.wording import Wording, load
+from ansible.module_utils.scalebook.pages import messages_zh
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import microbench_files, render
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workload import Workload
@@ -26,10 +25,8 @@ from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[3]
 TEMPLATES = ROOT / "templates"
-CATALOGUE = load(str(TEMPLATES), "zh")
-CHINESE = Wording(CATALOGUE)
+CHINESE = Wording("zh")
 MICRO_DATA = {"published": "microbench-published.csv", "gpus": "gpus.csv", "prices": "prices.yml"}
-NAMES = re.compile(r"\{\w+\}")
 ENGLISH = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?![\w=/])")
 """Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
 PROPER = re.compile(
@@ -43,49 +40,9 @@ WORKLOADS = load_workloads([str(ROOT / "roles")])
 TF2_BERT = yaml.safe_load((ROOT / "roles/tf2_bert/meta/workload.yml").read_text())
 
 
-def used():
-    """Return the texts that templates and modules say, as they are written there."""
-    texts = set()
-    for file in (*TEMPLATES.glob("microbench.*"), *TEMPLATES.glob("index.*")):
-        found = re.findall(r"_\('((?:[^'\\]|\\.)*)'", file.read_text())
-        texts |= {text.replace("\\'", "'") for text in found}
-    package = ROOT / "module_utils" / "scalebook"
-    for file in (*(package / "report").glob("microbench*.py"), package / "report" / "index.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and node.args:
-                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                if name in ("_", "wording"):
-                    first = node.args[0]
-                    said = [first.body, first.orelse] if isinstance(first, ast.IfExp) else [first]
-                    texts |= {each.value for each in said if isinstance(each, ast.Constant)}
-                elif name == "count" and isinstance(node.args[-1], ast.Constant):
-                    noun = node.args[-1].value
-                    texts |= set() if f"count.{noun}" in messages_en.MESSAGES else {f"{{count}} {noun}"}
-    return texts
-
-
-def words():
-    """Return the words that reach the page as values: names of quantities, flags, statuses, titles."""
-    return {
-        IMPORT_FIX,
-        *("faster", "slower", "same", "samples"),
-    }
-
-
-def test_every_text_of_the_report_is_in_the_catalogue():
-    numbers = {"", "n/a"}
-    texts = (used() | words()) - set(messages_en.MESSAGES) - numbers
-    assert sorted(texts - set(CATALOGUE)) == []
-
-
-@pytest.mark.parametrize("english", [text for text in CATALOGUE if NAMES.search(text)])
-def test_a_translation_has_the_same_names(english):
-    assert sorted(NAMES.findall(CATALOGUE[english])) == sorted(NAMES.findall(english))
-
-
 def test_punctuation_beside_chinese_characters_is_full_width():
     han = r"[\u4e00-\u9fff]"
-    texts = [*CATALOGUE.values(), *messages_zh.MESSAGES.values()]
+    texts = [*messages_zh.MESSAGES.values(), *messages_zh.DECLARED.values()]
     wrong = [text for text in texts if re.search(rf"{han}[,:;()!?]|[,:;()!?]{han}", text)]
     assert wrong == []
 
@@ -309,7 +266,7 @@ def test_why_a_run_does_not_count_is_said_in_chinese(given, chinese):
 
 def test_a_failure_that_a_workload_declares_is_translated_with_its_reason():
     (why,) = {rule["why"] for rule in TF2_BERT["failures"]}
-    said = f"NODE1（rank 0） 卡死：在“x = nccl”之后 60 秒没有输出：{messages_zh.DECLARED[why]}"
+    said = f'NODE1（rank 0） 卡死：no output for 60 s after "x = nccl"：{messages_zh.DECLARED[why]}'
     assert CHINESE.tell(because(SILENT, why)) == said
 
 
