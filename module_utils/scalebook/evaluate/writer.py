@@ -51,7 +51,9 @@ class Writer:
             return self.wording.tell(value)  # type: ignore[arg-type]
         if value == NOT_RECORDED:
             return self.text("not-recorded")
-        return self.wording(value) if value in SOURCES.values() else value
+        if isinstance(value, str):
+            return self.wording(value) if value in SOURCES.values() else self.wording.fact(value)
+        return value
 
     def heading(self, text: str | Message, level: int = 2, **values: Any) -> None:
         """Add a numbered heading: `3 …` of level 2, `3.1 …` of level 3, `3.1.2 …` of level 4."""

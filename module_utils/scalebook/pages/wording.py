@@ -13,6 +13,7 @@ from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.text import clean, readable, two_decimals
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
+OWN = " of the framework's own"  # what a node records of a library that the framework brings along
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
 
 
@@ -34,6 +35,13 @@ class Wording:
         """Return what a value is called, such as a unit or a status; a name is its own."""
         code = f"{section}.{value}".replace(" ", "-")
         return catalogue.CATALOGUES[self.language].get(code, clean(value))
+
+    def fact(self, text: str) -> str:
+        """Return what a node recorded; a framework may bring its own version, beside the system's."""
+        if not text.endswith(OWN):
+            return self.name("value", text)
+        of_system, _, own = text.removesuffix(OWN).rpartition(", ")
+        return self("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
 
     def join(self, parts: Iterable[str], kind: str = "parts") -> str:
         """Return the parts of a line as one text."""

@@ -29,9 +29,6 @@ NAMED = ("framework", "mpi")
 FIRST = SOFTWARE[:9]
 """What the head of a report has."""
 
-OWN = " of the framework's own"
-"""What stack_check_info writes behind the version of a library that the framework brings."""
-
 Line = dict[str, str]
 
 
@@ -171,19 +168,11 @@ def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
     known = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
     return wording.join(
         (
-            ("" if key in NAMED else wording(f"fact.{key}") + " ") + said(value, wording)
+            ("" if key in NAMED else wording(f"fact.{key}") + " ") + wording.fact(value)
             for key, value in known.items()
         ),
         "list",
     )
-
-
-def said(text: str, wording: Wording) -> str:
-    """Return a fact as it was recorded; of a version the framework may have its own, beside the system's."""
-    if not text.endswith(OWN):
-        return wording.name("value", text)
-    of_system, _, own = text.removesuffix(OWN).rpartition(", ")
-    return wording("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
 
 
 def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:

@@ -253,10 +253,10 @@ def _row(campaign: str, kind: str, workloads: Sequence[str], wording: Wording) -
 
 
 def _section(
-    name: str, columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], wording: Wording, *about: Block
+    name: str, columns: Sequence[Column], lines: Sequence[Mapping[str, Any]], wording: Wording, *about: Block
 ) -> list[Block]:
     title = wording(f"index.{name}")
-    return [Heading(2, title, name), *about, Table("", columns, rows, title, filters=FILTERS)]
+    return [Heading(2, title, name), *about, Table("", columns, lines, title, filters=FILTERS)]
 
 
 def _named(kind: str, wording: Wording) -> str:

@@ -10,7 +10,6 @@ from typing import Any
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
@@ -35,7 +34,7 @@ def facts(view: View) -> list[dict[str, str]]:
         {
             "what": _fact(row["what"], wording),
             "where": wording("report.all-nodes") if row["where"] == ALL else row["where"],
-            "value": environment.said(row["value"], wording),
+            "value": wording.fact(row["value"]),
         }
         for row in provenance_rows(document["provenance"] or {})
     ]

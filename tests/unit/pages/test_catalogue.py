@@ -64,8 +64,8 @@ def test_every_code_is_said_somewhere():
         for code in ENGLISH
         if not texts & {code, *rest[code], *(word.rstrip("s") for word in rest[code])}
     ]
-    # Facts of nodes are named by the keys of provenance.json.
-    assert [code for code in silent if not code.startswith(("join.", "fact."))] == []
+    # Facts are named by the keys of provenance.json; the evaluation's writer puts its codes together.
+    assert [code for code in silent if not code.startswith(("join.", "fact.", "evaluation."))] == []
 
 
 def declared_texts():
