@@ -4,7 +4,7 @@
 
 A case is described by the table CASE; every list of its fields is derived from it.  The TypedDicts are
 the contents of plan.json, result.json and results.json and of what is made on the way; docs/reference
-publishes their JSON schemas (scripts/generated/schemas.py).  `upgrade_*` read what earlier versions wrote.
+publishes their JSON schemas (scripts/generated/schemas.py).  `upgrade` reads what 0.1.0 wrote.
 
 Times are in seconds, rates in samples (or the workload's unit) per second over all devices.
 """
@@ -21,6 +21,8 @@ PLAN_SCHEMA = 3
 RECORD_SCHEMA = 3
 RESULTS_SCHEMA = 3
 MICROBENCH_SCHEMA = 2
+OLDEST_SCHEMA = 2
+"""The first schema of plans, records and results that is read, that of 0.1.0."""
 
 STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
 """What a run can end as; only `ok` counts."""
@@ -935,97 +937,17 @@ def vary_case(case: Case, **changes: Any) -> Case:
 
 # What earlier versions wrote
 
-RENAMED_WORKLOADS = {
-    # (workload of then, a setting that only the other program had) -> workload of now, that setting of now
-    ("deepspeed_bert", "deepspeed"): ("bing_bert", "commit"),
-    ("horovod_bert", "fork"): ("horovod_tf1_bert", "commit"),
-}
-RENAMED_VALUES = {("launcher", "gang"): "job"}
-"""(setting of a case, its value of then) -> its value of now."""
-
-
-def upgrade_case(case: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a case, or a row or group with its fields, under today's names; one of today as it is."""
-    if "workload" in case or "framework" not in case:
-        return dict(case)
-    upgraded = {("workload" if key == "framework" else key): value for key, value in case.items()}
-    settings = case.get("settings")
-    if not isinstance(settings, Mapping):
-        return upgraded
-    names = {}
-    for (old, setting), (new, name) in RENAMED_WORKLOADS.items():
-        if case["framework"] == old and setting in settings:
-            upgraded["workload"] = new
-            names[setting] = name
-    upgraded["settings"] = {
-        names.get(setting, setting): RENAMED_VALUES.get((setting, value), value)
-        if isinstance(value, str)
-        else value
-        for setting, value in settings.items()
-    }
-    return upgraded
-
-
-def upgrade_record(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a result record under today's names; anything else as it is."""
-    if record.get("schema") not in (1, 2):
-        return dict(record)
-    names = {"gang": "job", "figures": "self_reported"} if record["schema"] == 1 else {}
-    upgraded = {names.get(key, key): value for key, value in record.items()}
-    if names and isinstance(upgraded.get("case"), Mapping):
-        upgraded["case"] = upgrade_case(upgraded["case"])
-    if isinstance(upgraded.get("reason"), str):
-        upgraded["reason"] = as_message(upgraded["reason"])
-    if isinstance(upgraded.get("notes"), list):
-        upgraded["notes"] = [as_message(note) for note in upgraded["notes"]]
-    return {**upgraded, "schema": RECORD_SCHEMA}
-
-
-def upgrade_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a plan under today's names; anything else as it is."""
-    if plan.get("schema") not in (1, 2):
-        return dict(plan)
-    upgraded = {("parameters" if key == "knobs" else key): value for key, value in plan.items()}
-    if plan["schema"] == 1 and isinstance(upgraded.get("parameters"), Mapping):
-        upgraded["parameters"] = upgrade_case(upgraded["parameters"])
-    if plan["schema"] == 1 and isinstance(upgraded.get("cases"), list):
-        upgraded["cases"] = [_upgraded(case) for case in upgraded["cases"]]
-    for key in ("skipped", "searches"):
-        if isinstance(upgraded.get(key), list):
-            upgraded[key] = [_upgraded_entry(entry) for entry in upgraded[key]]
-    return {**upgraded, "schema": PLAN_SCHEMA}
-
-
-def _upgraded_entry(entry: Any) -> Any:
-    """Return a skipped case, a search or one of its trials with its reason as a message."""
-    if not isinstance(entry, Mapping):
-        return entry
-    upgraded = dict(entry)
-    if isinstance(entry.get("reason"), str):
-        upgraded["reason"] = as_message(entry["reason"])
-    if "case" in entry:
-        upgraded["case"] = _upgraded(entry["case"])
-    if isinstance(entry.get("trials"), list):
-        upgraded["trials"] = [_upgraded_entry(trial) for trial in entry["trials"]]
-    return upgraded
-
-
-def upgrade_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row of an earlier results.json under today's names."""
-    return {("flags" if key == "marks" else key): value for key, value in upgrade_case(row).items()}
-
-
 SENTENCES = ("reason", "why", "warning", "peak_of", "other_hardware", "notes")
-"""Keys of results.json that had sentences before they had messages."""
-OF_OTHERS = ("plan", "provenance", "self_reported")
-"""Parts of results.json that are what others said."""
+"""Keys that had sentences before they had messages."""
+OF_OTHERS = ("plan", "provenance", "self_reported", "nodes", "job", "software")
+"""Parts that are what others said, or numbers."""
 
 
-def upgrade_results(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a results.json with messages for the sentences of earlier versions; one of today as it is."""
-    if document.get("schema") not in (1, 2):
+def upgrade(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a plan, record or results.json of schema 2, which 0.1.0 wrote, with its sentences as texts."""
+    if document.get("schema") != OLDEST_SCHEMA:
         return dict(document)
-    upgraded: dict[str, Any] = _with_messages({**document, "schema": RESULTS_SCHEMA})
+    upgraded: dict[str, Any] = _with_messages({**document, "schema": OLDEST_SCHEMA + 1})
     return upgraded
 
 
@@ -1041,7 +963,3 @@ def _with_messages(value: Any, key: str = "") -> Any:
     if {"causes", "sentence"} <= set(value):
         return {**value, "message": as_message(value["sentence"])}
     return {name: each if name in OF_OTHERS else _with_messages(each, name) for name, each in value.items()}
-
-
-def _upgraded(case: Any) -> Any:
-    return upgrade_case(case) if isinstance(case, Mapping) else case

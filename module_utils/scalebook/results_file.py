@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.contracts import (
     RESULTS_SCHEMA,
     ProvenanceFile,
     Results,
-    upgrade_results,
+    upgrade,
 )
 
 PARTS = ("campaign", "counts", "started", "groups", "rows", "hardware", "simulated", "plan")
@@ -31,11 +31,9 @@ class ResultsError(ValueError):
 
 def check_results(document: Mapping[str, Any]) -> Results:
     """Return the document if it is a results.json of today's schema, else raise ResultsError."""
-    # One of schema 1 lacks too much.
-    document = dict(document) if document.get("schema") == 1 else upgrade_results(document)
+    document = upgrade(document)
     if document.get("schema") != RESULTS_SCHEMA or "rows" not in document:
         raise ResultsError(f"is not a results.json of schema {RESULTS_SCHEMA}. Fix: run report.yml again")
-    document = upgrade_results(document)
     try:
         shapes.check(Results, document)
         shapes.check(ProvenanceFile, document.get("provenance") or {}, "provenance")

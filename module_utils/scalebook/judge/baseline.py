@@ -24,13 +24,13 @@ from ansible.module_utils.scalebook import shapes, stats
 from ansible.module_utils.scalebook.contracts import (
     ENOUGH_RUNS,
     GROUP_FIELDS,
+    OLDEST_SCHEMA,
     RESULTS_SCHEMA,
     Message,
     Results,
     Row,
     message,
-    upgrade_results,
-    upgrade_row,
+    upgrade,
 )
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
@@ -55,10 +55,12 @@ def check(document: Any) -> list[Row]:
     """Return the rows of a results.json, or raise BaselineError for another file."""
     if not isinstance(document, Mapping) or not isinstance(document.get("rows"), list):
         raise BaselineError("is not a results.json of scalebook: it has no rows")
-    if document.get("schema") not in range(1, RESULTS_SCHEMA + 1):
-        raise BaselineError(f"has schema {document.get('schema')!r}, this report reads 1 to {RESULTS_SCHEMA}")
-    document = upgrade_results(document)
-    rows = [upgrade_row(row) if isinstance(row, Mapping) else row for row in document["rows"]]
+    if document.get("schema") not in range(OLDEST_SCHEMA, RESULTS_SCHEMA + 1):
+        raise BaselineError(
+            f"has schema {document.get('schema')!r}, this report reads {OLDEST_SCHEMA} to {RESULTS_SCHEMA}"
+        )
+    document = upgrade(document)
+    rows = document["rows"]
     for row in rows:
         if not isinstance(row, Mapping) or any(field not in row for field in REQUIRED):
             raise BaselineError("is not a results.json of scalebook: a row lacks its case")

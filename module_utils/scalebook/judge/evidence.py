@@ -33,15 +33,14 @@ class EvidenceError(MessageError):
     """A record that contradicts itself; `message` has the node, the field and the value."""
 
 
-def differing_case(case: Case, planned: Case | None, schema: Any) -> Message | None:
+def differing_case(case: Case, planned: Case | None) -> Message | None:
     """Return how the case of a record differs from that of the plan, None where it does not.
 
-    A case that the plan does not have must be the one that its name stands for.  The names of records of
-    schema 1 were made from other fields, so these cannot be checked.
+    A case that the plan does not have must be the one that its name stands for.
     """
     ours: Mapping[str, Any] = case
     if planned is None:
-        if schema == 1 or case_name(ours) == case["name"]:
+        if case_name(ours) == case["name"]:
             return None
         fields = [field for field in IDENTITY if field in ours]
         return message("run.other-name", name=case["name"], fields=fields)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message, upgrade_record
+from ansible.module_utils.scalebook.contracts import Message, upgrade
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 
@@ -38,7 +38,7 @@ def check_plan(directory: Path) -> None:
 
 def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, Message | None] | None:
     """Return status and reason of a run of the campaign in `directory`, None without a readable record."""
-    found = upgrade_record(read_object(directory / folder / case / str(repeat) / "result.json"))
+    found = upgrade(read_object(directory / folder / case / str(repeat) / "result.json"))
     # Without a readable record the run is measured again.
     return (str(found["status"]), found.get("reason")) if "status" in found else None
 

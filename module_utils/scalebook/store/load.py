@@ -11,6 +11,8 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
+    OLDEST_SCHEMA,
+    PLAN_SCHEMA,
     FileSum,
     Message,
     MessageError,
@@ -20,8 +22,7 @@ from ansible.module_utils.scalebook.contracts import (
     as_message,
     because,
     message,
-    upgrade_plan,
-    upgrade_record,
+    upgrade,
     why_of,
 )
 from ansible.module_utils.scalebook.files import read_small
@@ -78,8 +79,12 @@ def read_source(
 
 def _plan(source: Source) -> Plan:
     """Return the plan of a campaign, {} without one; raise ValueError naming the file."""
-    plan = upgrade_plan(_optional(source, "plan.json"))
+    plan = upgrade(_optional(source, "plan.json"))
     try:
+        if plan.get("schema", PLAN_SCHEMA) != PLAN_SCHEMA:
+            raise ValueError(
+                f"has schema {plan['schema']!r}, this report reads {OLDEST_SCHEMA} to {PLAN_SCHEMA}"
+            )
         shapes.check(Plan, plan)
         for case in plan.get("cases") or []:
             runs.check_case(case)
@@ -112,7 +117,7 @@ def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
     for run in campaign.runs:
         if run["rate"] is not None:
             folder = f"runs/{run['case']}/{run['repeat']}"
-            yield folder, runs.check_record(upgrade_record(source.decode(f"{folder}/result.json")))
+            yield folder, runs.check_record(upgrade(source.decode(f"{folder}/result.json")))
 
 
 def check_files(path: str | Path) -> tuple[int, list[Problem]]:
@@ -183,13 +188,12 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
     machines = dict(campaign.plan.get("machines") or {})
     for file in sorted(source.records(), key=_order):
         try:
-            content = source.decode(file)
-            record = runs.check_record(upgrade_record(content))
+            record = runs.check_record(upgrade(source.decode(file)))
             case, folder = record["case"], file.rpartition("/")[0]
             own = f"runs/{case['name']}/{record['repeat']}/result.json"
             if file != own:
                 raise MessageError("run.moved", place=own)
-            differs = evidence.differing_case(case, planned.get(case["name"]), content.get("schema"))
+            differs = evidence.differing_case(case, planned.get(case["name"]))
             if differs and case["name"] not in planned:
                 raise MessageError(differs["code"], **differs["values"])
             found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])

@@ -82,79 +82,27 @@ def test_the_ground_floor_imports_no_package(name):
         assert {each for each in imports_of(path) if each.split(".")[0] not in GROUND} == set()
 
 
-def test_a_case_of_schema_1_gets_its_workload():
-    assert contracts.upgrade_case({"framework": "tf2_bert", "bsz": 64}) == {"workload": "tf2_bert", "bsz": 64}
-
-
-@pytest.mark.parametrize(
-    ("framework", "settings", "workload"),
-    [
-        ("deepspeed_bert", {"deepspeed": "1afca8f"}, "bing_bert"),
-        ("deepspeed_bert", {"zero_stage": 1}, "deepspeed_bert"),
-        ("horovod_bert", {"fork": "98cde8b"}, "horovod_tf1_bert"),
-        ("horovod_bert", {"cycle_ms": 1.0}, "horovod_bert"),
-    ],
-)
-def test_a_program_that_shared_a_role_gets_its_own_workload(framework, settings, workload):
-    upgraded = contracts.upgrade_case({"framework": framework, "settings": settings})
-    assert upgraded["workload"] == workload
-
-
-def test_a_record_of_schema_1_is_read_under_todays_names():
-    old = {"schema": 1, "case": {"framework": "tf2_bert"}, "gang": {"rc": 0}, "figures": {"mfu": "0.4"}}
-    assert contracts.upgrade_record(old) == {
-        "schema": 3,
-        "case": {"workload": "tf2_bert"},
-        "job": {"rc": 0},
-        "self_reported": {"mfu": "0.4"},
-    }
-
-
 def test_a_bottleneck_that_was_a_sentence_is_read_as_text():
     before = {"schema": 2, "bottlenecks": [{"causes": ["gpu-bound"], "sentence": "GPU-bound."}]}
-    [made] = contracts.upgrade_results(before)["bottlenecks"]
+    [made] = contracts.upgrade(before)["bottlenecks"]
     assert made["message"] == contracts.message("text", text="GPU-bound.")
 
 
 def test_sentences_of_a_record_of_schema_2_are_text():
     old = {"schema": 2, "reason": "NODE1 died", "notes": ["a note"]}
     texts = [contracts.message("text", text=text) for text in ("NODE1 died", "a note")]
-    assert contracts.upgrade_record(old) == {"schema": 3, "reason": texts[0], "notes": texts[1:]}
-
-
-def test_a_plan_of_schema_1_is_read_under_todays_names():
-    old = {
-        "schema": 1,
-        "knobs": {"framework": "tf2_bert", "bsz": [64]},
-        "cases": [{"framework": "tf2_bert"}],
-        "skipped": [{"case": {"framework": "tf2_bert"}, "reason": "r"}],
-    }
-    assert contracts.upgrade_plan(old) == {
-        "schema": 3,
-        "parameters": {"workload": "tf2_bert", "bsz": [64]},
-        "cases": [{"workload": "tf2_bert"}],
-        "skipped": [{"case": {"workload": "tf2_bert"}, "reason": contracts.as_message("r")}],
-    }
+    assert contracts.upgrade(old) == {"schema": 3, "reason": texts[0], "notes": texts[1:]}
 
 
 def test_sentences_of_a_search_of_schema_2_are_text():
     old = {"schema": 2, "searches": [{"reason": "limit", "trials": [{"case": "a", "reason": None}]}]}
     search = {"reason": contracts.as_message("limit"), "trials": [{"case": "a", "reason": None}]}
-    assert contracts.upgrade_plan(old) == {"schema": 3, "searches": [search]}
-
-
-def test_a_setting_that_was_renamed_is_read_under_todays_name():
-    old = {
-        "framework": "deepspeed_bert",
-        "settings": {"deepspeed": "1afca8f", "launcher": "gang", "workers": 2},
-    }
-    assert contracts.upgrade_case(old)["settings"] == {"commit": "1afca8f", "launcher": "job", "workers": 2}
+    assert contracts.upgrade(old) == {"schema": 3, "searches": [search]}
 
 
 @pytest.mark.parametrize("value", [{}, {"schema": 3}, {"schema": 1, "case": 7}, {"schema": 1, "cases": [3]}])
-def test_what_is_no_record_or_plan_comes_back_without_an_error(value):
-    contracts.upgrade_record(value)
-    contracts.upgrade_plan(value)
+def test_what_is_not_of_schema_2_comes_back_as_it_is(value):
+    assert contracts.upgrade(value) == value
 
 
 def test_a_reason_of_a_run_is_a_message():

@@ -25,10 +25,6 @@ UNTYPED = re.compile(r"\b(?:Mapping|[dD]ict)\[str, Any\]")
 NOT_THAT = {
     # (file, function, argument): why it has another type.
     **{
-        ("module_utils/scalebook/contracts.py", f"upgrade_{what}", what): "as an earlier version wrote it"
-        for what in ("case", "plan", "record", "row")
-    },
-    **{
         ("filter_plugins/scalebook.py", filtered, "workload"): "from a playbook"
         for filtered in ("job_dirs", "launch_command")
     },

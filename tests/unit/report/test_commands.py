@@ -8,7 +8,6 @@ import json
 from collections import Counter
 
 import pytest
-from ansible.module_utils.scalebook.contracts import upgrade_record
 from ansible.module_utils.scalebook.evaluate import document as evaluation
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import render
@@ -32,7 +31,7 @@ def planned(commands):
 
 def measured(directory):
     source = open_source(directory)
-    records = [upgrade_record(json.loads(source.read(file))) for file in source.records()]
+    records = [json.loads(source.read(file)) for file in source.records()]
     return Counter(identity(each["case"]) for each in records)
 
 

@@ -432,9 +432,9 @@ def test_a_results_json_serves_as_well_as_its_campaign(tmp_path):
     [
         (None, "baseline={path}: does not exist"),
         ("{", "baseline={path}: is not JSON: name a results.json"),
-        ('{"schema": 7, "rows": []}', "baseline={path}: has schema 7, this report reads 1"),
+        ('{"schema": 7, "rows": []}', "baseline={path}: has schema 7, this report reads 2"),
         (
-            '{"schema": 1, "rows": []}',
+            '{"schema": 2, "rows": []}',
             "baseline={path}: has no case in common with this campaign: no cases there",
         ),
         ("[]", "baseline={path}: is not a JSON object"),
