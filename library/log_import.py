@@ -5,7 +5,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: log_import
-short_description: Turn a directory of existing logs into result records
+short_description: Turn existing logs into result records
 description:
   - Reads logs as DLPerf lays them out, C(<N>n<G>g/<model>_b<B>_<dtype>_<i>.log), from O(logs) and writes
     the records that a campaign writes below O(out).
@@ -13,7 +13,9 @@ description:
   - Each record is written completely, by a rename. Runs on the control node.
 options:
   logs:
-    description: Directory of the logs.
+    description:
+      - Directory of the logs, or an archive: C(.zip), C(.tar), C(.tar.gz), C(.tgz), C(.tar.xz), C(.txz).
+      - The directories of cases may lie in others, and logs may be packed as C(.log.gz).
     type: path
     required: true
   out:

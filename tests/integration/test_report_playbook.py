@@ -160,7 +160,7 @@ def test_what_the_names_do_not_tell_can_be_said(play_import, logs, tmp_path):
         ),
         ("logs={logs} workload=tf2_bert out={logs}/x", "out={logs}/x: is in the directory of the logs"),
         ("logs={here} workload=tf2_bert out=../r", "no log below {here}"),
-        ("workload=tf2_bert out=../r", "logs is not set: it must name the directory that holds 1n1g"),
+        ("workload=tf2_bert out=../r", "logs is not set: it must name the directory"),
         ("logs={logs} workload=tf2_bert out=../r campaign=x", "campaign: import.yml has no such parameter"),
     ],
 )

@@ -325,6 +325,7 @@ MESSAGES = {
     "run.bytes-not-utf8": "has bytes that are not UTF-8",
     "run.ranks": "launcher's tags: the steps of {rank} count, those of {others:comma} agree",
     "run.rank-windows-apart": "the window of {rank} is more than {share:.0%} off that of {others:comma}",
+    "run.rank-differs": "{rank} shows {name} {theirs:comma}, {first} shows {ours:comma}: they may not be of one run",
     "run.and-more": "{names:comma} and {count} more",
     "run.not-recorded": "no reason recorded",
     "run.unmeasured": "cannot be measured: {why}",
@@ -550,6 +551,12 @@ MESSAGES = {
     "import.not-regular": "is not a regular file",
     "import.same-file": "is the same file as {file}",
     "import.same-run": "is the same run as {file}",
+    "import.path-leads-out": "has a path that leads out of the archive",
+    "import.too-deep": "lies below more than {most} directories",
+    "import.twice": "is in the archive twice",
+    "import.link-or-not-regular": "is a link or no regular file",
+    "import.encrypted": "is encrypted",
+    "import.not-deflate": "is packed in another way than deflate",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     "skipped.no-model": "{workload} has no model {model}: it has {models:comma}",

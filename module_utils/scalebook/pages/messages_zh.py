@@ -303,6 +303,7 @@ MESSAGES = {
     "run.bytes-not-utf8": "含有非 UTF-8 的字节",
     "run.ranks": "带有启动程序的标记：计入 {rank} 的步，{others:comma} 的步与之一致",
     "run.rank-windows-apart": "{rank} 的计时窗口与 {others:comma} 相差超过 {share:.0%}",
+    "run.rank-differs": "{rank} 的日志中 {name} 为 {theirs:comma}，{first} 的为 {ours:comma}：两者可能不是同一次运行",
     "run.and-more": "{names:comma} 及另外 {count} 个",
     "run.not-recorded": "未记录原因",
     "run.unmeasured": "无法得出结果：{why}",
@@ -427,6 +428,12 @@ MESSAGES = {
     "import.not-regular": "不是普通文件",
     "import.same-file": "与 {file} 是同一文件",
     "import.same-run": "与 {file} 是同一次运行",
+    "import.path-leads-out": "路径指向归档之外",
+    "import.too-deep": "所在目录超过 {most} 层",
+    "import.twice": "在归档中出现两次",
+    "import.link-or-not-regular": "是链接，或不是普通文件",
+    "import.encrypted": "已加密",
+    "import.not-deflate": "压缩方式不是 deflate",
     #
     # -- skipped: why cases were not run: plan/ ------------------------------------------------------
     "skipped.no-model": "{workload} 没有模型 {model}，可选 {models:comma}",

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree of logs as DLPerf lays them out -> the same records and plan that a campaign leaves.
 
-`DIR/<N>n<G>g/<model>_b<B>_<dtype>_<i>.log`: the case is in the names, any N and G.  Readings of telemetry
-may lie beside a log: `<log>.<node>.telemetry.csv.xz` are those of one, with `<log>` its name without `.log`,
+`DIR/<N>n<G>g/<model>_b<B>_<dtype>_<i>.log`: the case is in the names, any N and G.  The tree may lie in
+further directories and be an archive, its logs may be packed (packed.py).  Readings of telemetry may lie
+beside a log: `<log>.<node>.telemetry.csv.xz` are those of one, with `<log>` its name without `.log`,
 `<node>.telemetry.csv.xz` those of all logs of the folder, each of which takes its own window from them.
 """
 
@@ -12,9 +13,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from multiprocessing import get_context
@@ -35,8 +38,16 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.files import read_small, write_json
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.read.hints import hint
+from ansible.module_utils.scalebook.read.packed import (
+    DEEPEST,
+    SUFFIXES,
+    suffix_of,
+    unpack_archive,
+    unpack_log,
+)
 from ansible.module_utils.scalebook.read.record import log_record
 from ansible.module_utils.scalebook.read.step_log import plain_lines
+from ansible.module_utils.scalebook.unpack import UnpackError
 from ansible.module_utils.scalebook.workload import Workload, Workloads
 
 CHECKSUM_LIMIT = 4 << 20
@@ -49,16 +60,16 @@ MOST_FILES = 20_000
 _FOLDER = re.compile(r"([1-9]\d{0,5})n([1-9]\d{0,5})g")
 _NAME = r"[A-Za-z0-9][\w.+-]{0,79}"
 _LOG = rf"({_NAME})_b([1-9]\d{{0,8}})_([A-Za-z0-9]{{1,16}})_(\d{{1,6}})"
-_FILE = re.compile(rf"{_LOG}\.log", re.ASCII)
+_FILE = re.compile(rf"{_LOG}\.log(\.gz)?", re.ASCII)
 _READINGS = re.compile(rf"(?:(?P<log>{_LOG})\.)?(?P<node>{_NAME})\.telemetry\.csv(?:\.xz)?", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9][\w.+-]*", re.ASCII)
 _PARALLEL = 64 << 20  # bytes from which on several processes pay
 
 
 class TreeError(ValueError):
-    """A directory that cannot be imported, or an output directory that must not be written.
+    """Logs that cannot be imported, or an output directory that must not be written.
 
-    `example` is a file below the directory that is not the log of a case.
+    `example` is a file below them that is not the log of a case.
     """
 
     def __init__(self, text: str, example: UnreadFile | None = None) -> None:
@@ -99,23 +110,71 @@ def import_tree(
     logs of a case.
     Raises TreeError for the directories.
     """
-    root, target = Path(logs), Path(out)
-    found, unread = find_logs(root, name, workload, read_overrides(overrides or {}))
+    with _opened(Path(logs)) as tree:
+        return _import(tree, Path(out), name, workload, overrides or {}, checksums, write, others or {})
+
+
+class _Tree(NamedTuple):
+    """The logs as they were named, where they lie, under which name, and what of them was not unpacked."""
+
+    path: Path
+    root: Path
+    name: str
+    unread: list[UnreadFile]
+
+
+@contextmanager
+def _opened(logs: Path) -> Iterator[_Tree]:
+    """Give a tree, one that is packed unpacked for as long as it is read."""
+    try:
+        real = logs.resolve(strict=True)
+    except OSError as exc:
+        raise TreeError(f"{logs}: {exc.strerror}") from None
+    if real.is_dir():
+        yield _Tree(logs, real, real.name, [])
+        return
+    if not suffix_of(real.name):
+        raise TreeError(f"{logs}: is not a directory, and its name ends with none of {', '.join(SUFFIXES)}")
+    unread: list[UnreadFile] = []
+    with tempfile.TemporaryDirectory(prefix="scalebook-logs-") as directory:
+        try:
+            unpack_archive(
+                real,
+                Path(directory),
+                MOST_FILES,
+                lambda path, reason: unread.append(
+                    {"path": _readable(f"{real.name}/{path}"), "reason": reason}
+                ),
+            )
+        except UnpackError as exc:
+            raise TreeError(f"{logs}: {exc}") from None
+        yield _Tree(logs, Path(directory).resolve(), real.name, unread)
+
+
+def _import(
+    tree: _Tree,
+    target: Path,
+    name: str,
+    workload: Workload,
+    overrides: Mapping[str, Any],
+    checksums: bool,
+    write: bool,
+    others: Workloads,
+) -> dict[str, Any]:
+    found, unread = find_logs(tree, name, workload, read_overrides(overrides))
     if not found:
-        looked = f"no log below {root}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log"
+        looked = f"no log below {tree.path}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log"
         raise TreeError(looked, unread[0] if unread else None)
     earlier = _earlier_import(target)
     sizes = Counter(item.size for item in found)
     twins = frozenset(size for size, count in sizes.items() if count > 1)
-    results = list(
-        _each(partial(_import_log, workload, others or {}, target, checksums, twins, write), found)
-    )
+    results = list(_each(partial(_import_log, workload, others, target, checksums, twins, write), found))
     changed = any(result["changed"] for result in results)
     changed |= _remove_stale(target, earlier, found, write)
     if changed and write:
         # These records are new: what was signed before (manifest.py) is no longer theirs.
         (target / "manifest.json").unlink(missing_ok=True)
-    changed |= write_json(target / "plan.json", _plan(root, found, unread, name, overrides), write)
+    changed |= write_json(target / "plan.json", _plan(tree.name, found, unread, name, overrides), write)
     return {
         "counts": dict(Counter(result["status"] for result in results)),
         "refused": [
@@ -155,97 +214,144 @@ def read_overrides(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_logs(
-    root: Path, name: str, workload: Workload, overrides: Mapping[str, Any]
+    tree: _Tree, name: str, workload: Workload, overrides: Mapping[str, Any]
 ) -> tuple[list[Found], list[UnreadFile]]:
-    """Return the logs below `root` in the order of their cases, and what else lies there and why not."""
+    """Return the logs of a tree in the order of their cases, and what else lies there and why not."""
+    search = _Search(tree, name, workload, overrides)
     try:
-        real = root.resolve(strict=True)
-        folders = _entries(real, 0)
+        search.directory(tree.root, tree.name, 0)
     except OSError as exc:
-        raise TreeError(f"{root}: {exc.strerror}") from None
-    count = len(folders)
-    found: list[tuple[tuple[Any, ...], Found]] = []
-    unread: list[UnreadFile] = []
-    taken: dict[tuple[str, int], str] = {}
-    originals: dict[tuple[int, int], str] = {}
+        raise TreeError(f"{tree.path}: {exc.strerror}") from None
+    return [item for _, item in sorted(search.found, key=lambda pair: pair[0])], search.unread
 
-    def skip(path: str, reason: Message) -> None:
-        unread.append({"path": _readable(path), "reason": reason})
 
-    for folder in folders:
-        place = f"{real.name}/{folder.name}"
-        match = _FOLDER.fullmatch(folder.name)
-        if not match:
-            skip(place, message("import.no-folder"))
-            continue
-        if _leads_out(folder, real):
-            skip(place, message("import.leads-out"))
-            continue
-        nodes, gpus = int(match[1]), int(match[2])
+class _Search:
+    """Looks through a tree for logs; `found` has them with their order, `unread` what is none."""
+
+    def __init__(self, tree: _Tree, name: str, workload: Workload, overrides: Mapping[str, Any]) -> None:
+        self.found: list[tuple[tuple[Any, ...], Found]] = []
+        self.unread = list(tree.unread)
+        self._root = tree.root
+        self._same = {
+            "workload": name,
+            "xla": False,
+            "device": None,
+            "warmup": workload.warmup,
+            "window": workload.window,
+            "settings": {},
+            **overrides,
+        }
+        self._count = 0
+        self._taken: dict[tuple[str, int], str] = {}
+        self._originals: dict[tuple[int, int], str] = {}
+
+    def directory(self, path: str | os.PathLike[str], place: str, depth: int) -> bool:
+        """Look for directories <N>n<G>g in this one and below; return whether there are any."""
+        entries = _entries(path, place, self._count)
+        self._count += len(entries)
+        others = []
+        folders = 0
+        for entry in entries:
+            match = _FOLDER.fullmatch(entry.name)
+            inner = f"{place}/{entry.name}"
+            if not match:
+                others.append((entry, inner))
+            elif _leads_out(entry, self._root):
+                self._skip(inner, message("import.leads-out"))
+            else:
+                self._folder(entry, inner, int(match[1]), int(match[2]))
+            folders += bool(match)
+        for entry, inner in others:
+            # No links: a tree that holds itself has no end.
+            if depth < DEEPEST and entry.is_dir(follow_symlinks=False):
+                count = len(self.unread)
+                try:
+                    if self.directory(entry.path, inner, depth + 1):
+                        folders += 1
+                        continue
+                except OSError as exc:
+                    self._skip(inner, message("import.unreadable", why=str(exc.strerror)))
+                    continue
+                del self.unread[count:]
+            self._skip(inner, message("import.no-folder"))
+        return folders > 0
+
+    def _skip(self, path: str, reason: Message) -> None:
+        self.unread.append({"path": _readable(path), "reason": reason})
+
+    def _folder(self, folder: os.DirEntry[str], place: str, nodes: int, gpus: int) -> None:
+        """Take the logs of one case's nodes and GPUs, with the readings of telemetry beside them."""
         try:
-            files = _entries(folder.path, count)
+            files = _entries(folder.path, place, self._count)
         except OSError as exc:
-            skip(place, message("import.unreadable", why=str(exc.strerror)))
-            continue
-        count += len(files)
+            self._skip(place, message("import.unreadable", why=str(exc.strerror)))
+            return
+        self._count += len(files)
         named_so = [(file, _READINGS.fullmatch(file.name)) for file in files]
         readings: dict[str, dict[str, str]] = {}
         for file, beside in named_so:
-            reason = _no_log(file, real) if beside else None
+            reason = _no_log(file, self._root) if beside else None
             if reason:
-                skip(f"{place}/{file.name}", reason)
+                self._skip(f"{place}/{file.name}", reason)
             elif beside:
                 # In the order of names .csv.xz comes after .csv, whose place it takes.
                 readings.setdefault(beside["log"] or "", {})[beside["node"]] = file.path
         for file in [file for file, beside in named_so if not beside]:
-            source = f"{place}/{file.name}"
-            named = _FILE.fullmatch(file.name)
-            if not named or ".." in named[1]:
-                skip(source, message("import.no-log"))
-                continue
-            reason = _no_log(file, real)
+            reason = self._log(file, f"{place}/{file.name}", nodes, gpus, readings)
             if reason:
-                skip(source, reason)
-                continue
-            status = file.stat()
-            # A link within the tree is not a second measurement.
-            original = originals.setdefault((status.st_dev, status.st_ino), source)
-            if original != source:
-                skip(source, message("import.same-file", file=original))
-                continue
-            case = make_case(
-                {
-                    "workload": name,
-                    "model": named[1],
-                    "dtype": named[3],
-                    "xla": False,
-                    "bsz": int(named[2]),
-                    "nodes": nodes,
-                    "gpus": gpus,
-                    "device": None,
-                    "warmup": workload.warmup,
-                    "window": workload.window,
-                    "settings": {},
-                    **overrides,
-                }
-            )
-            repeat = int(named[4])
-            twin = taken.setdefault((case["name"], repeat), source)
-            if twin != source:
-                skip(source, message("import.same-run", file=twin))
-                continue
-            order = (nodes, gpus, named[1], named[3], int(named[2]), repeat)
-            mine = {**readings.get("", {}), **readings.get(file.name.removesuffix(".log"), {})}
-            found.append((order, Found(file.path, source, case, repeat, status.st_size, mine)))
-    return [item for _, item in sorted(found, key=lambda pair: pair[0])], unread
+                self._skip(f"{place}/{file.name}", reason)
+
+    def _log(
+        self,
+        file: os.DirEntry[str],
+        source: str,
+        nodes: int,
+        gpus: int,
+        readings: Mapping[str, Mapping[str, str]],
+    ) -> Message | None:
+        """Take one log; return why it is none."""
+        named = _FILE.fullmatch(file.name)
+        if not named or ".." in named[1]:
+            return message("import.no-log")
+        reason = _no_log(file, self._root)
+        if reason:
+            return reason
+        status = file.stat()
+        # A link within the tree is not a second measurement.
+        original = self._originals.setdefault((status.st_dev, status.st_ino), source)
+        if original != source:
+            return message("import.same-file", file=original)
+        model, bsz, dtype, repeat = named[1], int(named[2]), named[3], int(named[4])
+        case = make_case(
+            {
+                **self._same,
+                "model": model,
+                "dtype": dtype,
+                "bsz": bsz,
+                "nodes": nodes,
+                "gpus": gpus,
+            }
+        )
+        twin = self._taken.setdefault((case["name"], repeat), source)
+        if twin != source:
+            return message("import.same-run", file=twin)
+        mine = {
+            **readings.get("", {}),
+            **readings.get(file.name.removesuffix(".gz").removesuffix(".log"), {}),
+        }
+        item = Found(file.path, source, case, repeat, status.st_size, mine)
+        self.found.append(((nodes, gpus, model, dtype, bsz, repeat), item))
+        return None
 
 
-def _entries(path: str | os.PathLike[str], before: int) -> list[os.DirEntry[str]]:
+def _entries(path: str | os.PathLike[str], place: str, before: int) -> list[os.DirEntry[str]]:
     """Return what is in a directory by name; raises TreeError when there is too much, with `before`."""
     with os.scandir(path) as scan:
         entries = list(islice(scan, MOST_FILES + 1))
     if before + len(entries) > MOST_FILES:
-        raise TreeError(f"{path}: more than {MOST_FILES} files up to here; import a part of them at a time")
+        raise TreeError(
+            f"{_readable(place)}: more than {MOST_FILES} files up to here; import a part of them at a time"
+        )
     return sorted(entries, key=lambda entry: entry.name)
 
 
@@ -277,18 +383,20 @@ def _import_log(
 ) -> dict[str, Any]:
     """Write the record of one log and return what the caller reports of it; `twins` are sizes of several."""
     try:
-        checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
-        record = log_record(item.path, item.case, item.repeat, workload, item.source, checksum, item.readings)
-        advice = hint(item.path, record, workload, known)
+        with _plain_log(item) as path:
+            checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
+            record = log_record(path, item.case, item.repeat, workload, item.source, checksum, item.readings)
+            advice = hint(path, record, workload, known)
         if advice and record["reason"]:
             record["reason"] = together(record["reason"], advice)
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
+        why = str(exc) if isinstance(exc, UnpackError) else f"{type(exc).__name__}: {exc}"
         record = {
             "schema": RECORD_SCHEMA,
             "case": item.case,
             "repeat": item.repeat,
             "status": "refused",
-            "reason": message("reason.unreadable", file=item.source, why=f"{type(exc).__name__}: {exc}"),
+            "reason": message("reason.unreadable", file=item.source, why=why),
             "notes": [],
             "unit": workload.unit,
             "nodes": [],
@@ -297,6 +405,18 @@ def _import_log(
         }
     changed = write_json(_result(out, item.case["name"], item.repeat), record, write)
     return {key: record[key] for key in ("source", "status", "reason")} | {"changed": changed}
+
+
+@contextmanager
+def _plain_log(item: Found) -> Iterator[str]:
+    """Give the path of a log, of one that is packed that of its text for as long as it is read."""
+    if not item.path.endswith(".gz"):
+        yield item.path
+        return
+    with tempfile.TemporaryDirectory(prefix="scalebook-log-") as directory:
+        plain = Path(directory, "log")
+        unpack_log(item.path, plain)
+        yield str(plain)
 
 
 def _each(work: partial[dict[str, Any]], found: list[Found]) -> Iterable[dict[str, Any]]:
@@ -309,25 +429,25 @@ def _each(work: partial[dict[str, Any]], found: list[Found]) -> Iterable[dict[st
 
 
 def _plan(
-    root: Path,
+    source: str,
     found: list[Found],
     unread: list[UnreadFile],
     name: str,
-    overrides: Mapping[str, Any] | None,
+    overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
     cases = {item.case["name"]: item.case for item in found}
     repeats = Counter(item.case["name"] for item in found)
-    folder = root.resolve().name
+    campaign = source[: len(source) - len(suffix_of(source))]
     return {
         "schema": PLAN_SCHEMA,
-        "campaign": re.sub(r"[^\w.-]", "_", folder, flags=re.ASCII) or "import",
+        "campaign": re.sub(r"[^\w.-]", "_", campaign, flags=re.ASCII) or "import",
         "inventory": "",
-        "parameters": {"workload": name, **(overrides or {})},
+        "parameters": {"workload": name, **overrides},
         "repeats": max(repeats.values()),
         "cases": list(cases.values()),
         "skipped": [],
         "runs": [{"case": item.case["name"], "repeat": item.repeat} for item in found],
-        "source": _readable(folder),
+        "source": _readable(source),
         "unread": unread,
     }
 

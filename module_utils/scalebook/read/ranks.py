@@ -20,13 +20,16 @@ from ansible.module_utils.scalebook.read.blocks import BLOCK, Blocks
 from ansible.module_utils.scalebook.read.step_log import Log, read_lines, read_log
 from ansible.module_utils.scalebook.read.timestamps import SECOND
 from ansible.module_utils.scalebook.throughput import DIFFER
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import OTHER_NODES, Sanity, Workload
 
 MOST_RANKS = 4096
 """Ranks of one log: a job has some hundreds, and a million would fill the memory."""
 
 KEPT = 1 << 18
 """Bytes of steps that are kept of each rank, to be compared, besides the ends of the window."""
+
+KEPT_SHOWN = 1 << 13
+"""Bytes of other lines that are."""
 
 _DATE = (
     rb"(?:[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d \d{4} ?"
@@ -91,11 +94,28 @@ def _compare(log: Log, ranks: Mapping[Rank, bytes], workload: Workload) -> None:
             log.refusal = because(apart_from, _why(log, compared, workload, other.name))
             return
         apart += [other] if difference > DIFFER else []
+        log.notes += _contradictions(first, log, other, compared, workload)
     if apart:
         log.notes.append(
             message("run.rank-windows-apart", rank=first.name, share=DIFFER, others=_names(apart))
         )
     log.notes.append(message("run.ranks", rank=first.name, others=_names(others)))
+
+
+def _contradictions(
+    first: Rank, log: Log, other: Rank, compared: Log, workload: Workload
+) -> Iterator[Message]:
+    """Return a message for each value, such as the number of devices, that another rank shows otherwise."""
+    for rule in _shared(workload):
+        ours, theirs = log.found.get(rule.name, []), compared.found.get(rule.name, [])
+        if ours and theirs and ours != theirs:
+            values = {"name": rule.name, "theirs": theirs, "ours": ours}
+            yield message("run.rank-differs", rank=other.name, first=first.name, **values)
+
+
+def _shared(workload: Workload) -> list[Sanity]:
+    """Return the rules whose value each rank of a run shows alike."""
+    return [rule for rule in workload.sanity if rule.expect not in (None, OTHER_NODES, "task_index")]
 
 
 def _difference(log: Log, other: Log, workload: Workload) -> float | None:
@@ -131,18 +151,23 @@ def _names(ranks: Sequence[Rank]) -> list[str] | Message:
 
 
 def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
-    """Return the first lines of steps of each rank without their tags, in the order of ranks.
+    """Return what is compared of each rank without tags, in the order of ranks: its first lines of steps, and
+    those of what ranks show alike.
 
     None of fewer than two ranks, nor if a line of a step has no tag.
     """
     literal, pattern = workload.log.step.literal, workload.log.step.pattern
     ends = {b"%d" % workload.warmup, b"%d" % workload.need}
+    alike = {rule.line.literal for rule in _shared(workload)}
     ranks: dict[Rank, bytearray] = {}
+    shown: dict[Rank, bytearray] = {}
     for data in Blocks(file, BLOCK):
-        for line in _lines(data) if literal in data else ():
-            if literal not in line:
-                continue
+        for line in _lines(data) if any(each in data for each in (literal, *alike)) else ():
             rank, body = _tag(line)
+            if literal not in line:
+                if rank and any(each in line for each in alike) and len(shown.get(rank, b"")) < KEPT_SHOWN:
+                    shown.setdefault(rank, bytearray()).extend(body + b"\n")
+                continue
             match = pattern.search(body)
             if rank is None or not match:
                 if pattern.search(line):
@@ -151,9 +176,11 @@ def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
             kept = ranks.setdefault(rank, bytearray())
             if len(kept) < KEPT or match["step"] in ends:
                 kept += body + b"\n"
-        if len(ranks) > MOST_RANKS:
+        if max(len(ranks), len(shown)) > MOST_RANKS:
             return {}
-    return {rank: bytes(ranks[rank]) for rank in sorted(ranks)} if len(ranks) > 1 else {}
+    return (
+        {rank: bytes(shown.get(rank, b"") + ranks[rank]) for rank in sorted(ranks)} if len(ranks) > 1 else {}
+    )
 
 
 def _lines_of_rank(file: BinaryIO, wanted: Rank) -> Iterator[bytes]:

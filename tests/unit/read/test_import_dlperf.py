@@ -134,7 +134,7 @@ def test_two_bytes_that_are_no_text_cost_nothing(root):
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("1n1g/bert_b64_fp32_1.log.gz", "is not named <model>_b<B>_<dtype>_<i>.log"),
+        ("1n1g/bert_b64_fp32_1.log.bz2", "is not named <model>_b<B>_<dtype>_<i>.log"),
         ("1n1g/bert_fp32_1.log", "is not named <model>_b<B>_<dtype>_<i>.log"),
         ("1n1g/bert_b0_fp32_1.log", "is not named <model>_b<B>_<dtype>_<i>.log"),
         ("1n1g/..x_b64_fp32_1.log", "is not named <model>_b<B>_<dtype>_<i>.log"),
@@ -269,7 +269,7 @@ def test_a_campaign_is_never_written_over(root, tmp_path):
 
 
 def test_a_tree_without_logs_is_an_error(root):
-    place(root, "bz32/1n1g/bert_b32_fp32_1.log")
+    place(root, "bz32/n1g1/bert_b32_fp32_1.log")
     with pytest.raises(TreeError, match="no log below ") as refused:
         read(root)
     assert refused.value.example == {"path": "bz64/bz32", "reason": contracts.message("import.no-folder")}

@@ -5,7 +5,7 @@
 import pytest
 from ansible.module_utils.scalebook.read import ranks
 from dlperf_logs import log_of_speed
-from imports import import_log, rate
+from imports import DATA, import_log, rate
 
 TAGS = {
     "mpirun": "[1,{0}]<stdout>:",
@@ -145,3 +145,22 @@ def test_words_before_a_colon_are_no_hosts_where_the_steps_need_them():
     line = "step: {0}, total_loss: 9.7, mlm_loss: 8.9, nsp_loss: 0.7, throughput: 64.0, epoch: 0 {1}\n"
     text = "".join(line.format(step, 1000 + step / 2) * 2 for step in range(1, 131))
     assert "is logged twice" in import_log("oneflow_bert", text, "1n1g/bert_b32_fp32_1.log")["reason"]
+
+
+def test_a_log_of_horovodrun_in_which_both_ranks_print_steps_counts():
+    log = (DATA / "horovod_bert" / "horovodrun_1n2g.log").read_bytes()
+    record = import_log("horovod_bert", log, "1n2g/tiny_b4_fp32_1.log", device="cpu")
+    # Steps 20 to 120 of rank 0 end at 1795842336.467634 and 1795842339.404082: 100 steps of 8 samples.
+    assert rate(record) == pytest.approx(800 / 2.936448, rel=1e-9)
+    note = "launcher's tags: the steps of rank 0 count, those of rank 1 agree"
+    assert record["notes"] == [f"logs/1n2g/tiny_b4_fp32_1.log: {note}"]
+
+
+def test_a_rank_that_shows_another_number_of_devices_is_named():
+    text = mixed("[{0}]<stderr>:", two(), two()).replace(
+        "[1]<stderr>:***** Number of cores used :  2", "[1]<stderr>:***** Number of cores used :  1"
+    )
+    record = import_log("tf2_bert", text, "1n2g/bert_b64_fp32_1.log")
+    difference = "rank 1 shows devices 1, rank 0 shows 2: they may not be of one run"
+    assert record["notes"][0] == f"logs/1n2g/bert_b64_fp32_1.log: {difference}"
+    assert rate(record) == pytest.approx(256.0)
