@@ -444,6 +444,8 @@ class Record(TypedDict, total=False):
     of the workload.  `machines` has the machine of each of its nodes.  `scalebook` has the commit, `command`
     measures the campaign again.  `telemetry` is there if the run counts and was made with it.  `micro_steps`
     is there, and true, where the steps are those of which `accumulation` make one of the optimizer.
+    `printed_mean` is the rate over the window that follows from printed means of all steps so far, where no
+    rates of steps are printed.
     """
 
     schema: int
@@ -456,6 +458,7 @@ class Record(TypedDict, total=False):
     nodes: list[NodeLog]
     rate_scope: str
     micro_steps: bool
+    printed_mean: float
     job: JobEnd | None
     last_lines: list[str]
     self_reported: dict[str, str]

@@ -37,7 +37,8 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
     there is, `{"time_source", "rate"}`, and `differs` how far it lies off the first, as a fraction.
     Workers are never added up: each sees every step of all.
 
-    With `reading` printed the printed rates come first, and a record without them is not measured.
+    With `reading` printed the printed rates come first, those that follow from printed means of all steps so
+    far (`printed_mean`) among them, and a record without them is not measured.
 
     Raises ThroughputError when no reading covers the window.
     """
@@ -51,6 +52,9 @@ def measure(record: Record, reading: str = "stamps") -> dict[str, Any]:
         if seconds is not None and seconds > 0:
             readings.append({"time_source": key, "rate": samples / seconds, "seconds": seconds})
     rate = printed_rate(node, record["case"], record.get("rate_scope", "global"))
+    mean = record.get("printed_mean") or 0.0
+    if rate is None and reading == "printed" and 0 < mean < math.inf:
+        rate = mean
     if rate is not None:
         readings.append({"time_source": "rates", "rate": rate, "seconds": samples / rate})
     if not readings:

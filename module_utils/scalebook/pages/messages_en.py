@@ -76,7 +76,7 @@ MESSAGES = {
     "short.gpu-swings": "gpu swings",
     # -- note: notes of a report ---------------------------------------------------------------------
     "note.unsealed": "The archive has no {lacking:and-no}: whether its files are those that were packed cannot be checked",
-    "note.printed-rates": "All rates are the mean of those that the workload prints (reading=printed), not from time stamps; runs without printed rates do not count",
+    "note.printed-rates": "All rates are the mean of those that the workload prints, or follow from the means of all steps so far that it prints (reading=printed), not from time stamps; runs without printed rates do not count",
     "note.not-counted": "not counted: {what}",
     "note.no-speedup": "{group}: without a valid run of 1n1g there is no speedup; the result JSON holds null (DLPerf writes 1.0)",
     "note.of-runs": "{note} ({runs:comma})",
@@ -538,6 +538,7 @@ MESSAGES = {
     **{f"machine.{what}": text for what, text in machines.WORDS.items()},
     "verify.status": "status is ok, by the logs {status}: {why}",
     "verify.rate": "the throughput is {ours:.6g}, by the logs {theirs:.6g}",
+    "verify.printed-mean": "the rate by printed means is {ours:.6g}, by the logs {theirs}",
     "verify.field": "{node}: {field} is {ours}, by the log {theirs}",
     "verify.entries": "{node}: {field} has {ours} entries, by the log {theirs}",
     "verify.quantity": "{node}: {name} is {ours}, by the readings {theirs}",

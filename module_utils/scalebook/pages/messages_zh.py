@@ -73,7 +73,7 @@ MESSAGES = {
     "short.gpu-swings": "GPU 忙闲交替",
     # -- note: notes of a report ---------------------------------------------------------------------
     "note.unsealed": "归档中没有 {lacking:and-no}：无法检查其文件是否与打包时相同",
-    "note.printed-rates": "全部吞吐率为训练任务自己打印的值的均值（reading=printed），不由时间戳算出；没有打印吞吐率的运行不计入",
+    "note.printed-rates": "全部吞吐率为训练任务自己打印的值的均值，或由其打印的累计均值推出（reading=printed），不由时间戳算出；没有打印吞吐率的运行不计入",
     "note.not-counted": "未计入：{what}",
     "note.no-speedup": "{group}：没有有效的 1n1g 运行，因此没有加速比；结果 JSON 中为 null（DLPerf 写作 1.0）",
     "note.of-runs": "{note}（{runs:comma}）",
@@ -415,6 +415,7 @@ MESSAGES = {
     "machine.unknown": "不知道原来是哪台机器",
     "verify.status": "状态为 ok，按日志则为 {status}：{why}",
     "verify.rate": "吞吐率为 {ours:.6g}，按日志则为 {theirs:.6g}",
+    "verify.printed-mean": "由打印的累计均值推出的吞吐率为 {ours:.6g}，按日志则为 {theirs}",
     "verify.field": "{node}：{field} 为 {ours}，按日志则为 {theirs}",
     "verify.entries": "{node}：{field} 有 {ours} 项，按日志则有 {theirs} 项",
     "verify.quantity": "{node}：{name} 为 {ours}，按读数则为 {theirs}",

@@ -244,6 +244,11 @@ def _record(nodes: Sequence[Node], case: Case, repeat: int, workload: Workload, 
         record["rate_scope"] = nodes[0].workload.log.rate_scope
     if any(node.log.micro_steps for node in nodes if node.log):
         record["micro_steps"] = True
+    first = nodes[0] if nodes else None
+    if first and first.log and not record["nodes"][0]["rates"]:
+        mean = agreement.mean_rate(record, first.log, first.workload)
+        if mean is not None:
+            record["printed_mean"] = mean
     return record
 
 
@@ -302,8 +307,7 @@ def _own_speed(record: Record, node: Node) -> list[Message]:
     own = {"mean": None, "lines": None, "end": _reported(node)}
     if node.log:
         own["lines"] = agreement.rate_of_parts(record, node.log, node.workload)
-    if node.log and not record["nodes"][0]["rates"]:
-        own["mean"] = agreement.mean_rate(record, node.log, node.workload)
+    own["mean"] = record.get("printed_mean")
     for source, rate in own.items():
         if rate and abs(measured["rate"] - rate) > agreement.FAR * rate:
             notes.append(

@@ -37,6 +37,9 @@ def differences(record: Record, again: Record) -> list[Message]:
         return [message("verify.status", status=again["status"], why=again["reason"] or "")]
     ours, theirs = (throughput.measure(each)["rate"] for each in (record, again))
     differ = [message("verify.rate", ours=ours, theirs=theirs)] if ours != theirs else []
+    mean = record.get("printed_mean")
+    if mean is not None and mean != again.get("printed_mean"):
+        differ.append(message("verify.printed-mean", ours=mean, theirs=str(again.get("printed_mean"))))
     for before, now in zip(record["nodes"], again["nodes"], strict=True):
         differ += _of_node(before["node"], {**before}, {**now})
     return differ + _of_telemetry(record.get("telemetry") or [], again.get("telemetry") or [])

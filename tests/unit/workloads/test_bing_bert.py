@@ -4,6 +4,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -92,6 +93,30 @@ def test_a_genuine_log_gives_the_rate_of_its_timestamps(name, changes, rate):
     read = record(name, **changes)
     assert (read["status"], read["reason"]) == ("ok", None)
     assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "window", "dlperf"),
+    [
+        ("2n_pdsh.log", {}, 236.47427415158177, 225.24),
+        ("1n2g_h200_fp16.log", H200, 1905.377131438964, 1997.40),
+    ],
+)
+def test_running_means_give_the_rate_of_the_window_and_dlperf_averages_them(name, changes, window, dlperf):
+    found = re.findall(r" 0/(\d+), SamplesPerSec=([\d.]+)", (LOGS / name).read_text())
+    means = {int(step): float(mean) for step, mean in found}
+    # extract_deepspeed_logs.py: numpy.mean(list[18:120]); the first line is that of step 3.
+    assert list(means) == list(range(3, 121))
+    assert round(sum(list(means.values())[18:120]) / 100, 2) == dlperf
+    taken = {step: (step - 2) / mean for step, mean in means.items()}
+    assert 100 / (taken[120] - taken[20]) == window
+    read = record(name, **changes)
+    assert measure(read, "printed")["rate"] == pytest.approx(window, rel=1e-12)
+    assert measure(read, "printed")["second"]["time_source"] == "times"
+    # DLPerf's number from what each step took: steps 3 to 20 count in all hundred values, step 120 in one.
+    each = {step: taken[step] - taken.get(step - 1, 0.0) for step in taken}
+    again = [(step - 2) / sum(each[n] for n in range(3, step + 1)) for step in range(21, 121)]
+    assert round(sum(again) / 100, 2) == dlperf
 
 
 def test_the_share_of_the_peak_is_read(tmp_path):
