@@ -9,16 +9,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message, upgrade
+from ansible.module_utils.scalebook.contracts import OLDEST_SCHEMA, Message, upgrade
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 
 RUNS, SEARCH = "runs", "search"
 """Folders of a campaign: of its runs, and of the short runs that search for the largest batch."""
-
-
-CONTINUED = 2
-"""The first schema of plans whose campaigns can be continued: cases have had the same names since."""
 
 
 class ResumeError(ValueError):
@@ -29,10 +25,10 @@ def check_plan(directory: Path) -> None:
     """Raise ResumeError where the campaign in `directory` was planned by an earlier version."""
     found = read_object(directory / "plan.json")
     schema = found.get("schema")
-    if isinstance(schema, int) and schema < CONTINUED:
+    if isinstance(schema, int) and schema < OLDEST_SCHEMA:
         raise ResumeError(
             f"campaign={directory.name}: {directory} was planned by an earlier version of scalebook. "
-            "Its runs can be reported, but not continued: choose another campaign name"
+            "It cannot be continued: choose another campaign name"
         )
 
 

@@ -50,7 +50,7 @@ def _of_node(node: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> l
     differ = []
     for field in OF_LOGS:
         before, now = ours.get(field), theirs.get(field)
-        if before is None or before == now:
+        if _is_empty(before) or before == now:
             continue
         code = "verify.field"
         if isinstance(before, list) and isinstance(now, list):
@@ -61,6 +61,11 @@ def _of_node(node: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> l
                 code, before, now = "verify.entries", len(before), len(now)
         differ.append(message(code, node=node, field=field, ours=str(before), theirs=str(now)))
     return differ
+
+
+def _is_empty(value: Any) -> bool:
+    """Return whether a field holds nothing; earlier versions wrote a list without values for it."""
+    return value is None or (isinstance(value, list) and all(each is None for each in value))
 
 
 def _of_telemetry(ours: Sequence[NodeTelemetry], theirs: Sequence[NodeTelemetry]) -> list[Message]:
