@@ -25,6 +25,9 @@ def _name(kind: Any) -> str:
         return f"list of {_name(arguments[0])}"
     if origin is dict:
         return f"object of {_name(arguments[1])}"
+    if origin is tuple or (isinstance(kind, type) and issubclass(kind, tuple)):
+        parts = arguments or typing.get_type_hints(kind).values()
+        return f"list of ({', '.join(map(_name, parts))})"
     if origin in (typing.Union, types.UnionType):
         return " or ".join(_name(argument) for argument in arguments)
     return f"[{kind.__name__}](#{kind.__name__.lower()})"

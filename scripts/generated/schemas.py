@@ -10,12 +10,14 @@ import typing
 from typing import Any
 
 from ansible.module_utils.scalebook import contracts
+from ansible.module_utils.scalebook.evaluate.document import Evaluation
 
 PUBLISHED = {
     "plan.json": (contracts.Plan, "plan.schema.json"),
     "result.json": (contracts.Record, "result.schema.json"),
     "results.json": (contracts.Results, "results.schema.json"),
     "microbench.json": (contracts.Microbench, "microbench.schema.json"),
+    "evaluation.json": (Evaluation, "evaluation.schema.json"),
 }
 """The published files: each with the object that it holds, and its schema."""
 
@@ -50,6 +52,9 @@ def _schema_of(kind: Any) -> dict[str, Any]:
         return {"type": "array", "items": _schema_of(arguments[0])}
     if origin is dict:
         return {"type": "object", "additionalProperties": _schema_of(arguments[1])}
+    if origin is tuple or (isinstance(kind, type) and issubclass(kind, tuple)):
+        parts = arguments or typing.get_type_hints(kind).values()
+        return {"type": "array", "prefixItems": [_schema_of(part) for part in parts]}
     if origin in (typing.Union, types.UnionType):
         return {"anyOf": [_schema_of(argument) for argument in arguments]}
     schema: dict[str, Any] = {

@@ -43,6 +43,25 @@ class Offer(TypedDict):
     most: tuple[float | None, float | None]
 
 
+class Cost(TypedDict):
+    """Time and cost of a training: `rows` are all its offers, `offers` those of a known cost.
+
+    `front` is the Pareto front of these, the others are what ties as the best.
+    """
+
+    name: Message
+    currency: str | None
+    prices: list[Price]
+    rows: list[Offer]
+    offers: list[Offer]
+    energy_unknown: list[str]
+    front: list[Offer]
+    cheapest: list[Offer]
+    fastest: list[Offer]
+    within_deadline: list[Offer]
+    within_budget: list[Offer]
+
+
 class ComparisonError(ValueError):
     """Offers that cannot be compared; the text says why."""
 
@@ -55,7 +74,7 @@ def task(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_options(
     given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
-) -> list[dict[str, Any]]:
+) -> list[Cost]:
     """Return time and cost of the task for each workload, model and size.
 
     `given` are the options of module evaluation.
@@ -65,7 +84,7 @@ def of_options(
         trainings.setdefault((option["workload"], option["model"], option["size"]), []).append(option)
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        {"name": _name(found[0], alike[workload, model] > 1), **_cost(given, found, price_list)}
+        _cost(given, _name(found[0], alike[workload, model] > 1), found, price_list)
         for (workload, model, _), found in trainings.items()
     ]
 
@@ -76,13 +95,16 @@ def _name(option: Option, sized: bool) -> Message:
     return message("evaluation.names", parts=words)
 
 
-def _cost(given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]) -> dict[str, Any]:
+def _cost(
+    given: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
+) -> Cost:
     samples, electricity = task(given["task"])["total"], float(given["electricity"] or 0)
     priced = offers(options, price_list, samples, electricity)
     bare = [option for option in options if not _prices(option, price_list)]
     known = [offer for offer in priced if offer["cost"] is not None]
     used = [price for price in price_list if any(price in _prices(option, price_list) for option in options)]
     return {
+        "name": name,
         "currency": used[0]["currency"] if used else None,
         "prices": used,
         "rows": [

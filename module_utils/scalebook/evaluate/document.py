@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import command, hardware
-from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.contracts import Hardware, Message, Results
 from ansible.module_utils.scalebook.evaluate import (
     costs,
     criteria,
@@ -18,13 +18,56 @@ from ansible.module_utils.scalebook.evaluate import (
     ranking,
     sentences,
 )
+from ansible.module_utils.scalebook.evaluate.costs import Cost
+from ansible.module_utils.scalebook.evaluate.criteria import Verdict
+from ansible.module_utils.scalebook.evaluate.extrapolate import Extrapolation
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
+from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.judge.prices import Price
 from ansible.module_utils.scalebook.workload import Workloads
 
 SCHEMA = 4
 AXES = ("nodes", "gpus", "bsz", "dtype", "xla")
 """What the table of measured cases says of a campaign."""
+
+
+class Campaign(TypedDict):
+    """A campaign of an evaluation; `matrix` has the values of each axis, `hardware` the hosts."""
+
+    name: str
+    started: str | None
+    runs: dict[str, int]
+    simulated: dict[str, int] | None
+    hardware: list[Hardware]
+    matrix: dict[str, list[Any]]
+    commands: list[str]
+
+
+class Evaluation(TypedDict):
+    """The content of evaluation.json. Numbers are unrounded; what is said of them are messages.
+
+    `texts` are paragraphs of the user's own by section, `task` is the training whose time and cost `costs`
+    has, `problems` the runs that do not count, `checksums` the SHA-256 of the files that were read.
+    """
+
+    schema: int
+    title: str
+    platform: str
+    texts: dict[str, str]
+    campaigns: list[Campaign]
+    frameworks: list[dict[str, str]]
+    families: list[ModelFamily]
+    criteria: list[Verdict]
+    extrapolations: list[Extrapolation]
+    task: dict[str, Any]
+    deadline_hours: float | None
+    budget: float | None
+    electricity: float | None
+    costs: list[Cost]
+    slower_than_one: list[dict[str, Any]]
+    problems: list[dict[str, Any]]
+    checksums: dict[str, str]
+    conclusion: list[Message]
 
 
 def document(
@@ -34,7 +77,7 @@ def document(
     price_list: Sequence[Price],
     workloads: Workloads,
     checksums: Mapping[str, str],
-) -> dict[str, Any]:
+) -> Evaluation:
     """Return the evaluation as data, every number unrounded.
 
     `given` are the options of module evaluation, `campaigns` the contents of results.json of each campaign,
@@ -47,27 +90,16 @@ def document(
     chosen = {name: limit for name, limit in given["criteria"].items() if limit is not None}
     limits = {**criteria.DEFAULTS, **chosen}
     versions = frameworks.of_campaigns(campaigns, workloads)
-    data = {
+    data: Evaluation = {
         "schema": SCHEMA,
         "title": given["title"],
         "platform": given["platform"],
         "texts": dict(given["texts"]),
         "campaigns": [campaign_of(results, workloads) for results in campaigns],
         "frameworks": versions,
-        "families": [
-            {
-                "name": name,
-                "frameworks": [
-                    line
-                    for line in [*versions, *frameworks.of_published(published, workloads)]
-                    if line["family"] == name
-                ],
-                "options": [option for option in options if option["family"] == name],
-                "ranking": ranking.of_family([option for option in options if option["family"] == name]),
-                "differences": differences.of_family(campaigns, name, workloads),
-            }
-            for name in dict.fromkeys(option["family"] for option in options)
-        ],
+        "families": _families(
+            campaigns, options, [*versions, *frameworks.of_published(published, workloads)], workloads
+        ),
         "criteria": [
             criteria.scaling(planned, limits["efficiency"], limits["machines"]),
             criteria.utilisation(planned, limits["utilisation"]),
@@ -90,11 +122,34 @@ def document(
             for run in results.get("uncounted") or ()
         ],
         "checksums": dict(checksums),
+        "conclusion": [],
     }
     return {**data, "conclusion": sentences.conclusion(data)}
 
 
-def campaign_of(results: Results, workloads: Workloads) -> dict[str, Any]:
+def _families(
+    campaigns: Sequence[Results],
+    options: Sequence[Option],
+    lines: Sequence[dict[str, str]],
+    workloads: Workloads,
+) -> list[ModelFamily]:
+    """Return the families of the options; `lines` are the frameworks of all of them."""
+    families: dict[str, list[Option]] = {}
+    for option in options:
+        families.setdefault(option["family"], []).append(option)
+    return [
+        {
+            "name": name,
+            "frameworks": [line for line in lines if line["family"] == name],
+            "options": own,
+            "ranking": ranking.of_family(own),
+            "differences": differences.of_family(campaigns, name, workloads),
+        }
+        for name, own in families.items()
+    ]
+
+
+def campaign_of(results: Results, workloads: Workloads) -> Campaign:
     """Return what the document says of a campaign: when, on what, which cases and runs, which commands."""
     rows: Sequence[Mapping[str, Any]] = results["rows"]
     return {

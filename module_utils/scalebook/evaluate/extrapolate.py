@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import stats
-from ansible.module_utils.scalebook.contracts import MessageError
+from ansible.module_utils.scalebook.contracts import Message, MessageError
 from ansible.module_utils.scalebook.evaluate.options import Option
 
 FEWEST = 3
@@ -46,6 +46,14 @@ class Fit(TypedDict):
     growth: float
     alone: float
     measured: list[tuple[int, float]]
+
+
+class Extrapolation(TypedDict):
+    """A fit to a curve of options, or the reason why there is none."""
+
+    name: str
+    fit: Fit | None
+    refused: Message | None
 
 
 def fit(measured: Sequence[tuple[int, float]], machines: int) -> Fit:
@@ -90,10 +98,10 @@ SERIES = ("source", "group", "workload", "model", "size", "variant", "gpu", "gpu
 """What the options of one curve share; the number of machines differs."""
 
 
-def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]:
+def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
     """Return a fit, or why there is none, of each curve that was measured on fewer than `machines`.
 
-    An entry is `{"name", "fit", "refused"}`, one of the last two None.  A single point is not a curve, and a
+    A single point is not a curve, and a
     curve that reaches `machines` needs no extrapolation.
     """
     curves: dict[tuple[Any, ...], list[Option]] = {}
@@ -106,7 +114,7 @@ def of_options(options: Sequence[Option], machines: int) -> list[dict[str, Any]]
         if len(set(counts)) < 2 or max(counts) >= machines:
             continue
         name = max(curve, key=lambda option: option["machines"])["name"]
-        entry: dict[str, Any] = {"name": name, "fit": None, "refused": None}
+        entry: Extrapolation = {"name": name, "fit": None, "refused": None}
         try:
             entry["fit"] = fit(
                 [(each["machines"], float(each["efficiency"] or 0)) for each in curve], machines

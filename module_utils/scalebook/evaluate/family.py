@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
     setting_name,
 )
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
-from ansible.module_utils.scalebook.evaluate.ranking import Family
+from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import ranked, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages import svg
@@ -34,7 +34,7 @@ MILLI = 1000
 Option = Mapping[str, Any]
 
 
-def write(writer: Writer, family: Family) -> None:
+def write(writer: Writer, family: ModelFamily) -> None:
     """Write the section of a family of evaluation.json."""
     name = FAMILIES.get(family["name"], family["name"])
     writer.heading("results", family=name)
@@ -53,7 +53,7 @@ def write(writer: Writer, family: Family) -> None:
     writer.own(family["name"])
 
 
-def _participants(writer: Writer, family: Family, name: str) -> None:
+def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
     writer.heading("participants", 3)
     rows = [{"commit": NONE, **line} for line in family["frameworks"]]
     rows = [{**row, "commit": writer.wording.tell(row["commit"])} for row in rows]

@@ -42,7 +42,7 @@ class Lead(TypedDict):
     verdict: str
 
 
-class Family(TypedDict):
+class ModelFamily(TypedDict):
     """A model family of evaluation.json: its frameworks, options, leads, and what was not the same."""
 
     name: str

@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
     devices,
     size_words,
 )
-from ansible.module_utils.scalebook.evaluate.ranking import Family
+from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
 
 LEADS = {
@@ -88,7 +88,7 @@ def conclusion(evaluation: Mapping[str, Any]) -> list[Message]:
     return messages
 
 
-def of_family(family: Family) -> list[Message]:
+def of_family(family: ModelFamily) -> list[Message]:
     """Return the highest rate of each training of a family, and the best efficiency on the most devices.
 
     Published rows count only where nothing was measured.

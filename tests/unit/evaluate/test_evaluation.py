@@ -9,6 +9,7 @@ import statistics
 from pathlib import Path
 
 import evaluation
+import jsonschema
 import measured
 import pytest
 import yaml
@@ -54,6 +55,21 @@ def english(tmp_path_factory):
     done = evaluate(folder)
     assert done["changed"], done
     return (folder / "evaluation.md").read_text(), json.loads((folder / "evaluation.json").read_text())
+
+
+def check_schema(data):
+    schema = json.loads((ROOT / "docs/reference/evaluation.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(data)
+
+
+def test_the_data_of_the_example_fit_the_published_schema(english):
+    check_schema(english[1])
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/results").glob("evaluation-*/en.yml")), ids=str)
+def test_the_data_of_the_measured_evaluations_fit_the_published_schema(tmp_path, path):
+    evaluate(tmp_path, **{**yaml.safe_load(path.read_text())["evaluation"], "out": str(tmp_path)})
+    check_schema(json.loads((tmp_path / "evaluation.json").read_text()))
 
 
 def test_the_rates_of_the_document_are_those_of_the_campaigns(english):
