@@ -23,6 +23,7 @@ RESULTS_SCHEMA = 3
 MICROBENCH_SCHEMA = 2
 OLDEST_SCHEMA = 2
 """The first schema of plans, records and results that is read, that of 0.1.0."""
+SCHEMAS_READ = f"this report reads {OLDEST_SCHEMA} to {RESULTS_SCHEMA}"
 
 STATUSES = ("ok", "incomplete", "failed", "hung", "oom", "refused", "skipped")
 """What a run can end as; only `ok` counts."""

@@ -18,7 +18,7 @@ from ansible.module_utils.scalebook.contracts import MachineIdentity
 HARDWARE = {"board": "another mainboard", "addresses": "other network devices", "gpus": "other GPUs"}
 """What two descriptions of one machine have in common, where both have it -> what to say otherwise."""
 SYSTEM = {"machine": "another machine-id", "container": "another container"}
-WORDS = {
+DIFFERENCES = {
     **HARDWARE,
     **SYSTEM,
     "contained": "one of both is a container",
@@ -33,7 +33,7 @@ LOCAL = "local-"
 
 
 def difference(one: MachineIdentity, other: MachineIdentity) -> str:
-    """Return why two descriptions are not known to be of the same machine, a key of WORDS, "" where they are.
+    """Return why two descriptions are not known to be of one machine, a key of DIFFERENCES, "" where they are.
 
     A part of the hardware may be exchanged, or hidden from a container: where both have network devices,
     one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of

@@ -101,8 +101,7 @@ SERIES = ("source", "group", "workload", "model", "size", "variant", "gpu", "gpu
 def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
     """Return a fit, or why there is none, of each curve that was measured on fewer than `machines`.
 
-    A single point is not a curve, and a
-    curve that reaches `machines` needs no extrapolation.
+    A single point is not a curve, and a curve that reaches `machines` needs no extrapolation.
     """
     curves: dict[tuple[Any, ...], list[Option]] = {}
     for option in options:

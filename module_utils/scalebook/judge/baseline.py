@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.contracts import (
     GROUP_FIELDS,
     OLDEST_SCHEMA,
     RESULTS_SCHEMA,
+    SCHEMAS_READ,
     Message,
     Results,
     Row,
@@ -56,9 +57,7 @@ def check(document: Any) -> list[Row]:
     if not isinstance(document, Mapping) or not isinstance(document.get("rows"), list):
         raise BaselineError("is not a results.json of scalebook: it has no rows")
     if document.get("schema") not in range(OLDEST_SCHEMA, RESULTS_SCHEMA + 1):
-        raise BaselineError(
-            f"has schema {document.get('schema')!r}, this report reads {OLDEST_SCHEMA} to {RESULTS_SCHEMA}"
-        )
+        raise BaselineError(f"has schema {document.get('schema')!r}, {SCHEMAS_READ}")
     document = upgrade(document)
     rows = document["rows"]
     for row in rows:

@@ -14,9 +14,9 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import shapes, stats
 from ansible.module_utils.scalebook.contracts import (
-    OLDEST_SCHEMA,
     RECORD_SCHEMA,
     REQUIRED_FIELDS,
+    SCHEMAS_READ,
     STATUSES,
     Case,
     Record,
@@ -79,9 +79,7 @@ def check_record(record: Any) -> Record:
     if not isinstance(record, Mapping):
         raise RecordError("is not a record")
     if record.get("schema") != RECORD_SCHEMA:
-        raise RecordError(
-            f"has schema {record.get('schema')!r}, this report reads {OLDEST_SCHEMA} to {RECORD_SCHEMA}"
-        )
+        raise RecordError(f"has schema {record.get('schema')!r}, {SCHEMAS_READ}")
     if record.get("status") not in STATUSES:
         raise RecordError(f"has status {record.get('status')!r}")
     repeat = record.get("repeat")

@@ -535,7 +535,7 @@ MESSAGES = {
     "run.other-name": "case.name is {name}, which is not the name of a case with its {fields:comma}",
     "run.other-value": "case.{field} is {value}, in plan.json {planned}",
     "run.other-machine": "{node} was not the machine of this name that the campaign has ({why})",
-    **{f"machine.{what}": text for what, text in machines.WORDS.items()},
+    **{f"machine.{what}": text for what, text in machines.DIFFERENCES.items()},
     "verify.status": "status is ok, by the logs {status}: {why}",
     "verify.rate": "the throughput is {ours:.6g}, by the logs {theirs:.6g}",
     "verify.printed-mean": "the rate by printed means is {ours:.6g}, by the logs {theirs}",

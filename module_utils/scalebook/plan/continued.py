@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import cast
 
 from ansible.module_utils.scalebook.contracts import MachineIdentity, Plan, Record
-from ansible.module_utils.scalebook.machines import WORDS, difference, digest, lasts
+from ansible.module_utils.scalebook.machines import DIFFERENCES, difference, digest, lasts
 from ansible.module_utils.scalebook.plan.resume import RUNS, SEARCH, ResumeError, read_object
 
 Machines = Mapping[str, MachineIdentity]
@@ -134,14 +134,14 @@ def _differing(then: Machines, now: Machines) -> dict[str, str]:
         if before != node:
             found[node] = f"it was {before}"
         elif _asked(now) and (what := difference(earlier, identity)):
-            found[node] = WORDS[what]
+            found[node] = DIFFERENCES[what]
     return found
 
 
 def _differing_records(directory: Path, now: Machines) -> dict[str, str]:
     """Return the same of the nodes of records: another process may have written the plan since."""
     return {
-        node: WORDS[what]
+        node: DIFFERENCES[what]
         for record in _kept(directory)
         if "machines" in record
         for node, identity in _of_record(record).items()

@@ -11,8 +11,8 @@ from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware, shapes
 from ansible.module_utils.scalebook.contracts import (
-    OLDEST_SCHEMA,
     PLAN_SCHEMA,
+    SCHEMAS_READ,
     FileSum,
     Message,
     MessageError,
@@ -82,9 +82,7 @@ def _plan(source: Source) -> Plan:
     plan = upgrade(_optional(source, "plan.json"))
     try:
         if plan.get("schema", PLAN_SCHEMA) != PLAN_SCHEMA:
-            raise ValueError(
-                f"has schema {plan['schema']!r}, this report reads {OLDEST_SCHEMA} to {PLAN_SCHEMA}"
-            )
+            raise ValueError(f"has schema {plan['schema']!r}, {SCHEMAS_READ}")
         shapes.check(Plan, plan)
         for case in plan.get("cases") or []:
             runs.check_case(case)
