@@ -33,7 +33,7 @@ LOCAL = "local-"
 
 
 def difference(one: MachineIdentity, other: MachineIdentity) -> str:
-    """Return why two descriptions are not known to be of one machine, a key of DIFFERENCES, "" where they are.
+    """Return why two descriptions may be of different machines, a key of DIFFERENCES, "" where they are not.
 
     A part of the hardware may be exchanged, or hidden from a container: where both have network devices,
     one of these is the same, and so for GPUs.  Containers of one host are different, since their shares of
