@@ -856,12 +856,27 @@ class Command(TypedDict):
     cases: list[str]
 
 
+class Conclusion(TypedDict):
+    """A sentence that a report concludes from its rows, and the case of the row that it is about."""
+
+    message: Message
+    case: str | None
+
+
+class Trust(TypedDict):
+    """How far the rows can be trusted: `sound`, `care` or `stop`, and the reasons, the worst first."""
+
+    level: str
+    reasons: list[Message]
+
+
 class Results(TypedDict, total=False):
     """results.json: the whole report as data, every number unrounded.
 
     `simulated` is the number of nodes and of machines of the largest run whose nodes shared machines.
     `hardware` has one entry for each kind of node, none where the records are from before it was read.
-    `commands` measure the rows again, `plan` is what the last command planned.
+    `commands` measure the rows again, `plan` is what the last command planned.  `best` are the fastest cases
+    of the workloads and models, the one at the most devices first.
     """
 
     schema: int
@@ -881,6 +896,9 @@ class Results(TypedDict, total=False):
     mfu: list[Mfu]
     utilisation: list[Usage]
     bottlenecks: list[Bottleneck]
+    best: list[str]
+    conclusions: list[Conclusion]
+    trust: Trust
     timelines: list[CaseTimeline]
     baseline: dict[str, Any] | None
     skipped: list[dict[str, Any]]

@@ -22,7 +22,8 @@ from ansible.module_utils.scalebook.contracts import (
     Run,
     message,
 )
-from ansible.module_utils.scalebook.judge import rules, utilisation, weak_scaling
+from ansible.module_utils.scalebook.judge import effects, rules, utilisation, weak_scaling
+from ansible.module_utils.scalebook.judge.effects import Effect
 from ansible.module_utils.scalebook.judge.rules import Evidence, Rule
 from ansible.module_utils.scalebook.quantities import QUANTITIES
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
@@ -36,6 +37,7 @@ UNITS = {
     "process_processors": "",
     "job_processors_of_one": "",
     "job_queued_of_one": "",
+    "nodes_per_machine": "",
 }
 KINDS = {"%": "bottleneck.percent", "part": "bottleneck.part", "": "bottleneck.number"}
 """The message of an evidence, by its unit."""
@@ -59,6 +61,7 @@ def tabulate(
     measured = {row["case"]: _measured(row, by_case.get(row["case"], [])) for row in rows}
     out_of_memory = [cases[run["case"]] for run in runs if run["status"] == "oom" and run["case"] in cases]
     alone = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
+    known = effects.effects(rows)
     made = []
     for row in rows:
         evidence = measured[row["case"]]
@@ -66,6 +69,8 @@ def tabulate(
             continue
         if row["devices"] > 1 and row["efficiency"] is not None:
             evidence["efficiency"] = row["efficiency"]
+        if row["machines"] and row["machines"] < row["nodes"]:
+            evidence["nodes_per_machine"] = row["nodes"] / row["machines"]
         of_one = alone.get(row["group"], {}) if row["devices"] > 1 else {}
         evidence.update({f"{name}_of_one": of_one[name] for name in rules.OF_ONE if name in of_one})
         workload = workloads.get(row["workload"], UNKNOWN)
@@ -77,7 +82,7 @@ def tabulate(
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
-        made.append(_judge(row, evidence, workload))
+        made.append(_judge(row, evidence, workload, known))
     return made
 
 
@@ -100,7 +105,7 @@ def _out_of_memory(row: Row, cases: Iterable[Case]) -> int | None:
     return min((bsz for bsz in found if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
 
 
-def _judge(row: Row, evidence: Evidence, workload: Workload) -> Bottleneck:
+def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect] = ()) -> Bottleneck:
     on_gpus = row["device"] != "cpu"
     needed = [*(rules.NEEDED_ON_GPUS if on_gpus else rules.NEEDED_ON_CPUS)]
     if row["devices"] > 1:
@@ -110,9 +115,9 @@ def _judge(row: Row, evidence: Evidence, workload: Workload) -> Bottleneck:
     possible = rules.GPU_RULES if on_gpus else rules.CPU_RULES
     found = [rule for rule in possible if rules.holds(rule.when, known)]
     without = message("bottleneck.none", evidence=_values(evidence, (*needed, rules.WITHOUT_A_RULE)))
-    sentences = _sentences(found, row, evidence, workload) if found else [without]
+    sentences = _sentences(found, row, evidence, workload, measured) if found else [without]
     if "communication-bound" not in (rule.cause for rule in found):
-        sentences += _exchange(row, evidence, workload)
+        sentences += _exchange(row, evidence, workload, measured)
     names = [message(f"quantity.{name}") for name in missing]
     sentences += [message("bottleneck.not_measured", names=names)] if names else []
     return {
@@ -125,7 +130,9 @@ def _judge(row: Row, evidence: Evidence, workload: Workload) -> Bottleneck:
     }
 
 
-def _sentences(found: Sequence[Rule], row: Row, evidence: Evidence, workload: Workload) -> list[Message]:
+def _sentences(
+    found: Sequence[Rule], row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect]
+) -> list[Message]:
     """Return the sentences on the rules that apply: the first, the other causes, and what to try."""
     first, *others = found
     what = message(f"bottleneck.{first.says}")
@@ -142,7 +149,7 @@ def _sentences(found: Sequence[Rule], row: Row, evidence: Evidence, workload: Wo
     return [
         message("bottleneck.likely", what=what, evidence=_values(evidence, first.shows)),
         *also,
-        *_try(advised(first, row, evidence, workload)),
+        *_try(advised(first, row, evidence, workload, measured)),
     ]
 
 
@@ -158,13 +165,40 @@ def _try(advice: Sequence[Message]) -> list[Message]:
     return [message("bottleneck.try", advice=advice)] if advice else []
 
 
-def advised(rule: Rule, row: Row, evidence: Evidence, workload: Workload) -> list[Message]:
-    """Return what to try against a cause, of what this case does not have yet."""
-    found = []
+def advised(
+    rule: Rule, row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect] = ()
+) -> list[Message]:
+    """Return what to try against a cause, of what this case does not have yet.
+
+    `measured` are the effects of settings in this campaign: what it measured already is said instead.
+    """
+    made = []
     for name in rule.advice:
-        one = ADVICE[name](row, evidence, workload) if name in ADVICE else message(f"bottleneck.{name}")
-        found += [one] if one else []
-    return found
+        advice = ADVICE[name](row, evidence, workload) if name in ADVICE else message(f"bottleneck.{name}")
+        made += _unless_measured(row, name, [advice] if advice else [], measured)
+    return made
+
+
+def _unless_measured(row: Row, name: str, advice: list[Message], measured: Sequence[Effect]) -> list[Message]:
+    """Return the advice, or what the campaign measured of its setting already: nothing if nothing won."""
+    setting = SETTINGS.get(name, "")
+    own = [each for each in effects.of_setting(measured, row, setting) if _raises(each, row)]
+    gains = [each for each in own if each.clear and each.slower is row]
+    if gains:
+        return [
+            message(
+                "bottleneck.measured", setting=effects.named(gains[0].faster, setting), gain=gains[0].gain
+            )
+        ]
+    return [] if own else advice
+
+
+def _raises(effect: Effect, row: Row) -> bool:
+    """Return whether the other row has what advice would set: more of a number, or another choice."""
+    other = effect.slower if effect.faster is row else effect.faster
+    mine, theirs = effect.value(row), effect.value(other)
+    numbers = isinstance(mine, (int, float)) and not isinstance(mine, bool)
+    return bool(theirs > mine) if numbers and isinstance(theirs, (int, float)) else True
 
 
 def _fused(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
@@ -230,19 +264,28 @@ ADVICE: Mapping[str, Callable[[Row, Evidence, Workload], Message | None]] = {
     "checkpointing": _checkpointing,
 }
 """Advice of rules that depends on the case; other advice is a message without values."""
+SETTINGS = {
+    "fused": "xla",
+    "bits": "dtype",
+    "larger_batch": "bsz",
+    "accumulation": "accumulation",
+    "steps_per_loop": "steps_per_loop",
+    "checkpointing": "checkpointing",
+    "larger_pieces": "bucket_mb",
+}
+"""The setting that an advice would change."""
 
 
-def _exchange(row: Row, evidence: Evidence, workload: Workload) -> list[Message]:
+def _exchange(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect]) -> list[Message]:
     """Return what the exchange costs GPUs that run kernels all the time, too little for a cause."""
     if not rules.holds(rules.EXCHANGE, evidence):
         return []
     idle = "bucket_mb" in workload.idle_settings(row["xla"])
     variable = None if idle else _variable_at(row, workload, "bucket_mb", 25)
     larger = [message("bottleneck.larger_pieces", variable=variable)] if variable else []
-    return [
-        message("bottleneck.exchange", evidence=_values(evidence, ["beyond_slowest"])),
-        *_try([*larger, _accumulation(row, evidence, workload)]),
-    ]
+    advice = {"larger_pieces": larger, "accumulation": [_accumulation(row, evidence, workload)]}
+    tried = [each for name, own in advice.items() for each in _unless_measured(row, name, own, measured)]
+    return [message("bottleneck.exchange", evidence=_values(evidence, ["beyond_slowest"])), *_try(tried)]
 
 
 def _variable_at(row: Row, workload: Workload, setting: str, value: Any) -> str | None:

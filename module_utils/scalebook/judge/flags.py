@@ -86,6 +86,11 @@ FLAGS = {
 }
 """Each flag that a row can have -> what it means and what to do, as the documents say it."""
 
+STOP = ("incomplete", "superlinear", "above-peak", "changed-file")
+NOTE = ("power-limited", "gpu-swings")
+LEVELS = {code: "stop" if code in STOP else "note" if code in NOTE else "care" for code in FLAGS}
+"""Each flag -> whether a row with it must not be used (`stop`), needs care (`care`), or is sound (`note`)."""
+
 HELD_DOWN = {
     # column of the readings -> its flag, and the sentence
     "throttle_power_cap": ("power-limited", "power-limited"),
@@ -94,6 +99,11 @@ HELD_DOWN = {
 }
 
 Flagged = tuple[Row, Flag]
+
+
+def usable(row: Row) -> bool:
+    """Return whether a row has a rate and no flag forbids its use."""
+    return row["median"] is not None and not any(LEVELS[flag["code"]] == "stop" for flag in row["flags"])
 
 
 def flag(code: str, sentence: str = "", **values: Any) -> Flag:

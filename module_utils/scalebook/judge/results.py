@@ -28,6 +28,7 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.judge import (
     baseline,
     bottleneck,
+    conclusions,
     dlperf_format,
     families,
     flags,
@@ -75,6 +76,8 @@ def build_results(
     used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
     flags.attach(rows, campaign, workloads, check, shares, used)
     compared = _compare_published(groups, rows, published_rows, workloads)
+    related = families.tabulate(groups, rows, workloads)
+    bounds = bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads)
     return {
         "schema": RESULTS_SCHEMA,
         "kind": "import" if name else "campaign",
@@ -83,7 +86,7 @@ def build_results(
         "started": min((run["started"] for run in campaign.runs if run["started"]), default=None),
         "simulated": sharing.simulated(campaign.runs, campaign.provenance),
         "hardware": campaign.hardware,
-        "families": families.tabulate(groups, rows, workloads),
+        "families": related,
         "groups": groups,
         "rows": rows,
         "uncounted": tables["uncounted"] + largest_batch.uncounted(plan),
@@ -92,7 +95,10 @@ def build_results(
         "self_reported": self_reported.tabulate(rows),
         "mfu": shares,
         "utilisation": used,
-        "bottlenecks": bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads),
+        "bottlenecks": bounds,
+        "best": [row["case"] for row in conclusions.best(rows)],
+        "conclusions": conclusions.conclude(rows, related, bounds),
+        "trust": conclusions.trust(rows, campaign.hardware),
         "timelines": timelines.choose(rows, campaign.runs),
         "baseline": _compare(rows, campaign.hardware, earlier, workloads),
         "skipped": _skipped(plan),

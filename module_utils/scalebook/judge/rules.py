@@ -279,6 +279,13 @@ GPU_RULES = (
 )  # fmt: skip
 CPU_RULES = (
     Rule(
+        # Simulated nodes, or containers of one host, compete for its processors before anything else.
+        "shared-processors", "one_machine",
+        every(at("nodes_per_machine", "several"), below("efficiency", "efficiency")),
+        shows=("efficiency", "nodes_per_machine"),
+        advice=("own_machines",),
+    ),
+    Rule(
         "thread-bound", "thread_bound",
         OTHER_THREADS_WAIT,
         shows=("busiest_thread", "next_thread", "job_processors", "job_queued"),

@@ -38,6 +38,7 @@ THRESHOLDS = {
     "host-busy": Threshold(80, "CPU or busiest disk, %: queues grow long from there on"),
     "cpu-bound": Threshold(90, "CPU, %, of a run on CPUs: there is next to nothing left"),
     "own-share": Threshold(50, "job's part of the busy processors, %: below it other programs take most"),
+    "several": Threshold(2, "nodes per machine: simulated nodes, or containers of one host"),
     "queued": Threshold(
         0.2, "processors per device that the job waits for: less is the scatter of a scheduler"
     ),

@@ -34,6 +34,7 @@ KINDS: Mapping[str, Callable[[float], str]] = {
     # Rounded first: -0.0004 would print as -0.0.
     "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f} %",
     "hundredths": lambda value: f"{round(100 * value, 1) + 0.0:.1f}",
+    "gain": lambda value: f"{100 * (value - 1):+.1f} %",
     "percent3": lambda value: f"{100 * value:.3g} %",
     "readable": readable,
     "published": as_published,

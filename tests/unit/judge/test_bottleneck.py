@@ -289,7 +289,7 @@ def of_two(tmp_path, rate, workload=TORCH, one=None, two=None, **other):
     return next(entry for entry in made["bottlenecks"] if entry["label"] == "1n2g")
 
 
-def test_two_recorded_gpus_exchange_gradients_beside_the_work_of_the_slower_one():
+def test_what_the_campaign_measured_stands_in_place_of_advice():
     """Summed in one piece, after the backward pass, a step is 5.6 ms shorter: 97.3 % of twice one GPU."""
     source = load_campaign(ROOT / "docs/results/h200x2-2026-11-26/torch")
     made = build_results(source, load_workloads([str(ROOT / "roles")]))
@@ -303,7 +303,7 @@ def test_two_recorded_gpus_exchange_gradients_beside_the_work_of_the_slower_one(
     assert entry["causes"] == ["power-limited", "gpu-bound"]
     assert (
         f"{EXCHANGE} (step beyond that of the slowest device 4.77 %). "
-        "Try larger pieces of gradients (torch_gpt2_bucket_mb=200); "
+        "Try bucket_mb=2000 (measured here: +3.2 %); "
         "gradient accumulation (accumulation=2), which exchanges less often."
     ) in said(entry)
 
