@@ -90,6 +90,13 @@ def sentence(entry: Hardware, _: Say = plain) -> str:
     return _("hardware.list").join(part for part in parts if part)
 
 
+def brief(entry: Hardware, _: Say = plain) -> str:
+    """Return what decides how fast a node is as one line: GPUs, processor, memory and driver."""
+    kept = {key: value for key, value in entry.items() if key not in ("kernel", "virtual")}
+    parts = [gpus(entry, _), processor(entry, _), memory(entry, _), system(cast(Hardware, kept), _)]
+    return _("hardware.list").join(part for part in parts if part)
+
+
 def hosts(entries: Iterable[Hardware]) -> list[Hardware]:
     """Return an entry for each kind of node, with all GPUs that some case could see of it."""
     found: list[Hardware] = []

@@ -79,10 +79,12 @@ def _of_workloads(families: Iterable[Family], rows: Mapping[str, Row]) -> list[C
     return []
 
 
-def _gain(gain: float, least: str = "") -> Message:
-    """Return `7.5 % faster than`, from twice on `2.7 times as fast as`; with "least-" a lower limit."""
-    word = "times" if gain >= TWICE else "percent"
-    return message(f"effect.{least}{word}", gain=gain, more=gain - 1)
+def _gain(gain: float, least: bool = False) -> Message:
+    """Return `7.5 % faster than`, from twice on `2.7 times as fast as`; `least` makes it a lower limit."""
+    values = {"gain": gain, "more": gain - 1}
+    if gain >= TWICE:
+        return message("effect.least-times" if least else "effect.times", **values)
+    return message("effect.least-percent" if least else "effect.percent", **values)
 
 
 def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
@@ -107,7 +109,7 @@ def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
             "label": faster["label"],
         }
         word = "setting-from" if several else "setting"
-        made.append(_of(message(f"conclusion.{word}", **values, least=_gain(least, "least-")), faster))
+        made.append(_of(message(f"conclusion.{word}", **values, least=_gain(least, least=True)), faster))
     return made
 
 

@@ -5,11 +5,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group
 
+_COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")
 """Fields that a heading names only where a workload has several values of them."""
 
@@ -22,8 +24,10 @@ def name_groups(groups: Sequence[Group]) -> None:
         own = unusual_words(group, groups)
         group["differing"] = " ".join(own)
         group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
-        different = filter(None, [*(word(group, field, plain=False) for field in varying), *own])
-        group["short"] = " ".join(different) or group["title"]
+        usual_too = [word(group, field, plain=False) for field in varying]
+        different = [*(word(group, field) for field in varying), *own]
+        # The usual value goes without saying, unless it is all that there is to say.
+        group["short"] = " ".join(filter(None, different if any(different) else usual_too)) or group["title"]
 
 
 def unusual_words(group: Group, groups: Iterable[Group]) -> list[str]:
@@ -63,5 +67,13 @@ def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:
     if field in ("warmup", "window", "epoch_samples"):
         return f"{field.replace('_', ' ')} {value}" if value is not None else ""
     if field == "settings":
-        return " ".join(f"{name}={each}" for name, each in sorted((value or {}).items()))
+        chosen = {name: each for name, each in sorted((value or {}).items()) if each != ""}
+        return " ".join(f"{name}={_short(each)}" for name, each in chosen.items())
+    if field == "model" and str(value) in str(values.get("workload")).split("_"):
+        return ""
     return str(value)
+
+
+def _short(value: Any) -> str:
+    """Return a value of a setting; a commit by its first digits."""
+    return _COMMIT.sub(lambda digits: digits[0][:7], str(value))

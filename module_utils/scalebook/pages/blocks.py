@@ -31,7 +31,7 @@ class Tag(NamedTuple):
 class Item(NamedTuple):
     """One sentence of a list: `label` is what it is about, `soft` which of several of that name.
 
-    `href` makes a link of it, `code` says that it is a formula.
+    `href` makes a link of it, `code` says that it is a formula, `see` is a link to more after it.
     """
 
     text: str
@@ -40,6 +40,7 @@ class Item(NamedTuple):
     id: str = ""
     href: str = ""
     code: bool = False
+    see: Tag | None = None
 
 
 class Column(NamedTuple):
@@ -155,11 +156,15 @@ class Charts(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """Blocks that are below `summary`, unfolded by a click where a form can do that."""
+    """Blocks that are below `summary`, unfolded by a click where a form can do that.
+
+    With an `id` the summary is the heading of a section.
+    """
 
     summary: str
     blocks: Sequence[Any]
     only: str = ""
+    id: str = ""
 
 
 Block = Union[  # noqa: UP007 (evaluated on import)

@@ -42,7 +42,7 @@ def page(
     **frame: Any,
 ) -> str:
     """Return a page of blocks; `frame` are the title, kicker, footer and choices of page.html.j2."""
-    values = {"choices": (), **frame, **shown(blocks, wording), "head": _parts(head, wording)}
+    values = {"choices": (), "nav": False, **frame, **shown(blocks, wording), "head": _parts(head, wording)}
     return html_page.framed("page.html.j2", templates, wording, wording.language, values, scripts)
 
 
@@ -57,6 +57,9 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
         if kind == "Heading" and part.level == 2:
             part = part._replace(id=part.id or f"section-{len(contents) + 1}")
             contents.append((part.id, part.text))
+            sections.append([])
+        elif kind == "Fold" and part["id"]:
+            contents.append((part["id"], part["summary"]))
             sections.append([])
         sections[-1].append((kind, part))
 

@@ -44,17 +44,23 @@ def _block(block: Block, wording: Wording) -> str:
     if isinstance(block, Settings):
         return " · ".join(" ".join(filter(None, map(md, pair))) for pair in block.pairs)
     if isinstance(block, Code):
-        return f"`{block.title}`:\n\n```\n{block.text}\n```"
+        return (f"`{block.title}`:\n\n" if block.title else "") + f"```\n{block.text}\n```"
     if isinstance(block, Charts):
         return "\n".join(_picture(each["name"], each.get("title")) for each in block.drawn)
     if isinstance(block, Table):
         return _table(block, wording)
-    return rendered(block.blocks, wording) if isinstance(block, Fold) else ""
+    return _fold(block, wording) if isinstance(block, Fold) else ""
+
+
+def _fold(block: Fold, wording: Wording) -> str:
+    own = rendered(block.blocks, wording)
+    return f"## {md(block.summary)}\n\n{own}" if block.id else own
 
 
 def _paragraph(block: Paragraph) -> str:
     if block.lead:
-        return f"**{md(block.lead)}** {md(block.text)}"
+        parts = "".join(part if isinstance(part, str) else f"[{md(part.text)}]" for part in block.parts)
+        return f"**{md(block.lead)}** " + (md(block.text) + parts).strip()
     return f"**{md(block.text)}**" if block.look == "warning" else md(block.text)
 
 
@@ -67,7 +73,8 @@ def _item(item: str | Item, wording: Wording) -> str:
     if isinstance(item, str):
         return md(item)
     about = " ".join(filter(None, map(md, (item.label, item.soft))))
-    return wording.about(about, md(item.text)) if about else md(item.text)
+    text = md(item.text) + (f" [{md(item.see.text)}]" if item.see else "")
+    return wording.about(about, text) if about else text
 
 
 def _table(block: Table, wording: Wording) -> str:

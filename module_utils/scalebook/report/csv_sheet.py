@@ -22,7 +22,7 @@ from ansible.module_utils.scalebook.report import (
     strong,
     usage,
 )
-from ansible.module_utils.scalebook.report.view import View, said
+from ansible.module_utils.scalebook.report.view import View, flag_sentence
 
 PAIRS = ("rates", "speedups", "changes")
 """Kinds of ranges and intervals, whose limits have a column each."""
@@ -58,7 +58,7 @@ def _tables(view: View) -> Iterator[Table]:
     about = [
         {
             "case": row["case"],
-            "flags": "; ".join(said(flag, ENGLISH) for flag in row["flags"]),
+            "flags": "; ".join(flag_sentence(flag, ENGLISH) for flag in row["flags"]),
             **environment.system(document, row),
         }
         for row in document["rows"]

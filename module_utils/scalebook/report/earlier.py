@@ -32,9 +32,8 @@ def section(view: View) -> list[Block]:
         blocks.append(Paragraph(slower, "warning"))
     only = [_("report.only-here", place=place(entry)) for entry in made["only_here"]]
     only += [_("report.only-there", name=name, place=place(entry)) for entry in made["only_there"]]
-    rule = Paragraph(method.baseline_rule(view.wording), "soft", only="md")
-    blocks += [table(view)._replace(label=title), rule, *([Items(only)] if only else [])]
-    return [*blocks, rule._replace(only="html")]
+    rule = Paragraph(method.baseline_rule(view.wording), "soft")
+    return [*blocks, table(view)._replace(label=title), *([Items(only)] if only else []), rule]
 
 
 def table(view: View) -> Table:
@@ -43,7 +42,6 @@ def table(view: View) -> Table:
     rows = [_cells(view, entry) for entry in (view.document["baseline"] or {"rows": []})["rows"]]
     some = "md html" if any(row["interval"] for row in rows) else "sheet"
     columns = [
-        *([Column("group", only="txt")] if any(row["group"] for row in rows) else []),
         *view.case_columns(),
         Column("now", kind="rate"),
         Column("before", kind="rate", sheet="baseline_median"),
@@ -64,7 +62,7 @@ def _cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
         **entry,
         "label": clean(entry["label"]),
         "group": view.short_names()[entry["case"]],
-        "verdict": [Tag(verdict, "incomplete")] if entry["regression"] else verdict,
+        "verdict": [Tag(verdict, "stop")] if entry["regression"] else verdict,
         "judged": _.about(verdict, why) if why else verdict,
         "why": why,
     }

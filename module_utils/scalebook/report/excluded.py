@@ -14,11 +14,10 @@ from ansible.module_utils.scalebook.text import clean
 
 def excluded(view: View) -> list[Block]:
     """Return the section of the runs that do not count, and how to have them count where that is known."""
-    _ = view.wording
-    title = _("title.uncounted")
-    heading = Heading(2, title, "uncounted")
     if not view.document["uncounted"]:
-        return [heading, Paragraph(_("report.nothing"), "soft")]
+        return []
+    title = view.wording("title.uncounted")
+    heading = Heading(2, title, "uncounted")
     columns = [
         Column("case", only="md"),
         Column("label", only="html", soft="group", hint="case"),
@@ -67,13 +66,12 @@ def excluded_rows(view: View) -> list[dict[str, Any]]:
 
 def skipped(view: View) -> list[Block]:
     """Return the section of the cases that were not run, nothing without one."""
-    _ = view.wording
     columns = [
         Column("case", only="md"),
         Column("label", only="html", hint="case"),
         Column("reason", look="wrap"),
     ]
-    title, rows = _("title.skipped"), skipped_rows(view)
+    title, rows = view.wording("title.skipped"), skipped_rows(view)
     return [Heading(2, title, "skipped"), Table("", columns, rows, title)] if rows else []
 
 

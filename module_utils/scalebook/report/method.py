@@ -4,12 +4,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
 from ansible.module_utils.scalebook.judge import baseline
-from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items
+from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items, Settings
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
+
+STEPS = ("accumulation", "warmup", "window", "epoch_samples")
 
 
 def rule(group: Group, wording: Wording = ENGLISH) -> str:
@@ -63,7 +69,27 @@ def baseline_rule(wording: Wording = ENGLISH) -> str:
 
 
 def section(view: View) -> list[Block]:
-    """Return the section: the rule of each group, once, and what the columns mean."""
-    rules = dict.fromkeys(rule(group, view.wording) for group in view.document["groups"])
-    items: list[str | Item] = [*(Item(each, code=True) for each in rules), *sentences(view.wording)]
-    return [Heading(2, view.wording("title.method"), "method"), Items(items)]
+    """Return the section: the rule of each group, once, its settings, and what the columns mean."""
+    _, groups = view.wording, view.document["groups"]
+    rules = dict.fromkeys(rule(group, _) for group in groups)
+    items: list[str | Item] = [*(Item(each, code=True) for each in rules), *sentences(_)]
+    blocks: list[Block] = [Heading(2, _("title.method"), "method"), Items(items)]
+    for workload in dict.fromkeys(group["workload"] for group in groups):
+        pairs = settings([group for group in groups if group["workload"] == workload], _)
+        blocks += [Settings([(clean(workload), ""), *pairs])] if pairs else []
+    return blocks
+
+
+def settings(groups: Sequence[Group], wording: Wording) -> list[tuple[str, str]]:
+    """Return the settings in which the groups of a workload agree, as names and values."""
+    pairs = [
+        {
+            **{wording.name("setting", field): values.get(field) for field in STEPS},
+            **{clean(name): value for name, value in sorted((group.get("settings") or {}).items())},
+        }
+        for group in groups
+        for values in [cast(Mapping[str, Any], group)]
+    ]
+    same = {name: own for name, own in pairs[0].items() if all(each.get(name) == own for each in pairs)}
+    known = {name: own for name, own in same.items() if own not in (None, "")}
+    return [(name, str(own).lower() if isinstance(own, bool) else clean(own)) for name, own in known.items()]

@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Table
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
@@ -17,11 +18,14 @@ ALL = "all nodes"
 
 
 def section(view: View) -> list[Block]:
-    """Return the section of the environment, nothing where there is no provenance.json."""
-    _ = view.wording
+    """Return the section of the environment: the hardware and software in a line each, and all facts."""
+    document, _ = view.document, view.wording
     title, rows = _("title.environment"), facts(view)
+    lines = environment.machines(document["hardware"], _, document["rows"])
+    lines += environment.software(document["provenance"], _)
     columns = [Column("what"), Column("where"), Column("value", look="wrap")]
-    return [Heading(2, title, "environment"), Table("", columns, rows, title)] if rows else []
+    table = [Table("", columns, rows, title)] if rows else []
+    return [Heading(2, title, "environment"), Items(lines), *table]
 
 
 def facts(view: View) -> list[dict[str, str]]:

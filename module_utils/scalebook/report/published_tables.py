@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Item, Items, Paragraph, Table
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
@@ -17,15 +17,21 @@ def compared(view: View) -> list[Block]:
     """Return the section of the groups to compare, each with its results or why there are none."""
     if not view.document["compare"]:
         return []
-    blocks: list[Block] = [Heading(2, view.wording("title.published"), "compare")]
+    _ = view.wording
+    blocks: list[Block] = [Heading(2, _("title.published"), "compare")]
+    reasons: dict[str, list[str]] = {}
     for entry in view.document["compare"]:
-        blocks += _group(view, entry)
-    return blocks
+        if entry["rows"]:
+            blocks += _group(view, entry)
+        else:
+            reasons.setdefault(_.tell(entry["why"]), []).append(clean(entry["title"]))
+    items = [Item(_.join(titles, "list"), _begun(why)) for why, titles in reasons.items()]
+    return [*blocks, *([Items(items)] if items else [])]
 
 
 def _group(view: View, entry: Mapping[str, Any]) -> list[Block]:
     _ = view.wording
-    title, theirs = clean(entry["title"]), name_of(entry) if entry["rows"] else ""
+    title, theirs = clean(entry["title"]), name_of(entry)
     blocks: list[Block] = [Heading(3, title, detail=theirs)]
     why = view.wording.tell(entry["why"])
     blocks += [
@@ -33,10 +39,8 @@ def _group(view: View, entry: Mapping[str, Any]) -> list[Block]:
         Paragraph(_begun(why) + _("join.stop"), "soft", only="html"),
     ]
     blocks += warning(view.wording.tell(entry.get("warning") or ""), view.wording)
-    if entry["rows"]:
-        label = _("report.compared", group=title, published=theirs)
-        blocks += [_table(view, entry)._replace(label=label), sources(entry["rows"], view.wording)]
-    return blocks
+    label = _("report.compared", group=title, published=theirs)
+    return [*blocks, _table(view, entry)._replace(label=label), sources(entry["rows"], view.wording)]
 
 
 def _begun(text: str) -> str:

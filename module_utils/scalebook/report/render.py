@@ -19,13 +19,23 @@ from urllib.parse import quote
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
 from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet, wording
-from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items
+from ansible.module_utils.scalebook.pages.blocks import Block, Charts, Fold, Item, Items, Paragraph
 from ansible.module_utils.scalebook.pages.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
-from ansible.module_utils.scalebook.pages.html_page import environment_of, framed, markup
-from ansible.module_utils.scalebook.report import charts, csv_sheet, environment, sections, timeline, xlsx
-from ansible.module_utils.scalebook.report.head import FILES, head
+from ansible.module_utils.scalebook.report import (
+    charts,
+    csv_sheet,
+    environment,
+    first_screen,
+    sections,
+    timeline,
+    xlsx,
+)
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links, openmetrics
+
+FIRST = ("ranked", "efficiency", "losses")
+"""Charts of the first screen; the others are below the tables."""
+FEW = 3
 
 try:
     import jinja2
@@ -57,7 +67,7 @@ def files(
     texts["results.csv"] = _csv(csv_sheet.sheet(document).rows)
     texts["environment.csv"] = _csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
-    texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines), templates)
+    texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines))
     names = sorted([*texts, "report.html", "results.json"])
     texts["report.html"] = _html(
         document, templates, linked, wording.Wording(language, for_people=True), names
@@ -75,11 +85,13 @@ def tools() -> str:
     )
 
 
-def _markdown(view: View, templates: str) -> str:
+def _markdown(view: View) -> str:
     """Return report.md."""
-    blocks = sections.blocks(view, "md")
-    values = {**head(view), "sections": markdown.rendered(blocks, view.wording), "made_with": tools()}
-    return environment_of(templates, False).get_template("report.md.j2").render(values, _=view.wording)
+    _ = view.wording
+    pictures = [Charts(view.charts)] if view.charts else []
+    footer = Paragraph(_("page.made", tools=tools()))
+    parts = [*first_screen.blocks(view), *pictures, *sections.blocks(view), footer]
+    return markdown.document(first_screen.title(view), parts, _)
 
 
 def _html(
@@ -89,23 +101,27 @@ def _html(
     # The charts escape their own text; only they, their style and the script are not escaped here.
     drawn = charts.charts(document, wording=people)
     view = View(document, people, linked, drawn, timeline.charts(document, wording=people))
-    blocks = [*sections.blocks(view, "html"), *_files(view, names)]
-    shown = {
-        **head(view),
-        **html.shown(blocks, people),
-        "charts": [markup(chart["svg"]) for chart in drawn],
-        "curves": any(chart["name"].startswith(("speedup", "strong")) for chart in drawn),
-        "main_files": [name for name in FILES if name in names],
-        "made_with": tools(),
-    }
-    return framed("report.html.j2", templates, people, people.language, shown)
+    first = [each for each in drawn if each["name"].rstrip("_0123456789") in FIRST][:FEW] or drawn[:FEW]
+    others = [each for each in drawn if each not in first]
+    head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]
+    more: list[Block] = [Fold(people("title.charts"), [Charts(others)], id="charts")] if others else []
+    return html.page(
+        [*sections.blocks(view), *more, *_files(view, names)],
+        head,
+        people,
+        templates,
+        title=first_screen.title(view),
+        kicker=people.name("kind", document["kind"]),
+        footer=people("page.made", tools=tools()) + " " + people("page.unrounded"),
+        nav=True,
+    )
 
 
 def _files(view: View, names: Sequence[str]) -> list[Block]:
     """Return the section of the files beside the page, and of the campaign."""
     items = [Item(name, href=quote(name)) for name in names if name != "report.html"]
     items += [Item(name, href=address) for name, address in view.linked.campaign]
-    return [Heading(2, view.wording("title.files"), "files"), Items(items, "plain files")]
+    return [Fold(view.wording("title.files"), [Items(items, "plain files")], id="files")]
 
 
 def _csv(lines: Sequence[Mapping[str, Any]]) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Row, Run
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Fold, Heading, Tag, sheet_only
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table, Tag, sheet_only
 from ansible.module_utils.scalebook.report.view import View, kind_of_flag
 from ansible.module_utils.scalebook.text import clean
 
@@ -15,30 +15,24 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section of the runs that count."""
     _ = view.wording
-    rows = {
-        group["id"]: [
-            {"group": clean(group["title"]), **cells(view, run, row)}
-            for row in view.rows_of(group)
-            for run in row["runs"]
-        ]
-        for group in view.document["groups"]
-    }
-    tables = view.by_group(lambda unit: columns(view, unit), rows, "report.runs-of")
-    summary = _("report.valid-runs", count=view.document["counts"]["good"])
-    return [Heading(2, _("title.runs"), "runs"), Fold(summary, tables)]
+    short, title = view.short_names(), _("title.runs")
+    rows = [
+        {"group": short[row["case"]], **cells(view, run, row)}
+        for row in view.document["rows"]
+        for run in row["runs"]
+    ]
+    return [Heading(2, title, "runs"), Table("", columns(view), rows, title)] if rows else []
 
 
-def columns(view: View, unit: str = "") -> list[Column]:
+def columns(view: View) -> list[Column]:
     """Return the columns of runs; the sheet has those that do not count too."""
-    _ = view.wording
     return [
-        *sheet_only("case"),
-        Column("label", sheet="label"),
-        Column("group", only="md"),
+        *sheet_only("case label"),
+        *(column._replace(only="md html") for column in view.case_columns()),
         Column("repeat", kind="count", sheet="repeat"),
         *sheet_only("status"),
-        Column("rate", kind="rate", only="md", sheet="rate"),
-        Column("rate", f"{unit}/s", "rate", only="html", look="main"),
+        Column("rate", kind="rate", look="main", sheet="rate"),
+        Column("per_second", "", only="md html"),
         *sheet_only("unit"),
         *sheet_only("seconds", "seconds"),
         Column("time_source", sheet="time_source"),
@@ -61,6 +55,7 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         **run,
         **{key: row[key] for key in ("case", "unit")},
         "status": "ok",
+        "per_second": f"{_.name('unit', row['unit'])}/s",
         "label": clean(row["label"]),
         "time_source": _.name("source", run["time_source"]),
         "second": second.get("rate"),

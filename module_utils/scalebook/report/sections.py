@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
-from ansible.module_utils.scalebook.pages.blocks import Block
+from ansible.module_utils.scalebook.pages.blocks import Block, Fold, Heading
 from ansible.module_utils.scalebook.report import (
     arithmetic,
     earlier,
@@ -24,33 +24,46 @@ from ansible.module_utils.scalebook.report import (
 )
 from ansible.module_utils.scalebook.report.view import View
 
-SECTIONS: Mapping[str, Callable[[View], Sequence[Block]]] = {
-    "weak": scaling.weak,
-    "strong": strong.section,
-    "largest_batch": largest_batch.section,
-    "steps": step_times.section,
-    "flops": arithmetic.flops,
-    "usage": usage.section,
-    "runs": runs.section,
-    "reported": arithmetic.reported,
-    "earlier": earlier.section,
-    "published": published_tables.compared,
-    "only_published": only_published.section,
-    "excluded": excluded.excluded,
-    "skipped": excluded.skipped,
-    "notes": excluded.notes,
-    "method": method.section,
-    "environment": provenance.section,
-}
-ORDER = {
-    "md": "weak largest_batch steps flops usage runs reported strong earlier published only_published "
-    "excluded skipped notes method environment",
-    "html": "weak strong largest_batch flops reported earlier published only_published excluded skipped "
-    "notes steps runs usage method environment",
-}
-"""Markdown is read from the top, a page from its table of contents."""
+SECTIONS: Sequence[Callable[[View], Sequence[Block]]] = (
+    scaling.weak,
+    usage.bottlenecks,
+    strong.section,
+    largest_batch.section,
+    earlier.section,
+    published_tables.compared,
+    excluded.excluded,
+    excluded.skipped,
+    excluded.notes,
+    usage.section,
+)
+"""What a reader of the results needs, in its order."""
+DETAILS: Sequence[Callable[[View], Sequence[Block]]] = (
+    step_times.section,
+    arithmetic.flops,
+    arithmetic.reported,
+    runs.section,
+    usage.courses,
+    only_published.section,
+    method.section,
+    provenance.section,
+)
+"""What stands behind the results: a page has each folded."""
 
 
-def blocks(view: View, form: str) -> list[Block]:
-    """Return the blocks of a form of the report."""
-    return [block for name in ORDER[form].split() for block in SECTIONS[name](view)]
+def blocks(view: View) -> list[Block]:
+    """Return the blocks of the report below its first screen."""
+    shown = [block for section in SECTIONS for block in section(view)]
+    return [*shown, *(block for section in DETAILS for block in folded(section(view)))]
+
+
+def folded(section: Sequence[Block]) -> list[Block]:
+    """Return a section as a fold that its heading opens, for each heading of level 2."""
+    folds: list[Block] = []
+    own: list[Block] = []
+    for block in section:
+        if isinstance(block, Heading) and block.level == 2:
+            own = []
+            folds.append(Fold(block.text, own, id=block.id))
+        else:
+            own.append(block)
+    return folds

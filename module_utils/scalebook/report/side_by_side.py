@@ -15,9 +15,20 @@ from ansible.module_utils.scalebook.text import clean
 
 
 def section(view: View, family: Family, anchor: str) -> list[Block]:
-    """Return the section of a family; `anchor` is its identifier."""
+    """Return the section of a family, nothing where no case was measured with two of its workloads."""
+    if not compared(family):
+        return []
     name = view.wording("title.family", family=clean(family["family"]))
     return [Heading(2, name, anchor), table_of(view, family)._replace(label=name)]
+
+
+def compared(family: Family) -> bool:
+    """Return whether some line of a family has the results of two workloads."""
+    workloads = [each["workload"] for each in family["columns"]]
+    return any(
+        len({name for name, cell in zip(workloads, line["cells"], strict=True) if cell}) > 1
+        for line in family["lines"]
+    )
 
 
 def table_of(view: View, family: Family) -> Table:

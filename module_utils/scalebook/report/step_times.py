@@ -16,30 +16,25 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section of step times; it says so where no log has a line for each step."""
     _ = view.wording
-    heading = Heading(2, _("title.steps"), "steps")
+    title = _("title.steps")
+    heading = Heading(2, title, "steps")
     if not any(row["steps"] for row in view.document["rows"]):
         return [heading, Paragraph(_("report.no-steps"), "soft")]
     about = _("report.steps")
-    tables = view.by_group(lambda _unit: _columns(view), _rows(view), "report.steps-of")
-    return [heading, Paragraph(f"{about} {_('report.waits')}" if _waits(view) else about, "soft"), *tables]
+    text = f"{about} {_('report.waits')}" if _waits(view) else about
+    return [heading, Paragraph(text, "soft"), table(view)._replace(label=title)]
 
 
 def table(view: View) -> Table:
-    """Return the step times of all groups."""
-    return Table("", _columns(view), [row for of_group in _rows(view).values() for row in of_group])
-
-
-def _rows(view: View) -> dict[str, list[dict[str, Any]]]:
-    """Return the rows of each group."""
-    alone = {row["group"]: row["steps"] for row in view.document["rows"] if row["label"] == BASELINE}
-    return {
-        group["id"]: [
-            {"group": clean(group["title"]), **_cells(row, row["steps"], alone.get(row["group"]))}
-            for row in view.rows_of(group)
-            if row["steps"]
-        ]
-        for group in view.document["groups"]
-    }
+    """Return the step times of all rows that have some."""
+    rows, short = view.document["rows"], view.short_names()
+    alone = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
+    lines = [
+        {"group": short[row["case"]], **_cells(row, row["steps"], alone.get(row["group"]))}
+        for row in rows
+        if row["steps"]
+    ]
+    return Table("", _columns(view), lines)
 
 
 def _waits(view: View) -> bool:
@@ -51,8 +46,7 @@ def _columns(view: View) -> list[Column]:
     _ = view.wording
     waits = "" if _waits(view) else "sheet"
     return [
-        Column("label"),
-        Column("group", only="md"),
+        *view.case_columns(),
         Column("mean", kind="seconds", missing="–", look="main", sheet="step_mean_seconds"),
         Column("slowest", kind="seconds", missing="–", only=waits, sheet="step_slowest_seconds"),
         Column("waiting", kind="percent", missing="–", only=waits),

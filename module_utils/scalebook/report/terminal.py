@@ -21,7 +21,7 @@ from ansible.module_utils.scalebook.report import (
     side_by_side,
     strong,
 )
-from ansible.module_utils.scalebook.report.view import View, said
+from ansible.module_utils.scalebook.report.view import View, flag_sentence
 from ansible.module_utils.scalebook.text import clean
 
 
@@ -31,7 +31,7 @@ def table(document: Results) -> str:
     groups = {group["id"]: group for group in document["groups"]}
     blocks = []
     for family in document["families"]:
-        if family["columns"]:
+        if side_by_side.compared(family):
             title = f"Family {clean(family['family'])}, workloads side by side"
             blocks.append(terminal.table(title, side_by_side.table_of(view, family)))
         for group in (groups[name] for name in family["groups"]):
@@ -44,7 +44,7 @@ def table(document: Results) -> str:
 
 
 def _flags(rows: Sequence[Row]) -> list[str]:
-    return [f"{clean(row['label'])}: {said(flag, ENGLISH)}" for row in rows for flag in row["flags"]]
+    return [f"{clean(row['label'])}: {flag_sentence(flag, ENGLISH)}" for row in rows for flag in row["flags"]]
 
 
 def display(document: Results, report: str) -> str:
@@ -53,6 +53,10 @@ def display(document: Results, report: str) -> str:
     simulated = environment.shared(document["simulated"], ENGLISH)
     blocks = [simulated] if simulated else []
     blocks.append(table(document) or "No case was measured.")
+    blocks += terminal.some(
+        "Conclusions", [ENGLISH.tell(each["message"]) for each in document["conclusions"]]
+    )
+    blocks.append(trust(document))
     blocks += terminal.some("Largest batch", [_largest_batch(each) for each in largest_batch.searches(view)])
     lost = [
         f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
@@ -67,6 +71,13 @@ def display(document: Results, report: str) -> str:
     blocks += terminal.some("Comparison with DLPerf", _published(document))
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
+
+
+def trust(document: Results) -> str:
+    """Return how far to trust the rows, and why."""
+    word, reasons = document["trust"]["level"], document["trust"]["reasons"]
+    because = f" ({ENGLISH.join(map(ENGLISH.tell, reasons), 'list')})" if reasons else ""
+    return ENGLISH("report.trust", word=ENGLISH(f"trust.{word}")) + because
 
 
 def _unnamed_machines(document: Results) -> list[str]:

@@ -1,13 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The section of how busy the nodes were, what holds cases back, and the course of single runs."""
+"""The sections of what holds cases back, of how busy the nodes were, and of the course of single runs."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results, message
-from ansible.module_utils.scalebook.judge import utilisation
+from ansible.module_utils.scalebook.contracts import Bottleneck, Results, Usage, message
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -18,47 +19,79 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Paragraph,
     Table,
 )
-from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE
+from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE, Quantity
 from ansible.module_utils.scalebook.report import timeline
 from ansible.module_utils.scalebook.report.view import View
-from ansible.module_utils.scalebook.text import clean
 
 
 def section(view: View) -> list[Block]:
-    """Return the section; it says so where nothing was recorded."""
+    """Return how busy the nodes were, a row for each case; it says so where nothing was recorded."""
     _ = view.wording
-    title = _("title.utilisation")
+    title, used = _("title.utilisation"), view.document["utilisation"]
     heading = Heading(2, title, "utilisation")
-    if not view.document["utilisation"]:
+    if not used:
         return [heading, Paragraph(_("report.no-telemetry"), "soft")]
-    about = _("report.utilisation")
-    table = _table(view)._replace(label=title)
-    return [heading, Paragraph(about, "soft"), table, *_bottlenecks(view), *_courses(view)]
-
-
-def _table(view: View) -> Table:
-    _ = view.wording
-    short = view.short_names()
+    cases: dict[str, dict[str, Usage]] = {}
+    for line in used:
+        cases.setdefault(line["case"], {})[line["quantity"]] = line
+    measured = [each for each in TABLE if any(each.name in own for own in cases.values())]
+    measured = sorted((each for each in measured if each.name not in DERIVED), key=_of_host)
+    short, labels = view.short_names(), {row["case"]: row["label"] for row in view.document["rows"]}
     columns = [
         *view.case_columns(),
-        Column("quantity"),
-        Column("mean", kind="usage", look="main"),
-        Column("min", kind="usage"),
-        Column("max", kind="usage"),
-        Column("of", kind="count"),
-        Column("judgement"),
+        *(_column(view, each) for each in measured),
     ]
     rows = [
         {
-            **line,
-            "label": clean(line["label"]),
-            "group": short[line["case"]],
-            "quantity": _.tell(message(QUANTITIES[line["quantity"]].code)) + _("join.parts") + line["unit"],
-            "judgement": _.tell(utilisation.judgement(line) or ""),
+            "group": short[case],
+            "label": labels[case],
+            **{each.name: own[each.name]["mean"] if each.name in own else None for each in measured},
+            **{f"{each.name} of": _span(own.get(each.name), view) for each in measured},
         }
-        for line in view.document["utilisation"]
+        for case, own in cases.items()
     ]
-    return Table("", columns, rows)
+    table = Table("", columns, rows, title, look="names")
+    return [heading, Paragraph(_("report.utilisation"), "soft"), table, *_judged(view)]
+
+
+DERIVED = ("gpu_samples_per_joule", "gpu_energy_per_million")
+"""Quantities that say the joules per sample in other units; results.json has them."""
+
+
+def _of_host(quantity: Quantity) -> bool:
+    """Return whether a quantity is of the host: those of GPUs come first."""
+    return not any(reading.column.startswith("gpu:") for reading in quantity.reads) and bool(quantity.reads)
+
+
+def _column(view: View, quantity: Quantity) -> Column:
+    """Return the column of a quantity: its mean, and when pointed at the least and the most."""
+    _ = view.wording
+    heading = _.join([_.tell(message(quantity.code)), quantity.unit])
+    return Column(quantity.name, heading, "usage", "–", hint=f"{quantity.name} of")
+
+
+def _span(line: Usage | None, view: View) -> str:
+    """Return the least and the most busy node or device, and how many they were."""
+    if line is None:
+        return ""
+    return view.wording("report.usage-span", least=line["min"], most=line["max"], count=line["of"])
+
+
+def _judged(view: View) -> list[Block]:
+    """Return how many cases meet the criterion of each resource that is judged."""
+    _ = view.wording
+    lines: dict[str, list[Usage]] = {}
+    for line in view.document["utilisation"]:
+        if line["met"] is not None:
+            lines.setdefault(line["quantity"], []).append(line)
+    if not lines:
+        return []
+    parts = []
+    for name, own in lines.items():
+        of, met = _.tell(message(QUANTITIES[name].code)), sum(bool(each["met"]) for each in own)
+        parts.append(_("report.criterion-met", of=of, count=met, cases=len(own)))
+    [criterion] = {own[0]["criterion"] for own in lines.values()}
+    return [Paragraph(_("report.criterion", criterion=criterion, parts=_.join(parts)), "soft")]
 
 
 def means(document: Results) -> Table:
@@ -70,25 +103,39 @@ def means(document: Results) -> Table:
     return Table("", columns, list(rows.values()))
 
 
-def _bottlenecks(view: View) -> list[Block]:
-    """Return the sentence on the bottleneck of each case."""
+def bottlenecks(view: View) -> list[Block]:
+    """Return what bounds the cases: a sentence for each diagnosis, with the figures of its largest case."""
     _ = view.wording
-    short = view.short_names()
-    items = [
-        Item(view.wording.tell(entry["message"]), clean(entry["label"]), short[entry["case"]])
-        for entry in view.document["bottlenecks"]
-    ]
-    about = _("report.bottleneck")
-    heading = Heading(3, _("title.bottleneck"), "bottlenecks")
-    return [heading, Paragraph(about, "soft"), Items(items, "flags")] if items else []
+    alike: dict[str, list[Bottleneck]] = {}
+    for entry in view.document["bottlenecks"]:
+        alike.setdefault(_without_numbers(entry["message"]), []).append(entry)
+    devices = {row["case"]: row["devices"] for row in view.document["rows"]}
+    items = []
+    for own in alike.values():
+        largest = max(own, key=lambda entry: devices[entry["case"]])
+        text = _.tell(largest["message"])
+        if len(own) > 1:
+            text = _("report.figures-of", text=text, case=view.named([largest["case"]]))
+        items.append(Item(text, view.named(entry["case"] for entry in own)))
+    heading = Heading(2, _("title.bottleneck"), "bottlenecks")
+    return [heading, Items(items, "flags"), Paragraph(_("report.bottleneck"), "soft")] if items else []
 
 
-def _courses(view: View) -> list[Block]:
+def _without_numbers(given: Any) -> str:
+    """Return what a message says without its figures, which differ from case to case."""
+    if isinstance(given, Mapping):
+        return json.dumps([given["code"], *map(_without_numbers, given["values"].values())])
+    if isinstance(given, list):
+        return json.dumps([_without_numbers(each) for each in given])
+    return "" if isinstance(given, float) else str(given)
+
+
+def courses(view: View) -> list[Block]:
     """Return the courses of runs: a drawing each, or the names of their files."""
     if not view.timelines:
         return []
     return [
-        Heading(3, view.wording("title.timelines"), "timelines"),
+        Heading(2, view.wording("title.timelines"), "timelines"),
         Paragraph(timeline.rule(view.document, view.wording), "soft"),
         Charts(view.timelines, only="html"),
         Items([Item(each["title"], f"{each['name']}.svg") for each in view.timelines], only="md"),

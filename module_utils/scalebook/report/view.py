@@ -4,15 +4,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Group, Results, Row, message
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Item, Items, Table, Tag
+from ansible.module_utils.scalebook.judge import flags
+from ansible.module_utils.scalebook.pages.blocks import Column, Tag
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.text import clean
+
+MANY = 6
+"""Rows from which their number says more than their names."""
 
 
 class View(NamedTuple):
@@ -25,7 +29,7 @@ class View(NamedTuple):
     timelines: Sequence[Mapping[str, str]] = ()
 
     def short_names(self) -> dict[str, str]:
-        """Return the name of the group of each case, '' where there is one group: the heading has it."""
+        """Return what tells the group of each case from the others, '' where there is one group."""
         several = len(self.document["groups"]) > 1
         return {
             case: clean(group["short"]) if several else ""
@@ -33,83 +37,77 @@ class View(NamedTuple):
             for case in group["rows"]
         }
 
+    def anchors(self) -> dict[str, str]:
+        """Return the identifier of each case's row in the table of results."""
+        return {row["case"]: f"row-{number}" for number, row in enumerate(self.document["rows"], 1)}
+
+    def named(self, cases: Iterable[str]) -> str:
+        """Return cases in words, those of one group together: `b32 1n1g, 1n2g; b64 1n4g`, or `all rows`."""
+        short, own = self.short_names(), set(cases)
+        if own == short.keys() and len(own) > 1:
+            return self.wording("report.all-rows")
+        if len(own) > MANY:
+            return self.wording("report.many-rows", count=len(own), of=len(short))
+        groups: dict[str, list[str]] = {}
+        for row in self.document["rows"]:
+            if row["case"] in own:
+                groups.setdefault(short[row["case"]], []).append(clean(row["label"]))
+        texts = [f"{group} {self.wording.join(labels)}".strip() for group, labels in groups.items()]
+        return self.wording.join(texts, "list")
+
     def rows_of(self, group: Group) -> list[Row]:
         """Return the rows of a group in its order."""
         rows = {row["case"]: row for row in self.document["rows"]}
         return [rows[case] for case in group["rows"]]
 
     def case_columns(self) -> list[Column]:
-        """Return the columns of a case and its group, which a page has in one."""
-        _ = self.wording
-        return [Column("label", soft="group"), Column("group", only="md")]
+        """Return the columns of a case: what tells its group from others, and its label."""
+        several = len(self.document["groups"]) > 1
+        return [*([Column("group", look="wrap")] if several else []), Column("label")]
 
     def limit_columns(self) -> list[Column]:
-        """Return the columns of ranges and, where some row has one, of intervals."""
+        """Return the columns of ranges and of intervals, for sheets and the terminal."""
         _ = self.wording
-        both = "md html"
-        some = both if any(row["interval"] for row in self.document["rows"]) else "sheet"
         ours, welch = _("head.interval"), _("head.speedup_interval")
         return [
-            Column("range", kind="rates", only=both),
-            Column("interval", ours, "rates", only=some, sheet="median_interval95"),
-            Column("speedup_range", kind="speedups", only=both, sheet="speedup_range"),
-            Column("speedup_interval", welch, "speedups", only=some, sheet="speedup_interval95"),
+            Column("interval", ours, "rates", only="sheet", sheet="median_interval95"),
+            Column("speedup_range", kind="speedups", only="sheet", sheet="speedup_range"),
+            Column("speedup_interval", welch, "speedups", only="sheet", sheet="speedup_interval95"),
         ]
 
-    def by_group(
-        self,
-        columns: Callable[[str], Sequence[Column]],
-        lines: Mapping[str, Sequence[Mapping[str, Any]]],
-        label: str,
-    ) -> list[Block]:
-        """Return a table for each group of a page, and one of all groups for Markdown.
 
-        `lines` are those of each group by its identifier, `columns` returns those of a table for its unit.
-        """
-        every = [row for group in self.document["groups"] for row in lines[group["id"]]]
-        blocks: list[Block] = [Table("", columns(""), every, only="md")]
-        for group in self.document["groups"]:
-            title, own = clean(group["title"]), lines[group["id"]]
-            if own and len(self.document["groups"]) > 1:
-                blocks.append(Heading(3, title, only="html"))
-            if own:
-                named = self.wording(label, group=title)
-                unit = self.wording.name("unit", group["unit"])
-                blocks.append(Table("", columns(unit), own, named, only="html"))
-        return blocks
-
-
-def limits(row: Row, wording: Wording) -> dict[str, Any]:
+def limits(row: Row) -> dict[str, Any]:
     """Return the ranges and 95 % intervals of a row of weak or of strong scaling."""
     missing = "–" if row["label"] == BASELINE else None
-    low, high = row["min"], row["max"]
     return {
-        "range": None if low is None or high is None or row["good"] < 2 else [low, high],
         "interval": row["interval"],
         "speedup_range": row["speedup_range"] or missing,
         "speedup_interval": row["speedup_interval"] or missing,
     }
 
 
-def tags(row: Row, anchor: str, wording: Wording) -> list[Tag]:
-    """Return the flags of a row in a few letters each, linked to what explained says of them."""
+def spans(row: Row, wording: Wording) -> str:
+    """Return the range of the rates of a row, and its interval where it has one; '' for a single run."""
+    low, high = row["min"], row["max"]
+    if low is None or high is None or row["good"] < 2:
+        return ""
+    text = wording("report.range", range=wording.between([low, high], rates=True))
+    if row["interval"]:
+        text += wording("join.list") + wording(
+            "report.interval", range=wording.between(row["interval"], rates=True)
+        )
+    return text
+
+
+def tags(row: Row, wording: Wording) -> list[Tag]:
+    """Return the flags of a row in a few letters each, linked to what the report says of their kind."""
     return [
-        Tag(few_letters(row, flag["code"], wording), flag["code"], f"#{anchor}-{index}")
-        for index, flag in enumerate(row["flags"], 1)
+        Tag(few_letters(row, flag["code"], wording), flags.LEVELS[flag["code"]], f"#flag-{flag['code']}")
+        for flag in row["flags"]
     ]
 
 
-def explained(rows: Sequence[Row], table: str, wording: Wording) -> list[Block]:
-    """Return the list of what the flags of a table mean."""
-    items = [
-        Item(said(flag, wording), clean(row["label"]), id=f"{table}-{number}-{index}")
-        for number, row in enumerate(rows, 1)
-        for index, flag in enumerate(row["flags"], 1)
-    ]
-    return [Items(items, "flags")] if items else []
-
-
-def said(flag: Flag, wording: Wording) -> str:
+def flag_sentence(flag: Flag, wording: Wording) -> str:
     """Return the sentence of a flag."""
     return wording.tell(flag["message"])
 

@@ -12,7 +12,7 @@ from ansible.module_utils.scalebook.pages import spreadsheet
 from ansible.module_utils.scalebook.pages.blocks import Table, sheet_only
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import csv_sheet, environment, runs
-from ansible.module_utils.scalebook.report.view import View, said
+from ansible.module_utils.scalebook.report.view import View, flag_sentence
 
 NAME = "results.xlsx"
 
@@ -39,7 +39,7 @@ def _runs(view: View) -> Table:
 
 def _notes(document: Results) -> list[str]:
     flags = [
-        f"{row['case']}: {flag['code']}: {said(flag, ENGLISH)}"
+        f"{row['case']}: {flag['code']}: {flag_sentence(flag, ENGLISH)}"
         for row in document["rows"]
         for flag in row["flags"]
     ]

@@ -477,7 +477,7 @@ def test_advice_names_only_what_the_case_does_not_have_yet(tmp_path):
 
 def test_the_sentence_is_in_the_report(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [torch_bert(64)])))
-    [items] = [each for each in usage.section(View(made)) if isinstance(each, Items)]
+    [items] = [each for each in usage.bottlenecks(View(made)) if isinstance(each, Items)]
     assert items.texts[0].text.startswith("Launch-bound, likely")
 
 

@@ -45,11 +45,11 @@ def test_the_terminal_shows_it_beside_the_rate(shown):
 
 def test_the_tables_of_the_report_have_it_after_the_rate(shown):
     made = render.files(shown, str(TEMPLATES))
-    assert "samples/s | latency, ms | speedup" in made["report.md"]
-    assert "2 | 2 | 1600.0 | 80.0 | 1.6 |" in made["report.md"]
+    assert "per GPU | latency, ms | speedup" in made["report.md"]
+    assert "2n1g | 2 | 1600.0 | 800.0 | 80.0 | 1.6 |" in made["report.md"]
     page = made["report.html"]
-    assert '<th scope="col">samples/s</th><th scope="col">latency, ms</th>' in page
-    assert '<td class="main">1,600</td><td class="main">80.0</td>' in page
+    assert '<th scope="col">per GPU</th><th scope="col">latency, ms</th>' in page
+    assert '<td class="main">800.0</td><td>80.0</td>' in page
 
 
 def test_the_sheet_has_it_in_a_column(shown):

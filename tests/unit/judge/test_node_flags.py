@@ -6,8 +6,7 @@ import printed
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import csv_sheet, environment, scaling
-from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report import csv_sheet, environment, first_screen, scaling
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
@@ -159,8 +158,6 @@ def test_hosts_with_names_of_their_own_are_machines(tmp_path):
 
 def test_the_head_and_the_table_say_that_containers_share_a_machine(tmp_path):
     made = build_results(load_campaign(campaign(tmp_path, [two_containers("aa")])))
-    shown = head(View(made))
-    assert shown["simulated"] == "2 nodes, 1 machine"
-    assert shown["cards"][0]["shared"] == "2 nodes, 1 machine"
+    assert "2 nodes, 1 machine" in first_screen.blocks(View(made))[0].text
     assert "2 nodes, 1 machine" in printed.rows(scaling.weak(View(made)))[0]["flags"]
     assert csv_sheet.sheet(made).rows[0]["machines"] == "2 nodes, 1 machine"

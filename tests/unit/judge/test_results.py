@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import (
     charts,
     csv_sheet,
+    first_screen,
     method,
     provenance,
     published_tables,
@@ -24,7 +25,6 @@ from ansible.module_utils.scalebook.report import (
 from ansible.module_utils.scalebook.report import (
     earlier as earlier_campaign,
 )
-from ansible.module_utils.scalebook.report.head import head
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
 from ansible.module_utils.scalebook.workload import Dlperf, Workload
@@ -155,10 +155,10 @@ def test_cases_of_several_groups_are_told_apart_in_what_workloads_report():
     assert [f"\n1n1g {size} | 100 | 1\n" in text for size in ("b32", "b64")] == [True, True]
 
 
-def test_the_text_report_lists_the_settings_that_headings_leave_out():
+def test_the_report_lists_the_settings_that_headings_leave_out():
     of = case(workload="torch_bert", dtype="bf16", settings={"seq_length": 128, "data": ""})
     text = render.files(build([record(of)]), str(ROOT / "templates"))["report.md"]
-    assert "## torch_bert base bf16 b64\n\nwarm-up steps 20 · window steps 100 · seq_length 128\n\n" in text
+    assert "torch_bert · accumulation 1 · warm-up steps 20 · window steps 100 · seq_length 128\n" in text
 
 
 @pytest.mark.parametrize("form", ["report.html", "report.md"])
@@ -426,7 +426,7 @@ def on_hosts(of, *hosts):
 def test_four_nodes_on_one_machine_are_called_simulated_in_every_form():
     made = build([on_hosts(case(4, 1), *["vm"] * 4), on_hosts(case(2, 1), *["vm"] * 2)])
     assert made["simulated"] == {"nodes": 4, "machines": 1}
-    assert head(View(made))["simulated"] == "1 machine, 4 simulated nodes"
+    assert "1 machine, 4 simulated nodes" in first_screen.blocks(View(made))[0].text
     assert terminal.display(made, "/r").startswith("1 machine, 4 simulated nodes\n")
 
 

@@ -53,7 +53,7 @@ def test_a_case_has_the_mean_and_the_extremes_of_its_nodes_and_devices(tmp_path)
     assert of(made, "gpu_energy")["mean"] == pytest.approx(800 / 400)
     [line] = csv_sheet.sheet(made).rows
     assert line["gpu_energy_mean"] == pytest.approx(2.0)
-    assert printed.rows(usage.section(View(made)))[0]["quantity"] == "CPU, %"
+    assert printed.rows(usage.section(View(made)))[0]["cpu"] == "50.0"
 
 
 def test_the_joules_need_the_power_of_every_device(tmp_path):
@@ -136,9 +136,8 @@ def test_energy_is_shown_per_sample_per_joule_and_per_million_samples(tmp_path):
     assert joules == pytest.approx(3951.211 / (300 * 64), rel=1e-6)
     assert of(made, "gpu_samples_per_joule")["mean"] == pytest.approx(1 / joules)
     assert of(made, "gpu_energy_per_million")["mean"] == pytest.approx(joules / 3.6)
-    means = {line["quantity"]: line["mean"] for line in printed.rows(usage.section(View(made)))}
-    assert means["GPU energy per million samples, kWh"] == "0.0572"
-    assert means["samples per joule of the GPUs, 1/J"] == "4.86"
+    [line] = printed.rows(usage.section(View(made)))
+    assert line["gpu_energy"] == "0.206"
 
 
 def test_each_resource_is_judged_by_itself(tmp_path):
@@ -152,10 +151,10 @@ def test_each_resource_is_judged_by_itself(tmp_path):
     assert judged == {"gpu": False, "cpu": True, "memory": False, "disk_busy": False}
     lower = build_results(load_campaign(top), min_utilisation=79.9)
     assert of(lower, "gpu")["met"] is True
-    said = {line["quantity"]: line["judgement"] for line in printed.rows(usage.section(View(lower)))}
-    assert said["GPU utilisation, %"] == "at least 79.9 %"
-    assert said["memory, %"] == "below 79.9 %"
-    assert said["GPU power, W"] == ""
+    text = usage.section(View(lower))[-1].text
+    assert text.startswith("At 79.9 % or more: CPU in 1 of 1 cases, memory in 0 of 1 cases, ")
+    assert "GPU utilisation in 1 of 1 cases" in text
+    assert "GPU power" not in text
 
 
 def test_a_link_is_judged_by_its_capacity():

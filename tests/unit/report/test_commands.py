@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 from ansible.module_utils.scalebook.evaluate import document as evaluation
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import render
-from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.pages.blocks import Fold
+from ansible.module_utils.scalebook.report import first_screen, render
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
@@ -54,7 +54,9 @@ BSZ = 'ansible-playbook -i site bench.yml -e "workload=tf2_bert stack_name=moder
 
 def test_a_campaign_that_one_command_made_has_it_on_top(tmp_path):
     made = document(tmp_path, made_by(BSZ))
-    assert "Repeat it: ansible" in render.files(made, str(ROOT / "templates"))["report.md"]
+    assert (
+        "**Repeat it** \n\n```\nansible-playbook" in render.files(made, str(ROOT / "templates"))["report.md"]
+    )
     assert made["commands"][0]["command"].startswith("ansible-playbook -i site bench.yml -e ")
 
 
@@ -62,9 +64,10 @@ def test_several_commands_stand_with_their_cases_and_none_on_top(tmp_path):
     loops = {"settings": {"steps_per_loop": 10}, "name": "loops"}
     made = document(tmp_path, made_by(BSZ), made_by(f'{BSZ[:-1]} tf2_bert_steps_per_loop=10"', **loops))
     files = render.files(made, str(ROOT / "templates"))
-    assert "Repeat it: 2 commands\n" in files["report.md"]
+    assert "**Repeat it: 2 commands**" in files["report.md"]
     assert "<summary>Repeat it: 2 commands</summary>" in files["report.html"]
-    cases = {each["cases"]: "steps_per_loop=10" in each["command"] for each in head(View(made))["commands"]}
+    [fold] = [block for block in first_screen.blocks(View(made)) if isinstance(block, Fold)]
+    cases = {each.title: "steps_per_loop=10" in each.text for each in fold.blocks}
     assert cases == {
         "tf2_bert base fp32 b64 1n1g": False,
         "steps_per_loop=10 1n1g": True,

@@ -11,51 +11,17 @@ import pytest
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import arithmetic, first_screen
-from ansible.module_utils.scalebook.report.head import head
+from ansible.module_utils.scalebook.report import arithmetic, environment, first_screen, method, scaling
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
-from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
-TORCH = {"torch_bert": Workload(compiler="torch.compile", title="PyTorch BERT pretraining")}
 
 
-def cards(name):
-    made = build_results(load_campaign(RESULTS / name), TORCH)
-    return head(View(made, Wording(for_people=True)))["cards"]
-
-
-def test_four_gpus_are_summed_up_as_they_were_measured():
-    (card,) = cards("h200x4-2026-11-21/scaling")
-    assert card["heading"] == "torch_bert · base · bf16 · torch.compile · batch 512 per GPU"
-    said = {key: card[key] for key in ("rate", "unit", "device", "total", "devices", "label")}
-    assert said == {
-        "rate": "5,774",
-        "unit": "samples",
-        "device": "GPU",
-        "total": "23,098",
-        "devices": "4 GPUs",
-        "label": "1n4g",
-    }
-    assert (card["efficiency"], card["steps"], card["spread"]) == ("94.2 %", "1 → 4 GPUs", "0.04 %")
-    assert (card["runs"], card["flags"]) == ("9/9", "")
-
-
-def test_the_mfu_is_the_one_that_the_workload_reports():
-    (card,) = cards("h200x2-2026-11-22/plain")
-    assert card["mfu"].endswith(" %")
-    assert 10 < float(card["mfu"].split()[0]) < 70
-
-
-def test_without_an_mfu_in_the_records_there_is_none():
-    assert cards("h200x4-2026-11-21/scaling")[0]["mfu"] == ""
-
-
-def flops_view(name):
+def view_of(name):
     """Return the view of a campaign whose workloads declare their operations."""
     workloads = load_workloads([str(RESULTS.parents[1] / "roles")])
     with (RESULTS.parents[1] / "data/gpus.csv").open(newline="") as lines:
@@ -63,6 +29,47 @@ def flops_view(name):
     return View(
         build_results(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
     )
+
+
+def best(name):
+    return [each for each in first_screen.blocks(view_of(name)) if getattr(each, "look", "") == "best"]
+
+
+def trust(name):
+    [paragraph] = [
+        each for each in first_screen.blocks(view_of(name)) if getattr(each, "look", "").startswith("trust")
+    ]
+    return paragraph
+
+
+def test_the_title_says_in_words_what_was_measured_on_what():
+    expected = "PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200, NV18"
+    assert first_screen.title(view_of("h200x4-2026-11-26/torch_gpt2")) == expected
+
+
+def test_the_title_of_several_workloads_names_their_families():
+    title = first_screen.title(view_of("h100x2-2026-11-25/torch"))
+    assert title.startswith(
+        "BERT, GPT-2 and ResNet-50 (5 workloads), bf16, fp16 and fp32, torch.compile; 2 × "
+    )
+
+
+def test_the_best_row_is_one_line():
+    [line] = best("h200x4-2026-11-26/torch_gpt2")
+    assert line.lead == "196.4 sequences/s per GPU"
+    assert line.text == (
+        "785.7 sequences/s on 4 GPUs, 97.5 % of linear scaling, "
+        "MFU 49.3 % of 989.4 TFLOP/s, NVIDIA H200, dense bf16, 5 runs, spread 0.6 %"
+    )
+    assert line.parts[1] == ("b64 bucket_mb=2000 1n4g", "row", "#row-10")
+
+
+def test_without_an_mfu_in_the_records_there_is_none():
+    assert "MFU" not in best("h200x4-2026-11-21/hf_scaling")[0].text
+
+
+def test_one_device_has_no_efficiency():
+    assert "linear" not in best("h200-2026-11-21/dtypes")[0].text
 
 
 @pytest.mark.parametrize(
@@ -76,34 +83,23 @@ def flops_view(name):
     ],
 )
 def test_the_page_has_one_mfu_with_its_peak(name, peak):
-    view = flops_view(name)
-    card, row = head(view)["cards"][0], printed.rows(arithmetic.flops(view), "html", view.wording)[-1]
-    assert (card["mfu"], card["peak"]) == (row["mfu"], peak)
+    view = view_of(name)
+    row = printed.rows(arithmetic.flops(view), "html", view.wording)[-1]
+    assert f"MFU {row['mfu']} of {peak}" in best(name)[0].text
+    assert printed.rows([scaling.results(view)], "html", view.wording)[-1]["mfu"] == row["mfu"]
     assert "of mfu" not in [key for row in printed.rows(arithmetic.reported(view)) for key in row]
 
 
-def test_a_case_says_how_many_gpus_it_could_see():
-    lines = head(View(build_results(load_campaign(RESULTS / "h200x2-2026-11-25/torch_resnet50"))))["hardware"]
-    assert len(lines) == 1
-    assert lines[0].startswith("each node: 2 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18; ")
-    assert lines[0].endswith("; 1n1g had 1 of them visible")
+def test_hardware_is_said_once_and_a_case_how_many_gpus_it_could_see():
+    view = view_of("h200x2-2026-11-25/torch_resnet50")
+    [first, *_] = [each.text for each in first_screen.blocks(view) if getattr(each, "look", "") == "lead"]
+    assert ": 2 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18; " in first
+    [line] = environment.machines(view.document["hardware"], view.wording, view.document["rows"])
+    assert line.endswith("; 1n1g had 1 of them visible")
 
 
-def test_one_device_has_no_efficiency():
-    assert [card["efficiency"] for card in cards("h200-2026-11-21/dtypes")] == [""] * 3
-
-
-def test_groups_that_differ_in_one_setting_have_different_headings():
-    headings = [card["heading"] for card in cards("h200x4-2026-11-26/torch_gpt2")]
-    start = "torch_gpt2 · 345M · bf16 · compiled · batch"
-    assert headings == [
-        f"{start} {batch} per GPU · bucket_mb={mb}" for batch in (32, 64) for mb in (2000, 25)
-    ]
-
-
-def test_the_heading_leaves_the_settings_to_a_list():
-    made = build_results(load_campaign(RESULTS / "h200x4-2026-11-21/hf_scaling"))
-    named = dict(first_screen.settings(made["groups"][0], Wording()))
+def test_the_settings_that_all_groups_share_are_a_list_of_their_own():
+    named = dict(method.settings(view_of("h200x4-2026-11-21/hf_scaling").document["groups"], Wording()))
     assert (named["accumulation"], named["samples of an epoch"], named["length"]) == ("4", "2048", "512")
 
 
@@ -126,15 +122,25 @@ def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path
     ]
 
 
-def test_the_flags_are_counted_by_their_kind():
-    made = build_results(load_campaign(RESULTS / "h200x4-2026-11-26/tf2_bert"))
-    assert head(View(made))["flagged"] == [
-        {"code": "scattered", "id": "g7", "text": "1 × scattered"},
-        {"code": "warm-up-not-over", "id": "g7", "text": "1 × warm-up not over"},
-        {"code": "runs", "id": "g7", "text": "1 × runs excluded"},
-        {"code": "provisional", "id": "g7", "text": "2 × provisional"},
-        {"code": "power-limited", "id": "g10", "text": "1 × power limited"},
-    ]
+def test_trust_is_a_word_with_its_reasons_and_links_to_what_they_mean():
+    paragraph = trust("h200x4-2026-11-26/torch_gpt2")
+    assert (paragraph.look, paragraph.lead) == ("trust care", "Trust: use with care.")
+    assert paragraph.parts[0] == ("provisional: 6 of 13 rows", "care", "#flag-provisional")
+
+
+def test_unknown_hardware_stands_where_the_trust_is():
+    assert "the hardware is not recorded" in [each[0] for each in trust("h200-2026-11-21/dtypes").parts]
+
+
+def test_a_sound_report_says_so():
+    assert trust("h200x4-2026-11-26/torch_resnet50").lead == "Trust: sound."
+
+
+def test_every_conclusion_links_to_its_row():
+    view = view_of("h200x4-2026-11-26/torch_gpt2")
+    [items] = [each for each in first_screen.blocks(view) if getattr(each, "look", "") == "conclusions"]
+    rows = {row["id"] for row in scaling.results(view).rows}
+    assert {item.see.href.removeprefix("#") for item in items.texts} <= rows
 
 
 def test_the_first_run_is_dated_for_people():
