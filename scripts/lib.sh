@@ -12,7 +12,7 @@ unset PYTHONHOME PYTHONPATH VIRTUAL_ENV PIP_USER PIP_TARGET PIP_PREFIX ANSIBLE_I
 unset PYTHONDONTWRITEBYTECODE
 export ANSIBLE_CONFIG="$root/ansible.cfg"
 
-say() { printf '%s\n' "$*"; }
+say() { printf "%s\n" "$@"; }
 step() { printf '\n[%4d s] %s\n' "$SECONDS" "$*"; }
 die() {
   printf '\nscalebook: %s\n' "$1" >&2

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/demo and scripts/test prepare .venv, or print in one sentence why they cannot."""
+"""scripts/setup, scripts/demo and scripts/test prepare .venv, or print in one sentence why they cannot."""
 
 import os
 import shutil
@@ -41,12 +41,32 @@ def with_lib(checkout, code, **environment):
     return run(["bash", "-c", f'set -euo pipefail; . "{checkout}/scripts/lib.sh"; {code}'], **environment)
 
 
-@pytest.mark.parametrize("script", ["demo", "test"])
+@pytest.mark.parametrize("script", ["setup", "demo", "test"])
 def test_help_needs_nothing_installed(checkout, script):
     done = run([checkout / "scripts" / script, "--help"])
     assert (done.returncode, done.stderr) == (0, "")
     assert f"usage: scripts/{script}" in done.stdout
     assert not (checkout / ".venv").exists()
+
+
+def test_the_setup_says_how_to_go_on_and_installs_nothing_but_the_environment(checkout):
+    (checkout / "empty.txt").rename(checkout / "requirements.txt")
+    done = run([checkout / "scripts/setup"])
+    assert done.returncode == 0, done.stderr
+    assert "The control node is ready" in done.stdout and "cp -r inventory/cluster" in done.stdout
+    made = {path.name for path in checkout.iterdir()} - {"scripts", "requirements.txt"}
+    assert made == {".venv", ".scalebook"}
+
+
+def test_an_option_that_the_setup_does_not_have_is_refused(checkout):
+    assert run([checkout / "scripts/setup", "--cluster"]).returncode == 2
+
+
+def test_a_campaign_before_the_setup_is_refused_with_the_fix(checkout):
+    (checkout / "module_utils").symlink_to(ROOT / "module_utils")
+    done = run([sys.executable, checkout / "scripts/bench", "--bsz", "4"], PATH="/usr/bin:/bin")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "scripts/bench: ansible-playbook is not installed here. Fix: run scripts/setup\n"
 
 
 @pytest.mark.parametrize("name", ["it's", "a:b", "$HOME", "{{ x }}", "a\tb"])
