@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Take a picture of the first screen of a report for the README.
 
-    ansible-playbook report.yml -e campaign_dir=docs/results/h200x4-2026-11-21/scaling
-    tests/browser/picture.py docs/results/h200x4-2026-11-21/scaling docs/report.png
+    ansible-playbook report.yml -e campaign_dir=docs/results/h200x4-2026-11-26/torch_resnet50
+    tests/browser/picture.py docs/results/h200x4-2026-11-26/torch_resnet50 docs/report.png
 
 The first command makes report.html, which git ignores there.  The picture ends where the table of contents
 begins.
