@@ -12,7 +12,7 @@ import pytest
 
 sys.path.insert(0, str(measured.ROOT / "scripts"))
 
-from generated import results, site  # noqa: E402
+from generated import best, results, site  # noqa: E402
 
 FOLDERS = sorted({name.split("/")[0] for name in measured.campaigns()})
 
@@ -38,8 +38,36 @@ def test_every_case_has_the_judgement_that_is_committed(made, folder):
     assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
 
 
-def test_the_picture_of_the_documents_is_that_of_the_campaign(made):
-    assert committed(results.PICTURE) == made[results.PICTURE]
+@pytest.mark.parametrize("path", [results.PICTURE, best.PAGE])
+def test_a_picture_and_a_table_of_the_documents_are_those_of_the_campaigns(made, path):
+    assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
+
+
+def test_the_page_of_the_best_rates_is_short():
+    assert len(committed(best.PAGE).splitlines()) <= 150
+
+
+@pytest.mark.parametrize(
+    ("change", "is_sound"),
+    [
+        ({}, True),
+        ({"good": 2}, False),
+        ({"flags": [{"code": "superlinear"}]}, False),
+        ({"flags": [{"code": "power-limited"}]}, True),
+        ({"device": "cpu"}, False),
+    ],
+)
+def test_a_rate_is_quoted_if_three_runs_on_gpus_and_no_flag_speak_for_it(change, is_sound):
+    row = measured.results("h200x4-2026-11-26/torch_resnet50")["rows"][0]
+    assert best.is_sound({**row, **change}) is is_sound
+
+
+def test_of_every_workload_and_gpu_the_fastest_row_of_one_and_of_the_most_gpus_is_quoted():
+    name = "h200x4-2026-11-26/torch_gpt2"
+    sound = list(best.sound([(name, measured.results(name))]))
+    lines = best.chosen(sound, results._tables()[0])
+    assert [(each.row["devices"], each.gpu) for each in lines] == [(1, "H200"), (4, "H200")]
+    assert lines[1].row["median"] == max(each.row["median"] for each in sound)
 
 
 def test_all_runs_are_covered(made):

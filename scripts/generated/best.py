@@ -1,0 +1,141 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The table of docs/performance.md: the best sound rate of each workload on each GPU, from the archives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group, Hardware, Mfu, Results, Row
+from ansible.module_utils.scalebook.hardware import of_case
+from ansible.module_utils.scalebook.judge.headings import word
+from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.workload import Workload, Workloads
+
+from generated.text import ROOT, table
+
+PAGE = "docs/performance.md"
+MARKS = re.compile(r"(<!-- best: made by scripts/pages -->\n).*?(\n<!-- end of best -->)", re.DOTALL)
+HARMLESS = {"power-limited", "machine-changed"}
+"""The flags that a sound row may have."""
+UNKNOWN_GPU = "not recorded"
+HEAD = "workload|GPU|case|GPUs|rate|per GPU|efficiency|MFU|DLPerf, V100|campaign|flags".split("|")
+
+
+class Best(NamedTuple):
+    """A row of a campaign with what the table says of it."""
+
+    campaign: str
+    gpu: str
+    group: Group
+    row: Row
+    share: Mfu | None
+
+
+def gpu_of(hardware: Sequence[Hardware], row: Row, share: Mfu | None) -> str:
+    """Return the GPU that the records of a case name, or its own log; UNKNOWN_GPU if neither does."""
+    names = {gpu["name"] for entry in of_case(hardware, row) for gpu in entry.get("gpus") or ()}
+    peak = share and share["peak_of"]
+    if not names and peak and peak["code"] == "mfu.reported":
+        names = {catalogue.sentence(peak).partition(",")[0]}
+    return " and ".join(sorted(name.removeprefix("NVIDIA ") for name in names)) or UNKNOWN_GPU
+
+
+def is_sound(row: Row) -> bool:
+    """Return whether a rate can be quoted: three valid runs on GPUs, and no flag that speaks against it."""
+    flags = {flag["code"] for flag in row["flags"]}
+    return row["device"] == "gpu" and row["good"] >= ENOUGH_RUNS and flags <= HARMLESS
+
+
+def sound(campaigns: Iterable[tuple[str, Results]]) -> Iterator[Best]:
+    """Yield the sound rows of campaigns."""
+    for name, results in campaigns:
+        groups = {group["id"]: group for group in results["groups"]}
+        shares = {line["case"]: line for line in results["mfu"]}
+        for row in filter(is_sound, results["rows"]):
+            share = shares.get(row["case"])
+            yield Best(name, gpu_of(results["hardware"], row, share), groups[row["group"]], row, share)
+
+
+def chosen(every: Iterable[Best], workloads: Workloads) -> list[Best]:
+    """Return the fastest row per workload, model, size of a sample and GPU: of one GPU, and of the most.
+
+    Rows whose GPU no record names stand only for workloads that have no others.
+    """
+    kinds: dict[tuple[Any, ...], dict[str, dict[int, Best]]] = {}
+    for each in every:
+        group = each.group
+        size = workloads[group["workload"]].sample_size(group["settings"] or {})
+        key = (group["family"], group["workload"], group["model"], size or 0)
+        best = kinds.setdefault(key, {}).setdefault(each.gpu, {})
+        devices = each.row["devices"]
+        if devices not in best or (best[devices].row["median"] or 0) < (each.row["median"] or 0):
+            best[devices] = each
+    lines = []
+    for _, gpus in sorted(kinds.items()):
+        for gpu, best in sorted(gpus.items()):
+            if gpu != UNKNOWN_GPU or len(gpus) == 1:
+                lines += [best[devices] for devices in sorted({min(best), max(best)})]
+    return lines
+
+
+def case(group: Group, workload: Workload) -> str:
+    """Return what tells the case apart: precision, compiler, batch, and settings that are not the default."""
+    usual = workload.setting_defaults
+    prefix = f"{workload.name}_"
+    own = {name: value for name, value in (group["settings"] or {}).items() if f"{prefix}{name}" in usual}
+    named = {name: value for name, value in own.items() if value != usual[f"{prefix}{name}"]}
+    words = [word(group, field) for field in ("dtype", "xla", "bsz", "accumulation")]
+    return " ".join(filter(None, [*words, word({"settings": named}, "settings")]))
+
+
+def counterpart(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> str:
+    """Return the best rate that DLPerf published of the framework and model on as many GPUs, if it did."""
+    names = workload.dlperf and workload.dlperf.of_settings(best.group["settings"] or {})
+    if not names or names.differs:
+        return "–"
+    model = names.models.get(best.group["model"])
+    same = [
+        row
+        for row in rows
+        if (row["framework"] in names.frameworks and row["model"] == model)
+        and (row["devices"], row["nodes"]) == (best.row["devices"], 1)
+        and not published.warning(row["variant"])
+    ]
+    if not same:
+        return "–"
+    fastest = max(same, key=lambda row: row["rate"])
+    precision = fastest["dtype"] + (" XLA" if fastest["xla"] else "")
+    return f"{fastest['rate']:,.0f} ({precision} b{fastest['bsz']})"
+
+
+def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> tuple[str, ...]:
+    """Return the cells of HEAD."""
+    group, row, share = best.group, best.row, best.share["mfu"] if best.share else None
+    rate, devices = row["median"] or 0.0, row["devices"]
+    folder, campaign = best.campaign.split("/")
+    efficiency = "–" if devices == 1 or row["efficiency"] is None else f"{100 * row['efficiency']:.1f} %"
+    return (
+        *(f"{group['workload']}, {group['model']}", best.gpu, case(group, workload), str(devices)),
+        *(f"{rate:,.0f} {row['unit']}/s", f"{rate / devices:,.0f}", efficiency),
+        *("–" if share is None else f"{100 * share:.1f} %", counterpart(best, workload, rows)),
+        f"[{campaign}](results/{folder}/README.md#{campaign.lower()})",
+        ", ".join(flag["code"] for flag in row["flags"]) or "–",
+    )
+
+
+def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dict[str, str]:
+    """Return the page with its table as the archives are; `campaigns` are those of docs/results by name."""
+    with (ROOT / "data/dlperf-published-results.csv").open(encoding="utf-8", newline="") as lines:
+        rows = published.read(lines)
+    made = table(
+        HEAD,
+        (
+            cells(best, workloads[best.group["workload"]], rows)
+            for best in chosen(sound(campaigns), workloads)
+        ),
+    )
+    return {PAGE: MARKS.sub(lambda found: f"{found[1]}\n{made}{found[2]}", (ROOT / PAGE).read_text())}
