@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group, Hardware, Mfu, Results, Row
 from ansible.module_utils.scalebook.hardware import of_case
+from ansible.module_utils.scalebook.judge.flags import LEVELS
 from ansible.module_utils.scalebook.judge.headings import word
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.workload import Workload, Workloads
@@ -19,7 +20,7 @@ from generated.text import ROOT, table
 
 PAGE = "docs/performance.md"
 MARKS = re.compile(r"(<!-- best: made by scripts/pages -->\n).*?(\n<!-- end of best -->)", re.DOTALL)
-HARMLESS = {"power-limited", "machine-changed"}
+HARMLESS = {code for code, level in LEVELS.items() if level == "note"} | {"machine-changed"}
 """The flags that a sound row may have."""
 UNKNOWN_GPU = "not recorded"
 HEAD = "workload|GPU|case|GPUs|rate|per GPU|efficiency|MFU|DLPerf, V100|campaign|flags".split("|")
