@@ -22,8 +22,8 @@ PAGE = "docs/performance.md"
 MARKS = re.compile(r"(<!-- best: made by scripts/pages -->\n).*?(\n<!-- end of best -->)", re.DOTALL)
 HARMLESS = {code for code, level in LEVELS.items() if level == "note"} | {"machine-changed"}
 """The flags that a sound row may have."""
-UNKNOWN_GPU = "not recorded"
-HEAD = "workload|GPU|case|GPUs|rate|per GPU|efficiency|MFU|DLPerf, V100|campaign|flags".split("|")
+UNKNOWN_GPU = "GPU, not recorded"
+HEAD = "workload|GPUs|case|rate per GPU|efficiency|MFU|DLPerf, V100|campaign".split("|")
 
 
 class Best(NamedTuple):
@@ -42,7 +42,10 @@ def gpu_of(hardware: Sequence[Hardware], row: Row, share: Mfu | None) -> str:
     peak = share and share["peak_of"]
     if not names and peak and peak["code"] == "mfu.reported":
         names = {catalogue.sentence(peak).partition(",")[0]}
-    return " and ".join(sorted(name.removeprefix("NVIDIA ") for name in names)) or UNKNOWN_GPU
+    return (
+        " and ".join(sorted(name.removeprefix("NVIDIA ").removesuffix(" 80GB HBM3") for name in names))
+        or UNKNOWN_GPU
+    )
 
 
 def is_sound(row: Row) -> bool:
@@ -94,7 +97,7 @@ def case(group: Group, workload: Workload) -> str:
 
 
 def counterpart(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> str:
-    """Return the best rate that DLPerf published of the framework and model on as many GPUs, if it did."""
+    """Return the best rate per GPU that DLPerf published of the same on as many GPUs, if it did."""
     names = workload.dlperf and workload.dlperf.of_settings(best.group["settings"] or {})
     if not names or names.differs:
         return "–"
@@ -110,21 +113,21 @@ def counterpart(best: Best, workload: Workload, rows: Iterable[published.Publish
         return "–"
     fastest = max(same, key=lambda row: row["rate"])
     precision = fastest["dtype"] + (" XLA" if fastest["xla"] else "")
-    return f"{fastest['rate']:,.0f} ({precision} b{fastest['bsz']})"
+    return f"{fastest['rate'] / fastest['devices']:,.0f} ({precision} b{fastest['bsz']})"
 
 
 def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> tuple[str, ...]:
     """Return the cells of HEAD."""
     group, row, share = best.group, best.row, best.share["mfu"] if best.share else None
-    rate, devices = row["median"] or 0.0, row["devices"]
+    devices = row["devices"]
     folder, campaign = best.campaign.split("/")
     efficiency = "–" if devices == 1 or row["efficiency"] is None else f"{100 * row['efficiency']:.1f} %"
+    care = [flag["code"] for flag in row["flags"] if LEVELS[flag["code"]] == "care"]
     return (
-        *(f"{group['workload']}, {group['model']}", best.gpu, case(group, workload), str(devices)),
-        *(f"{rate:,.0f} {row['unit']}/s", f"{rate / devices:,.0f}", efficiency),
+        *(f"{group['workload']}, {group['model']}", f"{devices} × {best.gpu}", case(group, workload)),
+        *(f"{(row['median'] or 0) / devices:,.0f} {row['unit']}/s", efficiency),
         *("–" if share is None else f"{100 * share:.1f} %", counterpart(best, workload, rows)),
-        f"[{campaign}](results/{folder}/README.md#{campaign.lower()})",
-        ", ".join(flag["code"] for flag in row["flags"]) or "–",
+        " ".join([f"[{campaign}](results/{folder}/README.md#{campaign.lower()})", *care]),
     )
 
 

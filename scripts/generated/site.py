@@ -8,6 +8,7 @@ repository is browsed.
 
 from __future__ import annotations
 
+import importlib
 import posixpath
 import re
 import sys
@@ -19,13 +20,30 @@ import ansible.module_utils
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = {name: f"project/{name.lower()}" for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
-REPORTS = (
-    "containers-2026-11-25/resnet50",
-    "h100x2-2026-11-25/torch",
-    "h200x4-2026-11-21/scaling",
-    "h200x4-2026-11-26/torch_gpt2",
-)
-"""The measured campaigns whose reports the site has; report.yml makes those of the others."""
+REPORTS = {
+    "h200x4-2026-11-26/torch_resnet50": "ResNet-50 on one, two and four H200: a short report, three cases.",
+    "h200x4-2026-11-26/torch_gpt2": "GPT-2 on one, two and four H200: which setting is the fastest.",
+    "h100x2-2026-11-25/torch": "Trainings with PyTorch on one and two H100, also on files: a long report.",
+    "containers-2026-11-25/resnet50": "ResNet-50 with six frameworks on processors, in containers.",
+}
+"""Measured campaigns whose reports the site has, with what they show; report.yml makes the others."""
+GALLERY = "gallery.md"
+SEARCH = {
+    "results/": {"exclude": True},
+    "project/": {"boost": 0.2},
+    "experiments/": {"boost": 0.2},
+    "explanation/": {"boost": 2},
+    "how-to/": {"boost": 3},
+    "how-to/uninstall.md": {"boost": 9},
+    "reference/": {"boost": 2},
+    "reference/parameters.md": {"boost": 9},
+    "reference/files.md": {"exclude": True},
+    "reference/parameters.zh-CN.md": {"boost": 0.2},
+    "reference/roles/": {"exclude": True},
+    "glossary.md": {"boost": 3},
+    "faq.md": {"boost": 2},
+}
+"""The beginning of a page's path -> what the search does with it; the longest counts."""
 CODE = re.compile(r"`[^`\n]*`")
 # A browser shows the end of a line as a space, which Chinese does not have between words.
 CHINESE_LINE_END = re.compile(r"(?<=[\u3001-\u9fff\uff00-\uffef])\n(?=[\u3001-\u9fff\uff00-\uffef])")
@@ -52,38 +70,63 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are not in docs/."""
+    """Add the pages that are not in docs/, and the gallery of reports."""
     # Here, because the other functions are tested without MkDocs.
     from mkdocs.structure.files import File
 
     for name, target in pages().items():
         files.append(File.generated(config, target, content=(ROOT / name).read_text(encoding="utf-8")))
+    files.append(File.generated(config, GALLERY, content=gallery()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Return the text with links to where the files are in the site."""
+    """Return the text with links to where the files are in the site, and tell the search about the page."""
+    fitting = [beginning for beginning in SEARCH if page.file.src_uri.startswith(beginning)]
+    if fitting:
+        page.meta.setdefault("search", SEARCH[max(fitting, key=len)])
     here = {target: name for name, target in pages().items()}.get(
         page.file.src_uri, f"docs/{page.file.src_uri}"
     )
     return rewritten(with_reports(markdown, here), here, page.file.src_uri)
 
 
+def gallery() -> str:
+    """Return the page that shows the reports of the site."""
+    text = "# Reports\n\nReports as `bench.yml` writes them: each is one file that loads nothing else.\n"
+    for name, shown in REPORTS.items():
+        place = f"results/{name}/report"
+        charts = sorted(file for file in reports().report(name) if file.endswith(".svg"))
+        chart = "efficiency.svg" if "efficiency.svg" in charts else charts[0]
+        link = f'<a href="{place}/report.html">'
+        text += f"\n## {name.split('/')[1]}\n\n{shown} {link}Open the report</a>.\n\n"
+        text += f'{link}<img src="{place}/{chart}" alt="A chart of the report"></a>\n'
+    return text
+
+
+def reports() -> Any:
+    """Return the module that makes reports of the archives, which needs the project's modules."""
+    if str(ROOT / "scripts") not in sys.path:
+        sys.path.insert(0, str(ROOT / "scripts"))
+        ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+    return importlib.import_module("generated.results")
+
+
 def with_reports(markdown: str, here: str) -> str:
-    """Return the README of a folder of campaigns with a link to each report that the site has."""
+    """Return a page that names campaigns with a link to each report that the site has."""
     for folder, campaign in (name.split("/") for name in REPORTS):
+        link = f'<a href="{{}}{campaign}/report/report.html">Report</a>'
         if here == f"docs/results/{folder}/README.md":
-            link = f'<a href="{campaign}/report/report.html">Report</a>'
-            markdown = markdown.replace(f"### {campaign}\n", f"### {campaign}\n\n{link}\n")
+            markdown = markdown.replace(f"### {campaign}\n", f"### {campaign}\n\n{link.format('')}\n")
+        elif here == "docs/performance.md":
+            named = f"(results/{folder}/README.md#{campaign})"
+            markdown = markdown.replace(named, f"{named} · {link.format(f'results/{folder}/')}")
     return markdown
 
 
 def on_post_build(config: Any) -> None:
     """Write the reports into the site: their pages are whole, and not for MkDocs."""
-    sys.path.insert(0, str(ROOT / "scripts"))
-    ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
-    from generated import results
-
+    results = reports()
     for name in REPORTS:
         place = Path(config["site_dir"]) / "results" / name / "report"
         place.mkdir(parents=True, exist_ok=True)

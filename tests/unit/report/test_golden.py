@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 
 import measured
@@ -83,5 +84,14 @@ def test_the_site_shows_at_least_three_whole_reports():
 
 
 def test_the_site_links_to_the_reports_that_it_has():
-    text = site.with_reports("### scaling\n\n### logical\n", "docs/results/h200x4-2026-11-21/README.md")
-    assert text == '### scaling\n\n<a href="scaling/report/report.html">Report</a>\n\n### logical\n'
+    text = site.with_reports("### torch_gpt2\n\n### tf2_bert\n", "docs/results/h200x4-2026-11-26/README.md")
+    assert text == '### torch_gpt2\n\n<a href="torch_gpt2/report/report.html">Report</a>\n\n### tf2_bert\n'
+    table = site.with_reports("[torch_gpt2](results/h200x4-2026-11-26/README.md#torch_gpt2)", best.PAGE)
+    assert table.endswith('<a href="results/h200x4-2026-11-26/torch_gpt2/report/report.html">Report</a>')
+
+
+def test_the_gallery_shows_every_report_of_the_site_with_a_chart_that_is_there():
+    text = site.gallery()
+    for name in site.REPORTS:
+        (chart,) = re.findall(rf'src="results/{name}/report/([^"]+)"', text)
+        assert chart in results.report(name) and f'href="results/{name}/report/report.html"' in text
