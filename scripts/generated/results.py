@@ -25,7 +25,7 @@ from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import ARCHIVE
 from ansible.module_utils.scalebook.workloads import load_workloads
 
-from generated import best
+from generated import best, times
 from generated.text import ROOT, table
 
 FOLDER = ROOT / "docs/results"
@@ -111,9 +111,10 @@ def rate(row: Row) -> str:
 
 
 def files() -> dict[str, str]:
-    """Return numbers.csv and README.md of each folder, and the picture and the table of documents."""
+    """Return numbers.csv and README.md of each folder, and what other documents have of the campaigns."""
     made = {PICTURE: report(PICTURED)["throughput.svg"].decode()}
     every: list[tuple[str, Results]] = []
+    measured: list[Campaign] = []
     for folder in sorted({archive.parents[1] for archive in FOLDER.glob(f"*/*/{ARCHIVE}")}):
         found = [read(archive.parent) for archive in sorted(folder.glob(f"*/{ARCHIVE}"))]
         sheet = io.StringIO()
@@ -124,7 +125,8 @@ def files() -> dict[str, str]:
         by_hand = (folder / "README.md").read_text().partition(MARK)[0].rstrip()
         made[f"{name}/README.md"] = "\n".join([by_hand, "", MARK, "", *tables(r for _, r in found)])
         every += [(f"{folder.name}/{results['campaign']}", results) for _, results in found]
-    return made | best.files(every, _tables()[0])
+        measured += [campaign for campaign, _ in found]
+    return made | best.files(every, _tables()[0]) | times.files(measured)
 
 
 def tables(found: Iterator[Results]) -> Iterator[str]:

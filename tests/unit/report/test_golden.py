@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(measured.ROOT / "scripts"))
 
-from generated import best, results, site  # noqa: E402
+from generated import best, results, site, times  # noqa: E402
 
 FOLDERS = sorted({name.split("/")[0] for name in measured.campaigns()})
 
@@ -39,8 +39,8 @@ def test_every_case_has_the_judgement_that_is_committed(made, folder):
     assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
 
 
-@pytest.mark.parametrize("path", [results.PICTURE, best.PAGE])
-def test_a_picture_and_a_table_of_the_documents_are_those_of_the_campaigns(made, path):
+@pytest.mark.parametrize("path", [results.PICTURE, best.PAGE, times.PAGE])
+def test_the_picture_and_the_tables_of_the_documents_are_those_of_the_campaigns(made, path):
     assert committed(path) == made[path], "if this is meant, run: .venv/bin/python scripts/pages"
 
 
