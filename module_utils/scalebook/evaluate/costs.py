@@ -132,14 +132,13 @@ def offers(
 
     `electricity` is the price of a kWh in the currency of the prices.
     """
-    currencies = sorted({price["currency"] for price in price_list})
+    priced = [(option, price) for option in options for price in _prices(option, price_list)]
+    # The price of electricity has no currency of its own: it is that of the whole list.
+    compared = price_list if electricity else [price for _, price in priced]
+    currencies = sorted({price["currency"] for price in compared})
     if len(currencies) > 1:
         raise ComparisonError(f"the prices are in {' and '.join(currencies)}; give them in one currency")
-    made = [
-        _offer(option, price, samples, electricity)
-        for option in options
-        for price in _prices(option, price_list)
-    ]
+    made = [_offer(option, price, samples, electricity) for option, price in priced]
 
     def place(offer: Offer) -> tuple[bool, float]:
         is_unknown = offer["cost"] is None

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time, cost and best value, from the 19 published runs of HF Trainer and from made ones."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -133,3 +134,22 @@ def test_an_option_without_a_price_has_no_offer():
 def test_prices_in_two_currencies_are_refused():
     with pytest.raises(costs.ComparisonError, match="the prices are in CNY and USD"):
         costs.offers([option()], [HOURLY, {**HOURLY, "currency": "USD"}], MILLION)
+
+
+OTHER = {**HOURLY, "gpu": "H200", "currency": "USD"}
+
+
+def test_a_price_of_another_gpu_may_be_in_another_currency():
+    assert len(costs.offers([option()], [HOURLY, OTHER], MILLION)) == 1
+
+
+def test_electricity_has_one_currency():
+    with pytest.raises(costs.ComparisonError, match="give them in one currency"):
+        costs.offers([option()], [HOURLY, OTHER], MILLION, electricity=0.5)
+
+
+@pytest.mark.parametrize(("gpu", "amount"), [("NVIDIA H200", 3.99), ("NVIDIA H100 80GB HBM3", 3.2)])
+def test_the_gpus_of_the_campaigns_have_a_price_with_address_and_day(price_list, gpu, amount):
+    (price,) = prices.of_gpu(price_list, gpu)
+    assert (price["amount"], price["currency"]) == (amount, "USD")
+    assert "https://" in price["source"] and re.fullmatch(r"\d{4}-\d\d-\d\d", price["date"])

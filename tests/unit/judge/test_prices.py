@@ -90,8 +90,11 @@ def test_the_purchase_prices_are_those_of_the_published_table():
 
 
 @pytest.mark.parametrize("name", ["prices.yml", "purchase-prices.yml"])
-def test_a_shipped_list_has_one_currency(name):
-    assert len({price["currency"] for price in shipped(name)}) == 1
+def test_a_gpu_of_a_shipped_list_has_one_currency(name):
+    currencies = {}
+    for price in shipped(name):
+        currencies.setdefault(price["gpu"], set()).add(price["currency"])
+    assert [gpu for gpu, found in currencies.items() if len(found) > 1] == []
 
 
 def test_the_hours_in_which_a_bought_card_works_pay_for_it():
