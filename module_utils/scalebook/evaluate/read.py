@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.results_file import check_results
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import read_source
-from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
+from ansible.module_utils.scalebook.store.source import ARCHIVE, DirectorySource, open_source
 from ansible.module_utils.scalebook.workload import Workloads
 
 TABLES = {
@@ -68,7 +68,7 @@ def _results_file(path: Path) -> Path:
     """Return the archive or results.json of a campaign's directory, or that file itself.
 
     The archive has what was measured, a report beside it may be one of earlier code or earlier records.  A
-    report before the last of its runs is refused.
+    report is refused if its manifest has not the records that are there: it was made before the last run.
     """
     names = (ARCHIVE, "report/results.json", "results.json")
     files = [path] if path.is_file() else [path / name for name in names]
@@ -77,14 +77,19 @@ def _results_file(path: Path) -> Path:
         raise EvaluationError(
             f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
         )
-    made = found[0].stat().st_mtime
-    records = () if found[0].name == ARCHIVE else path.glob("runs/*/*/result.json")
-    if any(record.stat().st_mtime > made for record in records):
+    if path.is_dir() and found[0].name != ARCHIVE and not _is_of_records(path):
         raise EvaluationError(
             f"{path}: runs were measured after its report. Fix: ansible-playbook report.yml "
             f"-e campaign_dir={path}"
         )
     return found[0]
+
+
+def _is_of_records(top: Path) -> bool:
+    """Return whether the manifest, which a report writes, has the records of a campaign as they are now."""
+    source = DirectorySource(top)
+    known = (manifest.read(source) or {"files": {}})["files"]
+    return all(known.get(record) == source.checksum(record) for record in source.records())
 
 
 def _results(file: Path, data: Path, workloads: Workloads) -> Results:

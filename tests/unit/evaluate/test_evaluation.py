@@ -25,7 +25,9 @@ from ansible.module_utils.scalebook.evaluate import (
 from ansible.module_utils.scalebook.evaluate.read import EvaluationError, campaign_files
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import catalogue
+from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workloads import load_workloads
 from run_module import call_module
 
@@ -290,12 +292,15 @@ def test_an_archive_counts_before_a_report_that_was_left_beside_it(tmp_path):
 
 def test_a_report_before_the_last_of_its_runs_is_refused(tmp_path):
     report, record = tmp_path / "report/results.json", tmp_path / "runs/a/1/result.json"
-    for file, stamp in ((report, 200), (record, 100)):
+    for file in (report, record):
         file.parent.mkdir(parents=True)
         file.write_text("{}")
-        os.utime(file, (stamp, stamp))
+    source = open_source(tmp_path)
+    made = manifest.extend(None, manifest.files_of(source), {"runs/a/1": "oom"}).manifest
+    (tmp_path / "manifest.json").write_text(json.dumps(made))
+    os.utime(record)  # as `cp -r` leaves it: later than the report
     assert campaign_files([str(tmp_path)], tmp_path) == [report]
-    os.utime(record, (300, 300))
+    record.write_text('{"status": "ok"}')
     with pytest.raises(EvaluationError, match=r"runs were measured after its report. Fix: .*campaign_dir="):
         campaign_files([str(tmp_path)], tmp_path)
 
