@@ -13,7 +13,8 @@ description:
     C(evaluation.html), C(evaluation.xlsx) and C(evaluation.docx), which have a verdict for each criterion,
     results by model family, time and cost of a training, and the best value.
   - Every figure comes from the records of the campaigns, from published tables or from the list of prices.
-  - Runs on the control node; needs PyYAML, Jinja2, pandas and XlsxWriter there.
+  - Runs on the control node; needs PyYAML, Jinja2, pandas and XlsxWriter there, and resvg-py for pictures in
+    C(evaluation.docx) beside the vectors, which older word processors do not show.
 options:
   evaluation:
     description: What the user asks for; relative paths count from O(here).

@@ -14,7 +14,7 @@ EXAMPLE["prices"] = str(ROOT / EXAMPLE["prices"])
 
 def test_the_conclusion_and_the_path_of_the_document_are_shown(tmp_path):
     shown = play("evaluation.yml", evaluation={**EXAMPLE, "out": str(tmp_path)})
-    assert "The lowest cost of two epochs of 1994187 samples, hf_mlm deberta-v3-base: 250.7 CNY" in shown
+    assert "The lowest cost of two epochs of 1,994,187 samples, tf2_bert base: 1.11" in shown
     assert f"evaluation: {tmp_path}/evaluation.md" in shown
     assert (tmp_path / "evaluation.md").read_text().startswith(f"# {EXAMPLE['title']}\n")
 

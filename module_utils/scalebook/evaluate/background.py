@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Sections 1 and 2: the conclusion, and what was measured with what, where and how."""
+"""Section 2: what was measured with what, where and how."""
 
 from __future__ import annotations
 
@@ -8,24 +8,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.evaluate.options import FAMILIES
+from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED
 from ansible.module_utils.scalebook.evaluate.sentences import term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Paragraph
 
-SOFTWARE = ("framework", "cuda", "cudnn", "nccl", "mpi", "python", "compiler", "campaign")
+SOFTWARE = ("framework", "cuda", "cudnn", "nccl", "mpi", "python", "compiler")
 CONFIGURATION = ("batch", "compiler", "amp")
 METRICS = ("throughput", "speedup", "latency", "utilisation")
 
 
 def write(writer: Writer) -> None:
-    """Write both sections."""
-    writer.heading("introduction")
-    writer.say("about")
-    writer.heading("conclusion", 3)
-    writer.items(writer.evaluation["conclusion"])
-    writer.own("introduction")
+    """Write the section."""
     writer.heading("background")
     writer.heading("platform", 3)
     writer.blocks.append(Paragraph(writer.evaluation["platform"] or writer.text("not-recorded")))
@@ -41,26 +35,20 @@ def write(writer: Writer) -> None:
 def _definitions(writer: Writer, section: str, titles: dict[str, str]) -> None:
     writer.heading(section, 3)
     for name, title in titles.items():
-        writer.heading(title, 4)
-        writer.say(f"{name}-text")
+        lead = writer.wording.about(writer.text(title), "").rstrip()
+        writer.blocks.append(Paragraph(writer.text(f"{name}-text"), lead=lead))
     writer.own(section)
 
 
 def _frameworks(writer: Writer) -> None:
     writer.heading("frameworks", 3)
     lines = writer.evaluation["frameworks"]
-    rows = [{key: writer.wording.tell(line[key]) for key in ("title", *SOFTWARE)} for line in lines]
-    heads = {"title": "workload", "framework": "software"}
-    columns = [writer.column(key, head=heads.get(key, key)) for key in ("title", *SOFTWARE)]
-    writer.table(writer.text("frameworks"), columns, rows)
-    names = [
-        f"{line['name']} {line['framework']}".removesuffix(f" {NONE}")
-        for family in writer.evaluation["families"]
-        for line in family["frameworks"]
-        if "title" not in line
+    recorded = [line for line in lines if line["framework"] != NOT_RECORDED]
+    rows = [
+        {key: writer.wording.tell(line[key]) for key in ("title", *SOFTWARE)} for line in recorded or lines
     ]
-    if names:
-        writer.say("published-frameworks", names=list(dict.fromkeys(names)))
+    columns = writer.columns("title text workload", "framework text software", *SOFTWARE[1:])
+    writer.table(writer.text("frameworks"), columns, writer.distinct(columns, rows))
     writer.own("frameworks")
 
 
@@ -86,20 +74,25 @@ def _models(writer: Writer) -> None:
 
 
 def _environment(writer: Writer) -> None:
+    """Write each kind of host once, with its topology and the campaigns that it was measured in."""
     campaigns = writer.evaluation["campaigns"]
     writer.heading("environment", 3)
+    hosts = hardware.hosts(entry for campaign in campaigns for entry in campaign["hardware"])
     rows = []
+    for host in hosts:
+        names = [each["name"] for each in campaigns if hardware.visible(each["hardware"], host)]
+        rows.append({"hardware": hardware.sentence(host, writer.wording), "campaigns": ", ".join(names)})
     for campaign in campaigns:
-        texts = [hardware.sentence(entry, writer.wording) for entry in campaign["hardware"]]
-        texts = texts or [writer.text("not-recorded")]
         if shared := campaign["simulated"]:
-            texts.append(writer.text("containers" if shared.get("containers") else "simulated", **shared))
-        rows.append({"campaign": campaign["name"], "hardware": message("evaluation.all", parts=texts)})
-    writer.table(writer.text("environment"), writer.columns("campaign", "hardware"), rows)
-    for campaign in campaigns:
-        for entry in campaign["hardware"]:
-            if entry.get("gpu_topology"):
-                writer.code(f"nvidia-smi topo -m, {campaign['name']}", entry["gpu_topology"])
+            text = writer.text("containers" if shared.get("containers") else "simulated", **shared)
+            rows.append({"hardware": text, "campaigns": campaign["name"]})
+    silent = [campaign["name"] for campaign in campaigns if not campaign["hardware"]]
+    rows += [{"hardware": writer.text("not-recorded"), "campaigns": ", ".join(silent)}] if silent else []
+    writer.table(writer.text("environment"), writer.columns("hardware", "campaigns"), rows)
+    several = [host for host in hosts if len(host.get("gpus") or ()) > 1]
+    maps = dict.fromkeys(host["gpu_topology"] for host in several if host.get("gpu_topology"))
+    for topology in maps:
+        writer.code("nvidia-smi topo -m", topology)
     writer.own("environment")
 
 
@@ -109,11 +102,16 @@ def _rules(writer: Writer) -> None:
     heads = {"nodes": "machines", "xla": "compiled"}
     axes = ("nodes", "gpus", "bsz", "dtype", "xla", "repeats", "window")
     rows = [
-        {"campaign": campaign["name"], **{axis: _listed(writer, campaign["matrix"][axis]) for axis in axes}}
+        {
+            "campaign": campaign["name"],
+            "started": writer.wording.moment(campaign["started"] or "") or writer.text("not-recorded"),
+            **{axis: _listed(writer, campaign["matrix"][axis]) for axis in axes},
+            "good": f"{campaign['runs']['good']} / {campaign['runs']['planned']}",
+        }
         for campaign in writer.evaluation["campaigns"]
     ]
-    columns = [writer.column(key, head=heads.get(key, key)) for key in ("campaign", *axes)]
-    writer.table(writer.text("matrix"), columns, rows)
+    columns = [writer.column(key, head=heads.get(key, key)) for key in ("campaign", "started", *axes)]
+    writer.table(writer.text("matrix"), [*columns, writer.column("good")], rows)
     writer.own("rules")
 
 

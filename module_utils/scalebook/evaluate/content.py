@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.evaluate import background, drawing, family
-from ansible.module_utils.scalebook.evaluate.sentences import criterion, evidence, extrapolated, term
+from ansible.module_utils.scalebook.evaluate import background, family, front
+from ansible.module_utils.scalebook.evaluate.options import FAMILIES, devices
+from ansible.module_utils.scalebook.evaluate.sentences import extrapolated, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure, all_digits
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
@@ -21,31 +22,73 @@ ADVICE = ("advice-1", "advice-2", "advice-3", "advice-4")
 def blocks(evaluation: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Block]:
     """Return the document in the language of `wording`."""
     writer = Writer(evaluation, wording)
+    _results(writer)
+    front.write(writer)
     background.write(writer)
     for each in evaluation["families"]:
         family.write(writer, each)
-    _criteria(writer)
+    _published(writer)
+    _extrapolations(writer)
     _cost(writer)
     _problems(writer)
     _appendix(writer)
     return writer.blocks
 
 
-def _criteria(writer: Writer) -> None:
-    writer.heading("criteria")
+def _results(writer: Writer) -> None:
+    """Write the first sheet of the workbook: every result of the document in one table."""
     rows = [
         {
-            "criterion": criterion(each),
-            "verdict": term("verdict", each["verdict"]),
-            "evidence": evidence(each),
+            **option,
+            **{quantity.name: option["usage"].get(quantity.name) for quantity in front.USED},
+            "family": FAMILIES.get(each["name"], each["name"]),
+            "task": term("task", option["task"]) or NONE,
+            "unit": term("unit", option["unit"]),
+            "gpu": option["gpu"] or "CPU",
+            "devices": devices(option),
+            "per_device": option["rate"] / devices(option),
         }
-        for each in writer.evaluation["criteria"]
+        for each in writer.evaluation["families"]
+        for option in each["options"]
     ]
-    writer.table(writer.text("criteria"), writer.columns("criterion", "verdict", "evidence"), rows)
+    heads = writer.columns(
+        "family", "workload", "model", "task", "size", "gpu", "machines count", "devices count"
+    )
+    heads += writer.columns(
+        "dtype", "compiler", "bsz count", "variant", "differing text others", "unit", "rate rate"
+    )
+    heads += writer.columns("per_device rate rate-per-device", "slowest rate", "fastest rate", "runs count")
+    heads += writer.columns("speedup ratio", "efficiency percent", "mfu percent")
+    heads += [writer.column(key, "readable", unit="s") for key in ("step_p50", "step_p95")]
+    heads += [*writer.quantities(front.USED, "rate"), *writer.columns("source text origin")]
+    writer.sheet(writer.text("results-sheet"), heads, rows)
+
+
+def _published(writer: Writer) -> None:
+    """Write what others published of families that were measured too; nothing is concluded from it."""
+    apart = {
+        each["name"]: [option for option in each["options"] if not option["rates"]]
+        for each in writer.evaluation["families"]
+        if any(option["rates"] for option in each["options"])
+    }
+    slower = writer.evaluation["slower_than_one"]
+    if any(apart.values()):
+        writer.heading("published-results")
+        writer.say("published-text")
+    for name, options in apart.items():
+        family.rates(writer, options, FAMILIES.get(name, name))
+    if slower:
+        writer.heading("slower", 3 if any(apart.values()) else 2)
+        writer.say("slower-text")
+        heads = writer.columns("option", "times ratio", "source text origin")
+        writer.table(writer.text("slower"), heads, slower)
+
+
+def _extrapolations(writer: Writer) -> None:
     extrapolations = writer.evaluation["extrapolations"]
     if not extrapolations:
         return
-    writer.heading("extrapolation", 3)
+    writer.heading("extrapolation")
     writer.say("extrapolation-text")
     writer.items([extrapolated(each) for each in extrapolations])
     rows = []
@@ -53,45 +96,32 @@ def _criteria(writer: Writer) -> None:
         if fit := each["fit"]:
             ends = {"measured_from": fit["measured"][0][0], "measured_to": fit["measured"][-1][0]}
             rows.append({"option": each["name"], **ends, **fit})
-    heads = [
-        writer.column("option"),
-        *(writer.column(key, "count") for key in ("measured_from", "measured_to", "machines")),
-        *(writer.column(key, "percent") for key in ("efficiency", "least", "most")),
-    ]
+    heads = writer.columns("option", "measured_from count", "measured_to count", "machines count")
+    heads += writer.columns("efficiency percent", "least percent", "most percent")
     writer.table(writer.text("extrapolation"), heads, rows)
 
 
 def _cost(writer: Writer) -> None:
-    task, slower = writer.evaluation["task"], writer.evaluation["slower_than_one"]
-    writer.heading("cost")
-    heads = [
-        writer.column("name", head="task"),
-        *(writer.column(key, "all-digits") for key in ("samples", "epochs", "total")),
+    """Write the prices, what is worth its price, and time and cost of every option."""
+    costs = writer.evaluation["costs"]
+    writer.heading("cost-details")
+    _prices(writer, [price for cost in costs for price in cost["prices"]])
+    unknown = dict.fromkeys(name for cost in costs for name in cost["energy_unknown"])
+    if unknown:
+        writer.say("energy-unknown", names=list(unknown))
+    fronts = [
+        {**offer, "training": cost["name"], "cost": front.paid(writer, offer, cost["currency"])}
+        for cost in costs
+        if len(cost["offers"]) > 1
+        for offer in cost["front"]
     ]
-    writer.table(writer.text("task"), heads, [task])
-    for number, cost in enumerate(writer.evaluation["costs"]):
-        writer.heading(cost["name"], 3)
-        if cost["prices"]:
-            _prices(writer, cost["prices"])
-        else:
-            writer.say("no-cost")
-        if cost["energy_unknown"]:
-            writer.say("energy-unknown", names=cost["energy_unknown"])
-        if cost["offers"]:
-            writer.say("front-text")
-            _offers(writer, cost)
-            writer.charts(drawing.of_cost(writer, cost, f"cost{number}"))
-            writer.table(writer.text("wanted"), writer.columns("question", "option"), _within(writer, cost))
-        _times(writer, cost)
-    if slower:
-        writer.heading("slower", 3)
-        writer.say("slower-text")
-        heads = [
-            writer.column("option"),
-            writer.column("times", "ratio"),
-            writer.column("source", head="origin"),
-        ]
-        writer.table(writer.text("slower"), heads, slower)
+    if fronts:
+        writer.say("front-text")
+    heads = writer.columns("training", "name text option", "hardware", "seconds duration time", "cost figure")
+    writer.table(writer.text("front"), heads, [_in_words(writer, offer) for offer in fronts])
+    questions = [line for cost in costs for line in _within(writer, cost)]
+    writer.table(writer.text("wanted"), writer.columns("training", "question", "option"), questions)
+    _times(writer, costs)
     writer.heading("advice", 3)
     writer.items(ADVICE)
 
@@ -99,92 +129,71 @@ def _cost(writer: Writer) -> None:
 def _within(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions after deadline and budget with the options that answer them."""
     hours, budget = writer.evaluation["deadline_hours"], writer.evaluation["budget"]
+    money = {"budget": budget, "currency": term("currency", cost["currency"] or "")}
     asked = [
         (hours, "within_deadline", message("evaluation.within-deadline", hours=hours)),
-        (
-            budget,
-            "within_budget",
-            message("evaluation.within-budget", budget=budget, currency=cost["currency"]),
-        ),
+        (budget, "within_budget", message("evaluation.within-budget", **money)),
     ]
     rows = []
     for limit, key, question in asked:
         names = ", ".join(dict.fromkeys(offer["name"] for offer in cost[key]))
-        if limit:
-            rows.append({"question": question, "option": names or writer.text("nothing-within")})
+        if limit and cost["offers"]:
+            answer = names or writer.text("nothing-within")
+            rows.append({"training": cost["name"], "question": question, "option": answer})
     return rows
 
 
 def _prices(writer: Writer, prices: Sequence[Mapping[str, Any]]) -> None:
     """Write every price that was used, with its source and date."""
     bought = any(price["years"] is not None for price in prices)
-    rows = [
-        {
-            **price,
-            **price.get("translations", {}).get(writer.wording.language, {}),
-            "price": Figure(price["amount"], f"{all_digits(price['amount'])} {price['currency']}"),
-            "paid": term("per", price["per"]),
-        }
-        for price in prices
-    ]
-    heads = [writer.column("gpu", head="hardware"), writer.column("price", "figure"), writer.column("paid")]
-    heads += [writer.column("years", "all-digits"), writer.column("use", "percent")] * bought
-    writer.table(writer.text("prices"), [*heads, *writer.columns("source", "date")], rows)
+    rows = []
+    for price in prices:
+        said = f"{all_digits(price['amount'])} {writer.value(term('currency', price['currency']))}"
+        own = price.get("translations", {}).get(writer.wording.language, {})
+        paid = {"price": Figure(price["amount"], said), "paid": term("per", price["per"])}
+        rows.append({**price, **own, **paid})
+    heads = writer.columns("gpu", "price figure", "paid")
+    heads += [*writer.columns("years all-digits", "use percent") * bought, *writer.columns("source", "date")]
+    writer.table(writer.text("prices"), heads, writer.distinct(heads, rows))
 
 
-def _offers(writer: Writer, cost: Mapping[str, Any]) -> None:
-    """Write the offers that no other one beats."""
-    heads = [
-        writer.column("name", head="option"),
-        writer.column("hardware"),
-        writer.column("hourly", "readable", unit=cost["currency"]),
-        writer.column("hours", "readable"),
-        writer.column("cost", "readable", unit=cost["currency"]),
-        writer.column("source", head="origin"),
-    ]
-    rows = [{**offer, "hardware": _hardware(writer, offer)} for offer in cost["front"]]
-    writer.table(writer.text("front"), heads, rows)
-
-
-def _hardware(writer: Writer, offer: Mapping[str, Any]) -> str:
+def _in_words(writer: Writer, offer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an offer with its hardware in words and its time in seconds."""
     gpu = writer.value(offer["gpu"] or "CPU")
-    return f"{gpu}, {writer.value(term('per', offer['per']))}" if offer["per"] else str(gpu)
+    paid = [writer.value(term("per", offer["per"]))] if offer["per"] else []
+    hardware = message("evaluation.names", parts=[gpu, *paid])
+    return {**offer, "hardware": hardware, "seconds": 3600 * offer["hours"]}
 
 
-def _times(writer: Writer, cost: Mapping[str, Any]) -> None:
-    """Write time, cost and energy of every option, for a million samples, an epoch and the whole task."""
-    currency, priced, task = cost["currency"], bool(cost["prices"]), writer.evaluation["task"]
-    shares = {"million": MILLION / task["total"], "epoch": task["samples"] / task["total"], "total": 1.0}
-    powered = any(row["kwh"] is not None for row in cost["rows"])
-    paid = any(row["energy_cost"] is not None for row in cost["rows"])
-    heads = [writer.column("name", head="option"), writer.column("hardware")]
-    heads += [writer.column("hourly", "readable", unit=currency)] * priced
+def _times(writer: Writer, costs: Sequence[Mapping[str, Any]]) -> None:
+    """Write time, cost and energy of every option; the workbook also has a million samples and an epoch."""
+    task = writer.evaluation["task"]
+    shares = {"million": MILLION / task["total"], "epoch": task["samples"] / task["total"]}
+    offers = [(cost, offer) for cost in costs for offer in cost["rows"]]
+    rows = []
+    for cost, offer in offers:
+        row = {**_in_words(writer, offer), "cost": front.paid(writer, offer, cost["currency"])}
+        for span, share in shares.items():
+            row[f"{span} time"] = 3600 * offer["hours"] * share
+            row[f"{span} cost"] = None if offer["cost"] is None else offer["cost"] * share
+        rows.append(row)
+    heads = writer.columns("name text option", "hardware", "seconds duration time")
+    heads += [writer.column("cost", "figure")] * any(offer["cost"] is not None for _, offer in offers)
     for span in shares:
-        for key, unit in (("hours", None), ("cost", currency))[: 1 + priced]:
-            what = writer.column(key, unit=unit).head
-            head = writer.text("titled", name=writer.text(f"head-{span}"), title=what)
-            heads.append(Column(f"{span} {key}", head, "readable", NONE))
-    heads += [writer.column("kwh", "readable")] * powered
-    if paid and writer.evaluation["electricity"]:
-        heads.append(writer.column("energy_cost", "readable", unit=currency))
-    rows = [
-        {
-            **offer,
-            "hardware": _hardware(writer, offer),
-            **{
-                f"{span} {key}": None if offer[key] is None else offer[key] * share
-                for span, share in shares.items()
-                for key in ("hours", "cost")
-            },
-        }
-        for offer in cost["rows"]
-    ]
-    writer.table(writer.text("all-offers"), [*heads, writer.column("source", head="origin")], rows)
+        for key, kind in (("time", "duration"), ("cost", "readable")):
+            head = writer.text("titled", name=writer.text(f"head-{span}"), title=writer.text(f"head-{key}"))
+            heads.append(Column(f"{span} {key}", head, kind, NONE, only="xlsx"))
+    heads += [writer.column("kwh", "readable")] * any(offer["kwh"] is not None for _, offer in offers)
+    if writer.evaluation["electricity"] and any(offer["energy_cost"] is not None for _, offer in offers):
+        heads.append(writer.column("energy_cost", "readable"))
+    title = writer.text("titled", name=writer.text("all-offers"), title=task["name"])
+    origin = writer.column("source", head="origin")._replace(only="md html xlsx")
+    writer.table(title, [*heads, origin], rows)
 
 
 def _problems(writer: Writer) -> None:
     writer.heading("problems")
-    heads = [*writer.columns("campaign", "case"), writer.column("repeat", "count"), writer.column("reason")]
+    heads = writer.columns("campaign", "case", "repeat count", "reason")
     problems = writer.evaluation["problems"]
     excluded = [{**each, "reason": writer.wording.tell(each["reason"])} for each in problems]
     writer.table(writer.text("problems"), heads, excluded)
@@ -194,20 +203,41 @@ def _problems(writer: Writer) -> None:
 
 
 def _appendix(writer: Writer) -> None:
-    campaigns = writer.evaluation["campaigns"]
     writer.heading("appendix")
-    writer.heading("campaigns", 3)
-    heads = [
-        writer.column("name", head="campaign"),
-        writer.column("started"),
-        *(writer.column(key, "count") for key in ("good", "planned")),
-    ]
-    unknown = writer.text("not-recorded")
-    rows = [{**each, **each["runs"], "started": each["started"] or unknown} for each in campaigns]
-    writer.table(writer.text("campaigns"), heads, rows)
+    _all_results(writer)
     writer.heading("commands", 3)
-    for campaign in campaigns:
+    for campaign in writer.evaluation["campaigns"]:
         writer.code(campaign["name"], "\n".join(campaign["commands"]) or NONE)
     writer.heading("checksums", 3)
     sums = [{"file": file, "sum": checksum} for file, checksum in writer.evaluation["checksums"].items()]
     writer.table(writer.text("checksums"), [writer.column("file"), Column("sum", "SHA-256")], sums)
+
+
+def _all_results(writer: Writer) -> None:
+    """Write every measured result with its range; published rows have none and stand in the tables above."""
+    rows = [
+        {
+            **option,
+            "rate": front.rate(writer, option, option["rate"]),
+            "steps": _steps(option),
+        }
+        for each in writer.evaluation["families"]
+        for option in each["options"]
+        if option["rates"]
+    ]
+    if not rows:
+        return
+    writer.heading("all-results", 3)
+    heads = writer.columns(
+        "name text option", "rate figure", "slowest readable", "fastest readable", "runs count"
+    )
+    heads += writer.columns("speedup ratio", "efficiency percent", "mfu percent", "steps figure latency")
+    writer.table(writer.text("all-results"), [*heads, *writer.columns("source text campaign")], rows)
+
+
+def _steps(option: Mapping[str, Any]) -> Figure | None:
+    """Return the median and the 95th percentile of the time of a step in ms."""
+    if option["step_p50"] is None:
+        return None
+    half, most = (1000 * option[name] for name in ("step_p50", "step_p95"))
+    return Figure(half, f"{half:.4g} / {most:.4g}")

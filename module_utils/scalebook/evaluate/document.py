@@ -165,3 +165,8 @@ def campaign_of(results: Results, workloads: Workloads) -> Campaign:
         },
         "commands": [each["command"] for each in command.of_results(results, workloads)],
     }
+
+
+def day(evaluation: Evaluation) -> str:
+    """Return the day of the last campaign, '' where none has one: the date of the document."""
+    return max((each["started"] or "" for each in evaluation["campaigns"]), default="")[:10]

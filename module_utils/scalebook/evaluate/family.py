@@ -1,72 +1,79 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The section of a model family: frameworks, results side by side, utilisation, ranking, differences."""
+"""The section of a model family: frameworks, results, what switches gain, use, ranking, differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.evaluate import drawing, ranking
-from ansible.module_utils.scalebook.evaluate.options import (
-    FAMILIES,
-    columns,
-    devices,
-    setting,
-    setting_name,
-)
+from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.evaluate import comparisons, drawing, ranking
+from ansible.module_utils.scalebook.evaluate.front import USED
+from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
-from ansible.module_utils.scalebook.evaluate.sentences import ranked, term
+from ansible.module_utils.scalebook.evaluate.sentences import conclusive, ranked, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
-from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.pages.blocks import NONE, Cell, Column, Figure, exact, figure, times
+from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure, times
 from ansible.module_utils.scalebook.published import warning
-from ansible.module_utils.scalebook.quantities import TABLE
-from ansible.module_utils.scalebook.text import readable
 
-USED = sorted((quantity for quantity in TABLE if quantity.column), key=lambda quantity: quantity.column)
-"""Quantities of the table of utilisation."""
-MILLI = 1000
-
-Option = Mapping[str, Any]
+SCALES = 6
+"""Columns of numbers of devices that a table has room for."""
+CASES = 3
+"""Cases that are named for a bottleneck."""
+KEPT, VARYING = ("workload", "dtype", "bsz count"), ("model", "task", "size", "gpu", "others", "day")
+"""Columns of the table of rates: those that are always there, and those whose values differ."""
+ROW = (
+    "workload",
+    *comparisons.TRAINING,
+    "gpu",
+    "dtype",
+    "compiler",
+    "bsz",
+    "variant",
+    "differing",
+    "source",
+    "group",
+)
+"""What the cells of a row of the table of rates have in common."""
 
 
 def write(writer: Writer, family: ModelFamily) -> None:
     """Write the section of a family of evaluation.json."""
     name = FAMILIES.get(family["name"], family["name"])
+    options = conclusive(family)
     writer.heading("results", family=name)
     _participants(writer, family, name)
-    settings: dict[tuple[Any, ...], list[Option]] = {}
-    for option in family["options"]:
-        settings.setdefault(setting(option), []).append(option)
-    for number, options in enumerate(settings.values()):
-        _setting(writer, options, f"family{writer.section}-{number}")
-    measured = [option for option in family["options"] if option["rates"]]
-    if measured:
-        _all(writer, measured, name)
-        _utilisation(writer, measured)
+    rates(writer, options, name)
+    writer.charts(drawing.of_family(writer, options, name))
+    _gains(writer, options, name)
+    _utilisation(writer, options, name)
     _ranking(writer, family["ranking"])
-    _differences(writer, family["differences"])
+    if len({option["workload"] for option in options}) > 1 and options[0]["rates"]:
+        _differences(writer, family["differences"])
     writer.own(family["name"])
 
 
 def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
-    writer.heading("participants", 3)
-    rows = [{"commit": NONE, **line} for line in family["frameworks"]]
-    rows = [{**row, "commit": writer.wording.tell(row["commit"])} for row in rows]
-    heads = {
-        "name": "framework",
-        "framework": "version",
-        "source": "model-source",
-        "commit": "commit",
-        "features": "features",
-        "campaign": "origin",
-    }
-    columns = [writer.column(key, head=head) for key, head in heads.items()]
-    writer.table(writer.text("participants-of", family=name), columns, rows)
+    measured = any(option["rates"] for option in family["options"])
+    lines = [{"commit": NONE, **line} for line in family["frameworks"] if not measured or "title" in line]
+    known = {line["workload"] for line in lines if line["framework"] != NOT_RECORDED}
+    rows = [
+        {**line, "commit": writer.wording.tell(line["commit"])}
+        for line in lines
+        if line["workload"] not in known or line["framework"] != NOT_RECORDED
+    ]
+    heads = (
+        "name text framework",
+        "framework text version",
+        "source text model-source",
+        "commit",
+        "features",
+    )
+    columns = writer.columns(*(["workload"] if measured else []), *heads)
+    writer.table(writer.text("participants-of", family=name), columns, writer.distinct(columns, rows))
     accumulated = dict.fromkeys(
         each["workload"]
         for each in family["options"]
@@ -78,111 +85,131 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
         writer.say("only-published")
 
 
-def _setting(writer: Writer, options: Sequence[Option], key: str) -> None:
-    """Write the tables and charts of what stands side by side: throughput, speedup and latency."""
-    name = writer.text(setting_name(options[0]))
-    writer.heading(setting_name(options[0]), 3)
-    beside = columns(options, writer.value)
-    unit = writer.value(term("unit", options[0]["unit"]))
-    _beside(writer, name, writer.text("throughput-in", unit=unit), beside, _rate)
-    if any(devices(option) > 1 for option in options):
-        _beside(writer, name, writer.text("speedup"), beside, lambda option: times(option["speedup"]))
-    _beside(writer, name, writer.text("latency-ms"), beside, _latency)
-    writer.charts(drawing.of_setting(writer, beside, name, unit, key))
+def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
+    """Write the rates: a row for each setting, a column for each number of nodes and devices.
 
-
-def _rate(option: Option) -> Cell:
-    """Return the rate of an option: a published one with all its digits."""
-    return figure(option["rate"]) if option["rates"] else exact(option["rate"])
-
-
-def _latency(option: Option) -> Cell:
-    if option["step_p50"] is None:
-        return NONE
-    half, most = (MILLI * option[name] for name in ("step_p50", "step_p95"))
-    return Figure(half, f"{readable(half)} / {readable(most)}")
-
-
-def _beside(
-    writer: Writer,
-    setting: str,
-    title: str,
-    beside: Mapping[str, Sequence[Option]],
-    shown: Callable[[Option], Cell],
-) -> None:
-    """Write a table with a column per framework, in parts of as many as a chart has; none without figures."""
-    names = [name for name, options in beside.items() if any(shown(each) != NONE for each in options)]
-    parts = [names[first : first + svg.SERIES] for first in range(0, len(names), svg.SERIES)]
+    Behind a rate on several devices stands its efficiency.  Two campaigns with the same setting have a row
+    each, with the day.
+    """
+    scales = sorted({_scale(option) for option in options})
+    rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
+    for option in options:
+        row = rows.setdefault(tuple(option[key] for key in ROW), _of_row(writer, option))  # type: ignore[literal-required]
+        row[_scale(option)] = _rate(writer, option)
+    heads = writer.varying(KEPT, VARYING, rows.values())
+    unit = writer.value(term("unit", options[0]["unit"])) if options else ""
+    parts = [scales[first : first + SCALES] for first in range(0, len(scales), SCALES)]
     for number, part in enumerate(parts, 1):
-        rows: dict[tuple[int, int, int], dict[str, Any]] = {}
-        for name in part:
-            for option in beside[name]:
-                place = (devices(option), option["nodes"], option["gpus"])
-                row = {"machines": place[1], "devices": place[0], **dict.fromkeys(part, NONE)}
-                rows.setdefault(place, row)[name] = shown(option)
-        count = f" ({number}/{len(parts)})" if len(parts) > 1 else ""
-        heads = [writer.column(key, "count") for key in ("machines", "devices")]
-        heads += [Column(name, name, "figure") for name in part]
-        caption = writer.text("titled", name=setting, title=title) + count
-        writer.table(caption, heads, [row for _, row in sorted(rows.items())])
+        columns = [Column(str(scale), _place(writer, scale), "figure", NONE) for scale in part]
+        lines = [
+            {**row, **{str(scale): row.get(scale, NONE) for scale in part}}
+            for row in rows.values()
+            if {*part} & {*row}
+        ]
+        title = writer.text("throughput-in", unit=unit) + f" ({number}/{len(parts)})" * (len(parts) > 1)
+        writer.table(writer.text("titled", name=name, title=title), [*heads, *columns], lines)
 
 
-def _all(writer: Writer, options: Sequence[Option], name: str) -> None:
-    """Write every result with its range; published rows have none and stand in the tables above."""
-    writer.heading("all-results", 3)
-    unit = writer.value(term("unit", options[0]["unit"]))
-    heads = [
-        writer.column("name", head="option"),
-        writer.column("gpu", head="hardware"),
-        writer.column("rate", "readable", unit=unit),
-        *(writer.column(key, "readable") for key in ("slowest", "fastest")),
-        writer.column("speedup", "ratio"),
-        *(writer.column(key, "percent") for key in ("efficiency", "mfu")),
-        writer.column("runs", "count"),
-        writer.column("source", head="origin"),
-    ]
-    title = writer.text("titled", name=name, title=writer.text("all-results"))
-    writer.table(title, heads, [{**option, "gpu": option["gpu"] or "CPU"} for option in options])
-    writer.charts(drawing.of_family(writer, options, name, f"family{writer.section}"))
+def _scale(option: Option) -> tuple[int, int, int]:
+    return devices(option), option["nodes"], option["gpus"]
 
 
-def _utilisation(writer: Writer, options: Sequence[Option]) -> None:
-    """Write how busy the hardware was over the window, and what each case was probably limited by."""
-    writer.heading("utilisation", 3)
-    measured = [option for option in options if option["usage"]]
-    if not measured:
-        writer.say("none-measured")
-        return
-    used = [each for each in USED if any(each.name in option["usage"] for option in measured)]
-    option_head, origin = writer.column("name", head="option"), writer.column("source", head="origin")
-    heads = [
-        Column(each.name, writer.wording(each.code), "percent", NONE)
-        if each.unit == "%"
-        else Column(
-            each.name,
-            writer.text("in-unit", name=message(each.code), unit=each.unit),
-            "readable",
-            NONE,
-        )
-        for each in used
-    ]
+def _of_row(writer: Writer, option: Option) -> dict[Any, Any]:
+    return {
+        **option,
+        "task": term("task", option["task"]),
+        "gpu": option["gpu"] or "CPU",
+        "dtype": precision(option),
+        "others": ", ".join(filter(None, (option["variant"], option["differing"]))) or NONE,
+        "day": writer.day(option["source"]),
+    }
+
+
+def _place(writer: Writer, scale: tuple[int, int, int]) -> str:
+    count, nodes, gpus = scale
+    if nodes == 1 or not gpus:
+        return writer.text("scale-one" if count == 1 else "scale-devices", devices=count)
+    return writer.text("scale-nodes", nodes=nodes, devices=gpus)
+
+
+def _rate(writer: Writer, option: Option) -> Figure:
+    """Return the rate of an option, a published one with all its digits, and its efficiency."""
+    rate = figure(option["rate"]) if option["rates"] else exact(option["rate"])
+    text = rate.text  # type: ignore[union-attr]
+    if devices(option) > 1 and option["efficiency"] is not None:
+        text += writer.text("in-brackets", text=writer.wording.percent(option["efficiency"]))
+    return Figure(option["rate"], text)
+
+
+def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
+    """Write how much faster the same case is with a compiler, and with 16 bits."""
     rows = []
-    for option in measured:
-        means = {each.name: option["usage"].get(each.name) for each in used}
-        shares = {
-            each.name: means[each.name] / 100
-            for each in used
-            if each.unit == "%" and means[each.name] is not None
-        }
-        rows.append({"name": option["name"], **means, **shares, "source": option["source"]})
-    writer.table(writer.text("utilisation"), [option_head, *heads, origin], rows)
-    limited = [option for option in measured if option["bottleneck"]]
-    writer.table(writer.text("bottlenecks"), [option_head, writer.column("bottleneck"), origin], limited)
+    for pair in comparisons.gains(options):
+        other = pair.off["dtype"] if pair.off["dtype"] == pair.on["dtype"] else pair.off["compiler"]
+        batch = writer.text("batch-size", bsz=pair.off["bsz"])
+        words = [
+            _place(writer, _scale(pair.off)),
+            batch,
+            pair.off["differing"],
+            other or writer.text("no-compiler"),
+        ]
+        rows.append(
+            {
+                "workload": pair.off["workload"],
+                "what": pair.what,
+                "setting": writer.text("names", parts=[*filter(None, words)]),
+                "off": pair.off["rate"],
+                "on": pair.on["rate"],
+                **{key: times(getattr(pair, key)) for key in ("times", "least", "most")},
+            }
+        )
+    heads = writer.columns(
+        "workload", "what text switch", "setting", "off readable rate-off", "on readable rate-on"
+    )
+    heads += writer.columns("times figure gain", "least figure", "most figure")
+    writer.table(writer.text("titled", name=name, title=writer.text("gains")), heads, rows)
+
+
+def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
+    """Write how busy the hardware was over the window, and what the cases were probably limited by."""
+    measured = [option for option in options if option["usage"]]
+    used = [each for each in USED if any(each.name in option["usage"] for option in measured)]
+    rows = [
+        {**{each.name: option["usage"].get(each.name) for each in used}, "name": option["name"]}
+        for option in measured
+    ]
+    title = writer.text("titled", name=name, title=writer.text("utilisation"))
+    writer.table(title, [*writer.columns("name text option"), *writer.quantities(used)], rows)
+    limited = comparisons.grouped(
+        [option for option in measured if option["bottleneck"]],
+        lambda option: _bound(writer, cast(Message, option["bottleneck"])),
+    )
+    rows = [
+        {"bottleneck": what, "count": len(cases), "cases": _first(writer, [each["name"] for each in cases])}
+        for what, cases in sorted(limited.items(), key=lambda each: -len(each[1]))
+    ]
+    heads = writer.columns("bottleneck", "count count cases", "cases text option")
+    writer.table(writer.text("titled", name=name, title=writer.text("bottlenecks")), heads, rows)
+
+
+def _bound(writer: Writer, bottleneck: Message) -> str:
+    """Return what a case was limited by, without the evidence, which its report has."""
+    for sentence in bottleneck["values"].get("sentences") or ():
+        if isinstance(sentence, Mapping) and "what" in sentence["values"]:
+            return str(writer.value(sentence["values"]["what"]))
+    return writer.text("no-bottleneck")
+
+
+def _first(writer: Writer, names: Sequence[str]) -> str:
+    more = [writer.text("evidence-more", count=len(names) - CASES)] if len(names) > CASES else []
+    return "; ".join([*names[:CASES], *more])
 
 
 def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:
+    if not leads:
+        return
     writer.heading("ranking", 3)
-    writer.items([ranked(lead) for lead in ranking.foremost(leads)] or ["no-ranking"])
+    writer.items([ranked(lead) for lead in ranking.foremost(leads)])
     rows = [
         {
             **lead,
@@ -191,34 +218,35 @@ def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:
         }
         for lead in leads
     ]
-    heads = [
-        writer.column("setting"),
-        writer.column("case", head="scale"),
-        *writer.columns("first", "other"),
-        writer.column("times", "percent", "faster"),
-        *(writer.column(key, "percent") for key in ("least", "most")),
-        writer.column("verdict"),
-    ]
+    heads = writer.columns("setting", "case text scale", "first", "other", "times percent faster")
+    heads += writer.columns("least percent", "most percent", "verdict")
     writer.table(writer.text("ranking"), heads, rows)
 
 
 def _differences(writer: Writer, found: Sequence[Mapping[str, Any]]) -> None:
+    """Write what is not the same; the list of what is not measured has what no record says."""
     writer.heading("differences", 3)
     writer.say("differences-text" if found else "differences-none")
     rows = [
         {
             "what": term("head", each["what"]),
             "value": _fact(writer, each["what"], entry["value"]),
-            "workload": ", ".join(entry["of"]),
+            "workload": ", ".join(dict.fromkeys(name.partition(" ")[0] for name in entry["of"])),
         }
         for each in found
         for entry in each["values"]
+        if entry["value"] != NOT_RECORDED
     ]
-    writer.table(writer.text("differences"), writer.columns("what", "value", "workload"), rows)
+    columns = writer.columns("what", "value", "workload")
+    writer.table(writer.text("differences"), columns, writer.distinct(columns, rows))
 
 
 def _fact(writer: Writer, what: str, value: Any) -> Any:
     if isinstance(value, list):
-        nodes = dict.fromkeys(hardware.node(entry, writer.wording) for entry in value)
-        return message("evaluation.all", parts=list(nodes))
+        return "; ".join(
+            dict.fromkeys(
+                hardware.gpus(each, writer.wording) or hardware.processor(each, writer.wording)
+                for each in value
+            )
+        )
     return term("task", value) if what == "task" else writer.wording.tell(value)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
@@ -178,6 +178,11 @@ def accumulation(option: Mapping[str, Any]) -> str:
     return str(option["variant"]) if "accumulation" in option["variant"] else ""
 
 
+def precision(option: Mapping[str, Any]) -> str:
+    """Return the precision of an option and what compiled it."""
+    return " ".join(filter(None, (option["dtype"], option["compiler"])))
+
+
 def devices(option: Mapping[str, Any]) -> int:
     """Return the number of devices; a node without GPUs is one."""
     return int(option["nodes"] * option["gpus"] or option["nodes"])
@@ -207,29 +212,3 @@ def setting_name(option: Mapping[str, Any]) -> Message:
     batch = message("evaluation.batch-size", bsz=option["bsz"])
     parts = [option["model"], *size_words(option), option["dtype"], batch, accumulation(option), gpu]
     return message("evaluation.names", parts=list(filter(None, parts)))
-
-
-def columns(
-    options: Sequence[Mapping[str, Any]], say: Callable[[str], str] = str
-) -> dict[str, list[Mapping[str, Any]]]:
-    """Return the options of a setting by what stands side by side, named as briefly as keeps them apart.
-
-    That is a workload with its compiler, variant and differing settings; with its campaign where several have
-    it; with its group where one campaign has several, as names of groups tell only its own groups apart.
-    `say` is how the language of the document calls a campaign or source.
-    """
-    kinds: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for option in options:
-        named = (option[name] for name in ("workload", "compiler", "variant", "differing"))
-        brief = ", ".join(filter(None, named))
-        kinds.setdefault((brief, option["source"], option["group"]), []).append(option)
-    names: dict[str, list[Mapping[str, Any]]] = {}
-    for (brief, source, group), found in kinds.items():
-        sources = [other[1] for other in kinds if other[0] == brief]
-        words = [
-            brief,
-            say(source) if len(set(sources)) > 1 else "",
-            group if sources.count(source) > 1 else "",
-        ]
-        names[", ".join(filter(None, words))] = found
-    return names

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate import criteria, ranking
+from ansible.module_utils.scalebook.evaluate import comparisons, criteria, ranking
 from ansible.module_utils.scalebook.evaluate.options import (
     FAMILIES,
     NOT_RECORDED,
@@ -16,16 +16,20 @@ from ansible.module_utils.scalebook.evaluate.options import (
     devices,
     size_words,
 )
+from ansible.module_utils.scalebook.evaluate.published import SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
+from ansible.module_utils.scalebook.pages.wording import duration
 
 LEADS = {
     ranking.FASTER: "line",
     ranking.TIE: "tie",
     ranking.UNKNOWN: "unknown",
 }
-SHOWN = 5
+SHOWN = 3
 """Pieces of evidence that a criterion is shown with."""
+MOST_COSTS = 3
+"""Trainings whose cost is conclusive in words; a table has those of more."""
 
 
 def term(kind: str, word: str) -> str | Message:
@@ -59,7 +63,7 @@ def criterion(verdict: Mapping[str, Any]) -> Message:
 
 
 def evidence(verdict: Mapping[str, Any]) -> Message | None:
-    """Return what a criterion was judged by, up to five of it, what did not meet it first."""
+    """Return what a criterion was judged by, the first of it, what did not meet it first."""
     order = (criteria.NOT_MET, criteria.NOT_MEASURED, criteria.MET)
     ordered = sorted(verdict["evidence"], key=lambda each: order.index(each[2]))
     parts = [
@@ -79,45 +83,97 @@ def conclusion(evaluation: Mapping[str, Any]) -> list[Message]:
     for verdict in evaluation["criteria"]:
         judged = term("verdict", verdict["verdict"])
         messages.append(message("evaluation.titled", name=criterion(verdict), title=judged))
-    for cost in evaluation["costs"]:
-        about = {"task": evaluation["task"]["name"], "training": cost["name"], "currency": cost["currency"]}
+    costs = [
+        cost for cost in evaluation["costs"] if cost["fastest"] and is_conclusive(evaluation, cost["fastest"])
+    ]
+    for cost in costs if len(costs) <= MOST_COSTS else ():
+        about = {"task": evaluation["task"]["name"], "training": cost["name"]}
         for code, offers in (("lowest-cost-of", cost["cheapest"]), ("shortest-time-of", cost["fastest"])):
             if offers:
-                figures = {key: offers[0][key] for key in ("cost", "hours")}
+                figures = {"cost": offers[0]["cost"], "time": duration(3600 * offers[0]["hours"])}
+                figures["currency"] = term("currency", cost["currency"])
                 messages.append(message(f"evaluation.{code}", **about, **figures, names=named(offers)))
     return messages
 
 
+def is_conclusive(evaluation: Mapping[str, Any], offers: Sequence[Mapping[str, Any]]) -> bool:
+    """Return whether the first of these offers was measured, or nothing in the document was."""
+    was_measured = any(option["rates"] for family in evaluation["families"] for option in family["options"])
+    return not (was_measured and offers[0]["source"] in SOURCES.values())
+
+
+def conclusive(family: ModelFamily) -> list[Option]:
+    """Return the measured options of a family, the published ones where none was measured."""
+    return [option for option in family["options"] if option["rates"]] or family["options"]
+
+
 def of_family(family: ModelFamily) -> list[Message]:
-    """Return the highest rate of each training of a family, and the best efficiency on the most devices.
-
-    Published rows count only where nothing was measured.
-    """
-    name = FAMILIES.get(family["name"], family["name"])
-    options = [option for option in family["options"] if option["rates"]] or family["options"]
-    trainings: dict[tuple[str, ...], list[Option]] = {}
-    for option in options:
-        alike = (option["model"], option["task"], option["size"], option["unit"])
-        trainings.setdefault(alike, []).append(option)
+    """Return the fastest of each training on one device and on the most, and what switches gain."""
+    options = conclusive(family)
+    best = comparisons.best_of_each(options)
+    trainings = comparisons.grouped([each.option for each in best], comparisons.training)
     messages = []
-    for each in trainings.values():
-        best = max(each, key=lambda option: option["rate"])
-        what = [name, *(_training(best) if len(trainings) > 1 else ())]
-        code = "evaluation.rate" if best["rates"] else "evaluation.published-rate"
-        rate = message(code, rate=best["rate"], unit=term("unit", best["unit"]))
-        messages.append(message("evaluation.fastest-of", what=what, rate=rate, name=best["name"]))
-    scaled = [each for each in options if each["efficiency"] is not None and devices(each) > 1]
-    if scaled:
-        most = max(map(devices, scaled))
-        best = max(
-            (each for each in scaled if devices(each) == most), key=lambda each: each["efficiency"] or 0
-        )
-        figures = {key: best[key] for key in ("speedup", "efficiency", "name")}
-        messages.append(message("evaluation.scaled-of", family=name, devices=most, **figures))
-    return messages
+    for kind, own in trainings.items():
+        what: list[str | Message] = [FAMILIES.get(family["name"], family["name"])]
+        what += training_words(own[0]) if len(trainings) > 1 else []
+        what += [] if own[0]["rates"] else [message("evaluation.published")]
+        rows = [each for each in best if comparisons.training(each.option) == kind]
+        parts = [
+            *_fastest([each for each in rows if each.alone]),
+            *_scaled([each for each in rows if not each.alone]),
+        ]
+        messages.append(message("evaluation.of-training", what=what, parts=parts))
+    gains: dict[tuple[str, str], list[comparisons.Gain]] = {}
+    for gain in comparisons.gains(options):
+        gains.setdefault((gain.off["workload"], gain.what), []).append(gain)
+    return messages + [_gained(workload, pairs) for (workload, _), pairs in gains.items()]
 
 
-def _training(option: Option) -> list[str | Message]:
+def _fastest(rows: Sequence[comparisons.Best]) -> list[Message]:
+    """Return who is the fastest on one device, and who is next."""
+    found = [message("evaluation.fastest-of", **_figures(each)) for each in rows[:1]]
+    for each in rows[1:2]:
+        values = {"name": each.option["workload"], "share": each.share, "differs": differs(each)}
+        found.append(message("evaluation.next-of", **values))
+    return found
+
+
+def _scaled(rows: Sequence[comparisons.Best]) -> list[Message]:
+    """Return how well the fastest on the most devices scales."""
+    return [
+        message("evaluation.scaled-of", devices=devices(each.option), **_figures(each))
+        for each in rows[:1]
+        if each.option["efficiency"] is not None
+    ]
+
+
+def _figures(best: comparisons.Best) -> dict[str, Any]:
+    option = best.option
+    rate, unit = comparisons.per_device(option), term("unit", option["unit"])
+    return {"name": option["name"], "efficiency": option["efficiency"], "rate": rate, "unit": unit}
+
+
+def differs(best: comparisons.Best) -> Message | None:
+    """Return what an option differs in from the best one, or what it trains instead; None for that one."""
+    if set(best.differs) & {*comparisons.TRAINING}:
+        return message("evaluation.other-training", training=training_words(best.option))
+    keys = [f"head-{key}" for key in best.differs] or ["nothing"] * (best.share < 1)
+    words = [message(f"evaluation.{key}") for key in keys]
+    return message("evaluation.names", parts=words) if words else None
+
+
+def _gained(workload: str, pairs: Sequence[comparisons.Gain]) -> Message:
+    """Return how much faster a workload is with a compiler or with 16 bits."""
+    least, most = min(pair.times for pair in pairs), max(pair.times for pair in pairs)
+    code = "gain-of" if len(pairs) > 1 else "gain-of-one"
+    off = "fp32" if pairs[0].off["dtype"] != pairs[0].on["dtype"] else message("evaluation.no-compiler")
+    return message(
+        f"evaluation.{code}", workload=workload, what=pairs[0].what, off=off, least=least, most=most,
+        count=len(pairs),
+    )  # fmt: skip
+
+
+def training_words(option: Option) -> list[str | Message]:
     """Return the words for what an option trains: model, task, and the size of a sample if it is known."""
     words = [word for word in (option["model"], option["task"]) if word and word != NOT_RECORDED]
     return [*(term("task", word) for word in words), *size_words(option)]

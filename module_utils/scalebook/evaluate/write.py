@@ -46,13 +46,13 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     evaluation = document.document(
         given, sources.campaigns, sources.others, sources.prices, workloads, sources.checksums
     )
-    wording = Wording(given["language"])
+    wording = Wording(given["language"], for_people=True)
     blocks = content.blocks(evaluation, wording)
     forms = {
         "md": markdown.document(evaluation["title"], blocks, wording).encode(),
         "html": html.document(evaluation["title"], blocks, wording, templates).encode(),
         "xlsx": spreadsheet.of_tables(evaluation["title"], blocks),
-        "docx": docx.document(evaluation["title"], blocks, given["language"], templates),
+        "docx": docx.document(evaluation["title"], blocks, wording, templates, document.day(evaluation)),
     }
     out = here / given["out"]
     try:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
 from ansible.module_utils.scalebook.evaluate.published import SOURCES
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -23,6 +23,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Table,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.quantities import Quantity
 
 
 class Writer:
@@ -87,15 +88,52 @@ class Writer:
         name = self.text(f"head-{head or key}".replace("_", "-"))
         return Column(key, self.text("in-unit", name=name, unit=unit) if unit else name, kind, NONE)
 
-    def columns(self, *keys: str) -> list[Column]:
-        """Return columns of text."""
-        return [self.column(key) for key in keys]
+    def columns(self, *given: str) -> list[Column]:
+        """Return columns by such as `name`, `runs count` or `name text option`: key, kind and heading."""
+        return [self.column(*each.split()) for each in given]
+
+    def varying(
+        self, kept: Sequence[str], others: Sequence[str], rows: Iterable[Mapping[Any, Any]]
+    ) -> list[Column]:
+        """Return the `kept` columns, and those of the `others` in which rows differ that would be alike."""
+        columns, shown = self.columns(*kept), [dict(row) for row in rows]
+        for column in self.columns(*others):
+            values = {str(row[column.key]) for row in shown}
+            if len(values) > 1 and (column.key != "day" or len(self.distinct(columns, shown)) < len(shown)):
+                columns.append(column)
+        return columns
+
+    def quantities(self, used: Iterable[Quantity], kind: str = "readable") -> list[Column]:
+        """Return the columns of quantities of telemetry."""
+        return [
+            Column(each.name, self.text("in-unit", name=message(each.code), unit=each.unit), kind, NONE)
+            for each in used
+        ]
 
     def table(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
         """Add a table with its number, if it has lines."""
         rows = [{column.key: self.value(line[column.key]) for column in columns} for line in lines]
         if rows:
             self.blocks.append(Table(self._caption("caption", title), columns, rows))
+
+    def sheet(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
+        """Add a table that is in the workbook alone."""
+        rows = [{column.key: self.value(line[column.key]) for column in columns} for line in lines]
+        self.blocks.append(Table(title, columns, rows, only="xlsx"))
+
+    def distinct(
+        self, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]
+    ) -> list[Mapping[str, Any]]:
+        """Return the lines without those that say what another one has said."""
+        return list(
+            {tuple(str(self.value(line[each.key])) for each in columns): line for line in lines}.values()
+        )
+
+    def day(self, source: str) -> str:
+        """Return the day of a campaign by its name, or who published the result."""
+        started = {each["name"]: each["started"] for each in self.evaluation["campaigns"]}
+        stamp = started.get(source)
+        return self.value(source) if source in SOURCES.values() else (stamp or NONE)[:10]
 
     def charts(self, charts: Sequence[tuple[str, str]]) -> None:
         """Add (title, drawing) of each chart with its number."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, all_digits, meant_for
-from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.pages.wording import Wording, duration
 from ansible.module_utils.scalebook.text import as_published, readable
 
 LEFT = ("text", "tags", "links")
@@ -31,6 +31,7 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "margin": lambda value, wording: f"± {wording.percent(value)}",
     "seconds": lambda value, wording: wording.milliseconds(value),
     "milliseconds": lambda value, wording: wording.milliseconds(value / 1000),
+    "duration": lambda value, wording: wording.tell(duration(value)),
     "digits": lambda value, _: f"{value:.4g}",
     "giga": lambda value, _: f"{value / 1e9:.4g}",
     "exact": lambda value, _: f"{value:g}",

@@ -34,6 +34,7 @@ WIDEST = 60
 FORMATS = {
     **dict.fromkeys(("percent", "margin"), "0.0%"),
     "count": "#,##0",
+    "duration": '#,##0.0 "s"',
     **dict.fromkeys(("rate", "rates", "usage", "milliseconds", "digits", "giga"), "#,##0.00"),
     **dict.fromkeys(("speedup", "speedups", "ratio", "change", "changes", "seconds"), "0.000"),
 }
@@ -72,11 +73,16 @@ def workbook(title: str, sheets: Mapping[str, Table]) -> bytes:
 
 
 def of_tables(title: str, blocks: Sequence[Block]) -> bytes:
-    """Return the tables of a document as a workbook: a sheet each, named by its number, numbers unrounded."""
+    """Return the tables of a document as a workbook: a sheet each, named by its number, numbers unrounded.
+
+    Tables that are for a workbook alone come first, before the list of the others.
+    """
     tables = [block for block in blocks if isinstance(block, Table)]
-    contents = Table("", [Column("caption", title)], [{"caption": table.caption} for table in tables])
-    named = {" ".join(table.caption.split(" ")[:2]): table for table in tables}
-    return workbook(title, {"0": contents, **named})
+    first = {table.caption: table for table in tables if table.only}
+    numbered = [table for table in tables if not table.only]
+    contents = Table("", [Column("caption", title)], [{"caption": table.caption} for table in numbered])
+    named = {" ".join(table.caption.split(" ")[:2]): table for table in numbered}
+    return workbook(title, {**first, "0": contents, **named})
 
 
 def _value(cell: Any) -> Any:

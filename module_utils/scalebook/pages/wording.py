@@ -8,13 +8,26 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Message, as_message
+from ansible.module_utils.scalebook.contracts import Message, as_message, message
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.text import clean, readable, two_decimals
 
 _STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
 OWN = " of the framework's own"  # what a node records of a library that the framework brings along
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
+
+
+SPANS = (("min-s", 60, 1, 3600), ("h-min", 3600, 60, 2 * 86400), ("d-h", 86400, 3600, float("inf")))
+"""How a time is said up to a number of seconds: in a unit and a smaller one, of so many seconds each."""
+
+
+def duration(seconds: float) -> Message:
+    """Return a time as people say it: `4 min 39 s`, `31 h 10 min`, `2 d 3 h`."""
+    if round(seconds) < 60:
+        return message("duration.s", seconds=seconds)
+    code, large, small = next(each[:3] for each in SPANS if round(seconds / each[2]) * each[2] < each[3])
+    count = round(seconds / small)
+    return message(f"duration.{code}", large=count * small // large, small=count % (large // small))
 
 
 class Wording:
