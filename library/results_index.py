@@ -11,20 +11,26 @@ short_description: Write a page with all campaigns, each case over time
 description:
   - Reads C(<campaign>/report/results.json) of every campaign below O(path) and nothing else.
   - Writes C(index.html) and C(index.json) there. A report that cannot be read is named on the page.
+  - With O(campaigns) it also writes C(compare.html) and C(compare.md), the campaigns side by side.
   - Runs on the control node; needs what M(speedup_report) needs.
 options:
   path:
-    description: Directory that holds the directories of campaigns.
+    description: Directory that holds the directories of campaigns, or folders of them.
     type: path
     required: true
   templates:
-    description: Directory that holds C(page.html.j2).
+    description: Directory that holds C(index.html.j2).
     type: path
     required: true
   workloads:
     description: The declarations of the workloads by name, C(lookup('scalebook_workloads')).
     type: dict
     default: {}
+  campaigns:
+    description: Names of campaigns to compare with the first of them, two or more.
+    type: list
+    elements: str
+    default: []
   max_regression:
     description: From which slowdown on a row that is slower counts as a regression, such as V(3%) or V(0.03).
     type: str
@@ -63,13 +69,14 @@ display:
   type: str
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.judge import baseline
-from ansible.module_utils.scalebook.report import index, render
+from ansible.module_utils.scalebook.judge import baseline, comparison
+from ansible.module_utils.scalebook.report import index, index_page, render
 from ansible.module_utils.scalebook.text import count_of
 from ansible.module_utils.scalebook.workload import workloads_of
 
@@ -78,19 +85,25 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Write the index and return the module's result; raise ValueError where there is no report."""
     if render.MISSING:
         raise ValueError(f"results_index needs what requirements.txt names: {render.MISSING}")
-    top = Path(params["path"])
-    made = index.build(top, baseline.read_limit(params["max_regression"]), workloads_of(params["workloads"]))
-    if not made["campaigns"]:
+    top, declared = Path(params["path"]), workloads_of(params["workloads"])
+    look = (params["templates"], params["report_language"])
+    reports = index.read(top, declared)
+    if not reports.known:
         raise ValueError(
             f"No campaign in {top} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"
         )
-    texts = index.files(made, params["templates"], params["report_language"])
+    made = index.build(reports, baseline.read_limit(params["max_regression"]))
+    texts = index_page.files(made, reports, *look)
+    compared = _compared(params["campaigns"], reports) if params["campaigns"] else []
+    texts.update(index_page.side_by_side(compared, declared, *look) if compared else {})
     changed = [
         write_whole(top / name, text.encode("utf-8", "replace"), not check) for name, text in texts.items()
     ]
     slower = [each for each in made["series"] if each["points"][-1]["regression"]]
-    lines = [f"{each['title']} ({each['hardware']}): regression" for each in slower]
+    lines = [line for each in compared for line in (*index_page.shown(each, declared).splitlines(), "")]
+    lines += [f"{each['title']} ({each['hardware']}): regression" for each in slower]
     lines += [f"cannot be read: {sentence}" for sentence in made["unread"]]
+    lines += [f"Side by side: {top / 'compare.html'}"] if compared else []
     lines.append(f"{count_of(len(made['campaigns']), 'campaign')}: {top / 'index.html'}")
     return {
         "changed": any(changed),
@@ -98,3 +111,16 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "regressions": len(slower),
         "display": "\n".join(lines),
     }
+
+
+def _compared(names: Sequence[str], reports: index.Reports) -> list[comparison.Comparison]:
+    """Return how the named campaigns compare with the first of them; raise ValueError for an unknown one."""
+    known = {report.measured.name: report.measured for report in reports.known}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        near = get_close_matches(unknown[0], known, cutoff=0) or sorted(known)
+        raise ValueError(f"campaigns: {unknown[0]} has no report here; there is {' or '.join(near)}")
+    if len(set(names)) < 2:
+        raise ValueError("campaigns: name two or more, such as campaigns=before,after")
+    first, *others = dict.fromkeys(names)
+    return [comparison.compare(known[name], known[first], reports.declared) for name in others]

@@ -142,6 +142,13 @@ def kind(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
     return text and "; ".join(filter(None, [text, shared(of)]))
 
 
+def model(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+    """Return the models of the GPUs that a case used, or its processors, '' if unknown."""
+    parts = used(entries, of)
+    names = {gpu["name"] for entry in parts for gpu in entry.get("gpus") or ()} or set(map(processor, parts))
+    return clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
+
+
 def link(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
     """Return how the GPUs of a case are linked and whether its nodes share machines, '' if unknown."""
     names = {name for entry in of_case(entries, of) for name in _part(entry, of).get("gpu_links") or ()}

@@ -17,7 +17,7 @@ import results_verify
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.evaluate import write
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import index, render, terminal
+from ansible.module_utils.scalebook.report import index, index_page, render, terminal
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_baseline, load_campaign, read_source
 from ansible.module_utils.scalebook.store.source import open_source
@@ -258,8 +258,9 @@ class Campaigns:
         return [], {}, False
 
     def _index(self):
-        made = index.build(self.folder)
-        index.files(made, TEMPLATES)
+        reports = index.read(self.folder)
+        made = index.build(reports)
+        index_page.files(made, reports, TEMPLATES)
         assert any(each["campaign"] == "night" for each in made["campaigns"])
         return made["unread"], {}, False
 

@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook.judge import baseline, mfu
 from ansible.module_utils.scalebook.judge import microbench_records as judge
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import wording
-from ansible.module_utils.scalebook.report import index, microbench, render
+from ansible.module_utils.scalebook.report import index, index_page, microbench, render
 from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
@@ -123,7 +123,8 @@ def campaigns(top):
                     each["rate"] *= factor
             (top / name / "report").mkdir(parents=True)
             (top / name / "report" / "results.json").write_text(json.dumps(document))
-    return index.files(index.build(top), str(ROOT / "templates"))["index.html"]
+    reports = index.read(top)
+    return index_page.files(index.build(reports), reports, str(ROOT / "templates"))["index.html"]
 
 
 def microbenchmarks(language):
@@ -262,7 +263,20 @@ def test_the_index_shows_the_cases_of_the_chosen_workload_alone(browser, pages):
 def test_the_index_marks_what_has_become_slower(browser, pages):
     browser.open(pages["index-en"])
     assert browser.run("document.querySelector('.verdict .flag').textContent") == "3 cases slower than before"
-    assert browser.run("document.querySelectorAll('svg .mark').length") == 3
+    assert browser.run("document.querySelectorAll('section:has(#regressions) svg .mark').length") == 3
+
+
+def test_two_campaigns_that_are_ticked_stand_side_by_side(browser, pages):
+    browser.open(pages["index-en"])
+    tick = "document.querySelector('input[aria-label=\"%s\"]').click()"
+    for name in ("scaling", "a campaign with a long name, measured after an update"):
+        browser.run(tick % name)
+    panel = "document.getElementById('side-by-side')"
+    ratios = browser.run(f"[...{panel}.querySelectorAll('tbody tr')].map((row) => row.cells[1].textContent)")
+    assert ratios == ["0.900"] * 3
+    assert browser.run(f"document.activeElement === {panel}")
+    browser.run(tick % "scaling")
+    assert browser.run(panel) is None
 
 
 def test_text_of_charts_is_readable_on_every_device(browser, pages):

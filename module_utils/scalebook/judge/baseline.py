@@ -28,6 +28,7 @@ from ansible.module_utils.scalebook.contracts import (
     RESULTS_SCHEMA,
     SCHEMAS_READ,
     Message,
+    ProvenanceFile,
     Results,
     Row,
     message,
@@ -72,6 +73,7 @@ def check(document: Any) -> list[Row]:
         checked = (*IDENTITY, *NAMED, "runs", "hardware", "machines")
         _fit(Row, {field: row[field] for field in checked if field in row})
     _fit(Results, {key: document[key] for key in ("campaign", "hardware", "started") if key in document})
+    _fit(ProvenanceFile, document.get("provenance") or {})
     return cast("list[Row]", rows)
 
 
@@ -100,10 +102,7 @@ def compare(
     common = [key for key in here if key in there]
     if not common:
         raise BaselineError(f"has no case in common with this campaign: {_differing(rows, before, declared)}")
-    pairs = [(here[key], there[key]) for key in common]
-    whys = [_unlike(*pair) or _too_few(*pair) for pair in pairs]
-    family = sum(not why for why in whys)
-    entries = [_entry(*pair, why, family, limit) for pair, why in zip(pairs, whys, strict=True)]
+    entries = judged([(here[key], there[key]) for key in common], limit)
     return {
         "limit": limit,
         "rows": entries,
@@ -111,6 +110,13 @@ def compare(
         "only_there": [_name(there[key]) for key in there if key not in here],
         "regressions": sum(entry["regression"] for entry in entries),
     }
+
+
+def judged(pairs: Sequence[tuple[Row, Row]], limit: float = LIMIT) -> list[dict[str, Any]]:
+    """Return the entry of `rows`, as `compare` has it, of each pair of a row and the earlier one."""
+    whys = [_unlike(*pair) or _too_few(*pair) for pair in pairs]
+    family = sum(not why for why in whys)
+    return [_entry(*pair, why, family, limit) for pair, why in zip(pairs, whys, strict=True)]
 
 
 def read_limit(text: Any) -> float:
@@ -159,7 +165,8 @@ def key_of(row: Row, declared: Workloads | None = None) -> str:
     return _text([_value(row, field, declared) for field in IDENTITY])
 
 
-def _rates(row: Row) -> list[float]:
+def rates(row: Row) -> list[float]:
+    """Return the rates of the valid runs of a row."""
     return [rate for run in row["runs"] if (rate := run["rate"]) is not None]
 
 
@@ -182,7 +189,7 @@ def _unlike(row: Row, before: Row) -> Message | None:
 
 
 def _too_few(row: Row, before: Row) -> Message | None:
-    now, old = len(_rates(row)), len(_rates(before))
+    now, old = len(rates(row)), len(rates(before))
     if min(now, old) >= ENOUGH_RUNS:
         return None
     return message("compare.too-few", now=now, before=old, needed=ENOUGH_RUNS)
@@ -190,7 +197,7 @@ def _too_few(row: Row, before: Row) -> Message | None:
 
 def _entry(row: Row, before: Row, why: Message | None, family: int, limit: float) -> dict[str, Any]:
     """Return the comparison of one row, one of `family` rows that can be compared; `why` says why not."""
-    now, old = _rates(row), _rates(before)
+    now, old = rates(row), rates(before)
     entry: dict[str, Any] = {
         "case": row["case"],
         "label": row["label"],

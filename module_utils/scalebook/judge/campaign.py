@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypedDict
 
@@ -33,13 +33,14 @@ class Campaign:
 
 
 class Baseline(NamedTuple):
-    """An earlier campaign to compare with; from `limit` on a slowdown is a regression."""
+    """A campaign to compare with; from `limit` on a slowdown is a regression."""
 
     path: str
     name: str
     rows: Sequence[Row]
     limit: float
     hardware: Sequence[Hardware] = ()
+    provenance: Mapping[str, Any] = {}
 
 
 class Manifest(TypedDict):

@@ -39,11 +39,12 @@ def page(
     wording: Wording,
     templates: str,
     scripts: Sequence[str] = ("report.js",),
+    name: str = "page.html.j2",
     **frame: Any,
 ) -> str:
-    """Return a page of blocks; `frame` are the title, kicker, footer and choices of page.html.j2."""
-    values = {"choices": (), "nav": False, **frame, **shown(blocks, wording), "head": _parts(head, wording)}
-    return html_page.framed("page.html.j2", templates, wording, wording.language, values, scripts)
+    """Return a page of blocks; `frame` are the title, kicker, footer and choices of the template `name`."""
+    values = {"choices": (), "nav": False, **frame, **shown(blocks, wording), "head": parts(head, wording)}
+    return html_page.framed(name, templates, wording, wording.language, values, scripts)
 
 
 def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """
     sections: list[list[tuple[str, Any]]] = [[]]
     contents: list[tuple[str, str]] = []
-    for kind, part in _parts(blocks, wording):
+    for kind, part in parts(blocks, wording):
         if kind == "Heading" and part.level == 2:
             part = part._replace(id=part.id or f"section-{len(contents) + 1}")
             contents.append((part.id, part.text))
@@ -69,7 +70,8 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     return {"sections": list(filter(None, sections)), "contents": contents, "said": said, "left": cells.LEFT}
 
 
-def _parts(blocks: Sequence[Block], wording: Wording) -> list[tuple[str, Any]]:
+def parts(blocks: Sequence[Block], wording: Wording) -> list[tuple[str, Any]]:
+    """Return each block that HTML has, with the name of its kind."""
     return [(type(block).__name__, _part(block, wording)) for block in meant_for("html", blocks)]
 
 
@@ -84,4 +86,4 @@ def _part(block: Block, wording: Wording) -> Any:
         return {"svg": html_page.markup(block.svg), "caption": block.caption}
     if isinstance(block, Charts):
         return [html_page.markup(each["svg"]) for each in block.drawn]
-    return {**block._asdict(), "blocks": _parts(block.blocks, wording)} if isinstance(block, Fold) else block
+    return {**block._asdict(), "blocks": parts(block.blocks, wording)} if isinstance(block, Fold) else block

@@ -255,6 +255,14 @@ TABLE = (
         default=80.0,
         example="80%",
     ),
+    Parameter(
+        "campaigns",
+        "text",
+        ("index",),
+        "names of campaigns to show side by side, each compared with the first",
+        lists=("index",),
+        example="before,after",
+    ),
     Parameter("compare", "choice", _REPORT, "published results to compare with", choices=("dlperf",)),
     Parameter(
         "report_language",

@@ -1,57 +1,46 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""All campaigns below a directory -> index.html and index.json: each case over time, and its regressions.
+"""All campaigns below a directory as data: what each measured, each case over time, rates by type of GPU.
 
 Only results.json of each report is read.  A case is compared with the same case of the campaign before it on
-the same hardware, by the tests of baseline.py.
+the same hardware, by the tests of baseline.py; index_page.py makes the page.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
-from urllib.parse import quote
+from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row, Trust
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.judge import baseline
-from ansible.module_utils.scalebook.pages import html, html_page, wording
-from ansible.module_utils.scalebook.pages.blocks import (
-    Block,
-    Column,
-    Heading,
-    Item,
-    Items,
-    Paragraph,
-    Table,
-    Tag,
+from ansible.module_utils.scalebook.judge import (
+    baseline,
+    comparison,
+    conclusions,
+    flags,
+    headings,
+    weak_scaling,
 )
-from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.judge.campaign import Baseline
 from ansible.module_utils.scalebook.text import clean
-from ansible.module_utils.scalebook.workload import Workloads
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 NOT_RECORDED = "not recorded"
-SCHEMA = 1
-WIDTH, HEIGHT, MARGIN = 120, 28, 3
+SCHEMA = 2
+MOST_COMPARED = 50  # campaigns, the newest, of which the page compares any two
 
 SHOWN = ("case", "group", "label", "median")
 """What the index shows of a row besides its case."""
-
-SCRIPTS = ("report.js", "index.js")
-FILTERS = ("workloads", "hardware")
-"""What index.js finds rows by."""
 
 
 class Point(TypedDict):
     """One campaign's result of a case; `verdict` compares it with the point before, `n/a` for the first."""
 
     campaign: str
+    report: str
     started: str
     median: float | None
     ratio: float | None
@@ -60,27 +49,67 @@ class Point(TypedDict):
 
 
 class Series(TypedDict):
-    """A case on one kind of hardware over time."""
+    """A case on one kind of hardware over time; `model` is that of its GPUs or processors."""
 
     title: str
     label: str
     workload: str
     hardware: str
+    model: str
+    link: str
     unit: str
     points: list[Point]
 
 
+class Best(TypedDict):
+    """The best case of a workload in a campaign, with its rate per device."""
+
+    title: str
+    model: str
+    dtype: str
+    compiler: str
+    bsz: int
+    devices: int
+    hardware: str
+    unit: str
+    rate: float
+    mfu: float | None
+
+
 class Entry(TypedDict):
-    """A campaign; `report` is the path of its page below the directory of the index."""
+    """A campaign; `report` is the path of its page below the directory of the index, "" without a page."""
 
     campaign: str
     started: str
     report: str
     workloads: list[str]
     hardware: str
+    models: list[str]
+    best: list[Best]
+    trust: Trust
     good: int
     planned: int
     regressions: int
+
+
+class Rate(TypedDict):
+    """The best usable rate per device of one case on a model of GPU, with the range of its runs."""
+
+    model: str
+    campaign: str
+    rate: float
+    low: float
+    high: float
+
+
+class Rates(TypedDict):
+    """A case that several models of GPU, or of processors, measured."""
+
+    title: str
+    unit: str
+    device: str
+    devices: int
+    of: list[Rate]
 
 
 class Index(TypedDict):
@@ -88,23 +117,36 @@ class Index(TypedDict):
 
     schema: int
     campaigns: list[Entry]
+    rates: list[Rates]
     series: list[Series]
     unread: list[str]
 
 
-Report = tuple[Entry, list[Row], list[str], dict[str, str]]
-"""A report that was read: its rows, the kind of hardware of each, and the titles of its groups."""
+class Report(NamedTuple):
+    """A report that was read: its campaign, its rows with the kind and the model of the hardware of each."""
+
+    entry: Entry
+    measured: Baseline
+    kinds: list[str]
+    models: list[str]
 
 
-def build(top: Path, limit: float = baseline.LIMIT, declared: Workloads | None = None) -> Index:
-    """Return the index of the campaigns below `top`, the newest first; a slowdown from `limit` on counts.
+class Reports(NamedTuple):
+    """The reports in order of time, sentences about those that cannot be read, and what workloads declare."""
 
-    `declared` are the declarations of the workloads by name.
-    """
-    reports, unread = _read_all(top)
+    known: list[Report]
+    unread: list[str]
+    declared: Workloads
+
+
+def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
+    """Return the index of campaigns, the newest first; a slowdown from `limit` on counts."""
+    declared = reports.declared
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
-    for entry, rows, kinds, titles in reports:
+    titles = _titles((row for report in reports.known for row in report.measured.rows), declared)
+    for entry, measured, kinds, models in reports.known:
+        rows = measured.rows
         keys = [(kind, baseline.key_of(row, declared)) for kind, row in zip(kinds, rows, strict=True)]
         # Without a date there is no campaign before, and unknown hardware is not the same hardware.
         known = [key for key in keys if entry["started"] and key[0] != NOT_RECORDED]
@@ -112,40 +154,51 @@ def build(top: Path, limit: float = baseline.LIMIT, declared: Workloads | None =
         compared = baseline.compare(rows, earlier, limit, declared)["rows"] if earlier else []
         of_case = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
-        for key, row in zip(keys, rows, strict=True):
-            line = series.setdefault(key, _series(row, key[0], titles))
-            line["points"].append(_point(entry, row, of_case.get(row["case"], {})))
+        for key, row, model in zip(keys, rows, models, strict=True):
+            link = hardware.link(measured.hardware, row)
+            made = _series(row, titles[_group_key(row, declared)], key[0], model, link)
+            series.setdefault(key, made)["points"].append(_point(entry, row, of_case.get(row["case"], {})))
             if row["runs"]:
                 before[key] = row
-    campaigns = sorted((entry for entry, *_ in reports), key=lambda each: each["started"], reverse=True)
-    lines = sorted(
-        series.values(),
-        key=lambda each: (
-            not each["points"][-1]["regression"],
-            each["workload"],
-            each["hardware"],
-            each["title"],
-        ),
-    )
-    return {"schema": SCHEMA, "campaigns": campaigns, "series": lines, "unread": unread}
+    campaigns = [report.entry for report in reversed(reports.known)]
+    lines = sorted(series.values(), key=lambda each: (each["workload"], each["model"], each["title"]))
+    rates = _rates(reports.known, declared)
+    return {
+        "schema": SCHEMA,
+        "campaigns": campaigns,
+        "rates": rates,
+        "series": lines,
+        "unread": reports.unread,
+    }
 
 
-def _read_all(top: Path) -> tuple[list[Report], list[str]]:
-    """Return the reports in order of time, and what is to say of those that cannot be read."""
+def comparisons(reports: Reports) -> Iterator[tuple[int, int, comparison.Comparison]]:
+    """Yield how the newest campaigns compare, with their places among all: a later one and one before."""
+    newest = list(reversed(reports.known))[:MOST_COMPARED]
+    for place, now in enumerate(newest):
+        for other, before in enumerate(newest[place + 1 :], place + 1):
+            yield place, other, comparison.compare(now.measured, before.measured, reports.declared)
+
+
+def read(top: Path, declared: Workloads | None = None) -> Reports:
+    """Return the reports of the campaigns below `top`, or in folders there."""
+    declared = declared or {}
     reports: list[Report] = []
     unread: list[str] = []
-    for path in sorted(top.glob("*/report/results.json")):
-        name = path.parents[1].name
+    paths = (path for pattern in ("*", "*/*") for path in top.glob(f"{pattern}/report/results.json"))
+    for path in sorted(paths):
+        name = path.parents[1].relative_to(top).as_posix()
         try:
-            reports.append(_read(name, path))
+            reports.append(_read(name, path, declared))
         except (OSError, ValueError) as exc:
             unread.append(clean(f"{name}: {exc}"))
-        except (KeyError, TypeError, AttributeError) as exc:
+        except (KeyError, TypeError, AttributeError, ArithmeticError) as exc:
             unread.append(clean(f"{name}: {type(exc).__name__}: {exc}"))
-    return sorted(reports, key=lambda each: (each[0]["started"], each[0]["campaign"])), unread
+    reports.sort(key=lambda each: (each.entry["started"], each.entry["campaign"]))
+    return Reports(reports, unread, declared)
 
 
-def _read(name: str, path: Path) -> Report:
+def _read(name: str, path: Path, declared: Workloads) -> Report:
     document = decode(read_small(path))
     rows = baseline.check(document)
     lacking = [key for row in rows for key in SHOWN if key not in row]
@@ -153,171 +206,128 @@ def _read(name: str, path: Path) -> Report:
         raise ValueError(f"a row has no {lacking[0]}")
     entries = document.get("hardware") or ()
     kinds = [hardware.kind(entries, row) or NOT_RECORDED for row in rows]
-    return _entry(name, document), rows, kinds, {each["id"]: each["title"] for each in document["groups"]}
-
-
-def files(index: Index, templates: str, language: str = "en") -> dict[str, str]:
-    """Return file name -> text of index.html, in that language, and index.json."""
-    _ = wording.Wording(language, for_people=True)
-    workloads = sorted({name for each in index["campaigns"] for name in each["workloads"]})
-    machines = sorted({model for each in index["campaigns"] for model in models(each["hardware"])})
-    choices = [
-        ("workloads", _("index.workload"), [(name, name) for name in workloads]),
-        ("hardware", _("index.hardware"), [(model, _named(model, _)) for model in machines]),
-    ]
-    blocks = [*_cases(index["series"], _), *_campaigns(index["campaigns"], _)]
-    if index["unread"]:
-        blocks += [Heading(2, _("index.unread"), "unread"), Items(index["unread"])]
-    frame = {"title": _("index.title"), "kicker": _("index.kicker"), "footer": _("index.unrounded")}
-    page = html.page(blocks, _head(index, _), _, templates, SCRIPTS, choices=choices, **frame)
-    return {"index.html": page, "index.json": json.dumps(index, indent=1) + "\n"}
-
-
-def _head(index: Index, wording: Wording) -> list[Block]:
-    _ = wording
-    counts = [_.count(len(index["campaigns"]), "campaign"), _.count(len(index["series"]), "case")]
-    slower = sum(each["points"][-1]["regression"] for each in index["series"])
-    text = _("index.slower", cases=_.count(slower, "case"))
-    verdict = Tag(text, "incomplete") if slower else Item(_("index.no-regression"))
-    return [
-        Paragraph(_.join(counts), "lead"),
-        Paragraph("", "verdict", parts=[verdict, " ", _("index.compared")]),
-    ]
-
-
-def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
-    """Return the table of every case over time."""
-    _ = wording
-    columns = [
-        Column("case", look="tags wraps"),
-        Column("kind", look="tags wraps"),
-        Column("drawn", missing="not measured"),
-        Column("campaigns", kind="count"),
-        Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
-        Column("ratio", _("index.gain"), "gain", "–"),
-        Column("verdict", kind="tags"),
-        Column("campaign", _("index.latest-campaign"), look="tags wraps", href="report"),
-    ]
-    rows = [
-        {
-            **_row(last["campaign"], each["hardware"], [each["workload"]], _),
-            "case": each["title"],
-            "drawn": sparkline(each["points"], _),
-            "campaigns": len(each["points"]),
-            "median": last["median"] or None,
-            "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
-            "ratio": last["ratio"] or None,
-            "verdict": [Tag(_("index.regression"), "incomplete")]
-            if last["regression"]
-            else (_.name("verdict", last["verdict"]) if last["ratio"] else "–"),
-        }
-        for each in series
-        for last in each["points"][-1:]
-    ]
-    return _section("cases", columns, rows, _, Paragraph(_("index.line"), "soft"))
-
-
-def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
-    """Return the table of all campaigns."""
-    _ = wording
-    columns = [
-        Column("campaign", look="tags wraps", href="report"),
-        Column("started"),
-        Column("names"),
-        Column("kind", look="tags wraps"),
-        Column("good", kind="count"),
-        Column("regressions", kind="tags"),
-    ]
-    rows = [
-        {
-            **_row(each["campaign"], each["hardware"], each["workloads"], _),
-            "started": _.moment(each["started"]) or _("report.not-recorded"),
-            "names": _.join(each["workloads"]),
-            "good": f"{each['good']}/{each['planned']}",
-            "regressions": [Tag(str(each["regressions"]), "incomplete")] if each["regressions"] else "0",
-        }
-        for each in campaigns
-    ]
-    return _section("campaigns", columns, rows, _)
-
-
-def _row(campaign: str, kind: str, workloads: Sequence[str], wording: Wording) -> dict[str, Any]:
-    """Return the cells of both tables, and what FILTERS find."""
-    return {
-        "campaign": campaign,
-        "report": quote(f"{campaign}/report/report.html"),
-        "kind": _named(kind, wording),
-        "hardware": "|".join(models(kind)),
-        "workloads": "|".join(workloads),
-    }
-
-
-def _section(
-    name: str, columns: Sequence[Column], lines: Sequence[Mapping[str, Any]], wording: Wording, *about: Block
-) -> list[Block]:
-    title = wording(f"index.{name}")
-    return [Heading(2, title, name), *about, Table("", columns, lines, title, filters=FILTERS)]
-
-
-def _named(kind: str, wording: Wording) -> str:
-    return wording("report.not-recorded") if kind == NOT_RECORDED else kind
-
-
-def models(kind: str) -> list[str]:
-    """Return the models of GPUs and processors in the text of a kind of hardware, for the filter."""
-    return [re.sub(r"^\d+ × |[,;] .*", "", part) for part in kind.split(" and ")]
-
-
-def sparkline(points: Iterable[Point], wording: Wording) -> str | None:
-    """Return the rates from the oldest to the newest as a line with its regressions, SVG; None without one.
-
-    The lowest rate is 0 or less than half of the highest, never closer: small scatter must not look big.
-    """
-    points = list(points)
-    measured = [point for point in points if point["median"]]
-    rates = [point["median"] or 0.0 for point in measured]
-    if not rates:
-        return None
-    top, bottom = max(rates), min(min(rates), max(rates) / 2)
-    step = (WIDTH - 2 * MARGIN) / max(len(rates) - 1, 1)
-    placed = [
-        (
-            round(MARGIN + index * step, 1),
-            round(MARGIN + (top - rate) / (top - bottom) * (HEIGHT - 2 * MARGIN), 1),
-        )
-        for index, rate in enumerate(rates)
-    ]
-    marks = [place for place, point in zip(placed, measured, strict=True) if point["regression"]]
-    circles = [("last", *placed[-1], 2), *(("mark", x, y, 3) for x, y in marks)]
-    label = escape(wording("index.drawn", count=len(points), slower=len(marks)))
-    return html_page.markup(  # type: ignore[no-any-return]
-        f'<svg class="sparkline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
-        f'<polyline points="{" ".join(f"{x},{y}" for x, y in placed)}"/>'
-        + "".join(f'<circle class="{name}" cx="{x}" cy="{y}" r="{r}"/>' for name, x, y, r in circles)
-        + "</svg>"
+    models = [hardware.model(entries, row) or NOT_RECORDED for row in rows]
+    measured = Baseline(
+        str(path), clean(name), rows, baseline.LIMIT, entries, document.get("provenance") or {}
     )
+    return Report(_entry(name, path, document, models, declared), measured, kinds, models)
 
 
-def _entry(name: str, document: Mapping[str, Any]) -> Entry:
-    counts = document["counts"]
+def _entry(
+    name: str, path: Path, document: Mapping[str, Any], models: Sequence[str], declared: Workloads
+) -> Entry:
+    counts, rows = document["counts"], document["rows"]
     return {
         "campaign": clean(name),
         "started": clean(document.get("started") or ""),
-        "report": f"{name}/report/report.html",
-        "workloads": sorted({clean(row.get("workload") or row.get("framework")) for row in document["rows"]}),
+        "report": f"{name}/report/report.html" if path.with_name("report.html").exists() else "",
+        "workloads": sorted({clean(row.get("workload") or row.get("framework")) for row in rows}),
         "hardware": hardware.kinds(document.get("hardware") or ()) or NOT_RECORDED,
+        "models": sorted(set(models)),
+        "best": _best(document, declared),
+        "trust": conclusions.trust(rows, document.get("hardware") or ()),
         "good": int(counts["good"]),
         "planned": int(counts["planned"]),
         "regressions": 0,
     }
 
 
-def _series(row: Row, kind: str, titles: Mapping[str, str]) -> Series:
+def _best(document: Mapping[str, Any], declared: Workloads) -> list[Best]:
+    """Return the best case of each workload and model, as the report has them."""
+    shares = {each["case"]: each["mfu"] and float(each["mfu"]) for each in document.get("mfu") or ()}
+    return [
+        {
+            "title": clean(declared.get(row["workload"], UNKNOWN).title or row["workload"]),
+            "model": clean(row["model"]),
+            "dtype": clean(row["dtype"]),
+            "compiler": weak_scaling.compiler_of(row["workload"], declared) if row["xla"] else "",
+            "bsz": row["bsz"],
+            "devices": row["devices"],
+            "hardware": hardware.kind(document.get("hardware") or (), row) or NOT_RECORDED,
+            "unit": clean(row.get("unit") or "samples"),
+            "rate": _per_device(row),
+            "mfu": shares.get(row["case"]),
+        }
+        for row in conclusions.best(document["rows"])
+    ]
+
+
+def _per_device(row: Row) -> float:
+    return (row["median"] or 0.0) / row["devices"]
+
+
+def _group_key(row: Row, declared: Workloads) -> str:
+    return baseline.key_of({**row, "nodes": 1, "gpus": 1}, declared)
+
+
+def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
+    """Return what the groups of rows are called, which all differ."""
+    groups: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        key = _group_key(row, declared)
+        if key not in groups:
+            settings = declared.get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
+            compiler = weak_scaling.compiler_of(row["workload"], declared)
+            values = {field: row.get(field) for field in GROUP_FIELDS}
+            groups[key] = {**values, "settings": settings, "compiler": compiler}
+    headings.name_groups(list(groups.values()))  # type: ignore[arg-type]
+    return {key: clean(group["title"]) for key, group in groups.items()}
+
+
+def _rates(reports: Sequence[Report], declared: Workloads) -> list[Rates]:
+    """Return the cases that several models measured: of each workload and precision the largest batch.
+
+    Of several numbers of devices it is the smallest, where as many models measured it.
+    """
+    cases: dict[str, tuple[Row, dict[str, Rate]]] = {}
+    for report in reports:
+        for row, model in zip(report.measured.rows, report.models, strict=True):
+            if model != NOT_RECORDED and flags.usable(row):
+                _row, of = cases.setdefault(baseline.key_of(row, declared), (row, {}))
+                made = _rate(row, model, report.entry["campaign"])
+                of[model] = max(of.get(model, made), made, key=lambda each: each["rate"])
+    chosen: dict[str, tuple[Row, dict[str, Rate]]] = {}
+    for row, of in sorted(cases.values(), key=_order):
+        if len(of) > 1:
+            chosen.setdefault(_group_key({**row, "bsz": 1}, declared), (row, of))
+    titles = _titles([row for row, _of in chosen.values()], declared)
+    return [
+        {
+            "title": titles[_group_key(row, declared)],
+            "unit": clean(row.get("unit") or "samples"),
+            "device": "cpu" if row["device"] == "cpu" else "gpu",
+            "devices": row["devices"],
+            "of": [of[model] for model in sorted(of)],
+        }
+        for row, of in chosen.values()
+    ]
+
+
+def _rate(row: Row, model: str, campaign: str) -> Rate:
+    low, *_between, high = sorted([*baseline.rates(row), row["median"] or 0.0])
+    devices = row["devices"]
     return {
-        "title": clean(f"{titles.get(row['group'], row['case'])} {row['label']}"),
+        "model": model,
+        "campaign": campaign,
+        "rate": _per_device(row),
+        "low": low / devices,
+        "high": high / devices,
+    }
+
+
+def _order(case: tuple[Row, Mapping[str, Rate]]) -> tuple[Any, ...]:
+    row, of = case
+    return -len(of), -row["bsz"], row["devices"]
+
+
+def _series(row: Row, title: str, kind: str, model: str, link: str) -> Series:
+    return {
+        "title": f"{title} {clean(row['label'])}",
         "label": clean(row["label"]),
         "workload": clean(row["workload"]),
         "hardware": kind,
+        "model": model,
+        "link": link,
         "unit": clean(row.get("unit") or "samples"),
         "points": [],
     }
@@ -326,6 +336,7 @@ def _series(row: Row, kind: str, titles: Mapping[str, str]) -> Series:
 def _point(entry: Entry, row: Row, compared: Mapping[str, Any]) -> Point:
     return {
         "campaign": entry["campaign"],
+        "report": entry["report"],
         "started": entry["started"],
         "median": row["median"],
         "ratio": compared.get("ratio"),

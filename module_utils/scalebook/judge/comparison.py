@@ -1,0 +1,133 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Two campaigns side by side: the cases that both measured, and what differs between them.
+
+Cases are paired by what is trained, how precise and on how many devices.  Of several with other settings
+those are paired in which the fewest settings differ; what differs is named, hardware and versions too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, TypedDict
+
+from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook.contracts import Row
+from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.judge.campaign import Baseline
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+
+STEPS = ("warmup", "window", "epoch_samples")
+SAME = tuple(field for field in baseline.IDENTITY if field not in (*STEPS, "settings"))
+"""Fields in which paired cases agree."""
+VERSIONS = ("framework", "build", "driver", "cuda", "cudnn", "nccl", "mpi", "horovod", "python")
+"""Fields of the provenance that are compared."""
+
+
+class Difference(TypedDict):
+    """What is not the same in two campaigns, with its values; "" is one that was not recorded."""
+
+    what: str
+    before: str
+    now: str
+
+
+class Comparison(TypedDict):
+    """Two campaigns: an entry of baseline.judged for each case of both, with its `row` and what `differs`.
+
+    What differs in all cases is in `differs` of the comparison.  The counts are of measured cases.
+    """
+
+    before: str
+    now: str
+    rows: list[dict[str, Any]]
+    differs: list[Difference]
+    only_before: int
+    only_now: int
+
+
+def compare(now: Baseline, before: Baseline, declared: Workloads) -> Comparison:
+    """Return how a campaign compares with one `before`; `declared` are the declarations of workloads."""
+    measured = [[row for row in each.rows if baseline.rates(row)] for each in (now, before)]
+    pairs = _pairs(measured[0], measured[1], declared)
+    differing = [_differences(now, row, before, other, declared) for row, other in pairs]
+    common = [each for each in differing[0] if all(each in own for own in differing)] if pairs else []
+    rows = [
+        {**entry, "row": row, "differs": [each for each in own if each not in common]}
+        for (row, _other), entry, own in zip(pairs, baseline.judged(pairs), differing, strict=True)
+    ]
+    only_now, only_before = (len(each) - len(pairs) for each in measured)
+    return {
+        "before": before.name,
+        "now": now.name,
+        "rows": rows,
+        "differs": common,
+        "only_before": only_before,
+        "only_now": only_now,
+    }
+
+
+def _pairs(now: Sequence[Row], before: Sequence[Row], declared: Workloads) -> list[tuple[Row, Row]]:
+    """Return the rows of both in the order of `now`, each of them at most once."""
+    alike: dict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(before):
+        alike[_same(row)].append(place)
+    candidates = sorted(
+        (len(_changed(_settings(row, declared), _settings(before[other], declared))), place, other)
+        for place, row in enumerate(now)
+        for other in alike.get(_same(row), ())
+    )
+    chosen: dict[int, int] = {}
+    for _count, place, other in candidates:
+        if place not in chosen and other not in chosen.values():
+            chosen[place] = other
+    return [(now[place], before[other]) for place, other in sorted(chosen.items())]
+
+
+def _same(row: Row) -> str:
+    return json.dumps([row.get(field) for field in SAME])
+
+
+def _settings(row: Row, declared: Workloads) -> dict[str, str]:
+    """Return the steps and settings of a row as text, also settings that came after it was measured."""
+    settings = declared.get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
+    values = {**{field: row.get(field) for field in STEPS}, **settings}
+    return {
+        name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+        for name, value in values.items()
+        if value is not None
+    }
+
+
+def _changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[Difference]:
+    names = [name for name in {**before, **now} if before.get(name, "") != now.get(name, "")]
+    return [{"what": name, "before": before.get(name, ""), "now": now.get(name, "")} for name in names]
+
+
+def _differences(
+    now: Baseline, row: Row, before: Baseline, other: Row, declared: Workloads
+) -> list[Difference]:
+    mine, theirs = (_versions(side, row["workload"]) for side in (now, before))
+    # A field that only one of them records is not a difference, unless the other one records none.
+    common = set(mine) & set(theirs) or {"framework"}
+    facts = (
+        {**_machine(side, each), **{name: known[name] for name in known if name in common}}
+        for side, each, known in ((now, row, mine), (before, other, theirs))
+    )
+    return _changed(
+        *({**each, **_settings(own, declared)} for each, own in zip(facts, (row, other), strict=True))
+    )
+
+
+def _machine(side: Baseline, row: Row) -> dict[str, str]:
+    return {"hardware": hardware.model(side.hardware, row), "link": hardware.link(side.hardware, row)}
+
+
+def _versions(side: Baseline, workload: str) -> dict[str, str]:
+    """Return what the first node had for a workload; early campaigns recorded it of their first one only."""
+    recorded = side.provenance.get("workloads") or {}
+    nodes = recorded.get(workload) or (side.provenance.get("nodes") if not recorded else None) or {}
+    about: Mapping[str, Any] = next(iter(nodes.values()), {})
+    return {name: str(about[name]) for name in VERSIONS if about.get(name)}

@@ -1,0 +1,111 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Two campaigns side by side: what differs between them, and a table of the cases that both measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row
+from ansible.module_utils.scalebook.judge import headings, weak_scaling
+from ansible.module_utils.scalebook.judge.comparison import STEPS, Comparison, Difference
+from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
+from ansible.module_utils.scalebook.pages.cells import KINDS
+from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.text import clean
+from ansible.module_utils.scalebook.workload import Workloads
+
+
+def section(made: Comparison, declared: Workloads, wording: Wording, anchor: str) -> list[Block]:
+    """Return the section of two campaigns; `anchor` is its identifier."""
+    name, rows = title(made, wording), [table(made, declared, wording)] if made["rows"] else []
+    return [Heading(2, name, anchor), Paragraph(differing(made, wording)), *rows]
+
+
+def title(made: Comparison, wording: Wording) -> str:
+    """Return the names of the two campaigns."""
+    return wording("compare.title", now=clean(made["now"]), before=clean(made["before"]))
+
+
+def table(made: Comparison, declared: Workloads, wording: Wording) -> Table:
+    """Return the table of the cases that both measured."""
+    columns = columns_of(clean(made["before"]), clean(made["now"]), wording)
+    return Table("", columns, cells(made, declared, wording), title(made, wording))
+
+
+def columns_of(before: str, now: str, wording: Wording) -> list[Column]:
+    """Return the columns of the table; the fifth and the sixth have the names of the campaigns."""
+    return [
+        Column("case", look="tags wraps"),
+        Column("ratio", kind="change", look="main"),
+        Column("range"),
+        Column("verdict"),
+        Column("before", before, "rate", look="tags wraps"),
+        Column("now", now, "rate", look="tags wraps"),
+        Column("differs", wording("compare.differs"), look="tags wraps"),
+    ]
+
+
+def cells(made: Comparison, declared: Workloads, wording: Wording) -> list[dict[str, Any]]:
+    """Return the rows of the table."""
+    _ = wording
+    groups = [_group(entry["row"], declared) for entry in made["rows"]]
+    headings.name_groups(groups)  # type: ignore[arg-type]
+    return [
+        {
+            **entry,
+            "case": clean(f"{group['title']} {entry['label']}"),
+            "range": _range(entry, _),
+            "verdict": _.tell(entry["why"]) if entry["why"] else _.name("verdict", entry["verdict"]),
+            "differs": _listed(entry["differs"], _) or "–",
+        }
+        for entry, group in zip(made["rows"], groups, strict=True)
+    ]
+
+
+def differing(made: Comparison, wording: Wording) -> str:
+    """Return what differs in all cases, and how many only one of the campaigns measured."""
+    _ = wording
+    same = (
+        _("compare.alike") if not made["differs"] else _("compare.common", what=_listed(made["differs"], _))
+    )
+    counts = ((made["before"], made["only_before"]), (made["now"], made["only_now"]))
+    only = [
+        _("compare.only", name=clean(name), cases=_.count(count, "case")) for name, count in counts if count
+    ]
+    return _.join([same, *only], "sentences")
+
+
+def _group(row: Row, declared: Workloads) -> dict[str, Any]:
+    compiler = weak_scaling.compiler_of(row["workload"], declared)
+    return {**{field: row.get(field) for field in GROUP_FIELDS}, "compiler": compiler}
+
+
+def _range(entry: Mapping[str, Any], wording: Wording) -> str:
+    """Return the range of the ratio, with its interval where there are enough runs for one."""
+    both = [KINDS["changes"](pair, wording) for pair in (entry["range"], entry["interval"]) if pair]
+    parts = [*both[:1], *(wording("compare.interval", interval=each) for each in both[1:])]
+    return wording.join(parts) or "–"
+
+
+def _listed(differs: Iterable[Difference], wording: Wording) -> str:
+    return wording.join(
+        (
+            wording(
+                "compare.changed",
+                what=_name(each["what"], wording),
+                before=wording.fact(each["before"]) or wording("report.not-recorded"),
+                now=wording.fact(each["now"]) or wording("report.not-recorded"),
+            )
+            for each in differs
+        ),
+        "list",
+    )
+
+
+def _name(what: str, wording: Wording) -> str:
+    """Return what a field of the hardware, the versions or the settings is called."""
+    if what in ("hardware", "link"):
+        return wording(f"compare.{what}")
+    return wording.name("setting", what) if what in STEPS else wording.name("fact", what)

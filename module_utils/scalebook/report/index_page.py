@@ -1,0 +1,364 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The index of all campaigns as a page, and named campaigns side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from ansible.module_utils.scalebook.judge.comparison import Comparison
+from ansible.module_utils.scalebook.pages import cells, html, html_page, markdown, svg, terminal
+from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Charts,
+    Column,
+    Fold,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Table,
+    Tag,
+)
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.report import comparison
+from ansible.module_utils.scalebook.report.index import (
+    NOT_RECORDED,
+    Entry,
+    Index,
+    Point,
+    Rates,
+    Reports,
+    Series,
+    comparisons,
+)
+from ansible.module_utils.scalebook.workload import Workloads
+
+WIDTH, HEIGHT, MARGIN = 120, 28, 3  # of a line over time
+SCRIPTS = ("report.js", "index.js")
+FILTERS = ("workloads", "hardware")
+"""What index.js finds rows by."""
+
+
+def files(index: Index, reports: Reports, templates: str, language: str = "en") -> dict[str, str]:
+    """Return file name -> text of index.html, in that language, and index.json."""
+    _ = Wording(language, for_people=True)
+    workloads = sorted({name for each in index["campaigns"] for name in each["workloads"]})
+    models = sorted({model for each in index["campaigns"] for model in each["models"]})
+    choices = [
+        ("workloads", _("index.workload"), [(name, name) for name in workloads]),
+        ("hardware", _("index.hardware"), [(model, _named(model, _)) for model in models]),
+    ]
+    blocks = [*_charts(index["rates"], _), *_campaigns(index["campaigns"], _), *_cases(index["series"], _)]
+    if index["unread"]:
+        blocks += [Heading(2, _("index.unread"), "unread"), Items(index["unread"])]
+    table = Table("", comparison.columns_of("", "", _), (), _("index.side-by-side"))
+    frame = {
+        "title": _("index.title"),
+        "kicker": _("index.kicker"),
+        "footer": _("index.unrounded"),
+        "compared": html.parts([Paragraph(""), table], _),
+        "pairs": html_page.markup(_pairs(reports, _)),
+    }
+    page = html.page(
+        blocks, _head(index, _), _, templates, SCRIPTS, "index.html.j2", choices=choices, **frame
+    )
+    return {"index.html": page, "index.json": json.dumps(index, indent=1) + "\n"}
+
+
+def side_by_side(
+    made: Sequence[Comparison], declared: Workloads, templates: str, language: str = "en"
+) -> dict[str, str]:
+    """Return file name -> text of the page and the Markdown of some comparisons."""
+    _ = Wording(language, for_people=True)
+    sections = [comparison.section(each, declared, _, f"pair{at}") for at, each in enumerate(made, 1)]
+    blocks = [block for section in sections for block in section]
+    title, rule = _("index.side-by-side"), Paragraph(_("compare.rule"), "soft")
+    frame = {"title": title, "kicker": _("index.kicker"), "footer": _("compare.footer")}
+    page = html.page(blocks, [rule], _, templates, **frame)
+    return {"compare.html": page, "compare.md": markdown.document(title, [*blocks, rule], _)}
+
+
+def shown(made: Comparison, declared: Workloads) -> str:
+    """Return a comparison for the terminal."""
+    title, below = comparison.title(made, ENGLISH), comparison.differing(made, ENGLISH)
+    if not made["rows"]:
+        return f"{title}: {below}"
+    return terminal.table(title, comparison.table(made, declared, ENGLISH), [below])
+
+
+def _pairs(reports: Reports, wording: Wording) -> str:
+    """Return what the script shows of each two campaigns that measured the same cases, as JSON."""
+    columns = comparison.columns_of("", "", wording)
+    pairs = {
+        f"{now}-{before}": [
+            comparison.differing(made, wording),
+            *(
+                [cells.said(row, column, wording) for column in columns]
+                for row in comparison.cells(made, reports.declared, wording)
+            ),
+        ]
+        for now, before, made in comparisons(reports)
+        if made["rows"]
+    }
+    data = {"nothing": wording("compare.nothing"), "pairs": pairs}
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _head(index: Index, wording: Wording) -> list[Block]:
+    _ = wording
+    counts = [_.count(len(index["campaigns"]), "campaign"), _.count(len(index["series"]), "case")]
+    slower = [each for each in index["series"] if each["points"][-1]["regression"]]
+    text = _("index.slower", cases=_.count(len(slower), "case"))
+    verdict = Tag(text, "incomplete") if slower else Item(_("index.no-regression"))
+    return [
+        Paragraph(_.join(counts), "lead"),
+        *(Paragraph(text) for text in _faster(index["rates"], _)),
+        Paragraph("", "verdict", parts=[verdict, " ", _("index.compared")]),
+    ]
+
+
+def _faster(rates: Sequence[Rates], wording: Wording) -> list[str]:
+    """Return how the rates of each model of GPU compare with those of the one that measured most cases."""
+    tables = [
+        {each["model"]: each["rate"] for each in case["of"]} for case in rates if case["device"] == "gpu"
+    ]
+    models = sorted({model for table in tables for model in table})
+    if not models:
+        return []
+    first = max(models, key=lambda model: sum(model in table for table in tables))
+    sentences = []
+    for model in models:
+        ratios = [table[model] / table[first] for table in tables if {model, first} <= set(table)]
+        if model != first and ratios:
+            values = {"low": min(ratios), "high": max(ratios), "cases": wording.count(len(ratios), "case")}
+            sentences.append(wording("index.faster", model=model, other=first, **values))
+    return sentences
+
+
+def _charts(rates: Sequence[Rates], wording: Wording) -> list[Block]:
+    """Return the chart of the rates of GPUs, and that of processors."""
+    charts = []
+    for device in ("gpu", "cpu"):
+        cases = [case for case in rates if case["device"] == device]
+        models = sorted({each["model"] for case in cases for each in case["of"]})[: svg.SERIES]
+        if cases:
+            charts.append({"name": device, "svg": _chart(cases, models, device, wording)})
+    if not charts:
+        return []
+    return [
+        Heading(2, wording("index.rates"), "rates"),
+        Paragraph(wording("index.share"), "soft"),
+        Charts(charts),
+    ]
+
+
+def _chart(cases: Sequence[Rates], models: Sequence[str], device: str, wording: Wording) -> str:
+    """Return rates as shares of the fastest of their case: their units and sizes differ."""
+    _ = wording
+    rows = []
+    for case in cases:
+        fastest = max(each["rate"] for each in case["of"])
+        unit = f"{_.name('unit', case['unit'])}/s"
+        bars = [
+            Bar(
+                models.index(each["model"]),
+                each["rate"] / fastest,
+                f"{_.number(each['rate'])} {unit}",
+                _.about(each["model"], f"{_.number(each['rate'])} {unit}, {each['campaign']}"),
+                *((each["low"] / fastest, each["high"] / fastest) if each["high"] > each["low"] else ()),
+            )
+            for each in case["of"]
+            if each["model"] in models
+        ]
+        devices = f" {_.count(case['devices'], 'GPU' if device == 'gpu' else 'device')}"
+        rows.append((case["title"] + (devices if case["devices"] > 1 else ""), bars))
+    ticks = [(tick / 4, f"{25 * tick} %") for tick in range(5)]
+    title, description = _("index.rates"), _("index.share")
+    return bar_chart(rows, models, title, description, _("index.of-fastest"), f"rates-{device}", ticks)
+
+
+def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
+    """Return the table of all campaigns, the newest first."""
+    _ = wording
+    columns = [
+        Column("day", _("index.day")),
+        Column("campaign", look="wrap", href="report"),
+        Column("what", _("index.what"), look="wrap", soft="others"),
+        Column("kind", look="tags"),
+        Column("rate", _("index.best"), missing="not measured", look="main", soft="unit"),
+        Column("mfu", kind="percent", missing="–"),
+        Column("trust", _("index.trust"), kind="tags", look="tags", soft="why"),
+    ]
+    rows = [
+        {
+            **_row(each["campaign"], each["report"], each["models"], each["workloads"]),
+            "place": place,
+            "day": each["started"][:10] or _("report.not-recorded"),
+            **_best(each, _),
+            **_trust(each, _),
+        }
+        for place, each in enumerate(campaigns)
+    ]
+    how = [
+        Paragraph(
+            _("index.beside"),
+            "soft",
+            parts=[" ", Item('ansible-playbook index.yml -e "campaigns=NAME,NAME"', code=True)],
+        )
+    ]
+    return _section("campaigns", columns, rows, _, *how, filters=(*FILTERS, "place"))
+
+
+def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
+    """Return the cells of the best case of a campaign; other workloads are counted."""
+    _ = wording
+    best = entry["best"]
+    if not best:
+        kind = _named(entry["hardware"], _)
+        return {"what": "–", "kind": kind, "others": "", "rate": None, "unit": "", "mfu": None}
+    first = best[0]
+    values = [
+        f"{first['title']} {first['model']}",
+        first["dtype"],
+        first["compiler"],
+        _("index.batch", size=first["bsz"]),
+    ]
+    return {
+        "what": _.join(filter(None, values)),
+        "kind": _named(first["hardware"], _),
+        "others": _("index.others", others=_.count(len(best) - 1, "workload")) if best[1:] else "",
+        "rate": _.number(first["rate"]),
+        "unit": f"{_.name('unit', first['unit'])}/s",
+        "mfu": first["mfu"],
+    }
+
+
+def _trust(entry: Entry, wording: Wording) -> dict[str, Any]:
+    """Return the cells of how far the rows of a campaign can be trusted, with its regressions."""
+    _ = wording
+    level, code = entry["trust"]["level"], {"stop": "incomplete"}.get(entry["trust"]["level"], "")
+    tags = [Tag(_(f"trust.{level}"), code)] if level != "sound" else []
+    if entry["regressions"]:
+        tags.append(Tag(_("index.slower", cases=_.count(entry["regressions"], "case")), "incomplete"))
+    # That the hardware is not recorded stands beside it.
+    reasons = [each for each in entry["trust"]["reasons"] if each["code"] != "trust.hardware"]
+    return {"trust": tags or _("trust.sound"), "why": _.join(map(_.tell, reasons[:1]))}
+
+
+def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
+    """Return the cases that are slower than before, and all cases by the model of their hardware, folded."""
+    _ = wording
+    slower = [each for each in series if each["points"][-1]["regression"]]
+    blocks: list[Block] = []
+    if slower:
+        columns = _case_columns(slower, _)
+        columns.insert(1, Column("kind", look="tags wraps"))
+        blocks += _section("regressions", columns, _lines(slower, _), _)
+    models = sorted({each["model"] for each in series}, key=lambda model: (model == NOT_RECORDED, model))
+    blocks += [Heading(2, _("index.cases"), "cases"), Paragraph(_("index.line"), "soft")]
+    for model in models:
+        own = [each for each in series if each["model"] == model]
+        table = Table("", _case_columns(own, _), _lines(own, _), _named(model, _), filters=FILTERS)
+        blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), [table]))
+    return blocks
+
+
+def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
+    _ = wording
+    over_time = [
+        Column("drawn", missing="not measured"),
+        Column("campaigns", kind="count"),
+        Column("ratio", _("index.gain"), "gain", "–"),
+        Column("verdict", kind="tags"),
+    ]
+    return [
+        Column("case", look="tags wraps"),
+        *([Column("link")] if any(each["link"] for each in series) else []),
+        Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
+        *(over_time if any(len(each["points"]) > 1 for each in series) else []),
+        Column("campaign", _("index.latest-campaign"), look="tags wraps", href="report"),
+    ]
+
+
+def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
+    _ = wording
+    return [
+        {
+            **_row(last["campaign"], last["report"], [each["model"]], [each["workload"]]),
+            "case": each["title"],
+            "kind": _named(each["hardware"], _),
+            "link": each["link"] or "–",
+            "drawn": sparkline(each["points"], _) if each["points"][1:] else "–",
+            "campaigns": len(each["points"]),
+            "median": last["median"] or None,
+            "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
+            "ratio": last["ratio"] or None,
+            "verdict": [Tag(_("index.regression"), "incomplete")]
+            if last["regression"]
+            else (_.name("verdict", last["verdict"]) if last["ratio"] else "–"),
+        }
+        for each in series
+        for last in each["points"][-1:]
+    ]
+
+
+def _row(campaign: str, report: str, models: Sequence[str], workloads: Sequence[str]) -> dict[str, Any]:
+    """Return the cells of all tables, and what FILTERS find."""
+    return {
+        "campaign": campaign,
+        "report": quote(report),
+        "hardware": "|".join(models),
+        "workloads": "|".join(workloads),
+    }
+
+
+def _section(
+    name: str,
+    columns: Sequence[Column],
+    lines: Sequence[Mapping[str, Any]],
+    wording: Wording,
+    *about: Block,
+    filters: Sequence[str] = FILTERS,
+) -> list[Block]:
+    title = wording(f"index.{name}")
+    return [Heading(2, title, name), *about, Table("", columns, lines, title, filters=filters)]
+
+
+def _named(kind: str, wording: Wording) -> str:
+    return wording("report.not-recorded") if kind == NOT_RECORDED else kind
+
+
+def sparkline(points: Iterable[Point], wording: Wording) -> str | None:
+    """Return the rates from the oldest to the newest as a line with its regressions, SVG; None without one.
+
+    The lowest rate is 0 or less than half of the highest, never closer: small scatter must not look big.
+    """
+    points = list(points)
+    measured = [point for point in points if point["median"]]
+    rates = [point["median"] or 0.0 for point in measured]
+    if not rates:
+        return None
+    top, bottom = max(rates), min(min(rates), max(rates) / 2)
+    step = (WIDTH - 2 * MARGIN) / max(len(rates) - 1, 1)
+    placed = [
+        (
+            round(MARGIN + index * step, 1),
+            round(MARGIN + (top - rate) / (top - bottom) * (HEIGHT - 2 * MARGIN), 1),
+        )
+        for index, rate in enumerate(rates)
+    ]
+    marks = [place for place, point in zip(placed, measured, strict=True) if point["regression"]]
+    circles = [("last", *placed[-1], 2), *(("mark", x, y, 3) for x, y in marks)]
+    label = escape(wording("index.drawn", count=len(points), slower=len(marks)))
+    return html_page.markup(  # type: ignore[no-any-return]
+        f'<svg class="sparkline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
+        f'<polyline points="{" ".join(f"{x},{y}" for x, y in placed)}"/>'
+        + "".join(f'<circle class="{name}" cx="{x}" cy="{y}" r="{r}"/>' for name, x, y, r in circles)
+        + "</svg>"
+    )
