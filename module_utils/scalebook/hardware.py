@@ -143,9 +143,10 @@ def kind(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
 
 
 def model(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
-    """Return the models of the GPUs that a case used, or its processors, '' if unknown."""
+    """Return the model of the GPUs that a case used, or of its processors, '' if unknown."""
     parts = used(entries, of)
-    names = {gpu["name"] for entry in parts for gpu in entry.get("gpus") or ()} or set(map(processor, parts))
+    names = {gpu["name"] for entry in parts for gpu in entry.get("gpus") or ()}
+    names = names or {entry.get("processor", "") for entry in parts}
     return clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
 
 

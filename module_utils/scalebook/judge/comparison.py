@@ -122,7 +122,16 @@ def _differences(
 
 
 def _machine(side: Baseline, row: Row) -> dict[str, str]:
-    return {"hardware": hardware.model(side.hardware, row), "link": hardware.link(side.hardware, row)}
+    """Return the model, the cores of a case on processors, the link and on how many machines nodes were."""
+    entries = hardware.used(side.hardware, row)
+    on_cpu = row.get("device") == "cpu"
+    cores = sorted({str(entry["cores"]) for entry in entries if on_cpu and entry.get("cores")})
+    return {
+        "hardware": hardware.model(side.hardware, row),
+        "cores": ", ".join(cores),
+        "link": hardware.link(side.hardware, {**row, "machines": None}),
+        "machines": str(row.get("machines") or "") if row["nodes"] > 1 else "",
+    }
 
 
 def _versions(side: Baseline, workload: str) -> dict[str, str]:

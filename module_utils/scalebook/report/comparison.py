@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row
-from ansible.module_utils.scalebook.judge import headings, weak_scaling
+from ansible.module_utils.scalebook.judge import baseline, headings, weak_scaling
 from ansible.module_utils.scalebook.judge.comparison import STEPS, Comparison, Difference
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Paragraph, Table
 from ansible.module_utils.scalebook.pages.cells import KINDS
@@ -57,7 +57,7 @@ def cells(made: Comparison, declared: Workloads, wording: Wording) -> list[dict[
             **entry,
             "case": clean(f"{group['title']} {entry['label']}"),
             "range": _range(entry, _),
-            "verdict": _.tell(entry["why"]) if entry["why"] else _.name("verdict", entry["verdict"]),
+            "verdict": _.tell(entry["why"]) if entry["why"] else verdict(entry, _),
             "differs": _listed(entry["differs"], _) or "–",
         }
         for entry, group in zip(made["rows"], groups, strict=True)
@@ -75,6 +75,12 @@ def differing(made: Comparison, wording: Wording) -> str:
         _("compare.only", name=clean(name), cases=_.count(count, "case")) for name, count in counts if count
     ]
     return _.join([same, *only], "sentences")
+
+
+def verdict(entry: Mapping[str, Any], wording: Wording) -> str:
+    """Return the word of a verdict; a large difference that the runs do not prove is not `same`."""
+    unclear = entry["verdict"] == "same" and abs(entry["ratio"] - 1) > baseline.EFFECT
+    return wording("compare.unclear") if unclear else wording.name("verdict", entry["verdict"])
 
 
 def _group(row: Row, declared: Workloads) -> dict[str, Any]:
@@ -106,6 +112,6 @@ def _listed(differs: Iterable[Difference], wording: Wording) -> str:
 
 def _name(what: str, wording: Wording) -> str:
     """Return what a field of the hardware, the versions or the settings is called."""
-    if what in ("hardware", "link"):
+    if what in ("hardware", "link", "machines"):
         return wording(f"compare.{what}")
     return wording.name("setting", what) if what in STEPS else wording.name("fact", what)

@@ -8,12 +8,13 @@ the same hardware, by the tests of baseline.py; index_page.py makes the page.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Row, Trust
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Hardware, Row, Trust
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import (
@@ -48,29 +49,36 @@ class Point(TypedDict):
     regression: bool
 
 
-class Series(TypedDict):
-    """A case on one kind of hardware over time; `model` is that of its GPUs or processors."""
+class Place(TypedDict):
+    """What a case ran on: the model of its GPUs or processors, the GPUs of a node (0: none), their link."""
+
+    model: str
+    gpus: int
+    link: str
+    nodes: int
+    machines: int | None
+
+
+class Series(Place):
+    """A case on one kind of hardware over time."""
 
     title: str
     label: str
     workload: str
     hardware: str
-    model: str
-    link: str
     unit: str
     points: list[Point]
 
 
-class Best(TypedDict):
-    """The best case of a workload in a campaign, with its rate per device."""
+class Best(Place):
+    """The best case of a workload and model in a campaign, with its rate per device."""
 
     title: str
-    model: str
+    size: str
     dtype: str
     compiler: str
     bsz: int
     devices: int
-    hardware: str
     unit: str
     rate: float
     mfu: float | None
@@ -144,7 +152,11 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
     declared = reports.declared
     series: dict[tuple[str, str], Series] = {}
     before: dict[tuple[str, str], Row] = {}
-    titles = _titles((row for report in reports.known for row in report.measured.rows), declared)
+    own: dict[str, list[Row]] = defaultdict(list)
+    for report in reports.known:
+        for row, model in zip(report.measured.rows, report.models, strict=True):
+            own[model].append(row)
+    titles = {model: _titles(rows, declared) for model, rows in own.items()}
     for entry, measured, kinds, models in reports.known:
         rows = measured.rows
         keys = [(kind, baseline.key_of(row, declared)) for kind, row in zip(kinds, rows, strict=True)]
@@ -155,8 +167,8 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
         of_case = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row, model in zip(keys, rows, models, strict=True):
-            link = hardware.link(measured.hardware, row)
-            made = _series(row, titles[_group_key(row, declared)], key[0], model, link)
+            place = _place(measured.hardware, row)
+            made = _series(row, titles[model][_group_key(row, declared)], key[0], place)
             series.setdefault(key, made)["points"].append(_point(entry, row, of_case.get(row["case"], {})))
             if row["runs"]:
                 before[key] = row
@@ -237,13 +249,14 @@ def _best(document: Mapping[str, Any], declared: Workloads) -> list[Best]:
     shares = {each["case"]: each["mfu"] and float(each["mfu"]) for each in document.get("mfu") or ()}
     return [
         {
-            "title": clean(declared.get(row["workload"], UNKNOWN).title or row["workload"]),
-            "model": clean(row["model"]),
+            **_place(document.get("hardware") or (), row),
+            "title": declared.get(row["workload"], UNKNOWN).title or clean(row["workload"]),
+            # ResNet-50 is one size, which its name says.
+            "size": "" if row["workload"].endswith(row["model"]) else clean(row["model"]),
             "dtype": clean(row["dtype"]),
             "compiler": weak_scaling.compiler_of(row["workload"], declared) if row["xla"] else "",
             "bsz": row["bsz"],
             "devices": row["devices"],
-            "hardware": hardware.kind(document.get("hardware") or (), row) or NOT_RECORDED,
             "unit": clean(row.get("unit") or "samples"),
             "rate": _per_device(row),
             "mfu": shares.get(row["case"]),
@@ -320,14 +333,23 @@ def _order(case: tuple[Row, Mapping[str, Rate]]) -> tuple[Any, ...]:
     return -len(of), -row["bsz"], row["devices"]
 
 
-def _series(row: Row, title: str, kind: str, model: str, link: str) -> Series:
+def _place(entries: Sequence[Hardware], row: Row) -> Place:
     return {
+        "model": hardware.model(entries, row) or NOT_RECORDED,
+        "gpus": 0 if row.get("device") == "cpu" else row["gpus"],
+        "link": hardware.link(entries, {**row, "machines": None}),
+        "nodes": row["nodes"],
+        "machines": row.get("machines"),
+    }
+
+
+def _series(row: Row, title: str, kind: str, place: Place) -> Series:
+    return {
+        **place,
         "title": f"{title} {clean(row['label'])}",
         "label": clean(row["label"]),
         "workload": clean(row["workload"]),
         "hardware": kind,
-        "model": model,
-        "link": link,
         "unit": clean(row.get("unit") or "samples"),
         "points": [],
     }

@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.judge.comparison import Comparison
 from ansible.module_utils.scalebook.pages import cells, html, html_page, markdown, svg, terminal
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart
@@ -31,6 +32,7 @@ from ansible.module_utils.scalebook.report.index import (
     NOT_RECORDED,
     Entry,
     Index,
+    Place,
     Point,
     Rates,
     Reports,
@@ -224,14 +226,14 @@ def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
         return {"what": "–", "kind": kind, "others": "", "rate": None, "unit": "", "mfu": None}
     first = best[0]
     values = [
-        f"{first['title']} {first['model']}",
+        " ".join(filter(None, [_.tell(first["title"]), first["size"]])),
         first["dtype"],
         first["compiler"],
         _("index.batch", size=first["bsz"]),
     ]
     return {
         "what": _.join(filter(None, values)),
-        "kind": _named(first["hardware"], _),
+        "kind": _place(first, _),
         "others": _("index.others", others=_.count(len(best) - 1, "workload")) if best[1:] else "",
         "rate": _.number(first["rate"]),
         "unit": f"{_.name('unit', first['unit'])}/s",
@@ -260,9 +262,12 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
         columns = _case_columns(slower, _)
         columns.insert(1, Column("kind", look="tags wraps"))
         blocks += _section("regressions", columns, _lines(slower, _), _)
-    models = sorted({each["model"] for each in series}, key=lambda model: (model == NOT_RECORDED, model))
+    # GPUs before processors, and what is not known last.
+    models = {
+        each["model"]: (each["model"] == NOT_RECORDED, not each["gpus"], each["model"]) for each in series
+    }
     blocks += [Heading(2, _("index.cases"), "cases"), Paragraph(_("index.line"), "soft")]
-    for model in models:
+    for model in sorted(models, key=lambda each: models[each]):
         own = [each for each in series if each["model"] == model]
         table = Table("", _case_columns(own, _), _lines(own, _), _named(model, _), filters=FILTERS)
         blocks.append(Fold(_.about(_named(model, _), _.count(len(own), "case")), [table]))
@@ -279,7 +284,7 @@ def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
     ]
     return [
         Column("case", look="tags wraps"),
-        *([Column("link")] if any(each["link"] for each in series) else []),
+        *([Column("link")] if any(_link(each, _) for each in series) else []),
         Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
         *(over_time if any(len(each["points"]) > 1 for each in series) else []),
         Column("campaign", _("index.latest-campaign"), look="tags wraps", href="report"),
@@ -292,8 +297,8 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
         {
             **_row(last["campaign"], last["report"], [each["model"]], [each["workload"]]),
             "case": each["title"],
-            "kind": _named(each["hardware"], _),
-            "link": each["link"] or "–",
+            "kind": _place(each, _),
+            "link": _link(each, _) or "–",
             "drawn": sparkline(each["points"], _) if each["points"][1:] else "–",
             "campaigns": len(each["points"]),
             "median": last["median"] or None,
@@ -301,7 +306,7 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
             "ratio": last["ratio"] or None,
             "verdict": [Tag(_("index.regression"), "incomplete")]
             if last["regression"]
-            else (_.name("verdict", last["verdict"]) if last["ratio"] else "–"),
+            else (comparison.verdict(last, _) if last["ratio"] else "–"),
         }
         for each in series
         for last in each["points"][-1:]
@@ -328,6 +333,18 @@ def _section(
 ) -> list[Block]:
     title = wording(f"index.{name}")
     return [Heading(2, title, name), *about, Table("", columns, lines, title, filters=filters)]
+
+
+def _place(place: Place, wording: Wording) -> str:
+    """Return such as `4 × NVIDIA H200, NV18`, and that nodes share machines."""
+    if place["model"] == NOT_RECORDED:
+        return wording("report.not-recorded")
+    count = f"{place['gpus']} × " if place["gpus"] else ""
+    return wording.join(filter(None, [f"{count}{place['model']}", _link(place, wording)]))
+
+
+def _link(place: Place, wording: Wording) -> str:
+    return wording.join(filter(None, [place["link"], hardware.shared(place, wording)]), "list")
 
 
 def _named(kind: str, wording: Wording) -> str:

@@ -13,7 +13,7 @@ import pytest
 import results_index
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
-from ansible.module_utils.scalebook.report import index, index_page
+from ansible.module_utils.scalebook.report import comparison, index, index_page
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workload import Workload
 from report_records import campaign, case, record
@@ -195,6 +195,21 @@ def test_the_page_can_be_chinese_and_its_json_is_the_same(slower):
     assert "over time" not in chinese["index.html"]
 
 
+@pytest.mark.parametrize(("ratio", "word"), [(1.4, "not clear"), (0.6, "not clear"), (1.01, "same")])
+def test_a_large_difference_that_is_not_proven_is_not_the_same(ratio, word):
+    assert comparison.verdict({"verdict": "same", "ratio": ratio}, ENGLISH) == word
+
+
+def test_nodes_that_share_a_machine_are_said_to_in_every_language(tmp_path):
+    report(tmp_path, "one", 100.0, nodes=2)
+    path = tmp_path / "one/report/results.json"
+    content = json.loads(path.read_text())
+    content["rows"][0]["machines"] = 1
+    path.write_text(json.dumps(content))
+    assert "2 nodes, 1 machine" in page(tmp_path)
+    assert "2 nodes" not in files(tmp_path, "zh")["index.html"]
+
+
 def test_small_scatter_does_not_look_big(slower):
     drawn = index_page.sparkline(build(slower)["series"][0]["points"], ENGLISH)
     first, second, third = map(float, re.findall(r"[\d.]+,([\d.]+)", drawn))
@@ -221,6 +236,12 @@ def test_a_sentence_says_how_much_faster_a_type_is(tmp_path):
     report(tmp_path, "one", 100.0, hardware=H100)
     report(tmp_path, "two", 120.0, 2)
     assert "NVIDIA H200 measured 1.20 to 1.20 times the rate of NVIDIA H100 in 1 case." in page(tmp_path)
+
+
+def test_a_campaign_names_what_it_measured_and_on_what(tmp_path):
+    report(tmp_path, "one", 100.0, bsz=32, dtype="bf16")
+    assert "tf2_bert base, bf16, batch 32" in page(tmp_path)
+    assert "1 × NVIDIA H200" in page(tmp_path)
 
 
 def test_a_campaign_without_a_page_has_no_link(tmp_path):
