@@ -266,6 +266,17 @@ def test_the_index_marks_what_has_become_slower(browser, pages):
     assert browser.run("document.querySelectorAll('section:has(#regressions) svg .mark').length") == 3
 
 
+def test_all_recorded_campaigns_fit_six_screens(browser, tmp_path):
+    page = tmp_path / "index.html"
+    for name in measured.campaigns():
+        (tmp_path / name / "report").mkdir(parents=True)
+        (tmp_path / name / "report" / "results.json").write_text(json.dumps(measured.results(name)))
+    reports = index.read(tmp_path, workloads())
+    page.write_text(index_page.files(index.build(reports), reports, str(ROOT / "templates"))["index.html"])
+    browser.open(page, 1440)
+    assert browser.run("document.documentElement.scrollHeight") <= 6 * 900
+
+
 def test_two_campaigns_that_are_ticked_stand_side_by_side(browser, pages):
     browser.open(pages["index-en"])
     tick = "document.querySelector('input[aria-label=\"%s\"]').click()"
