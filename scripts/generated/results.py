@@ -11,16 +11,19 @@ from __future__ import annotations
 import csv
 import functools
 import io
+import json
 import statistics
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results, Row, Run
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.campaign import Campaign
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import render
+from ansible.module_utils.scalebook.report import index as campaigns
+from ansible.module_utils.scalebook.report import index_page, render
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import ARCHIVE
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -135,3 +138,19 @@ def tables(found: Iterator[Results]) -> Iterator[str]:
     for results in found:
         yield f"### {results['campaign']}\n\n[Archive]({results['campaign']}/{ARCHIVE})\n"
         yield table(CASE, cases(results))
+
+
+def index(reported: Collection[str]) -> dict[str, str]:
+    """Return the page of all measured campaigns, with links to those that are `reported`, and its data."""
+    with TemporaryDirectory() as folder:
+        for archive in FOLDER.glob(f"*/*/{ARCHIVE}"):
+            name = archive.parent.relative_to(FOLDER).as_posix()
+            place = Path(folder) / name / "report"
+            place.mkdir(parents=True)
+            (place / "results.json").write_text(json.dumps(read(archive.parent)[1]), encoding="utf-8")
+            if name in reported:
+                (place / "report.html").touch()
+        reports = campaigns.read(Path(folder), _tables()[0])
+        made = index_page.files(campaigns.build(reports), reports, str(ROOT / "templates"))
+    # MkDocs makes index.html there of README.md.
+    return {"campaigns.html": made["index.html"], "index.json": made["index.json"]}

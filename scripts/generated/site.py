@@ -132,6 +132,8 @@ def on_post_build(config: Any) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for file, content in results.report(name).items():
             (place / file).write_bytes(content)
+    for file, text in results.index(REPORTS).items():
+        (Path(config["site_dir"]) / "results" / file).write_text(text, encoding="utf-8")
 
 
 def rewritten(markdown: str, here: str, uri: str) -> str:
