@@ -979,7 +979,7 @@ MESSAGES = {
     "index.rates": "Rate per GPU",
     "index.share": "Cases that several types of GPU or processor measured: of each workload and precision the largest batch, on the fewest devices. A bar is the best rate per device as a share of the fastest; the line is the range of its runs.",
     "index.of-fastest": "share of the fastest",
-    "index.faster": "{model} measured {low:.2f} to {high:.2f} times the rate of {other} in {cases}.",
+    "index.faster": "{model} measured {ratio} times the rate of {other} in {cases}.",
     "index.side-by-side": "Side by side",
     "index.tick": "Tick two campaigns to see them side by side.",
     "index.beside": "Two campaigns side by side, with the ratio of each case:",

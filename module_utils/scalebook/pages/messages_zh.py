@@ -872,7 +872,7 @@ MESSAGES = {
     "index.rates": "每 GPU 速率",
     "index.share": "多种 GPU 或处理器都测过的用例：每个训练任务与精度取最大的 batch、最少的设备数。条长为每设备最佳速率占最快者的比例，细线为各次运行的范围。",
     "index.of-fastest": "占最快者的比例",
-    "index.faster": "在 {cases}中，{model} 的速率是 {other} 的 {low:.2f} 至 {high:.2f} 倍。",
+    "index.faster": "在 {cases}中，{model} 的速率是 {other} 的 {ratio} 倍。",
     "index.side-by-side": "并排比较",
     "index.tick": "勾选两次测试即可并排比较。",
     "index.beside": "并排比较两次测试，给出每个用例的比值：",

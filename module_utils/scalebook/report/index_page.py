@@ -138,8 +138,9 @@ def _faster(rates: Sequence[Rates], wording: Wording) -> list[str]:
     for model in models:
         ratios = [table[model] / table[first] for table in tables if {model, first} <= set(table)]
         if model != first and ratios:
-            values = {"low": min(ratios), "high": max(ratios), "cases": wording.count(len(ratios), "case")}
-            sentences.append(wording("index.faster", model=model, other=first, **values))
+            span = " – ".join(dict.fromkeys(f"{each:.2f}" for each in (min(ratios), max(ratios))))
+            cases = wording.count(len(ratios), "case")
+            sentences.append(wording("index.faster", model=model, other=first, ratio=span, cases=cases))
     return sentences
 
 
@@ -181,7 +182,7 @@ def _chart(cases: Sequence[Rates], models: Sequence[str], device: str, wording: 
         devices = f" {_.count(case['devices'], 'GPU' if device == 'gpu' else 'device')}"
         rows.append((case["title"] + (devices if case["devices"] > 1 else ""), bars))
     ticks = [(tick / 4, f"{25 * tick} %") for tick in range(5)]
-    title, description = _("index.rates"), _("index.share")
+    title, description = _("index.rates" if device == "gpu" else "index.best"), _("index.share")
     return bar_chart(rows, models, title, description, _("index.of-fastest"), f"rates-{device}", ticks)
 
 

@@ -235,7 +235,7 @@ def test_the_chart_has_the_largest_batch_that_two_types_measured(tmp_path):
 def test_a_sentence_says_how_much_faster_a_type_is(tmp_path):
     report(tmp_path, "one", 100.0, hardware=H100)
     report(tmp_path, "two", 120.0, 2)
-    assert "NVIDIA H200 measured 1.20 to 1.20 times the rate of NVIDIA H100 in 1 case." in page(tmp_path)
+    assert "NVIDIA H200 measured 1.20 times the rate of NVIDIA H100 in 1 case." in page(tmp_path)
 
 
 def test_a_campaign_names_what_it_measured_and_on_what(tmp_path):
