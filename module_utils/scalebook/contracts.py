@@ -572,6 +572,7 @@ class Run(TypedDict, total=False):
     started: str | None
     self_reported: dict[str, str]
     steps: list[float]
+    course: list[float]
     hosts: dict[str, str]
     boots: dict[str, str]
     hardware: list[Hardware]
@@ -782,6 +783,8 @@ class Row(GroupFields, total=False):
     the 95 % interval of the median by order statistics.  `speedup_range` has the least and the largest
     quotient of one of its runs and one of 1n1g, `speedup_interval` is the 95 % interval of Welch on the
     logarithms of the rates.  There is no range of one run, and no interval of fewer than six.
+    Of its runs, `course` are the steps of the window in their order, in seconds: of many the least and the
+    greatest of each stretch.
     `latency_ms` is the time of a step at the median rate, of workloads that declare `latency`.
     `hardware` are the places of its nodes in the hardware of the report, empty where no record says it, and
     `machines` is on how many machines its nodes were, None where that is not known.

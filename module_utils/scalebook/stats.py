@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from statistics import fmean, median, stdev
 
 LEVEL = 0.95
@@ -216,6 +217,19 @@ def mean_of_longest(values: Sequence[float], count: int) -> float:
         value * ((index / number) ** count - ((index - 1) / number) ** count)
         for index, value in enumerate(ordered, 1)
     )
+
+
+def thinned(values: Sequence[float], most: int) -> list[float]:
+    """Return at most `most` values for a drawing: the least and the greatest of each stretch, in order."""
+    stretches = most // 2
+    if len(values) <= most:
+        return list(values)
+    ends = [len(values) * index // stretches for index in range(stretches + 1)]
+    kept: list[float] = []
+    for first, end in pairwise(ends):
+        stretch = sorted(range(first, end), key=values.__getitem__)
+        kept += [values[at] for at in sorted((stretch[0], stretch[-1]))]
+    return kept
 
 
 def drift(seconds: Sequence[float]) -> float | None:

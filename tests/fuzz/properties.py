@@ -18,6 +18,7 @@ from pathlib import Path
 
 from ansible.module_utils.scalebook.contracts import STATUSES
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import html_page
 from ansible.module_utils.scalebook.read.record import log_record, run_record
 from ansible.module_utils.scalebook.report import render, terminal
 from ansible.module_utils.scalebook.store import manifest
@@ -264,7 +265,7 @@ def report_of(folder, records, seed, hurts, said):
         if name.endswith(".json"):
             json.loads(content, parse_constant=_no_constant)
     assert "<script>" not in files["report.md"]
-    own = (ROOT / "templates" / "report.js").read_text(encoding="utf-8")
+    own = "".join((ROOT / "templates" / name).read_text(encoding="utf-8") for name in html_page.SCRIPTS)
     assert "<script>" not in files["report.html"].replace(f"<script>{own}</script>", "", 1)
     assert all(char.isprintable() or char == "\n" for char in text), "control characters in the terminal"
 

@@ -178,3 +178,11 @@ def test_steps_that_resemble_the_step_before_have_a_larger_error():
 def test_a_handful_of_steps_says_nothing_about_steadiness():
     assert stats.drift([1.0, 9.0, 9.0]) is None
     assert stats.steadiness([1.0] * 9 + [9.0] * 10) is None
+
+
+def test_steps_that_are_thinned_for_a_drawing_keep_their_extremes_in_order():
+    steps = [1.0] * 450 + [9.0, 0.1] + [1.0] * 448
+    kept = stats.thinned(steps, 100)
+    assert len(kept) == 100
+    assert kept.index(9.0) + 1 == kept.index(0.1)
+    assert stats.thinned([1.0, 2.0], 100) == [1.0, 2.0]

@@ -14,23 +14,42 @@ from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")
 """Fields that a heading names only where a workload has several values of them."""
+USUAL = tuple(field for field in GROUP_FIELDS if field not in UNUSUAL)
 
 
 def name_groups(groups: Sequence[Group]) -> None:
     """Give every group its `title` (all that identifies it), `short` (what tells it apart), `differing`."""
-    usual = [field for field in GROUP_FIELDS if field not in UNUSUAL]
-    varying = [field for field in usual if len({_value(group, field) for group in groups}) > 1]
     for group in groups:
         own = unusual_words(group, groups)
         group["differing"] = " ".join(own)
-        group["title"] = " ".join(filter(None, [*(word(group, field) for field in usual), *own]))
-        usual_too = [word(group, field, plain=False) for field in varying]
-        different = [*(word(group, field) for field in varying), *own]
-        # The usual value goes without saying, unless it is all that there is to say.
-        group["short"] = " ".join(filter(None, different if any(different) else usual_too)) or group["title"]
+        group["title"] = " ".join(filter(None, [*(word(group, field) for field in USUAL), *own]))
+        group["short"] = telling_apart(group, groups) or group["title"]
 
 
-def unusual_words(group: Group, groups: Iterable[Group]) -> list[str]:
+def telling_apart(group: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a group has that others of `groups` have not, '' for one alone.
+
+    The usual value goes without saying, unless it is all that there is to say.
+    """
+    varying = [field for field in USUAL if len({_value(other, field) for other in groups}) > 1]
+    own = unusual_words(group, groups)
+    different = [*(word(group, field) for field in varying), *own]
+    if not any(different):
+        different = [word(group, field, plain=False) for field in varying]
+    return " ".join(filter(None, different))
+
+
+def shared(groups: Sequence[Mapping[str, Any]], every: Iterable[Mapping[str, Any]]) -> str:
+    """Return what `groups` have in common that others of `every` have not, but for steps and settings."""
+    every = list(every)
+    alike = [
+        field for field in USUAL if field in groups[0] and len({_value(each, field) for each in groups}) == 1
+    ]
+    varying = [field for field in alike if len({_value(group, field) for group in every}) > 1]
+    return " ".join(filter(None, (word(groups[0], field) for field in varying)))
+
+
+def unusual_words(group: Mapping[str, Any], groups: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return what a heading says of steps and settings: that in which `groups` of the workload differ."""
     same = [other for other in groups if other["workload"] == group["workload"]]
     varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]

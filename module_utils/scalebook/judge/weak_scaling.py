@@ -148,11 +148,15 @@ NOT_YET = (
 
 SHOWN = ("repeat", "rate", "seconds", "time_source", "second", "differs", "drift", "steady", "notes")
 
+MOST_STEPS = 100
+"""Steps of a run that a report keeps for its chart."""
+
 
 def _shown(run: Run) -> dict[str, Any]:
     """Return what a row has of a run that counts."""
     values: Mapping[str, Any] = run
     shown = {key: values[key] for key in SHOWN}
+    shown["course"] = [round(seconds, 6) for seconds in stats.thinned(run["steps"], MOST_STEPS)]
     return {**shown, "self_reported": values["self_reported"]} if values.get("self_reported") else shown
 
 

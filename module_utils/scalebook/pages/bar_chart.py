@@ -5,18 +5,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import NamedTuple
 
 from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.pages.svg import TOP, WIDTH
+from ansible.module_utils.scalebook.pages.svg import WIDTH
 
 THICK, THIN = 14, 11  # of a bar that is alone in its row, of one among others
-LABEL = 16  # above the bars of a row
-GAP = 10  # below them
+GAP = 10  # below the bars of a row
 AFTER = 8  # between a bar and its number
 END = 1.05  # of the axis: where a bar ends that would leave it
+TICK_ROOM = 20  # pixels of half a number at the end of an axis
+
+Ticks = Sequence[tuple[float, str]]
 
 
 class Bar(NamedTuple):
@@ -43,7 +45,7 @@ def bar_chart(
     description: str,
     axis: str,
     key: str,
-    ticks: Sequence[tuple[float, str]],
+    ticks: Ticks,
     standalone: bool = False,
 ) -> str:
     """Return a chart with a labelled block per row and a bar per series, as SVG; '' without a row.
@@ -55,47 +57,103 @@ def bar_chart(
         return ""
     if len(names) > svg.SERIES:
         raise ValueError(f"{len(names)} series on one chart, at most {svg.SERIES} are distinguishable")
-    end = ticks[-1][0]
     widest = max(svg.width_of(bar.text) for _label, bars in rows for bar in bars)
     right = (WIDTH - widest - 2 * AFTER) / END
-    body = [
-        f'<text class="name" x="0" y="14">{escape(title)}</text>',
-        f'<text x="0" y="{TOP - 18}">{escape(axis)}</text>',
-    ]
-    top = float(TOP)
+    body, top = svg.head(title, axis)
     if names:
-        drawn, lines = svg.legend(list(enumerate(names)), top)
+        drawn, below = svg.legend(list(enumerate(names)), top)
         body += drawn
-        top += lines * svg.LEGEND_ROW
-    blocks, y = _blocks(rows, top, right, end, bool(names))
+        top += below
+    blocks, y = _blocks(rows, top, (right / ticks[-1][0], END * right), bool(names))
+    grid, y = _grid(ticks, right, top, y)
+    return svg.framed([*body, *grid, *blocks], title, description, key, round(y), standalone)
+
+
+def stacked_chart(
+    rows: Sequence[tuple[str, str, Sequence[Bar]]],
+    names: Mapping[int, str],
+    title: str,
+    description: str,
+    axis: str,
+    key: str,
+    ticks: Ticks,
+    standalone: bool = False,
+) -> str:
+    """Return a chart with a bar per row whose parts stand end to end, as SVG; '' without a row.
+
+    A row has a label, a text at the other end of its line, and parts that end at the last tick together;
+    `names` are those of the parts by their index.
+    """
+    if not rows:
+        return ""
+    right = WIDTH - TICK_ROOM
+    body, top = svg.head(title, axis)
+    for index, name in names.items():
+        body.append(
+            f'<g class="p{index}"><rect class="fill" x="0" y="{top - 10:.0f}" width="22" height="11"/>'
+        )
+        body.append(svg.text([name], svg.SWATCH, top, "legend") + "</g>")
+        top += svg.LEGEND_ROW
+    y = top
+    blocks: list[str] = []
+    for label, text, parts in rows:
+        lines = svg.wrapped(label, WIDTH - svg.width_of(text) - 2 * AFTER)
+        blocks.append(svg.text(lines, 0, y + 12, "legend"))
+        blocks.append(f'<text x="{WIDTH}" y="{y + 12:.0f}" text-anchor="end">{escape(text)}</text>')
+        y += svg.LINE * len(lines) + 2
+        blocks += _stack(parts, y, right / ticks[-1][0])
+        y += THICK + GAP
+    grid, y = _grid(ticks, right, top, y)
+    return svg.framed([*body, *grid, *blocks], title, description, key, round(y), standalone)
+
+
+def _stack(parts: Sequence[Bar], y: float, scale: float) -> list[str]:
+    """Return the parts of a bar end to end; the note of the first says all of them."""
+    drawn, x = [f"<g><title>{escape(parts[0].note)}</title>"], 0.0
+    for part in parts:
+        drawn.append(
+            f'<rect class="fill p{part.series}" x="{x:.1f}" y="{y:.1f}" '
+            f'width="{part.value * scale:.1f}" height="{THICK}"/>'
+        )
+        x += part.value * scale
+    return [*drawn, "</g>"]
+
+
+def _grid(ticks: Ticks, right: float, top: float, y: float) -> tuple[list[str], float]:
+    """Return the lines and numbers of an axis whose plot is from `top` to `y`, and where they end."""
+    drawn = []
     for value, text in ticks:
-        x = value / end * right
-        body.append(f'<path class="grid" d="M{x:.1f} {top:.0f}V{y:.0f}"/>')
+        x = value / ticks[-1][0] * right
+        drawn.append(f'<path class="grid" d="M{x:.1f} {top:.0f}V{y:.0f}"/>')
         anchor = "middle" if value else "start"
-        body.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{escape(text)}</text>')
-    return svg.framed([*body, *blocks], title, description, key, WIDTH, round(y + 24), standalone)
+        drawn.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{escape(text)}</text>')
+    return drawn, y + 24
 
 
 def _blocks(
-    rows: Sequence[tuple[str, Sequence[Bar]]], y: float, right: float, end: float, several: bool
+    rows: Sequence[tuple[str, Sequence[Bar]]], y: float, axis: tuple[float, float], several: bool
 ) -> tuple[list[str], float]:
-    """Return the rows from `y` on, each below its label, and where they end."""
+    """Return the rows from `y` on, each below its label, and where they end.
+
+    `axis` are the pixels of a value of 1, and those of the longest bar.
+    """
     drawn: list[str] = []
     height = THIN if several else THICK
     for label, bars in rows:
-        drawn.append(f'<text class="legend" x="0" y="{y + 12:.0f}">{escape(svg.shortened(label))}</text>')
-        y += LABEL
+        lines = svg.wrapped(label, WIDTH)
+        drawn.append(svg.text(lines, 0, y + 12, "legend"))
+        y += svg.LINE * len(lines) + 2
         for bar in bars:
-            drawn += _bar(bar, y, height, right, end, several)
+            drawn += _bar(bar, y, height, axis, several)
             y += height + 2
         y += GAP
     return drawn, y
 
 
-def _bar(bar: Bar, y: float, height: int, right: float, end: float, marked: bool) -> list[str]:
+def _bar(bar: Bar, y: float, height: int, axis: tuple[float, float], marked: bool) -> list[str]:
     """Return a bar with its range and its number, `marked` at its end with the marker of its series."""
-    scale = right / end
-    width = min(bar.value * scale, END * right)
+    scale, longest = axis
+    width = min(bar.value * scale, longest)
     middle = y + height / 2
     reach = width
     out = [

@@ -38,7 +38,7 @@ def page(
     head: Sequence[Block],
     wording: Wording,
     templates: str,
-    scripts: Sequence[str] = ("report.js",),
+    scripts: Sequence[str] = html_page.SCRIPTS,
     name: str = "page.html.j2",
     **frame: Any,
 ) -> str:

@@ -27,6 +27,9 @@ except ImportError as exc:
     MISSING = str(exc)
     TEMPLATE_ERROR = ImportError
 
+SCRIPTS = ("report.js", "chart.js")
+"""What every page runs: the sorting and filters of tables, and what points of charts say."""
+
 
 def framed(
     name: str,
@@ -34,7 +37,7 @@ def framed(
     translate: Callable[[str], str],
     language: str,
     shown: Mapping[str, Any],
-    scripts: Sequence[str] = ("report.js",),
+    scripts: Sequence[str] = SCRIPTS,
 ) -> str:
     """Return a page with what its frame needs: the language, the style, and the scripts with their hash."""
     script = "".join((Path(templates) / each).read_text(encoding="utf-8") for each in scripts)

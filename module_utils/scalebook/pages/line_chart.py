@@ -11,21 +11,25 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.pages.svg import TOP, WIDTH
+from ansible.module_utils.scalebook.pages.svg import WIDTH
 
-PLOT_HEIGHT = 220
-LEFT, RIGHT, BOTTOM = 52, 56, 46
-EAST, FLOOR = WIDTH - RIGHT, TOP + PLOT_HEIGHT  # where the plot ends
+PLOT_HEIGHT = 200
+LEFT, BOTTOM = 46, 46
+AFTER = 8  # pixels between the last point of a series and its number
 TICK_ROOM = 34  # pixels between numbers below the axis
 OWN_IDEALS = 3  # more lines of their own would hide the measured ones
 FULL = 100.0  # per cent: the ideal line of an axis in per cent
 EDGE = 1.12  # of a logarithmic axis beyond the least and the greatest value
-HALF = 50.0  # where that axis begins if all points lie well above
+NEAR_ZERO = 40.0  # per cent: an axis that would begin below begins at 0
+FINER = ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9))
+"""The ticks of a decade: the second ones where the first are too few."""
+FEW = 4
 
 Point = Mapping[str, Any]
 Series = Mapping[str, Any]
 Ideal = tuple["int | None", "list[tuple[float, float]]"]
 Axis = tuple[float, float, list[float]]
+Scale = Callable[[float], float]
 
 
 def powers_of_two(values: Sequence[float]) -> bool:
@@ -34,13 +38,29 @@ def powers_of_two(values: Sequence[float]) -> bool:
 
 
 class Axes(NamedTuple):
-    """The labels of the axes and of the ideal line, and what follows a value that is printed."""
+    """The labels of the axes, and what follows a value that is printed.
+
+    `ideal` is that of the ideal line, `aside` that of further points at the x of a series' line, `cut`
+    follows the label of an axis that does not begin at 0.
+    """
 
     y: str
     x: str = "devices"
     ideal: str = "linear scaling"
     unit: str = ""
     log: str = ", log scale"
+    aside: str = "another case of as many devices"
+    cut: str = ""
+
+
+class _Plot(NamedTuple):
+    """Where a plot is, and where values are in it."""
+
+    top: float
+    floor: float
+    east: float
+    x_at: Scale
+    y_at: Scale
 
 
 def line_chart(
@@ -56,64 +76,97 @@ def line_chart(
 
     `series`: `[{"label": str, "points": [{"x": devices, "y": value, "low": v|None, "high": v|None,
     "hollow": bool, "note": str}], "joined": bool}]`, at most svg.SERIES of them; points are joined by a line
-    unless `joined` is false.  `ideal` is "common" for the line y = x,
+    unless `joined` is false.  Of several points at one x the line has the first, the others lie beside it.
+    `ideal` is "common" for the line y = x,
     "own" for one line per series through its point at 1 device, "full" for 100 per cent on a linear axis
     in per cent, '' for none.  `key` makes ids unique within a page.  A series without a point keeps its
     colour for itself, so that two charts of the same groups agree.
     """
     if len(series) > svg.SERIES:
         raise ValueError(f"{len(series)} series on one chart, at most {svg.SERIES} are distinguishable")
-    series = [{**each, "index": index} for index, each in enumerate(series) if each["points"]]
+    series = [
+        {**each, "index": index, **_beside(each)} for index, each in enumerate(series) if each["points"]
+    ]
     if not series:
         return ""
     devices = sorted({point["x"] for each in series for point in each["points"]})
-    logarithmic = powers_of_two(devices)
+    logarithmic, full = powers_of_two(devices), ideal == "full"
     ideals = _ideals(series, devices, ideal)
     heights = [value for each in series for point in each["points"] for value in _extent(point)]
     heights += [y for _, line in ideals for _, y in line]
-    full = ideal == "full"
-    low, high, ticks = _percent_axis(heights) if full else _y_axis(heights, logarithmic, ideal == "common")
-    least, most = (devices[0], devices[-1]) if devices[1:] else (devices[0] - 1, devices[0] + 1)
-    x_at = _scale(least, most, LEFT + 8, EAST - 8, logarithmic)
-    y_at = _scale(low, high, FLOOR, TOP, logarithmic and not full)
-    body = [
-        f'<text class="name" x="0" y="14">{escape(title)}</text>',
-        f'<text x="0" y="{TOP - 18}">{escape(axes.y)}</text>',
-        *_grid(ticks, y_at),
-        *_floor(_x_ticks(devices, x_at), x_at, escape(axes.x) + (escape(axes.log) if logarithmic else "")),
-    ]
+    axis = _percent_axis(heights) if full else _y_axis(heights, logarithmic, ideal == "common")
+
+    def printed(value: float) -> str:
+        return (f"{value:.1f}" if full else svg.figure(value)) + axes.unit
+
+    log = axes.log if logarithmic else ""
+    cut = full and axis[0] > 0
+    body, top = svg.head(title, axes.y + (axes.cut if cut else "" if full else log))
+    room = max(svg.BOLD * svg.width_of(printed(each["line"][-1]["y"])) for each in series)
+    plot = _plot(devices, axis, top, WIDTH - AFTER - room, logarithmic, logarithmic and not full)
+    body += [*_grid(axis[2], plot, cut), *_floor(_x_ticks(devices, plot.x_at), plot, escape(axes.x + log))]
     for owner, line in ideals:
         kind = "ideal" if owner is None else f"own ideal p{owner}"
-        body.append(f'<path class="{kind}" d="{_path(line, x_at, y_at)}"/>')
-    body += [part for each in series for part in _draw(each["index"], each, x_at, y_at)]
-    body += _values(
-        series, x_at, y_at, lambda value: (f"{value:.1f}" if full else svg.figure(value)) + axes.unit
-    )
-    entries: list[tuple[int | None, str]] = [(each["index"], str(each["label"])) for each in series]
-    entries += [(None, axes.ideal)] if ideals else []
-    legend, rows = svg.legend(entries, FLOOR + BOTTOM + 12)
-    height = FLOOR + BOTTOM + rows * svg.LEGEND_ROW + 4
-    return svg.framed([*body, *legend], title, description, key, WIDTH, height, standalone)
+        body.append(f'<path class="{kind}" d="{_path(line, plot)}"/>')
+    body += [part for each in series for part in _draw(each, plot)] + _values(series, plot, printed)
+    legend, below = svg.legend(_entries(series, axes, bool(ideals)), plot.floor + BOTTOM + 14)
+    height = round(plot.floor + BOTTOM + below + 2)
+    return svg.framed([*body, *legend], title, description, key, height, standalone, "curves")
 
 
-def _grid(ticks: Sequence[float], y_at: Callable[[float], float]) -> list[str]:
-    """Return a line across the chart for each tick of the vertical axis, and its number."""
+def _plot(devices: Sequence[float], axis: Axis, top: float, east: float, log_x: bool, log_y: bool) -> _Plot:
+    """Return the plot from `top` on and up to `east`."""
+    floor = top + PLOT_HEIGHT
+    least, most = (devices[0], devices[-1]) if devices[1:] else (devices[0] - 1, devices[0] + 1)
+    x_at = _scale(least, most, LEFT + 8, east - 8, log_x)
+    return _Plot(top, floor, east, x_at, _scale(axis[0], axis[1], floor, top, log_y))
+
+
+def _beside(each: Series) -> dict[str, list[Point]]:
+    """Return the points of the line of a series, and those that lie beside it."""
+    line: dict[float, Point] = {}
+    beside = []
+    for point in sorted(each["points"], key=lambda point: point["x"]):
+        if each.get("joined", True) and point["x"] in line:
+            beside.append(point)
+        else:
+            line[point["x"] if each.get("joined", True) else len(line)] = point
+    return {"line": list(line.values()), "beside": beside}
+
+
+def _entries(series: Sequence[Series], axes: Axes, ideal: bool) -> list[tuple[int | str, str]]:
+    """Return the entries of the legend; a series alone that has no name needs none."""
+    entries: list[tuple[int | str, str]] = [
+        (each["index"], str(each["label"])) for each in series if each["label"]
+    ]
+    entries += [("aside", axes.aside)] if any(each["beside"] for each in series) else []
+    return [*entries, *([("ideal", axes.ideal)] if ideal else [])]
+
+
+def _grid(ticks: Sequence[float], plot: _Plot, cut: bool) -> list[str]:
+    """Return a line across the chart for each tick of the vertical axis, and its number.
+
+    A break in the axis shows that it is `cut`: it does not begin at 0.
+    """
     drawn = []
     for tick in ticks:
-        y = y_at(tick)
-        drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{EAST}"/>')
+        y = plot.y_at(tick)
+        drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{plot.east:.0f}"/>')
         drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.short(tick)}</text>')
-    return drawn
+    zigzag = f'<path class="axis" d="M{LEFT} {plot.floor:.0f}v-4l-4-2 8-4-4-2v-6"/>'
+    return [*drawn, *([zigzag] if cut else [])]
 
 
-def _floor(ticks: Sequence[float], x_at: Callable[[float], float], label: str) -> list[str]:
+def _floor(ticks: Sequence[float], plot: _Plot, label: str) -> list[str]:
     """Return the horizontal axis with its ticks and its label."""
-    drawn = [f'<path class="axis" d="M{LEFT} {FLOOR}H{EAST}"/>']
+    drawn = [f'<path class="axis" d="M{LEFT} {plot.floor:.0f}H{plot.east:.0f}"/>']
     for tick in ticks:
-        x = x_at(tick)
-        drawn.append(f'<path class="axis" d="M{x:.1f} {FLOOR}v4"/>')
-        drawn.append(f'<text x="{x:.1f}" y="{FLOOR + 18}" text-anchor="middle">{svg.short(tick)}</text>')
-    middle = f'x="{(LEFT + EAST) / 2:.0f}" y="{FLOOR + 35}" text-anchor="middle"'
+        x = plot.x_at(tick)
+        drawn.append(f'<path class="axis" d="M{x:.1f} {plot.floor:.0f}v4"/>')
+        drawn.append(
+            f'<text x="{x:.1f}" y="{plot.floor + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>'
+        )
+    middle = f'x="{(LEFT + plot.east) / 2:.0f}" y="{plot.floor + 35:.0f}" text-anchor="middle"'
     return [*drawn, f"<text {middle}>{label}</text>"]
 
 
@@ -140,13 +193,14 @@ def _ideals(series: Sequence[Series], devices: Sequence[float], ideal: str) -> l
 
 
 def _percent_axis(values: Sequence[float]) -> Axis:
-    """Return lowest and highest value and ticks of an axis in per cent: from 0 or 50 to above 100."""
-    low = HALF if min(values) >= HALF + 5 else 0.0
-    step = 10.0 if low else 20.0
-    if max(values) > FULL + step:
-        step = svg.nice((max(values) - low) / 6)
-    count = max(math.ceil(max(values) / step - 1e-9), math.ceil((FULL + step / 2) / step))
-    return low, count * step, [tick * step for tick in range(math.ceil(low / step), count + 1)]
+    """Return lowest and highest value and ticks of an axis in per cent: that of the data, with 100."""
+    least, most = min(values), max(*values, FULL)
+    step = max(1.0, svg.nice((most - least) / 5 or 1.0))
+    low = math.floor((least - step / 3) / step) * step
+    if low < NEAR_ZERO:
+        low, step = 0.0, max(20.0, svg.nice(most / 6))
+    count = math.ceil((most - low) / step - 1e-9)
+    return low, low + count * step, [low + tick * step for tick in range(count + 1)]
 
 
 def _scale(low: float, high: float, start: float, end: float, logarithmic: bool) -> Callable[[float], float]:
@@ -157,7 +211,7 @@ def _scale(low: float, high: float, start: float, end: float, logarithmic: bool)
     return lambda value: start + (end - start) * (value - low) / width
 
 
-def _y_axis(values: Sequence[float], logarithmic: bool, binary: bool) -> tuple[float, float, list[float]]:
+def _y_axis(values: Sequence[float], logarithmic: bool, binary: bool) -> Axis:
     """Return lowest and highest value of the axis and its ticks."""
     top = max(values)
     if not logarithmic:
@@ -168,20 +222,17 @@ def _y_axis(values: Sequence[float], logarithmic: bool, binary: bool) -> tuple[f
     if binary:
         first, last = math.floor(math.log2(bottom)), math.ceil(math.log2(top))
         ticks = [2.0**i for i in range(first, max(last, first + 1) + 1)]
-    else:
-        decades = range(math.floor(math.log10(bottom)), math.ceil(math.log10(top)) + 1)
-        every = [factor * 10.0**decade for decade in decades for factor in (1, 2, 5)]
-        first = max(i for i, tick in enumerate(every) if tick <= bottom * 1.0001)
-        last = next(i for i, tick in enumerate(every) if tick >= top / 1.0001 and i > first)
-        ticks = every[first : last + 1]
-        within = [tick for tick in ticks if bottom / EDGE <= tick <= top * EDGE]
-        if len(within) > 1:
-            # The axis ends near the data: the next tick may be twice as far.
-            return min(within[0], bottom / EDGE), max(within[-1], top * EDGE), within[:: len(within) // 8 + 1]
-    low, high = ticks[0], ticks[-1]
-    while len(ticks) > 7:
-        ticks = ticks[::2]
-    return low, high, ticks
+        return ticks[0], ticks[-1], ticks[:: len(ticks) // 8 + 1]
+    # The axis ends near the data: the next tick may be twice as far.
+    low, high = bottom / EDGE, top * EDGE
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in FINER:
+        every = [factor * 10.0**decade for decade in decades for factor in factors]
+        ticks = [tick for tick in every if low <= tick <= high]
+        if len(ticks) >= FEW:
+            return low, high, ticks[:: len(ticks) // 8 + 1]
+    step = svg.nice((high - low) / (FEW + 1))
+    return low, high, [step * tick for tick in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 def _x_ticks(devices: Sequence[float], x_at: Callable[[float], float]) -> list[float]:
@@ -193,48 +244,45 @@ def _x_ticks(devices: Sequence[float], x_at: Callable[[float], float]) -> list[f
     return kept[::-1]
 
 
-def _path(
-    line: Sequence[tuple[float, float]], x_at: Callable[[float], float], y_at: Callable[[float], float]
-) -> str:
-    return "M" + "L".join(f"{x_at(x):.1f} {y_at(y):.1f}" for x, y in line)
+def _path(line: Sequence[tuple[float, float]], plot: _Plot) -> str:
+    return "M" + "L".join(f"{plot.x_at(x):.1f} {plot.y_at(y):.1f}" for x, y in line)
 
 
-def _draw(
-    index: int, each: Series, x_at: Callable[[float], float], y_at: Callable[[float], float]
-) -> list[str]:
-    points = sorted(each["points"], key=lambda point: (point["x"], point["y"]))
-    line = [(point["x"], point["y"]) for point in points]
+def _draw(each: Series, plot: _Plot) -> list[str]:
+    """Return the line of a series, the ranges of its points, and the points with what they say."""
+    index = each["index"]
+    line = [(point["x"], point["y"]) for point in each["line"]]
     out = [f'<g class="p{index}">']
     if len(line) > 1 and each.get("joined", True):
-        out.append(f'<path class="line" d="{_path(line, x_at, y_at)}"/>')
-    for point in points:
-        x, y = x_at(point["x"]), y_at(point["y"])
+        out.append(f'<path class="line" d="{_path(line, plot)}"/>')
+    marked = [*((point, False) for point in each["line"]), *((point, True) for point in each["beside"])]
+    for point, beside in marked:
+        x, y = plot.x_at(point["x"]), plot.y_at(point["y"])
         if point.get("low") is not None and point.get("high") is not None:
-            top, bottom = y_at(point["high"]), y_at(point["low"])
+            top, bottom = plot.y_at(point["high"]), plot.y_at(point["low"])
             out.append(
                 f'<path class="bar" d="M{x:.1f} {bottom:.1f}V{top:.1f}'
                 f'M{x - 4:.1f} {bottom:.1f}h8M{x - 4:.1f} {top:.1f}h8"/>'
             )
         kind = "dot hollow" if point.get("hollow") else "dot"
-        out.append(f"<g><title>{escape(point.get('note', ''))}</title>{svg.marker(index, x, y, kind)}</g>")
+        mark = svg.aside(x, y) if beside else svg.marker(index, x, y, kind)
+        out.append(f"<g><title>{escape(point.get('note', ''))}</title>{mark}</g>")
     out.append("</g>")
     return out
 
 
-def _values(
-    series: Sequence[Series],
-    x_at: Callable[[float], float],
-    y_at: Callable[[float], float],
-    printed: Callable[[float], str],
-) -> list[str]:
-    """Return the figures written into the chart: the last of each series, moved apart where they meet."""
+def _values(series: Sequence[Series], plot: _Plot, printed: Callable[[float], str]) -> list[str]:
+    """Return the figures written into the chart: the last of each line, moved apart where they meet."""
     ends: list[list[Any]] = []
     for each in series:
-        last = max(each["points"], key=lambda point: (point["x"], point["y"]))
-        ends.append([y_at(last["y"]) + 4, x_at(last["x"]) + 8, each["index"], printed(last["y"])])
+        last = each["line"][-1]
+        x = plot.x_at(last["x"]) + AFTER
+        ends.append([plot.y_at(last["y"]) + 4, x, each["index"], printed(last["y"])])
     ends.sort()
     for above, below in pairwise(ends):
         below[0] = max(below[0], above[0] + 12)
+    for end, limit in zip(reversed(ends), range(len(ends)), strict=True):
+        end[0] = min(end[0], plot.floor - 12 * limit)
     return [
         f'<text class="value p{i}" x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' for y, x, i, text in ends
     ]

@@ -9,16 +9,24 @@ are classes, so that light and dark mode follow the reader; series differ in the
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from html import escape
 
-WIDTH = 420
-TOP = 52
+WIDTH = 350
+"""Pixels of every chart: what a page has on a phone of 390 px, so that nothing is scrolled to there."""
+TOP = 52  # of a plot below a title and a note of one line each
 PADDING = 16  # around a chart that is a file of its own
+LINE = 15  # from one line of a label to the next
 LEGEND_ROW = 18
-CHARACTER = 6.6  # width of an average character of the 12 px labels, for wrapping the legend
-WIDE = 12.0  # of a Chinese character
-LONGEST = 58  # characters of a label
+SWATCH = 28  # of a legend, before its text
+TITLE = 1.32  # of the width of a label: 14 px and bold
+BOLD = 1.13
+
+# Pixels of a character of the 12 px labels, in DejaVu Sans: the widest of the usual fonts.
+NARROW, USUAL, CAPITAL, BROAD, CHINESE = 4.7, 7.6, 8.8, 11.2, 12.0
+NARROW_ONES = frozenset("fijlrtI.,:;|!/'()[]-· ")
+BROAD_ONES = frozenset("mwMW%@=+×<>±−&…→")
 
 LIGHT = ("#1b64a5", "#c2410c", "#17805c", "#7c3aed", "#a16207", "#b4235f", "#4d6b14", "#475569")
 DARK = ("#74b8f0", "#ff9e6b", "#63d2a4", "#c3a5ff", "#e6c15c", "#f78fb8", "#b7d76f", "#a8b5c7")
@@ -44,9 +52,12 @@ def style() -> str:
         ".chart .grid{stroke:var(--grid);fill:none}.chart .axis{stroke:var(--soft);fill:none}"
         ".chart .ideal{stroke:var(--soft);stroke-dasharray:1 3;fill:none}"
         ".chart .own.ideal{stroke:var(--c);opacity:.7}"
-        ".chart .line{stroke:var(--c);stroke-width:2;fill:none;stroke-linejoin:round}"
+        ".chart .line{stroke:var(--c);stroke-width:2;fill:none;stroke-linejoin:round;"
+        "vector-effect:non-scaling-stroke}"
+        ".chart .strip{stroke:var(--c);stroke-width:1.25;fill:none;vector-effect:non-scaling-stroke}"
         ".chart .bar{stroke:var(--c);stroke-width:1.25;fill:none}"
         ".chart .limits{stroke:var(--ink);stroke-width:1.25;fill:none}"
+        ".chart .aside{stroke:var(--c);stroke-width:2;fill:none}.chart .aside.other{stroke:var(--soft)}"
         ".chart .fill{fill:var(--c)}.chart .window{fill:var(--grid);opacity:.6}"
         ".chart .dot{fill:var(--c);stroke:var(--paper);stroke-width:1}"
         ".chart .dot.hollow{fill:var(--paper);stroke:var(--c);stroke-width:1.75}"
@@ -64,13 +75,16 @@ def framed(
     title: str,
     description: str,
     key: str,
-    width: float,
     height: float,
     standalone: bool,
+    kind: str = "plain",
 ) -> str:
-    """Return the SVG of a chart; one that is a file of its own gets padding, its style and its size."""
+    """Return the SVG of a chart; one that is a file of its own gets padding, its style and its size.
+
+    `kind` is a class: the script of a page shows all points of `curves` that lie above each other.
+    """
     pad = PADDING if standalone else 0
-    x, y, wide, tall = -pad, -pad, width + 2 * pad, height + 2 * pad
+    x, y, wide, tall = -pad, -pad, WIDTH + 2 * pad, height + 2 * pad
     sheet = ""
     if standalone:
         # A viewer's own background may be white in dark mode too, so the file has a background.
@@ -78,9 +92,9 @@ def framed(
             f'<style>{style()}</style><rect class="paper" x="{x}" y="{y}" width="{wide}" height="{tall}"/>'
         )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="{x} {y} {wide} {tall}" role="img" '
-        f'aria-labelledby="{key}-title {key}-desc"'
-        + (f' width="{2 * width:g}" height="{2 * height:g}"' if standalone else "")
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart {kind}" '
+        f'viewBox="{x} {y} {wide} {tall}" role="img" aria-labelledby="{key}-title {key}-desc"'
+        + (f' width="{2 * WIDTH:g}" height="{2 * height:g}"' if standalone else "")
         + f'><title id="{key}-title">{escape(title)}</title>'
         + f'<desc id="{key}-desc">{escape(description)}</desc>'
         + sheet
@@ -127,27 +141,74 @@ def marker(index: int, x: float, y: float, kind: str = "dot") -> str:
 
 def width_of(text: str) -> float:
     """Return about how many pixels a label takes."""
-    return sum(WIDE if ord(character) > 0x2E80 else CHARACTER for character in text)
+    return sum(map(_advance, text))
 
 
-def shortened(label: str) -> str:
-    """Return a label that fits into a chart."""
-    return label if len(label) <= LONGEST else label[: LONGEST - 1] + "…"
+def _advance(character: str) -> float:
+    if ord(character) > 0x2E80:
+        return CHINESE
+    if character in NARROW_ONES:
+        return NARROW
+    return BROAD if character in BROAD_ONES else (CAPITAL if character.isupper() else USUAL)
 
 
-def legend(entries: Sequence[tuple[int | None, str]], top: float) -> tuple[list[str], int]:
-    """Return the legend and how many rows it takes; a series is its index, None the ideal line."""
-    out, x, row = [], 0.0, 0
+def wrapped(label: str, width: float) -> list[str]:
+    """Return a label in lines of at most `width` pixels: at spaces, within words that are longer."""
+    lines = [""]
+    for word in re.findall(r"[\u2e80-\uffff]\s*|[^\s\u2e80-\uffff]+\s*", label):
+        if lines[-1] and width_of((lines[-1] + word).rstrip()) > width:
+            lines.append("")
+        for character in word:
+            if not character.isspace() and width_of(lines[-1] + character) > width:
+                lines.append("")
+            lines[-1] += character
+    return lines
+
+
+def text(lines: Sequence[str], x: float, y: float, look: str = "", step: int = LINE) -> str:
+    """Return lines as one text that begins at (x, y); `look` is its class."""
+    css = f' class="{look}"' if look else ""
+    first, *others = map(escape, lines)
+    rest = "".join(f'<tspan x="{x:.0f}" dy="{step}">{each}</tspan>' for each in others)
+    return f'<text{css} x="{x:.0f}" y="{y:.0f}">{first}{rest}</text>'
+
+
+def head(title: str, note: str) -> tuple[list[str], float]:
+    """Return the title of a chart with a note below it, in lines that fit, and where its plot begins."""
+    titles, notes = wrapped(title, WIDTH / TITLE), wrapped(note, WIDTH)
+    below = 34 + 18 * (len(titles) - 1)
+    body = [text(titles, 0, 14, "name", 18), text(notes, 0, below)]
+    return body, below + LINE * (len(notes) - 1) + TOP - 34
+
+
+def legend(entries: Sequence[tuple[int | str, str]], top: float) -> tuple[list[str], float]:
+    """Return the legend from `top` on and its height.
+
+    An entry is the index of a series or a class of lines: `ideal` or `aside`.
+    """
+    out: list[str] = []
+    x, y = 0.0, top
+    bottom = y
     for index, label in entries:
-        label = shortened(label)
-        width = 30 + width_of(label) + 14
+        lines = wrapped(label, WIDTH - SWATCH)
+        width = SWATCH + max(map(width_of, lines))
         if x and x + width > WIDTH:
-            x, row = 0.0, row + 1
-        y = top + row * LEGEND_ROW
-        colour, line = ("", "ideal") if index is None else (f"p{index}", "line")
-        out.append(f'<g class="{colour}"><path class="{line}" d="M{x:.0f} {y - 4:.0f}h22"/>')
-        if index is not None:
-            out.append(marker(index, x + 11, y - 4))
-        out.append(f'<text class="legend" x="{x + 28:.0f}" y="{y:.0f}">{escape(label)}</text></g>')
-        x += width
-    return out, row + 1
+            x, y = 0.0, bottom
+        out.append(_swatch(index, x, y - 4) + text(lines, x + SWATCH, y, "legend") + "</g>")
+        bottom = max(bottom, y + LEGEND_ROW + LINE * (len(lines) - 1))
+        x += width + SWATCH / 2
+    return out, bottom - top
+
+
+def _swatch(index: int | str, x: float, y: float) -> str:
+    """Return the beginning of an entry of the legend: its line and its marker."""
+    if index == "aside":
+        return f"<g>{aside(x + 11, y, 'aside other')}"
+    if isinstance(index, str):
+        return f'<g><path class="{index}" d="M{x:.0f} {y:.0f}h22"/>'
+    return f'<g class="p{index}"><path class="line" d="M{x:.0f} {y:.0f}h22"/>{marker(index, x + 11, y)}'
+
+
+def aside(x: float, y: float, look: str = "aside") -> str:
+    """Return the marker of a point beside the line of its series."""
+    return f'<path class="{look}" d="M{x - 4:.1f} {y - 4:.1f}l8 8m0-8l-8 8"/>'

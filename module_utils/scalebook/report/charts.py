@@ -1,211 +1,347 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The document -> its charts as SVG: curves over the number of devices, bars where there is only one."""
+"""The document -> its charts as SVG: settings ranked, efficiency, where a step goes, and the courses of runs.
+
+A label of a chart is what differs within it; the title says what its groups share that others have not.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import Group, Results, Row
+from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row
+from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, ticks_to
+from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, stacked_chart, ticks_to
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
+from ansible.module_utils.scalebook.pages.strip_chart import Strip, strip_chart
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
-BARS = 16  # on one chart
+BARS, STRIPS = 16, 24
+"""Bars and rows of strips on one chart."""
+COMPUTING, WAITING, REST = 7, 0, 1
+"""The colours of the parts of a step."""
 
-Rows = Mapping[str, Row]
+Table = Mapping[str, Any]
+Set = Sequence[Table]
+"""Groups, or tables of strong scaling, that are on one chart."""
+
+
+class _Drawer(NamedTuple):
+    """The results, and how they are drawn."""
+
+    document: Results
+    rows: Mapping[str, Row]
+    standalone: bool
+    wording: Wording
+
+    def rows_of(self, group: Table) -> list[Row]:
+        """Return the rows of a group, or of a table of strong scaling, that have a result."""
+        rows = [self.rows[each] if isinstance(each, str) else each for each in group["rows"]]
+        return [row for row in rows if row["median"] is not None]
+
+    def devices_of(self, group: Table) -> set[int]:
+        return {row["devices"] for row in self.rows_of(group)}
+
+    def noun(self, groups: Iterable[Table]) -> str:
+        return "GPU" if all(group["device"] == "gpu" for group in groups) else "device"
+
+    def labels(self, groups: Set) -> list[str]:
+        """Return what tells each group of a chart apart, numbered where nothing does; '' of one alone."""
+        names = [headings.telling_apart(group, groups) for group in groups]
+        if len({group.get("global_batch") for group in groups}) > 1:
+            batches = (self.wording("chart.global-batch", size=group["global_batch"]) for group in groups)
+            names = [" ".join(filter(None, pair)) for pair in zip(names, batches, strict=True)]
+        if len(groups) > 1:
+            names = [clean(name or group["title"]) for name, group in zip(names, groups, strict=True)]
+        return [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+
+    def case(self, label: str, row: Row) -> str:
+        """Return the label of a case of a group that has a label, or '' of one alone."""
+        return self.wording.join(filter(None, [label, clean(row["label"])]))
+
+    def note(self, row: Row, field: str) -> str:
+        """Return the text of a point: its value, the range of the runs and how many they are."""
+        value, limits = _measured(row, field)
+        share = field == "efficiency"
+        shown = " – ".join(self.wording.percent(each / 100) for each in limits or ()) if share else ""
+        return self.wording(
+            "chart.note",
+            label=clean(row["label"]),
+            value=self.wording.percent(value / 100) if share else self.wording.number(value),
+            range=shown or self.wording.between(limits, rates=True),
+            good=row["good"],
+            planned=row["planned"],
+        )
+
+
+def _measured(row: Row, field: str) -> tuple[float, list[float] | None]:
+    """Return a value of a row as it is drawn and the range of its runs: `each` is the rate per device."""
+    values: Mapping[str, Any] = row
+    value, scale, limits = values["median"], 1.0, None
+    if row["good"] > 1 and values["min"] is not None and values["max"] is not None:
+        limits = [values["min"], values["max"]]
+    if field == "each":
+        scale = 1 / row["devices"]
+    elif field == "efficiency":
+        value, limits, scale = row["speedup"], row["speedup_range"], 100 / row["devices"]
+    elif field == "latency_ms":
+        # The slowest run has the longest steps.
+        limits = limits and [row["latency_ms"] * value / rate for rate in reversed(limits)]
+        value = row["latency_ms"]
+    return value * scale, limits and [limit * scale for limit in limits]
 
 
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
-    """Return `{"name", "svg"}` of the charts: efficiency, throughput and speedup of the groups of each unit.
+    """Return `{"name", "kind", "title", "svg"}` of each chart, by kind in the order of KINDS.
 
-    Where a workload declares its latency, there is a chart of that too.
-
-    At most svg.SERIES groups are on one of them.  Groups that were all measured on one number of devices
-    are bars of throughput; a result alone is not drawn.
+    The name of the first of a kind is the kind, of others it has a number: `ranked`, `ranked_2`.
     """
-    rows: Rows = {row["case"]: row for row in document["rows"]}
-    chunks = _chunks(document["groups"], rows)
-    out = []
-    for index, chunk in enumerate(chunks, 1):
-        part = f" ({index}/{len(chunks)})" if len(chunks) > 1 else ""
-        suffix = f"_{index}" if len(chunks) > 1 else ""
-        if len(_devices(chunk, rows)) < 2:
-            drawn = [("throughput", _bars(chunk, rows, part, index, standalone, wording))]
+    rows = {row["case"]: row for row in document["rows"]}
+    drawer = _Drawer(document, rows, standalone, wording)
+    made: list[dict[str, str]] = []
+    for kind, (sets, draw) in KINDS.items():
+        chosen = [groups for groups in sets(drawer) if groups]
+        for index, (groups, title) in enumerate(zip(chosen, _titles(drawer, kind, chosen), strict=True), 1):
+            name = kind if index == 1 else f"{kind}_{index}"
+            drawing = draw(drawer, groups, title, name)
+            made.append({"name": name, "kind": kind, "title": title, "svg": drawing})
+    return made
+
+
+def _titles(drawer: _Drawer, kind: str, sets: Sequence[Set]) -> list[str]:
+    """Return the titles of the charts of a kind, which say what is on them where there are others."""
+    _ = drawer.wording
+    title = _(f"chart.{kind}", device=_.name("noun", drawer.noun(drawer.document["groups"])))
+    every = [*drawer.document["groups"], *(group for groups in sets for group in groups)]
+    names = [clean(headings.shared(groups, every)) for groups in sets]
+    if len(sets) > 1:
+        names = [name or _workloads(groups, _) for name, groups in zip(names, sets, strict=True)]
+    titles, first, count = [], 1, sum(map(len, sets))
+    for groups, name in zip(sets, names, strict=True):
+        last = first + len(groups) - 1
+        if names.count(name) > 1 or (len(sets) > 1 and not name):
+            name = _.join(filter(None, [name, _("chart.part", first=first, last=last, count=count)]))
+        titles.append(_.about(title, name) if name else title)
+        first = last + 1
+    return titles
+
+
+def _workloads(groups: Set, wording: Wording) -> str:
+    """Return the workloads of groups, '' where it is one."""
+    names = list(dict.fromkeys(clean(group["workload"]) for group in groups))
+    return wording.join(names) if len(names) > 1 else ""
+
+
+def _alike(groups: Iterable[Table], *fields: str) -> Iterator[list[Table]]:
+    """Return groups that agree in `fields` together."""
+    together: dict[tuple[Any, ...], list[Table]] = {}
+    for group in groups:
+        together.setdefault(tuple(group[field] for field in fields), []).append(group)
+    yield from together.values()
+
+
+def _parted(groups: Set, most: int, fields: Sequence[str] = ("workload", "model", "dtype")) -> Iterator[Set]:
+    """Return groups in sets of at most `most`, by the first of `fields` in which they differ."""
+    if len(groups) <= most:
+        yield groups
+    elif fields:
+        for part in _alike(groups, fields[0]):
+            yield from _parted(part, most, fields[1:])
+    else:
+        yield from (groups[first : first + most] for first in range(0, len(groups), most))
+
+
+# Settings ranked
+
+
+def _ranked_sets(drawer: _Drawer) -> Iterator[Set]:
+    """Return the groups of each workload and model that have several, then single ones of a family."""
+    measured = [group for group in drawer.document["groups"] if drawer.rows_of(group)]
+    rest: list[Table] = []
+    for groups in _alike(measured, "unit", "workload", "model"):
+        if len(groups) > 1:
+            yield from _parted(groups, BARS)
         else:
-            drawn = _curves(chunk, rows, part, index, standalone, wording)
-        out += [{"name": name + suffix, "svg": drawing} for name, drawing in drawn if drawing]
-    return out + _strong_charts(document, standalone, wording)
+            rest += groups
+    for groups in _alike(rest, "unit", "family", "model"):
+        yield from _parted(groups, BARS) if len(groups) > 1 else ()
 
 
-def _chunks(groups: Sequence[Group], rows: Rows) -> list[list[Group]]:
-    """Return the groups with a result, those of one unit together, as many as fit on a chart."""
-    by_unit: dict[str, list[Group]] = {}
-    for group in groups:
-        if any(rows[case]["good"] for case in group["rows"]):
-            by_unit.setdefault(group["unit"], []).append(group)
-    out = []
-    for same in by_unit.values():
-        size = BARS if len(_devices(same, rows)) < 2 else svg.SERIES
-        out += [same[first : first + size] for first in range(0, len(same), size)]
-    return out
+def _ranked(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
+    """Return bars of the rate per device of each group, the fastest first.
 
-
-def _devices(groups: Sequence[Group], rows: Rows) -> set[int]:
-    return {rows[case]["devices"] for group in groups for case in group["rows"] if rows[case]["good"]}
-
-
-def _curves(
-    groups: Sequence[Group], rows: Rows, part: str, index: int, standalone: bool, wording: Wording
-) -> list[tuple[str, str]]:
-    _ = wording
-    on_gpus = all(group["device"] == "gpu" for group in groups)
-    x, ideal, log = _("head.GPUs" if on_gpus else "head.devices"), _("chart.linear"), _("chart.log")
-    full = _("chart.full")
-    of = "; ".join(clean(group["title"]) for group in groups)
-    rate = _("chart.median", unit=_.name("unit", groups[0]["unit"]))
-    drawn = []
-    kinds: list[tuple[str, str, str, str, Axes]] = [
-        (
-            "efficiency",
-            _("chart.efficiency"),
-            "efficiency",
-            "full",
-            Axes(_("chart.percent"), x, full, " %", log),
-        ),
-        ("throughput", _("chart.throughput"), "median", "own", Axes(rate, x, ideal, "", log)),
-        ("speedup", _("chart.speedup"), "speedup", "common", Axes(_("chart.over-one"), x, ideal, " ×", log)),
+    They are of the most devices that all groups were measured on, or of the most of each group.
+    """
+    _, noun = drawer.wording, drawer.noun(groups)
+    common = set.intersection(*map(drawer.devices_of, groups))
+    chosen = [
+        max(
+            (row for row in drawer.rows_of(group) if not common or row["devices"] == max(common)),
+            key=lambda row: (row["devices"], row["median"] or 0),
+        )
+        for group in groups
     ]
-    if any(rows[case]["latency_ms"] for group in groups for case in group["rows"]):
-        kinds.append(("latency", _("chart.latency"), "latency_ms", "", Axes(_("chart.ms"), x, "", "", log)))
-    for name, title, field, kind, axes in kinds:
-        series: list[dict[str, Any]] = [
-            {"label": clean(group["short"]), "points": _points(group["rows"], rows, field, wording)}
-            for group in groups
-        ]
-        if field != "median":
-            # A group of one number of devices has nothing to compare; its colour stays its own.
-            for each in series:
-                each["points"] = each["points"] if len({point["x"] for point in each["points"]}) > 1 else []
-        description = _("chart.curves", title=title, groups=of)
-        key = f"{name}{index}"
-        drawn.append((name, line_chart(series, title + part, description, axes, key, kind, standalone)))
-    return drawn
-
-
-def _bars(
-    groups: Sequence[Group], rows: Rows, part: str, index: int, standalone: bool, wording: Wording
-) -> str:
-    """Return the rates of groups that have one number of devices; '' for a single result."""
-    _ = wording
+    several = len({row["label"] for row in chosen}) > 1
     bars = []
-    for group in groups:
-        for case in group["rows"]:
-            row = rows[case]
-            if row["median"] is None:
-                continue
-            several = sum(1 for other in group["rows"] if rows[other]["good"]) > 1
-            label = clean(group["short"]) + (_("join.parts") + clean(row["label"]) if several else "")
-            low, high = (row["min"], row["max"]) if row["good"] > 1 else (None, None)
-            text = wording.number(row["median"])
-            bars.append((label, [Bar(0, row["median"], text, _note(row, "median", wording), low, high)]))
-    if len(bars) < 2:
-        return ""
-    ticks = ticks_to(max(bar.high or bar.value for _label, (bar,) in bars))
-    (devices,) = _devices(groups, rows)
-    noun = "GPU" if all(group["device"] == "gpu" for group in groups) else "device"
-    unit = _.name("unit", groups[0]["unit"])
-    return bar_chart(
-        bars,
-        [],
-        _("chart.throughput") + part,
-        _("chart.bars", devices=wording.count(devices, noun)),
-        _("chart.median", unit=unit) + _("join.parts") + wording.count(devices, noun),
-        f"throughput{index}",
-        [(tick, svg.short(tick)) for tick in ticks],
-        standalone,
-    )
+    for label, row in zip(drawer.labels(groups), chosen, strict=True):
+        value, limits = _measured(row, "each")
+        bar = Bar(0, value, _.number(value), drawer.note(row, "each"), *(limits or ()))
+        bars.append((drawer.case(label, row) if several else label, [bar]))
+    bars.sort(key=lambda each: -each[1][0].value)
+    ticks = [(tick, svg.short(tick)) for tick in ticks_to(max(bar.high or bar.value for _l, (bar,) in bars))]
+    axis = _("chart.each", unit=_.name("unit", groups[0]["unit"]), device=_.name("noun", noun))
+    axis += _("chart.on", devices=_.count(max(common), noun)) if common else ""
+    return bar_chart(bars, [], title, _("chart.bars"), axis, key, ticks, drawer.standalone)
 
 
-def _strong_charts(document: Results, standalone: bool, wording: Wording) -> list[dict[str, str]]:
-    """Return the charts of strong scaling, apart from the others: their speedups are of another kind."""
-    _ = wording
-    tables = [table for table in document["strong"] if any(row["speedup"] for row in table["rows"])]
-    out = []
-    for index, first in enumerate(range(0, len(tables), svg.SERIES), 1):
-        chunk = tables[first : first + svg.SERIES]
-        series = []
-        for table in chunk:
-            rows = {row["case"]: row for row in table["rows"]}
-            series.append(
-                {"label": clean(table["title"]), "points": _points(list(rows), rows, "speedup", wording)}
-            )
-        several = len(tables) > svg.SERIES
-        drawing = line_chart(
-            series,
-            _("title.strong") + (f" ({index})" if several else ""),
-            _("chart.strong", tables="; ".join(clean(table["title"]) for table in chunk)),
-            Axes(_("chart.over-one-of-batch"), _("head.devices"), _("chart.linear"), " ×", _("chart.log")),
-            f"strong{index}",
-            "common",
-            standalone,
+# Curves over the number of devices
+
+
+def _scaling(field: str, of: str = "groups") -> Callable[[_Drawer], Iterator[Set]]:
+    """Return what finds the groups, or tables, with `field` for several numbers of devices."""
+
+    def sets(drawer: _Drawer) -> Iterator[Set]:
+        every: Sequence[Table] = drawer.document["strong" if of == "strong" else "groups"]
+        known = [
+            group
+            for group in every
+            if len({row["devices"] for row in drawer.rows_of(group) if _known(row, field)}) > 1
+        ]
+        for groups in _alike(known, "unit") if field == "median" else [known]:
+            yield from _parted(groups, svg.SERIES)
+
+    return sets
+
+
+def _known(row: Mapping[str, Any], field: str) -> bool:
+    return row[field] is not None
+
+
+def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[..., str]:
+    """Return what draws `field` of the rows over the number of devices, a line for each group."""
+
+    def draw(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
+        _ = drawer.wording
+        axes = Axes(
+            _(y, unit=_.name("unit", groups[0]["unit"])),
+            _("head.GPUs" if drawer.noun(groups) == "GPU" else "head.devices"),
+            _("chart.full" if ideal == "full" else "chart.linear"),
+            unit,
+            _("chart.log"),
+            _("chart.aside"),
+            _("chart.cut"),
         )
-        if drawing:
-            out.append({"name": "strong" + (f"_{index}" if several else ""), "svg": drawing})
-    return out
+        series = [
+            {"label": label, "points": list(_points(drawer, group, field))}
+            for label, group in zip(drawer.labels(groups), groups, strict=True)
+        ]
+        of = "; ".join(clean(group["title"]) for group in groups)
+        description = _("chart.curves", title=title, groups=of)
+        return line_chart(series, title, description, axes, key, ideal, drawer.standalone)
+
+    return draw
 
 
-def _points(cases: Sequence[str], rows: Rows, field: str, wording: Wording) -> list[dict[str, Any]]:
-    """Return the points of a curve; `field` is a number of a row, of which efficiency is in per cent."""
-    points = []
-    for case in cases:
-        row = rows[case]
-        values: Mapping[str, Any] = row
-        if values[field] is None:
-            continue
-        scale = 100 / row["devices"] if field == "efficiency" else 1.0
-        value = values[field] * (100 if field == "efficiency" else 1)
-        low, high = _limits(row, field) or (None, None)
-        points.append(
-            {
-                "x": row["devices"],
-                "y": value,
-                "low": None if low is None else low * scale,
-                "high": None if high is None else high * scale,
-                "hollow": row["status"] == "provisional",
-                "note": _note(row, field, wording),
-            }
-        )
-    return points
+def _points(drawer: _Drawer, group: Table, field: str) -> Iterator[dict[str, Any]]:
+    """Return the points of a curve."""
+    for row in drawer.rows_of(group):
+        if _known(row, field):
+            value, limits = _measured(row, field)
+            low, high = limits or (None, None)
+            hollow, note = row["status"] == "provisional", drawer.note(row, field)
+            yield {"x": row["devices"], "y": value, "low": low, "high": high, "hollow": hollow, "note": note}
 
 
-def _limits(row: Row, field: str) -> list[float] | None:
-    """Return the range of the rates, latencies or speedups; the last is that of efficiency too."""
-    if field not in ("median", "latency_ms"):
-        return row["speedup_range"]
-    low, high, median, latency = row["min"], row["max"], row["median"], row["latency_ms"]
-    if low is None or high is None or median is None or row["good"] < 2:
-        return None
-    if field == "median" or latency is None:
-        return [low, high]
-    # The slowest run has the longest steps.
-    return [latency * median / high, latency * median / low]
+# Where a step goes
 
 
-def _note(row: Row, field: str, wording: Wording) -> str:
-    """Return the text of a point: its value, the range of the runs and how many they are."""
-    if field == "efficiency":
-        return f"{clean(row['label'])}: {wording.percent(row['efficiency'])}"
-    values: Mapping[str, Any] = row
-    value = wording.speedup(values[field]) if field == "speedup" else wording.number(values[field])
-    return wording(
-        "chart.note",
-        label=clean(row["label"]),
-        value=value,
-        range=wording.between(_limits(row, field), rates=field != "speedup"),
-        good=row["good"],
-        planned=row["planned"],
-    )
+def _lost_sets(drawer: _Drawer) -> Iterator[Set]:
+    return _by_rows(drawer.document["groups"], lambda group: len(_losses(drawer, group)), BARS)
+
+
+def _by_rows(groups: Set, rows_of: Callable[[Table], int], most: int) -> Iterator[Set]:
+    """Return groups that have rows to draw, in sets of about `most` rows together."""
+    drawn = [group for group in groups if rows_of(group)]
+    rows = sum(map(rows_of, drawn))
+    return _parted(drawn, max(1, len(drawn) * most // max(rows, most)))
+
+
+def _losses(drawer: _Drawer, group: Table) -> list[tuple[Row, float, float]]:
+    """Return the cases of a group with the parts of a step that are waiting, and exchange and rest."""
+    rows = drawer.rows_of(group)
+    alone = next((row["steps"] for row in rows if row["label"] == BASELINE), None)
+    parts = [
+        (row, weak_scaling.lost(row["steps"], alone) if row["steps"] and alone else None) for row in rows
+    ]
+    return [(row, *lost) for row, lost in parts if lost]
+
+
+def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
+    """Return a bar for each case: computing, waiting for the slowest device, and exchange and rest."""
+    _ = drawer.wording
+    names = {COMPUTING: _("chart.computing"), WAITING: _("head.waiting"), REST: _("head.rest")}
+    bars = []
+    for label, group in zip(drawer.labels(groups), groups, strict=True):
+        for row, waiting, rest in _losses(drawer, group):
+            shown = [1 - waiting - rest, waiting, rest]
+            case = drawer.case(label, row)
+            said = (f"{name} {_.percent(part)}" for name, part in zip(names.values(), shown, strict=True))
+            note = _.about(case, _.join(said))
+            drawn = [max(0.0, waiting), max(0.0, rest)]
+            drawn = [max(0.0, 1 - sum(drawn)), *(part / max(1.0, sum(drawn)) for part in drawn)]
+            parts = [Bar(index, part, "", note) for index, part in zip(names, drawn, strict=True)]
+            bars.append((case, f"{_.percent(waiting)} + {_.percent(rest)}", parts))
+    ticks = [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)]
+    about = _("chart.losses-about")
+    return stacked_chart(bars, names, title, about, _("chart.of-a-step"), key, ticks, drawer.standalone)
+
+
+# The steps of every run
+
+
+def _step_sets(drawer: _Drawer) -> Iterator[Set]:
+    return _by_rows(drawer.document["groups"], lambda group: len(_courses(drawer, group)), STRIPS)
+
+
+def _courses(drawer: _Drawer, group: Table) -> list[tuple[Row, list[Mapping[str, Any]]]]:
+    """Return the cases of a group with those of their runs whose steps are known."""
+    pairs = ((row, [run for run in row["runs"] if run.get("course")]) for row in drawer.rows_of(group))
+    return [(row, list(runs)) for row, runs in pairs if runs]
+
+
+def _strips(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
+    """Return a strip for each run of each case."""
+    _ = drawer.wording
+    rows = []
+    for label, group in zip(drawer.labels(groups), groups, strict=True):
+        for row, runs in _courses(drawer, group):
+            case = drawer.case(label, row)
+            every = [seconds for run in runs for seconds in run["course"]]
+            rows.append((case, _milliseconds(every, _), [_strip(case, run, _) for run in runs]))
+    about = _("chart.steps-about")
+    return strip_chart(rows, title, about, _("chart.steps-note"), key, drawer.standalone)
+
+
+def _strip(case: str, run: Mapping[str, Any], wording: Wording) -> Strip:
+    values = {"repeat": run["repeat"], "range": _milliseconds(run["course"], wording)}
+    return Strip(run["course"], wording.join([case, wording("chart.strip", **values)]))
+
+
+def _milliseconds(seconds: Sequence[float], wording: Wording) -> str:
+    low, high = (wording.milliseconds(each) for each in (min(seconds), max(seconds)))
+    return f"{low} – {high} {wording('chart.ms')}"
+
+
+KINDS: Mapping[str, tuple[Callable[[_Drawer], Iterable[Set]], Callable[..., str]]] = {
+    "ranked": (_ranked_sets, _ranked),
+    "efficiency": (_scaling("efficiency"), _curves("efficiency", "chart.percent", "full", " %")),
+    "losses": (_lost_sets, _where_steps_go),
+    "throughput": (_scaling("median"), _curves("median", "chart.median", "own")),
+    "strong": (_scaling("efficiency", "strong"), _curves("efficiency", "chart.percent", "full", " %")),
+    "latency": (_scaling("latency_ms"), _curves("latency_ms", "chart.ms")),
+    "steps": (_step_sets, _strips),
+}
+"""Each kind with what finds the groups of its charts, and what draws one."""

@@ -101,7 +101,7 @@ def _html(
     # The charts escape their own text; only they, their style and the script are not escaped here.
     drawn = charts.charts(document, wording=people)
     view = View(document, people, linked, drawn, timeline.charts(document, wording=people))
-    first = [each for each in drawn if each["name"].rstrip("_0123456789") in FIRST][:FEW] or drawn[:FEW]
+    first = [each for each in drawn if each["name"] in FIRST] or drawn[:FEW]
     others = [each for each in drawn if each not in first]
     head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]
     more: list[Block] = [Fold(people("title.charts"), [Charts(others)], id="charts")] if others else []

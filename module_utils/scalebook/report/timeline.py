@@ -21,7 +21,7 @@ DRAWN = 24
 """Charts of a report at most: with its 5 KB each the page stays small. results.json has the others."""
 
 PANEL, GAP = 64, 44  # pixels: height of a panel, room above it for heading and legend
-LEFT, RIGHT, FIRST = 44, 8, 42
+LEFT, RIGHT, UP = 50, 8, 12
 
 
 def rule(document: Results, wording: Wording = ENGLISH) -> str:
@@ -65,11 +65,8 @@ def chart(
     def x_at(seconds: float) -> float:
         return LEFT + (seconds - begin) / (end - begin) * (right - LEFT)
 
-    body = [
-        f'<text class="name" x="0" y="14">{escape(title)}</text>',
-        f'<text x="0" y="32">{escape(group)}</text>',
-    ]
-    y = float(FIRST)
+    body, y = svg.head(title, group)
+    y -= UP
     for panel, quantities in panels.items():
         heading = wording.tell(message(f"quantity.panel_{panel}"))
         body += _panel(line, heading, quantities, y + GAP, x_at, wording)
@@ -84,7 +81,7 @@ def chart(
     )
     names = ", ".join(wording.tell(message(each.code)) for shown in panels.values() for each in shown)
     description = wording("chart.timeline", quantities=names, seconds=f"{line['window']:.4g}")
-    return svg.framed(body, title, description, key, svg.WIDTH, round(y + 42), standalone)
+    return svg.framed(body, title, description, key, round(y + 42), standalone)
 
 
 def _panel(
@@ -109,38 +106,36 @@ def _panel(
         body.append(
             f'<text x="{LEFT - 6}" y="{height + 4:.0f}" text-anchor="end">{svg.short(top * share)}</text>'
         )
-    x = float(LEFT)
+    first, second = (x_at(line["begin"] + (index + 0.5) * line["step"]) for index in (0, 1))
+    across, x = second - first, 0.0
     for index, quantity in enumerate(quantities):
         label = wording.tell(message(quantity.code))
         body.append(
-            f'<g class="p{index}"><path class="line" d="M{x:.0f} {y - 10:.0f}h18"/>'
-            f'<text class="legend" x="{x + 22:.0f}" y="{y - 6:.0f}">{escape(label)}</text>'
-            f'<path class="line" d="{_path(line, quantity.name, y, top, x_at)}"/></g>'
+            f'<g class="p{index}"><path class="line" d="M{x:.0f} {y - 10:.0f}h16"/>'
+            f'<text class="legend" x="{x + 20:.0f}" y="{y - 6:.0f}">{escape(label)}</text>'
+            f'<path class="line" transform="matrix({across:.3f} 0 0 .5 {first:.1f} {y:.0f})" '
+            f'd="{_path(line, quantity.name, top)}"/></g>'
         )
-        x += 40 + svg.width_of(label)
+        x += 32 + svg.width_of(label)
     return body
 
 
-def _path(line: CaseTimeline, name: str, y: float, top: float, x_at: Callable[[float], float]) -> str:
-    """Return the path of a quantity: broken where it was not read, without the middle of level stretches."""
-    words: list[str] = []
-    flat: str | None = None  # where a level stretch ends so far
-    before: str | None = None
-    for index, value in enumerate(line["lines"][name]):
-        if value is None:
-            words += [flat] if flat else []
-            flat, before = None, None
-            continue
-        x = x_at(line["begin"] + (index + 0.5) * line["step"])
-        height = f"{y + PANEL * (1 - min(max(value, 0.0), top) / top):.1f}"
-        point = f"{x:.1f} {height}"
-        if before == height:
-            flat = f"L{point}"
-            continue
-        words += [flat] if flat else []
-        words.append(f"{'M' if before is None else 'L'}{point}")
-        flat, before = None, height
-    return "".join([*words, flat or ""])
+def _path(line: CaseTimeline, name: str, top: float) -> str:
+    """Return the path of a quantity: broken where it was not read, without the middle of level stretches.
+
+    It has a unit for each reading across and for each half pixel down, and only steps from point to point:
+    they are short numbers.
+    """
+    levels = [
+        None if value is None else round(2 * PANEL * (1 - min(max(value, 0.0), top) / top))
+        for value in line["lines"][name]
+    ]
+    parts, x, y = "", 0, 0
+    for index, (before, level, after) in enumerate(zip([None, *levels], levels, [*levels[1:], None])):  # noqa: B905
+        if level is not None and not before == level == after:
+            parts += f"{'m' if before is None else ' '}{index - x} {level - y}"
+            x, y = index, level
+    return parts.replace(" -", "-")
 
 
 def _above(value: float) -> float:

@@ -125,7 +125,7 @@ def test_a_chart_on_paper_needs_no_style_sheet():
     (text, wide, tall) = svg_paper.for_paper(
         next(b.svg for b in made("zh")[2] if type(b).__name__ == "Chart")
     )
-    assert (wide, tall) == (420, pytest.approx(340, abs=60))
+    assert (wide, tall) == (350, pytest.approx(320, abs=60))
     assert not re.search(r"class=|var\(|<style", text)
     assert 'stroke="#1b64a5"' in text and 'stroke-dasharray="9 3"' in text
 

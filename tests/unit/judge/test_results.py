@@ -255,36 +255,43 @@ def names_of(made):
 
 def test_nine_groups_make_two_sets_of_charts():
     sizes = [case(*shape, bsz=bsz) for bsz in range(1, 10) for shape in ((1, 1), (1, 2))]
-    made = [name for name in names_of(build([record(of) for of in sizes])) if name != "strong"]
-    assert made == [f"{name}_{index}" for index in (1, 2) for name in ("efficiency", "throughput", "speedup")]
+    made = charts.charts(build([record(of) for of in sizes]))
+    curves = [chart for chart in made if chart["kind"] in ("efficiency", "throughput")]
+    assert [chart["name"] for chart in curves] == [
+        "efficiency",
+        "efficiency_2",
+        "throughput",
+        "throughput_2",
+    ]
+    assert [chart["title"] for chart in curves[:2]] == [
+        "Efficiency: groups 1 to 8 of 9",
+        "Efficiency: b9",
+    ]
 
 
-def test_without_a_speedup_there_is_throughput_alone():
-    assert names_of(build([record(case(2, 8)), record(case(4, 8))])) == ["throughput"]
+def test_without_a_speedup_there_is_no_efficiency():
+    made = names_of(build([record(case(2, 8)), record(case(4, 8))]))
+    assert "throughput" in made and "efficiency" not in made
 
 
 def test_groups_on_one_number_of_devices_are_bars():
     made = build([record(case(bsz=bsz), repeat) for bsz in (32, 64) for repeat in (1, 2)])
-    (chart,) = charts.charts(made)
-    assert chart["name"] == "throughput"
+    chart = charts.charts(made)[0]
+    assert chart["name"] == "ranked"
     assert chart["svg"].count('<rect class="fill"') == chart["svg"].count('class="limits"') == 2
-    assert ">samples/s, median, 1 GPU<" in chart["svg"]
+    assert ">samples/s per GPU, median, on 1 GPU<" in chart["svg"]
 
 
-def test_a_result_alone_is_not_drawn():
-    assert names_of(build([record(case())])) == []
+def test_a_result_alone_is_not_ranked():
+    assert {"ranked", "throughput"} & set(names_of(build([record(case())]))) == set()
 
 
 def test_groups_of_different_units_are_on_different_charts():
     records = [record(case(*shape, bsz=bsz)) for bsz in (3, 64) for shape in ((1, 1), (1, 2))]
     for each in records[2:]:
         each["unit"] = "tokens"
-    made = charts.charts(build(records))
-    assert [chart["name"] for chart in made if "throughput" in chart["name"]] == [
-        "throughput_1",
-        "throughput_2",
-    ]
-    assert "tokens/s" in made[-2]["svg"] and "samples/s" not in made[-2]["svg"]
+    made = {chart["name"]: chart["svg"] for chart in charts.charts(build(records))}
+    assert "tokens/s" in made["throughput_2"] and "samples/s" not in made["throughput_2"]
 
 
 def test_the_sheet_has_a_row_per_case_with_numbers_as_numbers(document):

@@ -153,15 +153,18 @@ def heights(drawn):
     return {float(e.text): float(e.get("y")) for e in labels}
 
 
+CUT = "; not from 0"
+
+
 def efficiency(*values):
     points = [(2**index, value) for index, value in enumerate(values)]
-    return draw(series(points), ideal="full", axes=Axes("per cent", unit=" %"))
+    return draw(series(points), ideal="full", axes=Axes("per cent", unit=" %", cut=CUT))
 
 
 def test_efficiency_has_a_linear_axis_and_a_line_at_100_per_cent():
     drawn = efficiency(100.0, 95.0, 90.0)
     at = heights(drawn)
-    assert at[90] - at[100] == pytest.approx(at[60] - at[70], abs=0.11)
+    assert at[90] - at[92] == pytest.approx(at[96] - at[98], abs=0.11)
     ideal = next(
         e.get("d") for e in ElementTree.fromstring(drawn).iter(SVG + "path") if e.get("class") == "ideal"
     )
@@ -169,13 +172,45 @@ def test_efficiency_has_a_linear_axis_and_a_line_at_100_per_cent():
     assert "90.0 %" in texts(drawn)
 
 
-@pytest.mark.parametrize(("least", "begin"), [(90.0, 50.0), (20.0, 0.0)])
-def test_the_axis_of_efficiency_begins_at_half_only_if_all_points_are_above(least, begin):
-    assert min(heights(efficiency(100.0, least))) == begin
+@pytest.mark.parametrize(("least", "begin"), [(90.0, 88.0), (99.9, 99.0), (20.0, 0.0)])
+def test_the_axis_of_efficiency_is_that_of_the_data_and_says_if_it_does_not_begin_at_0(least, begin):
+    drawn = efficiency(100.0, least)
+    assert min(heights(drawn)) == begin
+    assert (CUT in "".join(filter(None, texts(drawn)))) == (begin > 0)
 
 
 def test_an_efficiency_above_100_per_cent_stays_inside_the_frame():
     assert all(y >= svg.TOP for _, y in dots(efficiency(100.0, 260.0)))
+
+
+@pytest.mark.parametrize("rates", [(188.0, 785.0), (5653.0, 11189.0), (0.5, 0.61), (100.0, 101.0)])
+def test_a_logarithmic_axis_has_at_least_four_numbers(rates):
+    drawn = draw(series(list(zip((1, 4), rates, strict=True))), ideal="")
+    assert drawn.count('class="grid"') >= 4
+
+
+# Labels
+
+
+def test_a_label_is_wrapped_never_cut():
+    label = "torch_resnet50 resnet50 bf16 torch.compile b256 accumulation 4 " + "x" * 100
+    lines = svg.wrapped(label, 200)
+    assert "".join(lines) == label
+    assert max(map(svg.width_of, map(str.rstrip, lines))) <= 200
+
+
+def test_entries_of_a_legend_do_not_run_into_each_other():
+    entries = [(0, "b32 bucket_mb=2000"), (1, "b32 bucket_mb=25"), (2, "b64 bucket_mb=2000")]
+    root = ElementTree.fromstring(f"<svg>{''.join(svg.legend(entries, 20)[0])}</svg>")
+    places = [(float(e.get("x")), e.get("y"), svg.width_of(e.text)) for e in root.iter("text")]
+    for (x, y, width), (other, lower, _) in zip(places, places[1:], strict=False):
+        assert y != lower or x + width <= other - svg.SWATCH
+
+
+def test_a_second_point_at_one_place_is_beside_the_line_and_is_explained():
+    drawn = draw(series([(1, 1), (4, 3.9), (4, 3.8)]))
+    assert drawn.count('class="aside"') == 1
+    assert "another case of as many devices" in texts(drawn)
 
 
 # Eight series

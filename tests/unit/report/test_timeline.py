@@ -42,11 +42,11 @@ def test_a_recorded_run_is_drawn_with_its_window(tmp_path):
     assert sum(in_window) / len(in_window) == pytest.approx(43.76, abs=0.2)
     [drawn] = timeline.charts(made)
     assert "GPU utilisation, SM active, CPU" in drawn["svg"]
-    # The scale goes from -10 to 10 s over 368 pixels: the window begins in the middle.
+    # The scale goes from -10 to 10 s over 292 pixels: the window begins in the middle.
     [(x, width)] = set(
         re.findall(r'<rect class="window" x="([\d.]+)" y="\d+" width="([\d.]+)"', drawn["svg"])
     )
-    assert (x, width) == ("228.0", "167.8")
+    assert (x, width) == ("196.0", "133.1")
 
 
 def test_without_gpus_the_chart_has_no_panel_for_them(tmp_path):
