@@ -140,7 +140,7 @@ from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.judge import baseline, mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import render, terminal
-from ansible.module_utils.scalebook.store import links, manifest
+from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_baseline, read_source
 from ansible.module_utils.scalebook.store.source import check_place, open_source
 from ansible.module_utils.scalebook.store.write import write_manifest, write_report
@@ -210,9 +210,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         _read(params["gpus"], mfu.read_peaks),
     )
     out = Path(params["out"] or source.top / "report")
-    linked = links.of_campaign(source, files, out)
     try:
-        texts = render.files(made, params["templates"], linked, params["report_language"])
+        texts = render.files(made, params["templates"], source.kept(out), params["report_language"])
     except render.TEMPLATE_ERROR as error:
         raise ValueError(f"templates={params['templates']}: {error}") from error
     changed = write_report(out, texts, not check)

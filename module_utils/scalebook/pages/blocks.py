@@ -167,8 +167,16 @@ class Fold(NamedTuple):
     id: str = ""
 
 
+class Download(NamedTuple):
+    """Files that a page carries with it: their `name`, and their texts by how it ends, csv or json."""
+
+    name: str
+    texts: Mapping[str, str]
+    only: str = "html"
+
+
 Block = Union[  # noqa: UP007 (evaluated on import)
-    Heading, Paragraph, Items, Settings, Code, Table, Chart, Charts, Fold
+    Heading, Paragraph, Items, Settings, Code, Table, Chart, Charts, Fold, Download
 ]
 
 

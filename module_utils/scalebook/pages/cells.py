@@ -11,13 +11,12 @@ from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Tab
 from ansible.module_utils.scalebook.pages.wording import Wording, duration
 from ansible.module_utils.scalebook.text import as_published, readable
 
-LEFT = ("text", "tags", "links")
+LEFT = ("text", "tags")
 """Kinds that are read as text and aligned to the left."""
 
 KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "text": lambda value, _: str(value),
     "tags": lambda value, _: ", ".join(tag.text for tag in value),
-    "links": lambda value, wording: " · ".join(wording.name("link", name) for name, _address in value),
     "figure": lambda value, _: str(value),
     "count": lambda value, _: str(value),
     "rate": lambda value, wording: wording.number(value),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
+from urllib.parse import quote
 
 from ansible.module_utils.scalebook.pages import cells, html_page
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -17,6 +18,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Chart,
     Charts,
     Column,
+    Download,
     Fold,
     Item,
     Items,
@@ -25,6 +27,11 @@ from ansible.module_utils.scalebook.pages.blocks import (
     meant_for,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
+
+DATA_TYPES = {"csv": "text/csv", "json": "application/json"}
+"""What a page carries for download, by the end of its name."""
+READABLE = ",;:/()=+@!$*-._~|?[]{}"
+"""Characters that need no escape in the data of an address."""
 
 
 def document(title: str, blocks: Sequence[Block], wording: Wording, templates: str) -> str:
@@ -54,15 +61,15 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """
     sections: list[list[tuple[str, Any]]] = [[]]
     contents: list[tuple[str, str]] = []
-    for kind, part in parts(blocks, wording):
-        if kind == "Heading" and part.level == 2:
-            part = part._replace(id=part.id or f"section-{len(contents) + 1}")
-            contents.append((part.id, part.text))
+    for kind, made in parts(blocks, wording):
+        if kind == "Heading" and made.level == 2:
+            made = made._replace(id=made.id or f"section-{len(contents) + 1}")
+            contents.append((made.id, made.text))
             sections.append([])
-        elif kind == "Fold" and part["id"]:
-            contents.append((part["id"], part["summary"]))
+        elif kind == "Fold" and made["id"]:
+            contents.append((made["id"], made["summary"]))
             sections.append([])
-        sections[-1].append((kind, part))
+        sections[-1].append((kind, made))
 
     def said(row: Row, column: Column) -> str:
         return cells.said(row, column, wording)
@@ -86,4 +93,9 @@ def _part(block: Block, wording: Wording) -> Any:
         return {"svg": html_page.markup(block.svg), "caption": block.caption}
     if isinstance(block, Charts):
         return [html_page.markup(each["svg"]) for each in block.drawn]
+    if isinstance(block, Download):
+        return [
+            (f"{block.name}.{end}", end, f"data:{DATA_TYPES[end]};charset=utf-8,{quote(text, safe=READABLE)}")
+            for end, text in block.texts.items()
+        ]
     return {**block._asdict(), "blocks": parts(block.blocks, wording)} if isinstance(block, Fold) else block

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,11 @@ def markup(text: str) -> Any:
     return markupsafe.Markup(text)  # noqa: S704
 
 
+def css_text(text: str) -> Any:
+    """Return text for between two quotes of a style sheet, where neither it nor its page ends with it."""
+    return markup(re.sub(r"[^ \w]", lambda sign: f"\\{ord(sign[0]):x} ", text))
+
+
 @functools.lru_cache(maxsize=4)
 def environment_of(templates: str, as_html: bool) -> jinja2.Environment:
     """Return what renders the templates in `templates`: `as_html`, or as text through the filter `md`."""
@@ -68,5 +74,5 @@ def environment_of(templates: str, as_html: bool) -> jinja2.Environment:
         lstrip_blocks=True,
         loader=jinja2.FileSystemLoader(templates),
     )
-    environment.filters["md"] = markdown_cell
+    environment.filters |= {"md": markdown_cell, "css": css_text}
     return environment

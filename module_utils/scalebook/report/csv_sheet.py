@@ -7,6 +7,7 @@ A column of a table of cases is a column here too once it has a name for sheets.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,6 +84,13 @@ def flat(table: Table) -> Table:
             limits = value if isinstance(value, (list, tuple)) else (None, None)
             line.update(zip(names, limits if pair else [value], strict=True))
     return Table("", columns, lines)
+
+
+def split(table: Table) -> str:
+    """Return a sheet as JSON: its columns and the cells of each row, as pandas' orient="split" has them."""
+    names = [column.key for column in table.columns]
+    data = [[row[name] for name in names] for row in table.rows]
+    return json.dumps({"columns": names, "data": data}, separators=(",", ":"))
 
 
 def harmless(text: str) -> str:

@@ -76,8 +76,15 @@ def system(document: Results, row: Row) -> Line:
     return {
         "machines": hardware.shared(row) or alone,
         "hardware": clean(" / ".join(found)) or NOT_RECORDED,
-        "software": " / ".join(software(document["provenance"])),
+        "software": " / ".join(software(_of_workload(document["provenance"], row["workload"]))),
     }
+
+
+def _of_workload(recorded: Mapping[str, Any] | None, workload: str) -> Mapping[str, Any]:
+    """Return provenance.json with what belongs to a workload alone, where it tells them apart."""
+    provenance = recorded or {}
+    own = {name: nodes for name, nodes in _workloads(provenance).items() if name == workload}
+    return {**provenance, "workloads": own} if own else provenance
 
 
 def machines(entries: Sequence[Hardware], wording: Wording, rows: Sequence[Row] = ()) -> list[str]:

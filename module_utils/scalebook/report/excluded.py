@@ -25,7 +25,6 @@ def excluded(view: View) -> list[Block]:
         Column("status"),
         Column("reason", only="html", look="wrap", soft="source", lines="last_lines"),
         Column("with_source", only="md"),
-        Column("links", kind="links", only="html"),
     ]
     fix = fix_of_import(view)
     return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]
@@ -41,7 +40,7 @@ def fix_of_import(view: View) -> str:
 def excluded_rows(view: View) -> list[dict[str, Any]]:
     """Return the excluded runs, repeats of one case with the same reason on one line.
 
-    The last lines and the links are those of the first of them.
+    The last lines are those of the first of them.
     """
     short = view.short_names()
     repeats: dict[tuple[str, ...], list[str]] = {}
@@ -54,9 +53,8 @@ def excluded_rows(view: View) -> list[dict[str, Any]]:
         key = (entry["case"], clean(entry["label"]), group, status, reason, source)
         repeats.setdefault(key, []).append(str(entry["repeat"]))
         last = [clean(line) for line in entry["last_lines"]]
-        own = view.linked.runs.get((entry["case"], str(entry["repeat"])), [])
         with_source = f"{reason} ({source})" if source else reason
-        first.setdefault(key, {"last_lines": last, "links": own, "with_source": with_source})
+        first.setdefault(key, {"last_lines": last, "with_source": with_source})
     names = ("case", "label", "group", "status", "reason", "source")
     return [
         {**dict(zip(names, key, strict=True)), "repeats": ", ".join(each), **first[key]}

@@ -76,7 +76,6 @@ def head(view: View) -> list[Block]:
         _("page.software", software=line) for line in environment.software(judge.provenance(files), _)
     ]
     lines = [_("page.hardware", hardware=line) for line in machines] + software
-    links = [part for name in view.names for part in (" · ", Item(name, href=name))][1:]
     hardware = _("page.hardware", hardware=" · ".join(machines))
     lead = _("microbench.lead", **{key: result[key] for key in LEAD}) if result else ""
     blocks: list[Block] = [
@@ -87,7 +86,7 @@ def head(view: View) -> list[Block]:
         *_verdict(view),
         *(Paragraph(line, "soft", "html") for line in software),
         Paragraph(_("page.repeat") if command else "", "soft", "html", parts=[Item(command, code=True)]),
-        Paragraph(_("page.files"), "soft", "html", parts=links),
+        Paragraph(_("page.files") + " · ".join(view.names), "soft", "html"),
     ]
     return [each for each in blocks if not isinstance(each, Paragraph) or each.text or each.look == "verdict"]
 

@@ -14,13 +14,13 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
-from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet, wording
-from ansible.module_utils.scalebook.pages.blocks import Block, Charts, Fold, Item, Items, Paragraph
+from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
+from ansible.module_utils.scalebook.pages.blocks import Block, Charts, Download, Fold, Items, Paragraph
 from ansible.module_utils.scalebook.pages.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import (
     charts,
     csv_sheet,
@@ -31,7 +31,8 @@ from ansible.module_utils.scalebook.report import (
     xlsx,
 )
 from ansible.module_utils.scalebook.report.view import View
-from ansible.module_utils.scalebook.store import links, openmetrics
+from ansible.module_utils.scalebook.store import openmetrics
+from ansible.module_utils.scalebook.text import clean
 
 FIRST = ("ranked", "efficiency", "losses")
 """Charts of the first screen; the others are below the tables."""
@@ -47,14 +48,14 @@ except ImportError as exc:
 
 
 def files(
-    document: Results, templates: str, linked: links.Links = links.NONE, language: str = "en"
+    document: Results, templates: str, kept: Sequence[str] = (), language: str = "en"
 ) -> dict[str, str | bytes]:
     """Return file name -> content of every file of the report; results.json has their names.
 
-    `linked` are the links to the campaign's files, `language` is that of report.md, report.html and the
+    `kept` are the paths of the campaign's files, `language` is that of report.md, report.html and the
     charts.  Raises ValueError for a language without a catalogue.
     """
-    plain = wording.Wording(language)
+    plain = Wording(language)
     texts: dict[str, str | bytes] = {
         # One line without a newline at its end, as DLPerf's json.dump writes it.
         name: json.dumps(content)
@@ -64,14 +65,15 @@ def files(
     lines = timeline.charts(document, standalone=True, wording=plain)
     texts.update({each["name"] + ".svg": each["svg"] for each in [*drawn, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
-    texts["results.csv"] = _csv(csv_sheet.sheet(document).rows)
+    results = csv_sheet.sheet(document)
+    texts["results.csv"] = as_csv = _csv(results.rows)
     texts["environment.csv"] = _csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
     texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines))
     names = sorted([*texts, "report.html", "results.json"])
-    texts["report.html"] = _html(
-        document, templates, linked, wording.Wording(language, for_people=True), names
-    )
+    carried = {"csv": as_csv, "json": csv_sheet.split(results)}
+    people = View(document, Wording(language, for_people=True))
+    texts["report.html"] = _html(people, templates, carried, [*names, *kept])
     document = {**document, "files": names}
     texts["results.json"] = json.dumps(document, indent=1) + "\n"
     return texts
@@ -94,19 +96,22 @@ def _markdown(view: View) -> str:
     return markdown.document(first_screen.title(view), parts, _)
 
 
-def _html(
-    document: Results, templates: str, linked: links.Links, people: wording.Wording, names: Sequence[str]
-) -> str:
-    """Return report.html: one file with its style, charts and script, which its CSP allows by its hash."""
+def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequence[str]) -> str:
+    """Return report.html: one file with its style, charts and script, which its CSP allows by its hash.
+
+    `carried` are the results as csv and json, `paths` those of the files beside the page.
+    """
+    document, people = view.document, view.wording
     # The charts escape their own text; only they, their style and the script are not escaped here.
     drawn = charts.charts(document, wording=people)
-    view = View(document, people, linked, drawn, timeline.charts(document, wording=people))
+    view = view._replace(charts=drawn, timelines=timeline.charts(document, wording=people))
     first = [each for each in drawn if each["name"] in FIRST] or drawn[:FEW]
     others = [each for each in drawn if each not in first]
     head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]
+    head.append(Download(clean(document["campaign"]), carried))
     more: list[Block] = [Fold(people("title.charts"), [Charts(others)], id="charts")] if others else []
     return html.page(
-        [*sections.blocks(view), *more, *_files(view, names)],
+        [*sections.blocks(view), *more, _directory(people, paths)],
         head,
         people,
         templates,
@@ -117,11 +122,10 @@ def _html(
     )
 
 
-def _files(view: View, names: Sequence[str]) -> list[Block]:
-    """Return the section of the files beside the page, and of the campaign."""
-    items = [Item(name, href=quote(name)) for name in names if name != "report.html"]
-    items += [Item(name, href=address) for name, address in view.linked.campaign]
-    return [Fold(view.wording("title.files"), [Items(items, "plain files")], id="files")]
+def _directory(wording: Wording, paths: Sequence[str]) -> Fold:
+    """Return the section of the files beside the page, as paths: links would be dead in a mailed page."""
+    about = Paragraph(wording("page.directory-about"), "soft")
+    return Fold(wording("page.directory"), [about, Items(paths, "plain files")], id="files")
 
 
 def _csv(lines: Sequence[Mapping[str, Any]]) -> str:

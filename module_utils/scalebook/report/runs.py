@@ -42,7 +42,6 @@ def columns(view: View) -> list[Column]:
         Column("drift", kind="percent", sheet="drift"),
         *sheet_only("started reason notes"),
         Column("flags", kind="tags"),
-        Column("links", kind="links", only="html"),
     ]
 
 
@@ -62,5 +61,4 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         "second_source": second.get("time_source"),
         "notes": "; ".join(map(_.tell, run.get("notes") or ())),
         "flags": [Tag(kind_of_flag(code, _)) for code in codes if code],
-        "links": view.linked.runs.get((row["case"], str(run["repeat"])), []),
     }

@@ -12,7 +12,6 @@ from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Group, Resu
 from ansible.module_utils.scalebook.judge import flags
 from ansible.module_utils.scalebook.pages.blocks import Column, Tag
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
-from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.text import clean
 
 MANY = 6
@@ -24,7 +23,6 @@ class View(NamedTuple):
 
     document: Results
     wording: Wording = ENGLISH
-    linked: links.Links = links.NONE
     charts: Sequence[Mapping[str, str]] = ()
     timelines: Sequence[Mapping[str, str]] = ()
 

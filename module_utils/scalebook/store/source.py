@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import tarfile
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -57,6 +58,12 @@ class Source(ABC):
         """Keep `top` (where the report goes), the name of the campaign, and whether it is an archive."""
         self.top, self.name, self.sealed = top, name, sealed
         self.packed = 0  # bytes of the archive
+
+    def kept(self, out: Path) -> list[str]:
+        """Return the paths of what the campaign keeps, seen from `out`."""
+        base = Path(os.path.relpath(self.top, out))
+        names = [ARCHIVE] if self.sealed else [*PLANS, *FOLDERS]
+        return [(base / name).as_posix() for name in names if (self.top / name).exists()]
 
     @abstractmethod
     def exists(self, file: str) -> bool:

@@ -10,7 +10,7 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import largest_batch, render, terminal
 from ansible.module_utils.scalebook.report.view import View
-from ansible.module_utils.scalebook.store import links, manifest
+from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workload import Workload
@@ -113,7 +113,7 @@ def test_a_record_of_a_search_that_was_changed_is_found(tmp_path):
 @pytest.mark.parametrize(("language", "heading"), [("en", "Largest batch"), ("zh", "最大 batch")])
 def test_the_table_is_in_both_pages_and_both_languages(tmp_path, language, heading):
     made = build(tmp_path, search())
-    texts = render.files(made, str(ROOT / "templates"), links.NONE, language)
+    texts = render.files(made, str(ROOT / "templates"), language=language)
     assert f"## {heading}\n" in texts["report.md"]
     assert '<h2 id="largest-batch">' in texts["report.html"]
     assert "| 48 | 56 (1n1g) | 4 |" in texts["report.md"].replace("\\", "")

@@ -10,6 +10,7 @@ from ansible.module_utils.scalebook.pages import cells, html, html_page, markdow
 from ansible.module_utils.scalebook.pages.blocks import (
     Charts,
     Column,
+    Download,
     Figure,
     Fold,
     Heading,
@@ -185,3 +186,15 @@ def test_a_row_can_be_found_by_a_script_and_its_name_can_be_a_link():
 def test_the_figures_of_a_row_are_said_as_published_tables_say_them():
     column = Column("rates", kind="published")
     assert cells.said({"rates": [116.2, 1.26, 0.2021, None]}, column, ENGLISH) == "116 / 1.3 / 0.202 / –"
+
+
+def test_a_page_carries_files_and_other_forms_do_not():
+    block = Download("evening", {"csv": 'a,"b#"\n1,2 %\n', "json": "{}"})
+    text = page(block)
+    assert 'download="evening.csv" href="data:text/csv;charset=utf-8,a,%22b%23%22%0A1,2%20%25%0A"' in text
+    assert 'download="evening.json" href="data:application/json;charset=utf-8,{}"' in text
+    assert markdown.rendered([block]) == ""
+
+
+def test_no_title_ends_the_style_of_its_page():
+    assert html_page.css_text('a_1 "}</style>\n') == "a_1 \\22 \\7d \\3c \\2f style\\3e \\a "

@@ -13,7 +13,6 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import arithmetic, environment, first_screen, method, scaling
 from ansible.module_utils.scalebook.report.view import View
-from ansible.module_utils.scalebook.store import links
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -103,23 +102,16 @@ def test_the_settings_that_all_groups_share_are_a_list_of_their_own():
     assert (named["accumulation"], named["samples of an epoch"], named["length"]) == ("4", "2048", "512")
 
 
-def test_the_runs_of_an_archive_have_no_links_and_the_archive_has_one():
+def test_an_archive_keeps_everything_in_one_file():
     source = open_source(RESULTS / "h200x4-2026-11-21/scaling")
-    linked = links.of_campaign(source, source.covered(), source.top / "report")
-    assert linked.runs == {}
-    assert linked.campaign == [("runs.tar.xz", "../runs.tar.xz")]
+    assert source.kept(source.top / "report") == ["../runs.tar.xz"]
 
 
-def test_a_run_of_many_nodes_has_the_log_of_the_first_and_the_directory(tmp_path):
+def test_the_files_of_a_directory_are_named_as_seen_from_the_report(tmp_path):
     (tmp_path / "runs").mkdir()
-    files = [f"runs/a b/1/{name}" for name in ("NODE10.log", "NODE2.log", "result.json", "exit.json")]
-    linked = links.of_campaign(open_source(tmp_path), files, tmp_path / "elsewhere" / "report")
-    top = "../../runs/a%20b/1"
-    assert linked.runs[("a b", "1")] == [
-        ("log", f"{top}/NODE2.log"),
-        ("record", f"{top}/result.json"),
-        ("all logs", f"{top}/"),
-    ]
+    (tmp_path / "plan.json").touch()
+    source = open_source(tmp_path)
+    assert source.kept(tmp_path / "elsewhere" / "report") == ["../../plan.json", "../../runs"]
 
 
 def test_trust_is_a_word_with_its_reasons_and_links_to_what_they_mean():
