@@ -43,7 +43,7 @@ def test_libreoffice_opens_every_sheet_without_a_warning(tmp_path):
     said = [line for line in done.stderr.splitlines() if line.strip() and JAVA not in line]
     assert said == []
     sheets = {}
-    for name in ("tables", "runs", "environment", "notes"):
+    for name in ("summary", "charts", "tables", "runs", "environment", "notes"):
         with (tmp_path / f"results-{name}.csv").open(newline="", encoding="utf-8") as file:
             sheets[name] = list(csv.DictReader(file))
     medians = [float(row["median"]) for row in sheets["tables"]]

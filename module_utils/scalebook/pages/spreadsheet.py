@@ -9,11 +9,14 @@ node; MISSING says which is not installed, and nothing else may be used then.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Figure, Table
+from ansible.module_utils.scalebook.pages.cells import LEFT
 from ansible.module_utils.scalebook.text import clean
 
 try:
@@ -29,47 +32,122 @@ LONGEST = 32767
 """Characters that a cell can hold (Excel specifications and limits)."""
 DIGITS = 53
 """Bits of the largest whole numbers of which a cell, a double, holds every digit."""
-WIDEST = 60
+WIDEST = 80
 """Characters of the widest column; longer text is wrapped."""
+PAGE = 260
+"""Characters that are readable side by side on a page; wider sheets take several pages."""
+A4 = 9
+PLOT_WIDTH, ROW = 720, 20
+"""Pixels."""
+LINE = 15
+"""Points of a line of text."""
+NO_PLOTS: Mapping[str, Sequence[Any]] = MappingProxyType({})
 FORMATS = {
     **dict.fromkeys(("percent", "margin"), "0.0%"),
     "count": "#,##0",
     "duration": '#,##0.0 "s"',
+    "readable": "[>=1000]#,##0;[>=100]#,##0.0;#,##0.00",
     **dict.fromkeys(("rate", "rates", "usage", "milliseconds", "digits", "giga"), "#,##0.00"),
     **dict.fromkeys(("speedup", "speedups", "ratio", "change", "changes", "seconds"), "0.000"),
 }
 """How the numbers of a kind are shown; the cells have 16 digits."""
 
 
-def workbook(title: str, sheets: Mapping[str, Table]) -> bytes:
-    """Return the workbook of some tables, each in a sheet of that name; None is an empty cell."""
+class Plot(NamedTuple):
+    """A chart that spreadsheets draw of cells, beside the table of a sheet, as `bars` or as lines.
+
+    `x` and `y` are keys of columns, `series` are the name, the first and the last row of each series.
+    """
+
+    title: str
+    x: str
+    y: str
+    series: Sequence[tuple[str, int, int]]
+    bars: bool
+
+
+def workbook(
+    title: str, sheets: Mapping[str, Table], plots: Mapping[str, Sequence[Plot]] = NO_PLOTS
+) -> bytes:
+    """Return the workbook of tables, each with its plots in a sheet of that name; None is an empty cell."""
     content = io.BytesIO()
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with pandas.ExcelWriter(content, engine="xlsxwriter", engine_kwargs={"options": options}) as writer:
         book = writer.book
         # A fixed time, which is not that of the measurements: those are in the sheets.
         book.set_properties({"title": clean(title), "created": datetime(1980, 1, 1)})  # noqa: DTZ001
-        head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
         for name, table in sheets.items():
             rows = [[_value(row[column.key]) for column in table.columns] for row in table.rows]
             frame = pandas.DataFrame([[_cell(value) for value in row] for row in rows])
             frame.to_excel(writer, sheet_name=name, index=False, header=False, startrow=1)
-            sheet = writer.sheets[name]
-            for index, column in enumerate(table.columns):
-                values = [row[index] for row in rows]
-                look: dict[str, Any] = {"valign": "top"}
-                if any(isinstance(value, (int, float)) for value in values):
-                    look["num_format"] = FORMATS.get(column.kind, "General")
-                else:
-                    look["text_wrap"] = True
-                sheet.set_column(index, index, _width(column.head, values), book.add_format(look))
-                sheet.write_string(0, index, column.head, head)
-            sheet.freeze_panes(1, 0)
-            sheet.autofilter(0, 0, max(len(rows), 1), len(table.columns) - 1)
-            sheet.set_landscape()
-            sheet.fit_to_pages(1, 0)
-            sheet.repeat_rows(0)
+            _set_up(book, writer.sheets[name], table.columns, rows)
+            row = 1
+            for chart, height in (_chart(book, name, table, plot) for plot in plots.get(name, ())):
+                writer.sheets[name].insert_chart(row, len(table.columns) + 1, chart)
+                row += height // ROW + 2
     return content.getvalue()
+
+
+def _set_up(book: Any, sheet: Any, columns: Sequence[Column], rows: Sequence[Sequence[Any]]) -> None:
+    """Give a sheet its head, its formats and widths, a filter, and what it needs on paper."""
+    widths = []
+    for index, column in enumerate(columns):
+        values = [row[index] for row in rows]
+        side = {"align": "left", "indent": 1 if index else 0} if column.kind in LEFT else {"align": "right"}
+        look: dict[str, Any] = {"valign": "top", **side}
+        head = book.add_format({**look, "bold": True, "bottom": 1, "text_wrap": True})
+        if any(isinstance(value, (int, float)) for value in values):
+            look["num_format"] = FORMATS.get(column.kind, "General")
+        else:
+            look["text_wrap"] = True
+        widths.append(_width(column.head, values))
+        sheet.set_column(index, index, widths[-1], book.add_format(look))
+        sheet.write_string(0, index, column.head, head)
+    sheet.freeze_panes(1, 0)
+    sheet.autofilter(0, 0, max(len(rows), 1), len(columns) - 1)
+    sheet.set_landscape()
+    sheet.set_paper(A4)
+    sheet.repeat_rows(0)
+    sheet.set_footer("&L&A&R&P / &N")
+    if sum(widths) > PAGE:
+        return
+    sheet.fit_to_pages(1, 0)
+    for number, row in enumerate(rows, 1):
+        lines = max((math.ceil(len(text) / WIDEST) for text in row if isinstance(text, str)), default=1)
+        if lines > 1:
+            sheet.set_row(number, LINE * min(lines, 20))
+
+
+def _chart(book: Any, sheet: str, table: Table, plot: Plot) -> tuple[Any, int]:
+    """Return a native chart of two columns of a sheet, and its height in pixels."""
+    keys = [column.key for column in table.columns]
+    x, y = keys.index(plot.x), keys.index(plot.y)
+    count = sum(last - first + 1 for _name, first, last in plot.series) if plot.bars else len(plot.series)
+    height = 120 + (22 * count if plot.bars else 240 + 20 * count)
+    kind = {"type": "bar"} if plot.bars else {"type": "scatter", "subtype": "straight_with_markers"}
+    chart = book.add_chart(kind)
+    for name, first, last in plot.series:
+        chart.add_series(
+            {
+                "name": name,
+                "categories": [sheet, first + 1, x, last + 1, x],
+                "values": [sheet, first + 1, y, last + 1, y],
+                "gap": 40,
+            }
+        )
+    lines = {"visible": True, "line": {"color": "#D9DDE2"}}
+    values = {"num_format": "0%" if table.columns[y].kind == "percent" else "#,##0", "major_gridlines": lines}
+    if plot.bars:
+        # Bars lie on their side: their names stand in the order of the rows, the first on top.
+        chart.set_y_axis({"reverse": True, "major_gridlines": {"visible": False}})
+        chart.set_x_axis({**values, "min": 0})
+    else:
+        chart.set_x_axis({"name": table.columns[x].head, "min": 0})
+        chart.set_y_axis(values)
+    chart.set_title({"name": plot.title, "name_font": {"size": 11}})
+    chart.set_legend({"none": True} if plot.bars else {"position": "bottom"})
+    chart.set_size({"width": PLOT_WIDTH, "height": height})
+    return chart, height
 
 
 def of_tables(title: str, blocks: Sequence[Block]) -> bytes:

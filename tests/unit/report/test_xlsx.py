@@ -36,8 +36,36 @@ def book(real):
     return sheets(real)
 
 
-def test_there_are_tables_runs_environment_and_notes(book):
-    assert book.sheetnames == ["tables", "runs", "environment", "notes"]
+def test_there_are_a_summary_charts_tables_runs_environment_and_notes(book):
+    assert book.sheetnames == ["summary", "charts", "tables", "runs", "environment", "notes"]
+
+
+def test_the_summary_has_twelve_columns_for_people(real, book):
+    lines = rows(book["summary"])
+    assert list(lines[0]) == [
+        *("workload", "what differs", "case", "GPUs", "samples/s per GPU", "samples/s", "efficiency"),
+        *("MFU", "J per sample", "spread", "runs", "trust"),
+    ]
+    assert [line["samples/s"] for line in lines] == pytest.approx([row["median"] for row in real["rows"]])
+    assert {line["trust"] for line in lines} == {"sound"}
+
+
+def test_the_rates_of_each_unit_and_the_efficiency_are_drawn(book):
+    bars, lines = book["charts"]._charts
+    assert (type(bars).__name__, type(lines).__name__) == ("BarChart", "ScatterChart")
+    assert bars.ser[0].val.numRef.f == f"charts!$C$2:$C${book['charts'].max_row}"
+
+
+def test_a_row_with_a_flag_says_how_far_to_trust_it(tmp_path):
+    top = campaign(tmp_path, [record(case(), 1)])
+    [line] = rows(sheets(build_results(load_campaign(top)))["summary"])
+    assert line["trust"] == "use with care: provisional"
+
+
+def test_a_sheet_that_is_readable_on_one_page_is_fitted_to_its_width(book):
+    fitted = [sheet.title for sheet in book if sheet.sheet_properties.pageSetUpPr.fitToPage]
+    assert "summary" in fitted
+    assert "tables" not in fitted
 
 
 def test_the_tables_have_every_row_with_its_digits(real, book):
@@ -91,7 +119,7 @@ def test_the_same_records_make_the_same_bytes(tmp_path):
 
 def test_a_campaign_without_rows_has_all_sheets(tmp_path):
     (tmp_path / "runs").mkdir()
-    assert len(sheets(build_results(load_campaign(tmp_path))).sheetnames) == 4
+    assert len(sheets(build_results(load_campaign(tmp_path))).sheetnames) == 6
 
 
 @pytest.mark.parametrize(("number", "kind"), [(2**53 - 1, int), (10**400, str)])
