@@ -50,6 +50,8 @@ MAX_HOSTS = 8
 # Seconds: a phase that is shorter and changes nothing, such as a check of parameters, is not a line.
 SHORTEST = 1.0
 STOPPED = "Stopped. The same command resumes."
+# What ssh prints at the end of a connection with a terminal, whatever ended it.
+CLOSED = re.compile(r"(Shared connection|Connection) to \S+ closed\.?")
 
 # Control characters but newline and tab, C1 and delete included; what changes the direction of text or
 # has no width; separators of lines; halves of surrogate pairs, which cannot be printed.
@@ -136,8 +138,10 @@ def message_of(values: Mapping[str, Any]) -> str:
     """Return the message of a failed result in one line, unless it is a text of several lines."""
     message = str(values.get("msg") or values.get("reason") or "").strip()
     if "rc" in values and message in ("", "non-zero return code"):
-        output = str(values.get("stderr") or values.get("stdout") or "").strip().splitlines()
-        message = f"rc {values['rc']}" + (f": {output[-1].strip()}" if output else "")
+        printed = [str(values.get(stream) or "") for stream in ("stdout", "stderr")]
+        lines = [line.strip() for text in printed for line in text.splitlines()]
+        reasons = [line for line in lines if line and not CLOSED.fullmatch(line)]
+        message = f"rc {values['rc']}" + (f": {reasons[-1]}" if reasons else "")
     elif values.get("module_stderr"):
         message += f": {str(values['module_stderr']).strip().splitlines()[-1]}"
     return message or "failed without a message; -v shows the result"

@@ -121,8 +121,8 @@ class LookupModule(LookupBase):
             raise AnsibleError(str(error)) from error
 
     def _slots(self, values: Mapping[str, Any], variables: Mapping[str, Any]) -> int:
-        """Return the smallest `slots` of the nodes where these count, 0 where the nodes' GPUs are counted."""
-        counts = values.get("device") == "cpu" and (values.get("gpus") or values.get("topology"))
+        """Return the smallest `slots` of the nodes where these may count, 0 where GPUs do."""
+        counts = values.get("device") != "gpu" and (values.get("gpus") or values.get("topology"))
         nodes = variables.get("groups", {}).get("nodes", []) if counts else []
         slots = [str(variables["hostvars"][name].get("slots", 1)) for name in nodes]
         return min((int(each) for each in slots if each.isdecimal()), default=0)

@@ -424,6 +424,9 @@ def read(
         problems += _of_other_workloads(given, read["workload"], known)
         problems += _settings_of_another_xla(given, read, known.workloads)
     problems += _without_effect(read, given)
+    if problems and read.get("device") == "auto":
+        # Alone it is not a mistake, since the nodes may have GPUs.
+        problems += _too_many_devices(read, known)
     if problems:
         raise ParameterError(_with_sources(problems, given, known))
     return read
@@ -719,10 +722,8 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
         problems.append(
             f"{name}={text(read[name])}: {allowed_counts(known.nodes)}, the nodes of this inventory"
         )
-    gpus = [count for _, count in map(parts, read.get("topology") or ())] or as_list(read.get("gpus") or 0)
-    if known.slots and read.get("device") == "cpu" and min(gpus) > known.slots:
-        name = "topology" if counts else "gpus"
-        problems.append(f"{name}={text(read[name])}: {allowed_counts(known.slots)}, the devices of each node")
+    if read.get("device") == "cpu":
+        problems += _too_many_devices(read, known)
     if isinstance(read.get("xla"), list) and declarations:
         able = {value for each in declarations for value in each.xla}
         names = ", ".join(each.title for each in declarations)
@@ -747,6 +748,16 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
             and name not in stack
         ]
     return problems
+
+
+def _too_many_devices(read: Mapping[str, Any], known: Known) -> list[str]:
+    """Return what is wrong with more devices than the inventory gives nodes that compute on CPUs."""
+    name = "topology" if read.get("topology") else "gpus"
+    gpus = [count for _, count in map(parts, read.get("topology") or ())] or as_list(read.get("gpus") or 0)
+    if not known.slots or min(gpus) <= known.slots:
+        return []
+    where = " on CPUs" if read.get("device") == "auto" else ""
+    return [f"{name}={text(read[name])}: {allowed_counts(known.slots)}, the devices of each node{where}"]
 
 
 def _of_reports(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
@@ -881,7 +892,9 @@ def as_text(name: str, value: Any, secret: bool = False) -> str:
     """Return `value` if it is one line of text: a path or a name; only with `secret` may it hold one."""
     word = str(value).strip()
     if has_secret(word) and not secret:
-        raise ParameterError(f"{name}={without_secrets(word)[:80]}: it may hold no password, token or query")
+        raise ParameterError(
+            f"{name}={without_secrets(word)[:80]}: it may hold no password, token or query; give it without"
+        )
     if isinstance(value, (list, dict, bool)) or "\n" in word or "\0" in word:
         raise ParameterError(f"{name}={without_secrets(word)[:40]!r}: it must be one line of text")
     return word

@@ -128,7 +128,7 @@ def refusal(findings: Iterable[Finding]) -> str:
     first, more = refused[0], f" {len(refused) - 1} more above." if refused[1:] else ""
     fix = f" Fix: {first['fix']}." if first["fix"] else ""
     return (
-        f"Preflight failed: {_names(first['nodes'])}: {first['found']}.{fix}{more} "
+        f"Preflight failed: {_names(first['nodes'])}: {first['found'].rstrip('.')}.{fix}{more} "
         "To run anyway: -e preflight=false (noted in the report)."
     )
 

@@ -630,9 +630,15 @@ def test_a_dtype_is_refused_with_those_of_other_devices_and_workloads():
     )
 
 
-def test_too_many_devices_are_refused_with_all_other_mistakes():
-    values = {"gpus": "9", "device": "cpu", "dtype": "fp64"}
+@pytest.mark.parametrize(("device", "where"), [("cpu", ""), ("auto", " on CPUs")])
+def test_too_many_devices_are_refused_with_all_other_mistakes(device, where):
+    values = {"gpus": "9", "device": device, "dtype": "fp64"}
     with pytest.raises(ParameterError) as error:
         read(["bench"], values, values, KNOWN._replace(slots=8))
     assert "dtype=fp64" in str(error.value)
-    assert "gpus=9: allowed are 1 to 8, the devices of each node" in str(error.value)
+    assert str(error.value).endswith(f"gpus=9: allowed are 1 to 8, the devices of each node{where}")
+
+
+def test_more_devices_than_slots_are_no_mistake_where_the_nodes_may_have_gpus():
+    values = {"gpus": "9"}
+    assert read(["bench"], values, values, KNOWN._replace(slots=8))["gpus"] == [9]

@@ -87,6 +87,14 @@ def test_a_run_is_named_with_its_workload_if_there_are_several():
         ({"msg": "non-zero return code", "rc": 2, "stderr": "one\nno such file"}, "rc 2: no such file"),
         ({"msg": "", "rc": 2, "stdout": "no space left"}, "rc 2: no space left"),
         (
+            {
+                "rc": 1,
+                "stdout": "me is not in the sudoers file.\r\n",
+                "stderr": "Shared connection to h closed.",
+            },
+            "rc 1: me is not in the sudoers file.",
+        ),
+        (
             {"msg": "MODULE FAILURE", "module_stderr": "Traceback\nOSError: full"},
             "MODULE FAILURE: OSError: full",
         ),
@@ -149,6 +157,7 @@ def test_no_token_is_printed_once_the_callback_is_loaded():
             "ssh-keygen -R",
         ),
         ("Task failed: Missing sudo password", "--ask-become-pass"),
+        ("rc 1: me is not in the sudoers file.", "ansible_user: root"),
         ("ssh: connect to host 10.0.0.1 port 22: Connection refused", "ansible_port"),
         ("cannot write the program into /opt/scalebook/work/bin: Permission denied", "run provision.yml"),
         ("cannot take or give back the lock /srv/scalebook.lock: Permission denied", "mode 1777"),
