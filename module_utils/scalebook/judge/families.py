@@ -120,8 +120,8 @@ def _line_title(group: Member, varying: Container[str]) -> Message:
     if "xla" in varying:
         words.append(message("family.compiled" if group["xla"] else "family.not-compiled"))
     if SIZE in varying:
-        words.append(message("family.image-size" if group["unit"] == "images" else "family.sequence-length"))
-        words.append(str(group[SIZE]) if group[SIZE] else message("family.unknown"))
+        code = "family.image-size" if group["unit"] == "images" else "family.sequence-length"
+        words.append(message(code, size=str(group[SIZE]) if group[SIZE] else message("family.unknown")))
     return message("family.line", words=[*words, headings.word(group, "bsz")])
 
 

@@ -32,13 +32,19 @@ TEXT = "text"
 PLACE = re.compile(r"\{(\w+)(?::([^{}]+))?\}")
 KINDS: Mapping[str, Callable[[float], str]] = {
     # Rounded first: -0.0004 would print as -0.0.
-    "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f} %",
+    "percent": lambda value: f"{round(100 * value, 1) + 0.0:.1f}",
     "hundredths": lambda value: f"{round(100 * value, 1) + 0.0:.1f}",
-    "gain": lambda value: f"{100 * (value - 1):+.1f} %",
-    "percent3": lambda value: f"{100 * value:.3g} %",
+    "gain": lambda value: f"{100 * (value - 1):+.1f}",
+    "percent3": lambda value: f"{100 * value:.3g}",
     "readable": readable,
     "published": as_published,
 }
+SHARES = ("percent", "percent3", "gain")
+PERCENT = {"en": " %", "zh": "%"}
+"""What stands behind the number of a share."""
+CHINESE = "[\u201c\u201d\u3001-\u9fff\uff01-\uff5e]"
+GAP = re.compile(rf"(?<={CHINESE})(?= ?\0)\0* \0*(?={CHINESE})")
+"""A blank between Chinese characters or marks where a value begins or ends, at a NUL."""
 
 
 class CatalogueError(ValueError):
@@ -71,7 +77,9 @@ def _said(given: Any, language: str, kind: str = "") -> str:
         return joint.join(_said(each, language) for each in given)
     if not kind or isinstance(given, str):
         return str(given)
-    return KINDS[kind](given) if kind in KINDS else format(given, kind)
+    if kind not in KINDS:
+        return format(given, kind)
+    return KINDS[kind](given) + (PERCENT[language] if kind in SHARES else "")
 
 
 def _filled(given: Mapping[str, Any], language: str) -> str:
@@ -85,6 +93,9 @@ def _filled(given: Mapping[str, Any], language: str) -> str:
     if pattern is None:
         raise CatalogueError(f"messages_{language}.py has no {code}")
     try:
-        return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
+        if language != "zh":
+            return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
+        marked = PLACE.sub(lambda place: f"\0{_said(values[place[1]], language, place[2] or '')}\0", pattern)
+        return GAP.sub("", marked).replace("\0", "")
     except (KeyError, ValueError, TypeError) as error:
         raise CatalogueError(f"{code} cannot be said in {language} with {dict(values)}: {error!r}") from error

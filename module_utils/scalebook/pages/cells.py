@@ -16,7 +16,7 @@ LEFT = ("text", "tags")
 
 KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "text": lambda value, _: str(value),
-    "tags": lambda value, _: ", ".join(tag.text for tag in value),
+    "tags": lambda value, wording: wording.join((tag.text for tag in value), "comma"),
     "figure": lambda value, _: str(value),
     "count": lambda value, _: str(value),
     "rate": lambda value, wording: wording.number(value),

@@ -6,13 +6,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, as_message, message
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.text import clean, readable, two_decimals
 
-_STAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?Z")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
+HOURS_EAST = {"en": 0, "zh": 8}
+"""The time zone of the readers of a language, as hours before UTC."""
 OWN = " of the framework's own"  # what a node records of a library that the framework brings along
 FEW_TENTHS = 0.00095  # below it one decimal of a per cent says nothing
 
@@ -52,7 +55,7 @@ class Wording:
     def fact(self, text: str) -> str:
         """Return what a node recorded; a framework may bring its own version, beside the system's."""
         if not text.endswith(OWN):
-            return self.name("value", text)
+            return catalogue.DECLARED[self.language].get(text) or self.name("value", text)
         of_system, _, own = text.removesuffix(OWN).rpartition(", ")
         return self("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
 
@@ -93,9 +96,11 @@ class Wording:
         return f"{value:.2f}" if self.for_people else two_decimals(value)
 
     def moment(self, stamp: str) -> str:
-        """Return `2026-11-21T08:29:33Z` as `2026-11-21 08:29 UTC` for people."""
-        found = _STAMP.fullmatch(stamp)
-        return f"{found[1]} {found[2]} UTC" if found and self.for_people else stamp
+        """Return `2026-11-21T08:29:33Z` as `2026-11-21 08:29 UTC` for people, in Chinese as UTC+8."""
+        if not self.for_people or not _STAMP.fullmatch(stamp):
+            return stamp
+        zone = timezone(timedelta(hours=HOURS_EAST[self.language]))
+        return f"{datetime.fromisoformat(stamp[:19] + '+00:00').astimezone(zone):%Y-%m-%d %H:%M %Z}"
 
     def milliseconds(self, seconds: float) -> str:
         """Return seconds as milliseconds, one decimal below ten seconds."""
@@ -107,7 +112,9 @@ class Wording:
         if value is not None and self.for_people and 0 < abs(value) < FEW_TENTHS:
             digits += 1
         # Rounded first: -0.0004 would print as -0.0.
-        return self("report.n/a") if value is None else f"{round(100 * value, digits) + 0.0:.{digits}f} %"
+        if value is None:
+            return self("report.n/a")
+        return f"{round(100 * value, digits) + 0.0:.{digits}f}{catalogue.PERCENT[self.language]}"
 
     def between(self, pair: Sequence[float] | None, missing: str = "n/a", rates: bool = False) -> str:
         """Return a range or an interval, of `rates` or of quotients."""

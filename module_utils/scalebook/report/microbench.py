@@ -55,7 +55,7 @@ def texts(view: View, tools: str, templates: str) -> dict[str, str]:
     frame = {
         "title": clean(_("microbench.title-of", device=name) if name else _("microbench.title")),
         "kicker": _("microbench.kicker"),
-        "footer": f"{made_with} {_('microbench.whole')}",
+        "footer": _.join([made_with, _("microbench.whole")], "sentences"),
     }
     view = view._replace(names=["microbench.json", "report.md", *drawn, *view.names])
     first, blocks = head(view), body(view)

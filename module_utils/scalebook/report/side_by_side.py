@@ -39,7 +39,7 @@ def table_of(view: View, family: Family) -> Table:
         name, rate = clean(each["name"]), f"{_.name('unit', each['unit'])}/s"
         key = f"median{index}"
         columns += [
-            Column(key, f"{name}, {rate}", "rate", "INCOMPLETE", only="md"),
+            Column(key, _.join([name, rate]), "rate", "INCOMPLETE", only="md"),
             Column(key, f"{name} {rate}", "rate", "INCOMPLETE", only="txt"),
             Column(key, rate, "rate", "INCOMPLETE", only="html", look="main", over=name),
             Column(f"speedup{index}", _("head.speedup"), "speedup", over=name),

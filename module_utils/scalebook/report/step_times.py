@@ -20,8 +20,8 @@ def section(view: View) -> list[Block]:
     heading = Heading(2, title, "steps")
     if not any(row["steps"] for row in view.document["rows"]):
         return [heading, Paragraph(_("report.no-steps"), "soft")]
-    about = _("report.steps")
-    text = f"{about} {_('report.waits')}" if _waits(view) else about
+    about = [_("report.steps"), *([_("report.waits")] if _waits(view) else [])]
+    text = _.join(about, "sentences")
     return [heading, Paragraph(text, "soft"), table(view)._replace(label=title)]
 
 

@@ -30,7 +30,8 @@ def rule(document: Results, wording: Wording = ENGLISH) -> str:
     shown = wording("report.timelines")
     if more <= 0:
         return shown
-    return f"{shown} {wording('report.more-timelines', cases=wording.count(more, 'more case'))}"
+    rest = wording("report.more-timelines", cases=wording.count(more, "more case"))
+    return wording.join([shown, rest], "sentences")
 
 
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
@@ -45,7 +46,7 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
             title += wording("chart.mean-of", gpus=wording.count(line["gpus"], "GPU"))
         name, group = f"timeline{index}", group_of[line["case"]]
         drawing = chart(line, title, group, name, standalone, wording)
-        out.append({"name": name, "title": f"{title}: {group}", "svg": drawing})
+        out.append({"name": name, "title": wording.about(title, group), "svg": drawing})
     return out
 
 
@@ -79,7 +80,8 @@ def chart(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
         f"{escape(wording('chart.seconds'))}</text>"
     )
-    names = ", ".join(wording.tell(message(each.code)) for shown in panels.values() for each in shown)
+    codes = [each.code for shown in panels.values() for each in shown]
+    names = wording.join((wording.tell(message(code)) for code in codes), "comma")
     description = wording("chart.timeline", quantities=names, seconds=f"{line['window']:.4g}")
     return svg.framed(body, title, description, key, round(y + 42), standalone)
 

@@ -508,9 +508,9 @@ def test_every_evidence_has_a_name_and_a_unit():
 def test_the_sentence_is_said_in_chinese(tmp_path):
     [made] = judged(tmp_path, torch_bert(64))
     assert catalogue.sentence(made["message"], "zh") == (
-        "可能受 kernel 启动限制：小 kernel 接连启动，启动它们的线程从不等待（GPU 利用率 61.6 %、"
-        "SM 活跃率 43.8 %、任务每设备占用的处理器数 1.01）。可尝试：更大的 batch"
-        "（bsz=128；GPU 显存 4.82 %）；算子融合（xla=true）。"
+        "可能受 kernel 启动限制：小 kernel 接连启动，启动它们的线程从不等待（GPU 利用率 61.6%、"
+        "SM 活跃率 43.8%、任务每设备占用的处理器数 1.01）。可尝试：更大的 batch"
+        "（bsz=128；GPU 显存 4.82%）；算子融合（xla=true）。"
     )
 
 

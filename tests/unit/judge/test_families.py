@@ -166,16 +166,16 @@ def chinese_titles(cases, workloads, unit="samples"):
 
 def test_the_titles_of_lines_are_chinese_in_the_chinese_report():
     cases = [case(workload=name, xla=xla) for name in ("tf2_bert", "torch_bert") for xla in (False, True)]
-    assert chinese_titles(cases, WORKLOADS) == ["fp32 未编译 b64", "fp32 编译 b64"]
+    assert chinese_titles(cases, WORKLOADS) == ["fp32，未编译，b64", "fp32，编译，b64"]
     on_cpus = [{**of, "device": "cpu"} for of in resnet_cases()]
     titles = chinese_titles(on_cpus, RESNETS, "images")
-    assert titles == ["CPU 上 fp32 图像尺寸 64 b2", "CPU 上 fp32 图像尺寸 224 b2"]
+    assert titles == ["CPU 上，fp32，图像尺寸 64，b2", "CPU 上，fp32，图像尺寸 224，b2"]
 
 
 def test_a_line_of_unknown_sequence_length_says_so_in_chinese():
     workloads = {name: Workload(family="bert", size="length") for name in ("hf_mlm", "torch_bert")}
     cases = [case(workload="hf_mlm"), case(workload="torch_bert", settings={"length": 128})]
-    assert chinese_titles(cases, workloads) == ["fp32 序列长度 未知 b64", "fp32 序列长度 128 b64"]
+    assert chinese_titles(cases, workloads) == ["fp32，序列长度未知，b64", "fp32，序列长度 128，b64"]
 
 
 def test_workloads_with_different_units_are_not_on_one_chart():

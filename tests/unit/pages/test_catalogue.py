@@ -76,6 +76,8 @@ def declared_texts():
         yield from (rule["why"] for key in ("refuses", "failures") for rule in made.get(key, ()))
         yield from (hint for hints in made.get("dtype_hints", {}).values() for hint in hints.values())
         yield from (each[key] for each in made["log"].get("unread", ()) for key in ("program", "why"))
+    for path in ROOT.glob("roles/*/vars/main.yml"):
+        yield from re.findall(r"['\"]((?:synthetic, |tfrecord files)[^'\"]*)", path.read_text())
     yield "train_batch_size=bsz*1024 => gradient accumulation 1024/gpus"
 
 

@@ -53,9 +53,16 @@ def test_english_counts_have_their_plural(number, text):
     assert Wording().count(number, "case") == text
 
 
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "2026-11-21 20:29 UTC"), ("zh", "2026-11-22 04:29 UTC+08:00")]
+)
+def test_a_moment_is_in_the_zone_of_the_readers(language, text):
+    assert Wording(language, for_people=True).moment("2026-11-21T20:29:33.5Z") == text
+
+
 def test_missing_numbers_are_said_in_the_language():
     wording = Wording("zh")
-    assert {wording.number(None), wording.percent(None), wording.between(None)} == {"无"}
+    assert {wording.number(None), wording.percent(None), wording.between(None)} == {"–"}
 
 
 def test_a_unit_is_said_in_the_language_and_a_name_stays():

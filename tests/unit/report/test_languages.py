@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import json
-import re
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 
+import measured
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
@@ -21,56 +20,15 @@ from ansible.module_utils.scalebook.report import microbench_files, render
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
+from chinese import faults, prose, texts_of
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[3]
 TEMPLATES = ROOT / "templates"
 CHINESE = Wording("zh")
 MICRO_DATA = {"published": "microbench-published.csv", "gpus": "gpus.csv", "prices": "prices.yml"}
-ENGLISH = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?![\w=/])")
-"""Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
-PROPER = re.compile(
-    r"(?:Grubbs|Welch|horovodrun --check-build|NVIDIA H\d+|TensorFlow|Hugging Face Trainer|DeepSpeed|"
-    r"Intel\(R\) Xeon\(R\) Processor|tensor operations|torch_bert base|"
-    r"ValueError: cannot convert float NaN to integer)"
-)
-
-
 WORKLOADS = load_workloads([str(ROOT / "roles")])
 TF2_BERT = yaml.safe_load((ROOT / "roles/tf2_bert/meta/workload.yml").read_text())
-
-
-def test_punctuation_beside_chinese_characters_is_full_width():
-    han = r"[\u4e00-\u9fff]"
-    texts = [*messages_zh.MESSAGES.values(), *messages_zh.DECLARED.values()]
-    wrong = [text for text in texts if re.search(rf"{han}[,:;()!?]|[,:;()!?]{han}", text)]
-    assert wrong == []
-
-
-class Texts(HTMLParser):
-    """Collects the text of a page outside code and logs."""
-
-    def __init__(self):
-        super().__init__()
-        self.inside, self.texts = [], []
-
-    def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "br", "input", "path", "rect", "circle"):
-            self.inside.append(tag)
-        self.texts += [value for name, value in attrs if name in ("aria-label", "data-filter", "title")]
-
-    def handle_endtag(self, tag):
-        while self.inside and self.inside.pop() != tag:
-            pass
-
-    def handle_data(self, data):
-        if not {"style", "script", "pre", "code"} & set(self.inside):
-            self.texts.append(data)
-
-
-def left_in(texts):
-    """Return the English of texts in Chinese."""
-    return sorted({found for text in texts for found in ENGLISH.findall(PROPER.sub("", text))})
 
 
 @pytest.fixture(scope="module")
@@ -104,28 +62,25 @@ def everything(tmp_path_factory):
     return render.files(document, str(TEMPLATES), language="zh")
 
 
+def unsaid(texts):
+    """Return the faults of texts but what systems said."""
+    return [fault for fault in faults(texts) if not fault.startswith(("No route to", "CUDA out of"))]
+
+
 def test_no_english_sentence_is_left_in_the_page(everything):
-    reader = Texts()
-    reader.feed(everything["report.html"])
-    allowed = {"No route to", "CUDA out of"}  # what systems said
-    assert [text for text in left_in(reader.texts) if not text.startswith(tuple(allowed))] == []
+    assert unsaid(texts_of(everything["report.html"])) == []
     assert '<html lang="zh">' in everything["report.html"]
 
 
 def test_no_english_sentence_is_left_in_the_markdown(everything):
-    text = re.sub(r"`[^`]*`", "", everything["report.md"])
-    assert [
-        each for each in left_in(text.splitlines()) if not each.startswith(("No route", "CUDA out"))
-    ] == []
+    assert unsaid(prose(everything["report.md"])) == []
 
 
 def test_no_english_sentence_is_left_in_the_charts(everything):
     charts = {name: text for name, text in everything.items() if name.endswith(".svg")}
     assert charts
     for text in charts.values():
-        reader = Texts()
-        reader.feed(text)
-        assert left_in(reader.texts) == []
+        assert faults(texts_of(text)) == []
 
 
 @pytest.fixture(scope="module")
@@ -164,14 +119,10 @@ def given(folder, language):
 
 
 def test_no_english_sentence_is_left_in_the_page_of_the_micro_benchmarks(micro):
-    page = Texts()
-    page.feed((micro / "report.html").read_text())
-    assert left_in(page.texts) == []
+    assert faults(texts_of((micro / "report.html").read_text())) == []
     assert '<html lang="zh">' in (micro / "report.html").read_text()
-    assert left_in(re.sub(r"`[^`]*`", "", (micro / "report.md").read_text()).splitlines()) == []
-    chart = Texts()
-    chart.feed((micro / "theory.svg").read_text())
-    assert left_in(chart.texts) == []
+    assert faults(prose((micro / "report.md").read_text())) == []
+    assert faults(texts_of((micro / "theory.svg").read_text())) == []
 
 
 def test_the_page_of_the_micro_benchmarks_says_in_chinese_what_failed_and_why(micro):
@@ -211,14 +162,7 @@ def of_published():
 def test_what_is_said_of_published_results_is_chinese():
     said = list(of_published())
     assert {"compare.same", "compare.shape-only", "compare.no-all-reduce"} <= {each["code"] for each in said}
-    assert left_in(map(CHINESE.tell, said)) == []
-
-
-def told_in(document):
-    yield from (flag["message"] for row in document["rows"] for flag in row["flags"])
-    yield from (entry["reason"] for entry in document["uncounted"])
-    yield from document["notes"]
-    yield from (entry["reason"] or "" for entry in document["mfu"])
+    assert faults(map(CHINESE.tell, said)) == []
 
 
 RANK = message("reason.rank", node="NODE1", rank=0)
@@ -238,14 +182,14 @@ KNOWN = message(
             because(
                 ENDED, because(message("reason.log-says", line="Error 804"), message("failure.driver-old"))
             ),
-            "NODE1（rank 0） 以退出码 1 结束：日志中有“Error 804”：NVIDIA 驱动对此软件来说太旧。"
+            "NODE1（rank 0）以退出码 1 结束：日志中有“Error 804”：NVIDIA 驱动对此软件来说太旧。"
             "解决办法：安装较新的驱动，或另选 stack_name",
         ),
         (
             message(
                 "reason.out-of-memory", who=RANK, line="bad_alloc", then=message("reason.hung", who=RANK)
             ),
-            "NODE1（rank 0） 内存或显存不足：日志中有“bad_alloc”；NODE1（rank 0） 卡死",
+            "NODE1（rank 0）内存或显存不足：日志中有“bad_alloc”；NODE1（rank 0）卡死",
         ),
         (
             because("a.log", KNOWN),
@@ -256,7 +200,7 @@ KNOWN = message(
                 "run.unmeasured",
                 why=message("run.stamps-back", node="N", key=message("source.times"), step=7),
             ),
-            "无法得出结果：N：第 7 步的 日志时间戳 早于前一步",
+            "无法得出结果：N：第 7 步的日志时间戳早于前一步",
         ),
     ],
 )
@@ -266,13 +210,12 @@ def test_why_a_run_does_not_count_is_said_in_chinese(given, chinese):
 
 def test_a_failure_that_a_workload_declares_is_translated_with_its_reason():
     (why,) = {rule["why"] for rule in TF2_BERT["failures"]}
-    said = f'NODE1（rank 0） 卡死：no output for 60 s after "x = nccl"：{messages_zh.DECLARED[why]}'
+    said = f'NODE1（rank 0）卡死：no output for 60 s after "x = nccl"：{messages_zh.DECLARED[why]}'
     assert CHINESE.tell(because(SILENT, why)) == said
 
 
-def test_no_sentence_of_the_measured_campaigns_stays_english():
-    found = set()
-    for top in sorted((ROOT / "docs" / "results").glob("*/*/runs.tar.xz")):
-        found |= set(map(CHINESE.tell, told_in(build_results(load_campaign(top.parent), WORKLOADS))))
-    assert len(found) > 100
-    assert left_in(found) == []
+@pytest.mark.parametrize("name", measured.campaigns())
+def test_the_chinese_report_of_a_measured_campaign_is_chinese(name):
+    files = render.files(measured.results(name), str(TEMPLATES), language="zh")
+    assert faults(prose(files["report.md"])) == []
+    assert faults(texts_of(files["report.html"])) == []
