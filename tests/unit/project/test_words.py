@@ -82,6 +82,8 @@ RULES = [
     Rule(r"\bhalf as long again\b", "long again", "50 % longer", ["half as long again as the others"]),
     Rule(r"\breason stands above\b", "stands above", "see the error above", ["the reason stands above"]),
     Rule("样例", "样例", "样本", ["每百万样例", "样例/秒"]),
+    Rule("台 ?设备", "设备", "个设备", ["4 台设备"]),
+    Rule("模型家族", "家族", "模型系列", ["同一模型家族"]),
 ]
 # (file, word) of what is right where it is: the name of a thing of somebody else.
 ALLOWED = {

@@ -140,7 +140,7 @@ def test_numbers_are_those_of_the_english_report(everything, tmp_path):
 def test_why_a_record_does_not_count_is_chinese():
     why = message("run.other-machine", node="NODE1", why=message("machine.gpus"))
     said = CHINESE.tell(because("runs/a/1/result.json", why))
-    assert said == "runs/a/1/result.json：NODE1 不是本测试中该名称所指的机器（GPU 不同）"
+    assert said == "runs/a/1/result.json：NODE1 不是本次评测中该名称所指的机器（GPU 不同）"
 
 
 def of_published():
