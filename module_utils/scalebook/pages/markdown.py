@@ -72,7 +72,7 @@ def _picture(name: str, title: str | None) -> str:
 def _item(item: str | Item, wording: Wording) -> str:
     if isinstance(item, str):
         return md(item)
-    about = " ".join(filter(None, map(md, (item.label, item.soft))))
+    about = md(item.label) + (md(wording("page.aside", text=item.soft)) if item.soft else "")
     text = md(item.text) + (f" [{md(item.see.text)}]" if item.see else "")
     return wording.about(about, text) if about else text
 

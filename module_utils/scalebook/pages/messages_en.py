@@ -959,7 +959,7 @@ MESSAGES = {
     "page.directory": "In the campaign's directory",
     "page.directory-about": "Paths as seen from this page. Every run has its logs and its record in runs/<case>/<repeat>.",
     "page.all": "all",
-    "page.aside": "({text})",
+    "page.aside": " ({text})",
     "page.hardware": "Hardware: {hardware}",
     "page.software": "Software: {software}",
     "page.repeat": "Repeat it: ",

@@ -117,7 +117,7 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
         templates,
         title=first_screen.title(view),
         kicker=people.name("kind", document["kind"]),
-        footer=people("page.made", tools=tools()) + " " + people("page.unrounded"),
+        footer=people.join([people("page.made", tools=tools()), people("page.unrounded")], "sentences"),
         nav=True,
     )
 
