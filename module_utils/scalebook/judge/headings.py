@@ -26,34 +26,36 @@ def name_groups(groups: Sequence[Group]) -> None:
         group["short"] = telling_apart(group, groups) or group["title"]
 
 
-def telling_apart(group: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) -> str:
-    """Return what a group has that others of `groups` have not, '' for one alone.
+def telling_apart(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
+    """Return what a group, or a table of strong scaling, has that others have not; '' for one alone.
 
     The usual value goes without saying, unless it is all that there is to say.
     """
-    varying = [field for field in USUAL if len({_value(other, field) for other in groups}) > 1]
-    own = unusual_words(group, groups)
-    different = [*(word(group, field) for field in varying), *own]
+    varying = [field for field in USUAL if len({_value(other, field) for other in entries}) > 1]
+    own = unusual_words(entry, entries)
+    different = [*(word(entry, field) for field in varying), *own]
     if not any(different):
-        different = [word(group, field, plain=False) for field in varying]
+        different = [word(entry, field, plain=False) for field in varying]
     return " ".join(filter(None, different))
 
 
-def shared(groups: Sequence[Mapping[str, Any]], every: Iterable[Mapping[str, Any]]) -> str:
-    """Return what `groups` have in common that others of `every` have not, but for steps and settings."""
-    every = list(every)
+def shared(entries: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> str:
+    """Return what `entries` have in common that others of `every` have not, but for steps and settings."""
+    first, *others = entries
     alike = [
-        field for field in USUAL if field in groups[0] and len({_value(each, field) for each in groups}) == 1
+        field
+        for field in USUAL
+        if field in first and all(_value(other, field) == _value(first, field) for other in others)
     ]
-    varying = [field for field in alike if len({_value(group, field) for group in every}) > 1]
-    return " ".join(filter(None, (word(groups[0], field) for field in varying)))
+    varying = [field for field in alike if len({_value(other, field) for other in every}) > 1]
+    return " ".join(filter(None, (word(first, field) for field in varying)))
 
 
-def unusual_words(group: Mapping[str, Any], groups: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what a heading says of steps and settings: that in which `groups` of the workload differ."""
-    same = [other for other in groups if other["workload"] == group["workload"]]
+def unusual_words(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what a heading says of steps and settings: that in which `entries` of the workload differ."""
+    same = [other for other in entries if other["workload"] == entry["workload"]]
     varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]
-    named = with_varying_settings(group, same)
+    named = with_varying_settings(entry, same)
     return [words for field in varying if (words := word(named, field))]
 
 

@@ -8,9 +8,9 @@ A label of a chart is what differs within it; the title says what its groups sha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row
+from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, Run
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, stacked_chart, ticks_to
@@ -205,19 +205,11 @@ def _scaling(field: str, of: str = "groups") -> Callable[[_Drawer], Iterator[Set
 
     def sets(drawer: _Drawer) -> Iterator[Set]:
         every: Sequence[Table] = drawer.document["strong" if of == "strong" else "groups"]
-        known = [
-            group
-            for group in every
-            if len({row["devices"] for row in drawer.rows_of(group) if _known(row, field)}) > 1
-        ]
+        known = [group for group in every if len({point["x"] for point in _points(drawer, group, field)}) > 1]
         for groups in _alike(known, "unit") if field == "median" else [known]:
             yield from _parted(groups, svg.SERIES)
 
     return sets
-
-
-def _known(row: Mapping[str, Any], field: str) -> bool:
-    return row[field] is not None
 
 
 def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[..., str]:
@@ -248,7 +240,7 @@ def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[...
 def _points(drawer: _Drawer, group: Table, field: str) -> Iterator[dict[str, Any]]:
     """Return the points of a curve."""
     for row in drawer.rows_of(group):
-        if _known(row, field):
+        if cast(Table, row)[field] is not None:
             value, limits = _measured(row, field)
             low, high = limits or (None, None)
             hollow, note = row["status"] == "provisional", drawer.note(row, field)
@@ -306,10 +298,10 @@ def _step_sets(drawer: _Drawer) -> Iterator[Set]:
     return _by_rows(drawer.document["groups"], lambda group: len(_courses(drawer, group)), STRIPS)
 
 
-def _courses(drawer: _Drawer, group: Table) -> list[tuple[Row, list[Mapping[str, Any]]]]:
+def _courses(drawer: _Drawer, group: Table) -> list[tuple[Row, list[Run]]]:
     """Return the cases of a group with those of their runs whose steps are known."""
     pairs = ((row, [run for run in row["runs"] if run.get("course")]) for row in drawer.rows_of(group))
-    return [(row, list(runs)) for row, runs in pairs if runs]
+    return [(row, runs) for row, runs in pairs if runs]
 
 
 def _strips(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
@@ -325,7 +317,7 @@ def _strips(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
     return strip_chart(rows, title, about, _("chart.steps-note"), key, drawer.standalone)
 
 
-def _strip(case: str, run: Mapping[str, Any], wording: Wording) -> Strip:
+def _strip(case: str, run: Run, wording: Wording) -> Strip:
     values = {"repeat": run["repeat"], "range": _milliseconds(run["course"], wording)}
     return Strip(run["course"], wording.join([case, wording("chart.strip", **values)]))
 
