@@ -40,8 +40,8 @@ def powers_of_two(values: Sequence[float]) -> bool:
 class Axes(NamedTuple):
     """The labels of the axes, and what follows a value that is printed.
 
-    `ideal` is that of the ideal line, `aside` that of further points at the x of a series' line, `cut`
-    follows the label of an axis that does not begin at 0.
+    `ideal` is that of the ideal line, `aside` that of further points at the x of a series' line, `hollow`
+    that of hollow points; `cut` follows the label of an axis that does not begin at 0.
     """
 
     y: str
@@ -51,6 +51,7 @@ class Axes(NamedTuple):
     log: str = ", log scale"
     aside: str = "another case of as many devices"
     cut: str = ""
+    hollow: str = "provisional"
 
 
 class _Plot(NamedTuple):
@@ -140,6 +141,8 @@ def _entries(series: Sequence[Series], axes: Axes, ideal: bool) -> list[tuple[in
         (each["index"], str(each["label"])) for each in series if each["label"]
     ]
     entries += [("aside", axes.aside)] if any(each["beside"] for each in series) else []
+    hollow = any(point.get("hollow") for each in series for point in each["line"])
+    entries += [("hollow", axes.hollow)] if hollow else []
     return [*entries, *([("ideal", axes.ideal)] if ideal else [])]
 
 

@@ -61,6 +61,7 @@ def style() -> str:
         ".chart .fill{fill:var(--c)}.chart .window{fill:var(--grid);opacity:.6}"
         ".chart .dot{fill:var(--c);stroke:var(--paper);stroke-width:1}"
         ".chart .dot.hollow{fill:var(--paper);stroke:var(--c);stroke-width:1.75}"
+        ".chart .dot.hollow.other{stroke:var(--soft)}"
         + dashes
         + colours(LIGHT)
         + "@media screen and (prefers-color-scheme:dark)"
@@ -184,7 +185,7 @@ def head(title: str, note: str) -> tuple[list[str], float]:
 def legend(entries: Sequence[tuple[int | str, str]], top: float) -> tuple[list[str], float]:
     """Return the legend from `top` on and its height.
 
-    An entry is the index of a series or a class of lines: `ideal` or `aside`.
+    An entry is the index of a series or a class of marks: `ideal`, `aside` or `hollow`.
     """
     out: list[str] = []
     x, y = 0.0, top
@@ -204,6 +205,8 @@ def _swatch(index: int | str, x: float, y: float) -> str:
     """Return the beginning of an entry of the legend: its line and its marker."""
     if index == "aside":
         return f"<g>{aside(x + 11, y, 'aside other')}"
+    if index == "hollow":
+        return f"<g>{marker(0, x + 11, y, 'dot hollow other')}"
     if isinstance(index, str):
         return f'<g><path class="{index}" d="M{x:.0f} {y:.0f}h22"/>'
     return f'<g class="p{index}"><path class="line" d="M{x:.0f} {y:.0f}h22"/>{marker(index, x + 11, y)}'

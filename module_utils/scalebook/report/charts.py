@@ -225,6 +225,7 @@ def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[...
             _("chart.log"),
             _("chart.aside"),
             _("chart.cut"),
+            _("short.provisional"),
         )
         series = [
             {"label": label, "points": list(_points(drawer, group, field))}

@@ -188,5 +188,5 @@ def test_workloads_with_different_units_are_not_on_one_chart():
     ]
     campaign = Campaign("night", cases={of["name"]: of for of in cases.values()}, runs=runs)
     drawn = {chart["name"]: chart["svg"] for chart in charts.charts(build_results(campaign, WORKLOADS))}
-    assert "samples/s, median" in drawn["throughput"]
-    assert "images/s, median" in drawn["throughput_2"]
+    assert "samples/s, median and range" in drawn["throughput"]
+    assert "images/s, median and range" in drawn["throughput_2"]

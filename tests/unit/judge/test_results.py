@@ -279,7 +279,7 @@ def test_groups_on_one_number_of_devices_are_bars():
     chart = charts.charts(made)[0]
     assert chart["name"] == "ranked"
     assert chart["svg"].count('<rect class="fill"') == chart["svg"].count('class="limits"') == 2
-    assert ">samples/s per GPU, median, on 1 GPU<" in chart["svg"]
+    assert ">samples/s per GPU, median and range, on 1 GPU<" in chart["svg"]
 
 
 def test_a_result_alone_is_not_ranked():

@@ -68,7 +68,9 @@ def test_the_interval_is_a_bar_through_the_point():
 def test_a_provisional_point_is_hollow():
     each = series([(1, 1.0), (2, 1.5)])
     each["points"][1]["hollow"] = True
-    assert draw(each).count('class="dot hollow"') == 1
+    drawn = draw(each)
+    assert drawn.count('class="dot hollow"') == 1
+    assert "provisional" in texts(drawn)
 
 
 def test_the_last_value_of_each_series_is_written_out():

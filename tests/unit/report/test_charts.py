@@ -88,7 +88,7 @@ def test_settings_are_ranked_by_the_rate_of_a_device_on_the_most_devices_of_all(
         "b32 bucket_mb=25",
     ]
     shown = [each.text for each in texts(chart_of(GPT2, "ranked"))]
-    assert "sequences/s per GPU, median, on 4 GPUs" in shown and "196.4" in shown
+    assert "sequences/s per GPU, median and range, on 4 GPUs" in shown and "196.4" in shown
 
 
 def test_one_result_of_each_workload_of_a_family_is_ranked_beside_the_others():
@@ -124,4 +124,4 @@ def test_two_nodes_and_one_on_as_many_devices_are_not_joined():
 
 
 def test_a_group_without_the_setting_of_the_others_has_a_label_too():
-    assert len(labels_of(SCALING, "strong")) == 3
+    assert len(labels_of(SCALING, "strong")) == 4  # two groups, the ideal line, and hollow points
