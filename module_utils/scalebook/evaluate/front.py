@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate import comparisons, criteria
+from ansible.module_utils.scalebook.evaluate import comparisons
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, Option, devices, precision
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import (
@@ -60,6 +60,7 @@ def _best(writer: Writer, family: ModelFamily) -> None:
         rows.append({**each.option, **words, **place, "share": each.share})
     unit = writer.value(term("unit", best[0].option["unit"]))
     heads = writer.columns("workload", "devices count")
+    heads += writer.columns("machines count") if any(each.option["nodes"] > 1 for each in best) else []
     heads += [writer.column("rate", "readable", "rate-per-device", unit), writer.column("share", "percent")]
     heads += writer.columns(
         "efficiency percent", "mfu percent", "dtype", "bsz count", "joules readable", "differs"
@@ -191,10 +192,8 @@ def _to_do(writer: Writer) -> None:
     silent = {option["source"] for option in measured if not option["usage"]}
     silent |= {campaign["name"] for campaign in campaigns if not campaign["hardware"]}
     few = [option for option in measured if option["runs"] < ENOUGH]
-    unjudged = [each for each in writer.evaluation["criteria"] if each["verdict"] == criteria.NOT_MEASURED]
     texts = [message("evaluation.to-do-usage", names=sorted(silent))] if silent else []
     texts += [message("evaluation.to-do-runs", count=len(few), of=len(measured))] if few else []
-    texts += [message("evaluation.to-do-criteria", count=len(unjudged))] if unjudged else []
     if texts:
         writer.heading("to-do", 3)
         writer.items(texts)

@@ -139,12 +139,13 @@ def _fastest(rows: Sequence[comparisons.Best]) -> list[Message]:
 
 
 def _scaled(rows: Sequence[comparisons.Best]) -> list[Message]:
-    """Return how well the fastest on the most devices scales."""
-    return [
-        message("evaluation.scaled-of", devices=devices(each.option), **_figures(each))
-        for each in rows[:1]
-        if each.option["efficiency"] is not None
-    ]
+    """Return how well the fastest on the most devices scales, and on how many machines if it had nodes."""
+    option = rows[0].option if rows else None
+    if option is None or option["efficiency"] is None:
+        return []
+    code = "scaled-on" if option["nodes"] > 1 else "scaled-of"
+    places = {"devices": devices(option), "machines": option["machines"]}
+    return [message(f"evaluation.{code}", **places, **_figures(rows[0]))]
 
 
 def _figures(best: comparisons.Best) -> dict[str, Any]:
@@ -154,9 +155,10 @@ def _figures(best: comparisons.Best) -> dict[str, Any]:
 
 
 def differs(best: comparisons.Best) -> Message | None:
-    """Return what an option differs in from the best one, or what it trains instead; None for that one."""
-    if set(best.differs) & {*comparisons.TRAINING}:
-        return message("evaluation.other-training", training=training_words(best.option))
+    """Return what an option differs in from the best one, or what else it trains; None for that one."""
+    values = {key: words for key, words in _trained(best.option).items() if key in best.differs}
+    if values:
+        return message("evaluation.other-training", training=list(values.values()))
     keys = [f"head-{key}" for key in best.differs] or ["nothing"] * (best.share < 1)
     words = [message(f"evaluation.{key}") for key in keys]
     return message("evaluation.names", parts=words) if words else None
@@ -175,8 +177,17 @@ def _gained(workload: str, pairs: Sequence[comparisons.Gain]) -> Message:
 
 def training_words(option: Option) -> list[str | Message]:
     """Return the words for what an option trains: model, task, and the size of a sample if it is known."""
-    words = [word for word in (option["model"], option["task"]) if word and word != NOT_RECORDED]
-    return [*(term("task", word) for word in words), *size_words(option)]
+    return list(_trained(option).values())
+
+
+def _trained(option: Option) -> dict[str, str | Message]:
+    """Return the words of each of these by its key."""
+    known = {key: str(option[key]) for key in ("model", "task")}
+    words: dict[str, str | Message] = {
+        key: term("task", word) for key, word in known.items() if word not in ("", NOT_RECORDED)
+    }
+    size = size_words(option)
+    return {**words, "size": size[0]} if size else words
 
 
 def named(offers: Sequence[Mapping[str, Any]]) -> str | Message:

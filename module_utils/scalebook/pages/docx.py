@@ -35,9 +35,9 @@ ZOOM = 3
 """Pixels of a picture for one of the page: some 300 dots per inch."""
 FONTS = "Arial, Liberation Sans, DejaVu Sans, Noto Sans CJK SC, WenQuanYi Micro Hei, sans-serif"
 """Of the pictures, which are drawn where the document is made: the first that is installed there."""
-TEXT_WIDTH = 9638
+TEXT_WIDTH = 9978
 """Width of the text in twentieths of a point."""
-LETTER, PADDING, BOLD = 78, 140, 1.2
+LETTER, PADDING, BOLD = 76, 130, 1.3
 """Width of a letter in a table, of what is left and right of its text, and of bold letters beside others."""
 LONG = 64
 """Letters of a cell from which on its column is made no wider."""
