@@ -116,6 +116,6 @@ def _rules(writer: Writer) -> None:
 
 
 def _listed(writer: Writer, values: Sequence[Any]) -> str:
-    return ", ".join(
-        writer.text("on" if value else "off") if isinstance(value, bool) else str(value) for value in values
-    )
+    words = {True: "on", False: "off"}
+    texts = [writer.text(words[each]) if isinstance(each, bool) else str(each) for each in values]
+    return writer.wording.join(texts, "names")

@@ -202,7 +202,7 @@ def _bound(writer: Writer, bottleneck: Message) -> str:
 
 def _first(writer: Writer, names: Sequence[str]) -> str:
     more = [writer.text("evidence-more", count=len(names) - CASES)] if len(names) > CASES else []
-    return "; ".join([*names[:CASES], *more])
+    return writer.wording.join([*names[:CASES], *more], "list")
 
 
 def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:

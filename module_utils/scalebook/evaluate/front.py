@@ -137,9 +137,7 @@ def _usage(writer: Writer) -> None:
         means = [option["usage"][quantity.name] for option in options if quantity.name in option["usage"]]
         if means:
             values = {"mean": statistics.fmean(means), "least": min(means), "most": max(means)}
-            texts = {
-                key: Figure(value, f"{readable(value)} {quantity.unit}") for key, value in values.items()
-            }
+            texts = {key: _of_quantity(writer, value, quantity.unit) for key, value in values.items()}
             reached = sum(mean >= limit for mean in means) if quantity.unit == "%" else None
             name = writer.wording(quantity.code)
             rows.append({"quantity": name, **texts, "cases": len(means), "reached": reached})
@@ -149,6 +147,10 @@ def _usage(writer: Writer) -> None:
     writer.table(writer.text("usage-of-all"), heads, rows)
     if rows:
         writer.say("usage-text")
+
+
+def _of_quantity(writer: Writer, value: float, unit: str) -> Figure:
+    return Figure(value, writer.wording.percent(value / 100) if unit == "%" else f"{readable(value)} {unit}")
 
 
 def _cost(writer: Writer) -> None:

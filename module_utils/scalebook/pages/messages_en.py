@@ -1292,7 +1292,7 @@ MESSAGES = {
     "evaluation.best": "The best of each framework",
     "evaluation.best-text": "“Of the best” is the share of the fastest of the same training on as many devices. “Differs in” names what else is not the same: such rows do not compare frameworks alone.",
     "evaluation.usage-of-all": "Use of the hardware in all cases, means over the window",
-    "evaluation.usage-text": "The criterion judges the GPUs, and the processors where none is used: training leaves memory, disks and network idle on purpose.",
+    "evaluation.usage-text": "The criterion judges the GPUs, or the processors without any: training leaves the rest idle on purpose.",
     "evaluation.measure-by": "Measure it: {command}",
     "evaluation.cost-of": "Time and cost of {task}",
     "evaluation.cost-details": "Prices, time and cost of every option",
