@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.evaluate.sentences import term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Paragraph
 
-SOFTWARE = ("framework", "cuda", "cudnn", "nccl", "mpi", "python", "compiler")
+SOFTWARE = "title text workload, framework text software, cuda, cudnn, nccl, mpi, python, compiler"
 CONFIGURATION = ("batch", "compiler", "amp")
 METRICS = ("throughput", "speedup", "latency", "utilisation")
 
@@ -44,10 +44,8 @@ def _frameworks(writer: Writer) -> None:
     writer.heading("frameworks", 3)
     lines = writer.evaluation["frameworks"]
     recorded = [line for line in lines if line["framework"] != NOT_RECORDED]
-    rows = [
-        {key: writer.wording.tell(line[key]) for key in ("title", *SOFTWARE)} for line in recorded or lines
-    ]
-    columns = writer.columns("title text workload", "framework text software", *SOFTWARE[1:])
+    columns = writer.columns(SOFTWARE)
+    rows = [{each.key: writer.wording.tell(line[each.key]) for each in columns} for line in recorded or lines]
     writer.table(writer.text("frameworks"), columns, writer.distinct(columns, rows))
     writer.own("frameworks")
 
@@ -69,7 +67,7 @@ def _models(writer: Writer) -> None:
         }
         for family, model, task, size, unit in kinds
     ]
-    writer.table(writer.text("models"), writer.columns("family", "model", "task", "size", "unit"), rows)
+    writer.table(writer.text("models"), writer.columns("family, model, task, size, unit"), rows)
     writer.own("models")
 
 
@@ -88,7 +86,7 @@ def _environment(writer: Writer) -> None:
             rows.append({"hardware": text, "campaigns": campaign["name"]})
     silent = [campaign["name"] for campaign in campaigns if not campaign["hardware"]]
     rows += [{"hardware": writer.text("not-recorded"), "campaigns": ", ".join(silent)}] if silent else []
-    writer.table(writer.text("environment"), writer.columns("hardware", "campaigns"), rows)
+    writer.table(writer.text("environment"), writer.columns("hardware, campaigns"), rows)
     several = [host for host in hosts if len(host.get("gpus") or ()) > 1]
     maps = dict.fromkeys(host["gpu_topology"] for host in several if host.get("gpu_topology"))
     for topology in maps:
@@ -99,7 +97,6 @@ def _environment(writer: Writer) -> None:
 def _rules(writer: Writer) -> None:
     writer.heading("rules", 3)
     writer.say("rules-text")
-    heads = {"nodes": "machines", "xla": "compiled"}
     axes = ("nodes", "gpus", "bsz", "dtype", "xla", "repeats", "window")
     rows = [
         {
@@ -110,8 +107,10 @@ def _rules(writer: Writer) -> None:
         }
         for campaign in writer.evaluation["campaigns"]
     ]
-    columns = [writer.column(key, head=heads.get(key, key)) for key in ("campaign", "started", *axes)]
-    writer.table(writer.text("matrix"), [*columns, writer.column("good")], rows)
+    heads = (
+        "campaign, started, nodes text machines, gpus, bsz, dtype, xla text compiled, repeats, window, good"
+    )
+    writer.table(writer.text("matrix"), writer.columns(heads), rows)
     writer.own("rules")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.evaluate import background, family, front
+from ansible.module_utils.scalebook.evaluate import background, comparisons, family, front
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, devices
 from ansible.module_utils.scalebook.evaluate.sentences import extrapolated, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
@@ -37,28 +37,18 @@ def blocks(evaluation: Mapping[str, Any], wording: Wording = ENGLISH) -> list[Bl
 
 def _results(writer: Writer) -> None:
     """Write the first sheet of the workbook: every result of the document in one table."""
-    rows = [
-        {
-            **option,
-            **{quantity.name: option["usage"].get(quantity.name) for quantity in front.USED},
-            "family": FAMILIES.get(each["name"], each["name"]),
-            "task": term("task", option["task"]) or NONE,
-            "unit": term("unit", option["unit"]),
-            "gpu": option["gpu"] or "CPU",
-            "devices": devices(option),
-            "per_device": option["rate"] / devices(option),
-        }
-        for each in writer.evaluation["families"]
-        for option in each["options"]
-    ]
-    heads = writer.columns(
-        "family", "workload", "model", "task", "size", "gpu", "machines count", "devices count"
-    )
-    heads += writer.columns(
-        "dtype", "compiler", "bsz count", "variant", "differing text others", "unit", "rate rate"
-    )
-    heads += writer.columns("per_device rate rate-per-device", "slowest rate", "fastest rate", "runs count")
-    heads += writer.columns("speedup ratio", "efficiency percent", "mfu percent")
+    rows = []
+    for each in writer.evaluation["families"]:
+        for option in each["options"]:
+            usage = {quantity.name: option["usage"].get(quantity.name) for quantity in front.USED}
+            words = {"family": FAMILIES.get(each["name"], each["name"]), "gpu": option["gpu"] or "CPU"}
+            words |= {key: term(key, option[key]) or NONE for key in ("task", "unit")}
+            counts = {"devices": devices(option), "per_device": comparisons.per_device(option)}
+            rows.append({**option, **usage, **words, **counts})
+    heads = writer.columns("family, workload, model, task, size, gpu, machines count, devices count")
+    heads += writer.columns("dtype, compiler, bsz count, variant, differing text others, unit, rate rate")
+    heads += writer.columns("per_device rate rate-per-device, slowest rate, fastest rate, runs count")
+    heads += writer.columns("speedup ratio, efficiency percent, mfu percent")
     heads += [writer.column(key, "readable", unit="s") for key in ("step_p50", "step_p95")]
     heads += [*writer.quantities(front.USED, "rate"), *writer.columns("source text origin")]
     writer.sheet(writer.text("results-sheet"), heads, rows)
@@ -80,7 +70,7 @@ def _published(writer: Writer) -> None:
     if slower:
         writer.heading("slower", 3 if any(apart.values()) else 2)
         writer.say("slower-text")
-        heads = writer.columns("option", "times ratio", "source text origin")
+        heads = writer.columns("option, times ratio, source text origin")
         writer.table(writer.text("slower"), heads, slower)
 
 
@@ -96,8 +86,8 @@ def _extrapolations(writer: Writer) -> None:
         if fit := each["fit"]:
             ends = {"measured_from": fit["measured"][0][0], "measured_to": fit["measured"][-1][0]}
             rows.append({"option": each["name"], **ends, **fit})
-    heads = writer.columns("option", "measured_from count", "measured_to count", "machines count")
-    heads += writer.columns("efficiency percent", "least percent", "most percent")
+    heads = writer.columns("option, measured_from count, measured_to count, machines count")
+    heads += writer.columns("efficiency percent, least percent, most percent")
     writer.table(writer.text("extrapolation"), heads, rows)
 
 
@@ -117,10 +107,10 @@ def _cost(writer: Writer) -> None:
     ]
     if fronts:
         writer.say("front-text")
-    heads = writer.columns("training", "name text option", "hardware", "seconds duration time", "cost figure")
+    heads = writer.columns("training, name text option, hardware, seconds duration time, cost figure")
     writer.table(writer.text("front"), heads, [_in_words(writer, offer) for offer in fronts])
     questions = [line for cost in costs for line in _within(writer, cost)]
-    writer.table(writer.text("wanted"), writer.columns("training", "question", "option"), questions)
+    writer.table(writer.text("wanted"), writer.columns("training, question, option"), questions)
     _times(writer, costs)
     writer.heading("advice", 3)
     writer.items(ADVICE)
@@ -152,8 +142,8 @@ def _prices(writer: Writer, prices: Sequence[Mapping[str, Any]]) -> None:
         own = price.get("translations", {}).get(writer.wording.language, {})
         paid = {"price": Figure(price["amount"], said), "paid": term("per", price["per"])}
         rows.append({**price, **own, **paid})
-    heads = writer.columns("gpu", "price figure", "paid")
-    heads += [*writer.columns("years all-digits", "use percent") * bought, *writer.columns("source", "date")]
+    heads = writer.columns("gpu, price figure, paid")
+    heads += [*writer.columns("years all-digits, use percent") * bought, *writer.columns("source, date")]
     writer.table(writer.text("prices"), heads, writer.distinct(heads, rows))
 
 
@@ -177,7 +167,7 @@ def _times(writer: Writer, costs: Sequence[Mapping[str, Any]]) -> None:
             row[f"{span} time"] = 3600 * offer["hours"] * share
             row[f"{span} cost"] = None if offer["cost"] is None else offer["cost"] * share
         rows.append(row)
-    heads = writer.columns("name text option", "hardware", "seconds duration time")
+    heads = writer.columns("name text option, hardware, seconds duration time")
     heads += [writer.column("cost", "figure")] * any(offer["cost"] is not None for _, offer in offers)
     for span in shares:
         for key, kind in (("time", "duration"), ("cost", "readable")):
@@ -193,10 +183,9 @@ def _times(writer: Writer, costs: Sequence[Mapping[str, Any]]) -> None:
 
 def _problems(writer: Writer) -> None:
     writer.heading("problems")
-    heads = writer.columns("campaign", "case", "repeat count", "reason")
+    heads = writer.columns("campaign, case, repeat count, reason")
     problems = writer.evaluation["problems"]
-    excluded = [{**each, "reason": writer.wording.tell(each["reason"])} for each in problems]
-    writer.table(writer.text("problems"), heads, excluded)
+    writer.table(writer.text("problems"), heads, problems)
     if not problems:
         writer.say("problems-none")
     writer.own("problems")
@@ -215,23 +204,15 @@ def _appendix(writer: Writer) -> None:
 
 def _all_results(writer: Writer) -> None:
     """Write every measured result with its range; published rows have none and stand in the tables above."""
+    measured = [option for option in writer.options if option["rates"]]
     rows = [
-        {
-            **option,
-            "rate": front.rate(writer, option, option["rate"]),
-            "steps": _steps(option),
-        }
-        for each in writer.evaluation["families"]
-        for option in each["options"]
-        if option["rates"]
+        {**each, "rate": front.rate(writer, each, each["rate"]), "steps": _steps(each)} for each in measured
     ]
     if not rows:
         return
     writer.heading("all-results", 3)
-    heads = writer.columns(
-        "name text option", "rate figure", "slowest readable", "fastest readable", "runs count"
-    )
-    heads += writer.columns("speedup ratio", "efficiency percent", "mfu percent", "steps figure latency")
+    heads = writer.columns("name text option, rate figure, slowest readable, fastest readable, runs count")
+    heads += writer.columns("speedup ratio, efficiency percent, mfu percent, steps figure latency")
     writer.table(writer.text("all-results"), [*heads, *writer.columns("source text campaign")], rows)
 
 

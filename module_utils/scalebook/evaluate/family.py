@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.evaluate.front import USED
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
-from ansible.module_utils.scalebook.evaluate.sentences import conclusive, ranked, term
+from ansible.module_utils.scalebook.evaluate.sentences import conclusive, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure, times
 from ansible.module_utils.scalebook.published import warning
@@ -23,7 +23,7 @@ SCALES = 6
 """Columns of numbers of devices that a table has room for."""
 CASES = 3
 """Cases that are named for a bottleneck."""
-KEPT, VARYING = ("workload", "dtype", "bsz count"), ("model", "task", "size", "gpu", "others", "day")
+KEPT, VARYING = "workload, dtype, bsz count", "model, task, size, gpu, others, day"
 """Columns of the table of rates: those that are always there, and those whose values differ."""
 ROW = (
     "workload",
@@ -65,14 +65,8 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
         for line in lines
         if line["workload"] not in known or line["framework"] != NOT_RECORDED
     ]
-    heads = (
-        "name text framework",
-        "framework text version",
-        "source text model-source",
-        "commit",
-        "features",
-    )
-    columns = writer.columns(*(["workload"] if measured else []), *heads)
+    heads = "name text framework, framework text version, source text model-source, commit, features"
+    columns = writer.columns("workload, " * measured + heads)
     writer.table(writer.text("participants-of", family=name), columns, writer.distinct(columns, rows))
     accumulated = dict.fromkeys(
         each["workload"]
@@ -163,10 +157,8 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
                 **{key: times(getattr(pair, key)) for key in ("times", "least", "most")},
             }
         )
-    heads = writer.columns(
-        "workload", "what text switch", "setting", "off readable rate-off", "on readable rate-on"
-    )
-    heads += writer.columns("times figure gain", "least figure", "most figure")
+    heads = writer.columns("workload, what text switch, setting, off readable rate-off, on readable rate-on")
+    heads += writer.columns("times figure gain, least figure, most figure")
     writer.table(writer.text("titled", name=name, title=writer.text("gains")), heads, rows)
 
 
@@ -188,7 +180,7 @@ def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
         {"bottleneck": what, "count": len(cases), "cases": _first(writer, [each["name"] for each in cases])}
         for what, cases in sorted(limited.items(), key=lambda each: -len(each[1]))
     ]
-    heads = writer.columns("bottleneck", "count count cases", "cases text option")
+    heads = writer.columns("bottleneck, count count cases, cases text option")
     writer.table(writer.text("titled", name=name, title=writer.text("bottlenecks")), heads, rows)
 
 
@@ -209,7 +201,6 @@ def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:
     if not leads:
         return
     writer.heading("ranking", 3)
-    writer.items([ranked(lead) for lead in ranking.foremost(leads)])
     rows = [
         {
             **lead,
@@ -218,8 +209,8 @@ def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:
         }
         for lead in leads
     ]
-    heads = writer.columns("setting", "case text scale", "first", "other", "times percent faster")
-    heads += writer.columns("least percent", "most percent", "verdict")
+    heads = writer.columns("setting, case text scale, first, other, times percent faster")
+    heads += writer.columns("least percent, most percent, verdict")
     writer.table(writer.text("ranking"), heads, rows)
 
 
@@ -237,7 +228,7 @@ def _differences(writer: Writer, found: Sequence[Mapping[str, Any]]) -> None:
         for entry in each["values"]
         if entry["value"] != NOT_RECORDED
     ]
-    columns = writer.columns("what", "value", "workload")
+    columns = writer.columns("what, value, workload")
     writer.table(writer.text("differences"), columns, writer.distinct(columns, rows))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate import comparisons
-from ansible.module_utils.scalebook.evaluate.options import FAMILIES, Option, devices, precision
+from ansible.module_utils.scalebook.evaluate.options import FAMILIES, Option, accumulation, devices, precision
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import (
     conclusive,
@@ -59,12 +59,10 @@ def _best(writer: Writer, family: ModelFamily) -> None:
         place = {"devices": devices(each.option), "rate": comparisons.per_device(each.option)}
         rows.append({**each.option, **words, **place, "share": each.share})
     unit = writer.value(term("unit", best[0].option["unit"]))
-    heads = writer.columns("workload", "devices count")
+    heads = writer.columns("workload, devices count")
     heads += writer.columns("machines count") if any(each.option["nodes"] > 1 for each in best) else []
     heads += [writer.column("rate", "readable", "rate-per-device", unit), writer.column("share", "percent")]
-    heads += writer.columns(
-        "efficiency percent", "mfu percent", "dtype", "bsz count", "joules readable", "differs"
-    )
+    heads += writer.columns("efficiency percent, mfu percent, dtype, bsz count, joules readable, differs")
     name = [FAMILIES.get(family["name"], family["name"]), *training_words(best[0].option)]
     title = writer.text("titled", name=writer.text("names", parts=name), title=writer.text("best"))
     writer.table(title, heads, rows)
@@ -84,13 +82,12 @@ def _criteria(writer: Writer) -> None:
         }
         for each in writer.evaluation["criteria"]
     ]
-    writer.table(writer.text("criteria"), writer.columns("criterion", "verdict", "evidence"), rows)
+    writer.table(writer.text("criteria"), writer.columns("criterion, verdict, evidence"), rows)
 
 
 def _to_measure(writer: Writer, verdict: Mapping[str, Any]) -> Message | None:
     """Return the command that would measure a criterion, of which nothing was."""
-    options = [option for family in writer.evaluation["families"] for option in conclusive(family)]
-    measured = [option for option in options if option["rates"]]
+    measured = [option for option in writer.options if option["rates"]]
     ours = [option for option in measured if option["workload"] == verdict["limit"].get("workload")]
     if verdict["criterion"] == "ahead":
         return _beside(ours, measured) if ours else None
@@ -99,9 +96,7 @@ def _to_measure(writer: Writer, verdict: Mapping[str, Any]) -> Message | None:
     best = max(measured, key=lambda option: (devices(option), option["efficiency"] or 0))
     machines = verdict["limit"]["machines"]
     counts = [2**power for power in range(machines.bit_length()) if 2**power < machines]
-    return _command(
-        best["workload"], best["dtype"], best["bsz"], best["compiler"], [*counts, machines], best["gpus"]
-    )
+    return _command(best, [best["workload"]], best["dtype"], best["bsz"], [*counts, machines])
 
 
 def _beside(ours: Sequence[Option], measured: Sequence[Option]) -> Message | None:
@@ -115,35 +110,34 @@ def _beside(ours: Sequence[Option], measured: Sequence[Option]) -> Message | Non
         return None
     names = [ours[0]["workload"], *sorted(counts[dtype])]
     of_each = [[each["bsz"] for each in (*ours, *rivals) if each["workload"] == name] for name in names]
-    return _command(",".join(names), dtype, min(map(max, of_each)), "", [1], ours[0]["gpus"])
+    return _command({**ours[0], "compiler": ""}, names, dtype, min(map(max, of_each)), [1])
 
 
-def _command(workload: str, dtype: str, bsz: int, compiler: str, nodes: Sequence[int], gpus: int) -> Message:
-    given = f"workload={workload} dtype={dtype} bsz={bsz}{' xla=true' * bool(compiler)}"
-    places = f"nodes={','.join(map(str, nodes))} gpus={gpus} repeats=6"
+def _command(like: Option, names: Sequence[str], dtype: str, bsz: int, nodes: Sequence[int]) -> Message:
+    """Return the command that measures workloads as an option was, with other precision, batch and nodes."""
+    given = f"workload={','.join(names)} model={like['model']} dtype={dtype} bsz={bsz}"
+    given += " xla=true" * bool(like["compiler"]) + f" {accumulation(like).replace(' ', '=')}".rstrip()
+    places = f"nodes={','.join(map(str, nodes))} gpus={like['gpus']} repeats=6"
     return message("evaluation.measure-by", command=f'ansible-playbook bench.yml -e "{given} {places}"')
 
 
 def _usage(writer: Writer) -> None:
     """Write how busy GPUs, processors, memory, disks and network were over all measured cases."""
-    limit = next(
+    (limit,) = [
         each["limit"]["percent"]
         for each in writer.evaluation["criteria"]
-        if each["criterion"] == "utilisation"
-    )
-    options = [option for family in writer.evaluation["families"] for option in conclusive(family)]
+        if "percent" in each["limit"] and "machines" not in each["limit"]
+    ]
     rows = []
     for quantity in USED:
-        means = [option["usage"][quantity.name] for option in options if quantity.name in option["usage"]]
+        means = [each["usage"][quantity.name] for each in writer.options if quantity.name in each["usage"]]
         if means:
             values = {"mean": statistics.fmean(means), "least": min(means), "most": max(means)}
             texts = {key: _of_quantity(writer, value, quantity.unit) for key, value in values.items()}
             reached = sum(mean >= limit for mean in means) if quantity.unit == "%" else None
             name = writer.wording(quantity.code)
             rows.append({"quantity": name, **texts, "cases": len(means), "reached": reached})
-    heads = writer.columns(
-        "quantity", "mean figure", "least figure", "most figure", "cases count", "reached count"
-    )
+    heads = writer.columns("quantity, mean figure, least figure, most figure, cases count, reached count")
     writer.table(writer.text("usage-of-all"), heads, rows)
     if rows:
         writer.say("usage-text")
@@ -172,9 +166,9 @@ def _cost(writer: Writer) -> None:
         }
         for cost, fastest, cheapest in costs
     ]
-    heads = writer.columns("training", "option text shortest", "time duration")
+    heads = writer.columns("training, option text shortest, time duration")
     if any(cheapest for _, _, cheapest in costs):
-        heads += writer.columns("cost figure", "cheapest", "its_time duration time", "its_cost figure cost")
+        heads += writer.columns("cost figure, cheapest, its_time duration time, its_cost figure cost")
     elif not any(cost["prices"] for cost, _, _ in costs):
         writer.say("no-cost")
     writer.table(writer.text("cost-of", task=writer.evaluation["task"]["name"]), heads, rows)
@@ -189,10 +183,9 @@ def paid(writer: Writer, offer: Mapping[str, Any], currency: str) -> Figure | st
 
 def _to_do(writer: Writer) -> None:
     """Write once what was not measured, and what measures it."""
-    families, campaigns = writer.evaluation["families"], writer.evaluation["campaigns"]
-    measured = [option for family in families for option in family["options"] if option["rates"]]
+    measured = [option for option in writer.options if option["rates"]]
     silent = {option["source"] for option in measured if not option["usage"]}
-    silent |= {campaign["name"] for campaign in campaigns if not campaign["hardware"]}
+    silent |= {campaign["name"] for campaign in writer.evaluation["campaigns"] if not campaign["hardware"]}
     few = [option for option in measured if option["runs"] < ENOUGH]
     texts = [message("evaluation.to-do-usage", names=sorted(silent))] if silent else []
     texts += [message("evaluation.to-do-runs", count=len(few), of=len(measured))] if few else []

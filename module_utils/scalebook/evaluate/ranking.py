@@ -96,12 +96,3 @@ def _interval(above: Sequence[float], below: Sequence[float], times: float) -> t
     """
     found = ratio_interval(above, below) if above and below else None
     return found if found and found[0] <= times <= found[1] else None
-
-
-def foremost(leads: Sequence[Lead]) -> list[Lead]:
-    """Return the leads that are said in words: over the second fastest, on the most devices of a setting."""
-
-    def most(setting: Message) -> int:
-        return max(lead["devices"] for lead in leads if lead["setting"] == setting)
-
-    return [lead for lead in leads if lead["place"] == 1 and lead["devices"] == most(lead["setting"])]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate import comparisons, criteria, ranking
+from ansible.module_utils.scalebook.evaluate import comparisons, criteria
 from ansible.module_utils.scalebook.evaluate.options import (
     FAMILIES,
     NOT_RECORDED,
@@ -21,29 +21,16 @@ from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
 from ansible.module_utils.scalebook.pages.wording import duration
 
-LEADS = {
-    ranking.FASTER: "line",
-    ranking.TIE: "tie",
-    ranking.UNKNOWN: "unknown",
-}
 SHOWN = 3
 """Pieces of evidence that a criterion is shown with."""
 MOST_COSTS = 3
-"""Trainings whose cost is conclusive in words; a table has those of more."""
+"""Trainings whose cost has words; a table has those of more."""
 
 
 def term(kind: str, word: str) -> str | Message:
     """Return the message for a word of a kind (`unit`, `task`, `per` …), or the word where it has none."""
     code = f"evaluation.{kind}-{word.replace(' ', '-')}"
     return message(code) if code in CATALOGUES["en"] else word
-
-
-def ranked(lead: ranking.Lead) -> Message:
-    """Return who is faster by how much, or that no difference is shown, or that it cannot be judged."""
-    interval = lead["verdict"] == ranking.FASTER and lead["interval"]
-    shares = {key: lead[of] - 1 for key, of in (("gain", "times"), ("least", "least"), ("most", "most"))}  # type: ignore[literal-required]
-    code = "interval" if interval else LEADS[lead["verdict"]]
-    return message(f"evaluation.ranking-{code}", first=lead["first"], other=lead["other"], **shares)
 
 
 def extrapolated(each: Mapping[str, Any]) -> Message:
@@ -131,7 +118,8 @@ def of_family(family: ModelFamily) -> list[Message]:
 
 def _fastest(rows: Sequence[comparisons.Best]) -> list[Message]:
     """Return who is the fastest on one device, and who is next."""
-    found = [message("evaluation.fastest-of", **_figures(each)) for each in rows[:1]]
+    code = "fastest-of" if len(rows) > 1 else "rate-of"
+    found = [message(f"evaluation.{code}", **_figures(each)) for each in rows[:1]]
     for each in rows[1:2]:
         values = {"name": each.option["workload"], "share": each.share, "differs": differs(each)}
         found.append(message("evaluation.next-of", **values))

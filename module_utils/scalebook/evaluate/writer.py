@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, message
-from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED
+from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.evaluate.published import SOURCES
+from ansible.module_utils.scalebook.evaluate.sentences import conclusive
 from ansible.module_utils.scalebook.pages.blocks import (
     NONE,
     Block,
@@ -25,6 +26,9 @@ from ansible.module_utils.scalebook.pages.blocks import (
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.quantities import Quantity
 
+WRAPPED = ("differs", "evidence", "cases", "source", "hardware", "campaigns", "setting", "reason")
+"""Columns whose text is wrapped on a page, as it may be long."""
+
 
 class Writer:
     """Collects the blocks of `evaluation`. A text is a message, or the code of one without `evaluation.`."""
@@ -35,6 +39,11 @@ class Writer:
         self.blocks: list[Block] = []
         self._numbers = [0, 0, 0]
         self._captions: Counter[str] = Counter()
+
+    @property
+    def options(self) -> list[Option]:
+        """Return the options that conclusions are drawn from."""
+        return [each for family in self.evaluation["families"] for each in conclusive(family)]
 
     @property
     def section(self) -> int:
@@ -86,18 +95,17 @@ class Writer:
     def column(self, key: str, kind: str = "text", head: str = "", unit: str | None = None) -> Column:
         """Return a column; `head` is the code of its heading where that is not its key."""
         name = self.text(f"head-{head or key}".replace("_", "-"))
-        return Column(key, self.text("in-unit", name=name, unit=unit) if unit else name, kind, NONE)
+        head = self.text("in-unit", name=name, unit=unit) if unit else name
+        return Column(key, head, kind, NONE, look="wrap" if key in WRAPPED else "")
 
-    def columns(self, *given: str) -> list[Column]:
-        """Return columns by such as `name`, `runs count` or `name text option`: key, kind and heading."""
-        return [self.column(*each.split()) for each in given]
+    def columns(self, given: str) -> list[Column]:
+        """Return columns by such as `runs count, name text option`: key, kind and heading of each."""
+        return [self.column(*each.split()) for each in given.split(", ")]
 
-    def varying(
-        self, kept: Sequence[str], others: Sequence[str], rows: Iterable[Mapping[Any, Any]]
-    ) -> list[Column]:
+    def varying(self, kept: str, others: str, rows: Iterable[Mapping[Any, Any]]) -> list[Column]:
         """Return the `kept` columns, and those of the `others` in which rows differ that would be alike."""
-        columns, shown = self.columns(*kept), [dict(row) for row in rows]
-        for column in self.columns(*others):
+        columns, shown = self.columns(kept), [dict(row) for row in rows]
+        for column in self.columns(others):
             values = {str(row[column.key]) for row in shown}
             if len(values) > 1 and (column.key != "day" or len(self.distinct(columns, shown)) < len(shown)):
                 columns.append(column)
