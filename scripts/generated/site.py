@@ -93,7 +93,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def gallery() -> str:
     """Return the page that shows the reports of the site."""
-    text = "# Reports\n\nReports as `bench.yml` writes them: each is one file that loads nothing else.\n"
+    text = "# Reports\n\nReports as `bench.yml` writes them: each is one file that loads nothing else.\n\n"
+    text += '<a href="results/campaigns.html">All measured campaigns</a>, of which any two are compared.\n'
     for name, shown in REPORTS.items():
         place = f"results/{name}/report"
         charts = sorted(file for file in reports().report(name) if file.endswith(".svg"))
