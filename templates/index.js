@@ -20,13 +20,16 @@ function show() {
   panel.querySelector("h2").textContent = `${titleOf(before)} → ${titleOf(now)}`;
   about.textContent = text;
   table.hidden = !rows.length;
-  table.tHead.rows[0].cells[4].textContent = titleOf(before);
-  table.tHead.rows[0].cells[5].textContent = titleOf(now);
-  table.tBodies[0].replaceChildren(...rows.map((cells) => {
+  const heads = [...table.tHead.rows[0].cells];
+  heads[4].textContent = titleOf(before);
+  heads[5].textContent = titleOf(now);
+  table.tBodies[0].replaceChildren(...rows.map((texts) => {
     const row = document.createElement("tr");
-    cells.forEach((text, i) => {
-      row.insertCell().textContent = text;
-      row.cells[i].className = table.tHead.rows[0].cells[i].className;
+    texts.forEach((text, i) => {
+      const cell = row.insertCell();
+      cell.textContent = text;
+      cell.className = heads[i].className;
+      cell.dataset.label = heads[i].textContent;
     });
     return row;
   }));

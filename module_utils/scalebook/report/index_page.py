@@ -59,7 +59,7 @@ def files(index: Index, reports: Reports, templates: str, language: str = "en") 
     blocks = [*_charts(index["rates"], _), *_campaigns(index["campaigns"], _), *_cases(index["series"], _)]
     if index["unread"]:
         blocks += [Heading(2, _("index.unread"), "unread"), Items(index["unread"])]
-    table = Table("", comparison.columns_of("", "", _), (), _("index.side-by-side"))
+    table = Table("", comparison.columns_of("", "", _), (), _("index.side-by-side"), look="wide")
     frame = {
         "title": _("index.title"),
         "kicker": _("index.kicker"),
@@ -117,7 +117,7 @@ def _head(index: Index, wording: Wording) -> list[Block]:
     counts = [_.count(len(index["campaigns"]), "campaign"), _.count(len(index["series"]), "case")]
     slower = [each for each in index["series"] if each["points"][-1]["regression"]]
     text = _("index.slower", cases=_.count(len(slower), "case"))
-    verdict = Tag(text, "incomplete") if slower else Item(_("index.no-regression"))
+    verdict = Tag(text, "stop") if slower else Item(_("index.no-regression"))
     return [
         Paragraph(_.join(counts), "lead"),
         *(Paragraph(text) for text in _faster(index["rates"], _)),
@@ -245,10 +245,10 @@ def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
 def _trust(entry: Entry, wording: Wording) -> dict[str, Any]:
     """Return the cells of how far the rows of a campaign can be trusted, with its regressions."""
     _ = wording
-    level, code = entry["trust"]["level"], {"stop": "incomplete"}.get(entry["trust"]["level"], "")
-    tags = [Tag(_(f"trust.{level}"), code)] if level != "sound" else []
+    level = entry["trust"]["level"]
+    tags = [Tag(_(f"trust.{level}"), level)] if level != "sound" else []
     if entry["regressions"]:
-        tags.append(Tag(_("index.slower", cases=_.count(entry["regressions"], "case")), "incomplete"))
+        tags.append(Tag(_("index.slower", cases=_.count(entry["regressions"], "case")), "stop"))
     # That the hardware is not recorded stands beside it.
     reasons = [each for each in entry["trust"]["reasons"] if each["code"] != "trust.hardware"]
     return {"trust": tags or _("trust.sound"), "why": _.join(map(_.tell, reasons[:1]))}
@@ -305,7 +305,7 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
             "median": last["median"] or None,
             "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
             "ratio": last["ratio"] or None,
-            "verdict": [Tag(_("index.regression"), "incomplete")]
+            "verdict": [Tag(_("index.regression"), "stop")]
             if last["regression"]
             else (comparison.verdict(last, _) if last["ratio"] else "–"),
         }
