@@ -989,7 +989,6 @@ MESSAGES = {
     "head.link": "link",
     "head.kind": "hardware",
     "head.drawn": "over time",
-    "head.campaigns": "campaigns",
     "index.latest": "latest",
     "index.gain": "to the one before",
     "index.latest-campaign": "latest campaign",

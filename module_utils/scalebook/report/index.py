@@ -31,6 +31,7 @@ from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 NOT_RECORDED = "not recorded"
 SCHEMA = 2
+_SETTINGS = ("workload", *headings.UNUSUAL)
 MOST_COMPARED = 50  # campaigns, the newest, of which the page compares any two
 
 SHOWN = ("case", "group", "label", "median")
@@ -283,8 +284,13 @@ def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
             compiler = weak_scaling.compiler_of(row["workload"], declared)
             values = {field: row.get(field) for field in GROUP_FIELDS}
             groups[key] = {**values, "settings": settings, "compiler": compiler}
-    headings.name_groups(list(groups.values()))  # type: ignore[arg-type]
-    return {key: clean(group["title"]) for key, group in groups.items()}
+    # Which settings differ does not depend on the batch, of which there may be hundreds.
+    several = list({str([group[field] for field in _SETTINGS]): group for group in groups.values()}.values())
+    titles = {}
+    for key, group in groups.items():
+        words = [headings.word(group, field) for field in headings.USUAL]
+        titles[key] = clean(" ".join(filter(None, [*words, *headings.unusual_words(group, several)])))
+    return titles
 
 
 def _rates(reports: Sequence[Report], declared: Workloads) -> list[Rates]:

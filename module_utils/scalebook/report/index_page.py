@@ -42,7 +42,7 @@ from ansible.module_utils.scalebook.report.index import (
 from ansible.module_utils.scalebook.workload import Workloads
 
 WIDTH, HEIGHT, MARGIN = 120, 28, 3  # of a line over time
-SCRIPTS = ("report.js", "index.js")
+SCRIPTS = (*html_page.SCRIPTS, "index.js")
 FILTERS = ("workloads", "hardware")
 """What index.js finds rows by."""
 
@@ -279,12 +279,11 @@ def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
     _ = wording
     over_time = [
         Column("drawn", missing="not measured"),
-        Column("campaigns", kind="count"),
         Column("ratio", _("index.gain"), "gain", "–"),
         Column("verdict", kind="tags"),
     ]
     return [
-        Column("case", look="tags wraps"),
+        Column("case", look="wrap"),
         *([Column("link")] if any(_link(each, _) for each in series) else []),
         Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
         *(over_time if any(len(each["points"]) > 1 for each in series) else []),
@@ -301,7 +300,6 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
             "kind": _place(each, _),
             "link": _link(each, _) or "–",
             "drawn": sparkline(each["points"], _) if each["points"][1:] else "–",
-            "campaigns": len(each["points"]),
             "median": last["median"] or None,
             "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
             "ratio": last["ratio"] or None,
