@@ -751,7 +751,6 @@ MESSAGES = {
     "report.figures-of": "{text} Figures of {case}.",
     "count.run": "{count} run",
     "count.runs": "{count} runs",
-    "title.files": "Files",
     "title.mfu": "FLOP/s and MFU",
     "title.reported": "Metrics reported by {workload}",
     "title.baseline": "Comparison with {name}",

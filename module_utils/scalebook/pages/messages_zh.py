@@ -628,7 +628,6 @@ MESSAGES = {
     "report.figures-of": "{text}数值取自 {case}。",
     "count.run": "{count} 次运行",
     "count.runs": "{count} 次运行",
-    "title.files": "文件",
     "title.mfu": "FLOP/s 与 MFU",
     "title.reported": "{workload} 自行报告的指标",
     "title.baseline": "与 {name} 的对比",
