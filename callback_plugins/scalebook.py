@@ -71,12 +71,12 @@ def harmless(text: Any, colors: bool = False) -> str:
     '\\x1b[31mred\n\\x07'
     """
 
-    def shown(match: re.Match[str]) -> str:
+    def as_text(match: re.Match[str]) -> str:
         if colors and match[1]:
             return match[1]
         return match[0].encode("unicode_escape", "surrogatepass").decode()
 
-    return (_CONTROL_OR_COLOR if colors else _CONTROL).sub(shown, str(text).replace("\r\n", "\n"))
+    return (_CONTROL_OR_COLOR if colors else _CONTROL).sub(as_text, str(text).replace("\r\n", "\n"))
 
 
 def secrets_module() -> Any:

@@ -74,7 +74,7 @@ class Progress:
         """Note that a run is to be measured once more at the end."""
         self.pending.append(run)
 
-    def left(self) -> float | None:
+    def seconds_left(self) -> float | None:
         """Return the seconds that the pending runs will take: as long as those of the same case."""
         measured = [value for values in self.seconds.values() for value in values]
         if not measured:
@@ -146,6 +146,6 @@ class CallbackModule(CallbackBase):
         self._display.display(f"{title(run, progress.workloads)}: {outcome}, {self._times()}", color=color)
 
     def _times(self) -> str:
-        left = self._progress.left()
+        seconds_left = self._progress.seconds_left()
         elapsed = clock(time.monotonic() - self._progress.began)
-        return f"{elapsed} elapsed" + (f", about {clock(left)} left" if left else "")
+        return f"{elapsed} elapsed" + (f", about {clock(seconds_left)} left" if seconds_left else "")

@@ -56,11 +56,11 @@ OPTIONS = (
 """Options that say which hosts there are and how to reach them; by names in Ansible's context."""
 
 
-def options(given: Mapping[str, Any]) -> list[str]:
+def options(variables: Mapping[str, Any]) -> list[str]:
     """Return the OPTIONS of a command line as words."""
     words = []
     for name, option in OPTIONS:
-        values = given.get(name)
+        values = variables.get(name)
         for value in values if isinstance(values, (list, tuple)) else [values]:
             words += [f"{option}={value}"] if value else []
     return words

@@ -24,7 +24,7 @@ from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: 
 from ansible.module_utils.scalebook.plan import declared, devices, gpu_code, hosts, placement  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
-from ansible.module_utils.scalebook.provision.fingerprint import wanted as wanted_of  # noqa: E402
+from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
@@ -42,14 +42,17 @@ def run_layout(
     run: PendingRun,
     campaign: str,
     all_nodes: Sequence[Node],
-    lost: Sequence[str],
+    lost_nodes: Sequence[str],
     oom: Iterable[Case],
     port: int,
 ) -> jobs.Layout:
-    """See jobs.layout; `run` is {"case", "repeat"}, for `lost` and `oom` see placement.why_not."""
+    """See jobs.layout; `run` is {"case", "repeat"}, for `lost_nodes` and `oom` see placement.why_not."""
     case = run["case"]
-    members = placement.members(case, all_nodes, lost)
-    skipped, note = placement.why_not(case, all_nodes, lost, oom), placement.remark(case, all_nodes, lost)
+    members = placement.members(case, all_nodes, lost_nodes)
+    skipped, note = (
+        placement.why_not(case, all_nodes, lost_nodes, oom),
+        placement.remark(case, all_nodes, lost_nodes),
+    )
     try:
         return jobs.layout(case, run["repeat"], campaign, members, port, skipped, note)
     except ValueError as error:
@@ -84,22 +87,24 @@ def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:
     return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
 
 
-def wanted(variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]) -> str:
-    """See fingerprint.wanted; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
+def provisioning_fingerprint(
+    variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]
+) -> str:
+    """See fingerprint_of; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
     names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
     folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
-    return wanted_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
+    return fingerprint_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
 
 
 def python_refusal(output: str, host: str, core: str, interpreter: str = "") -> str:
     """See interpreters.refusal; `output` is what the host said to interpreters.script."""
-    return interpreters.refusal(host, core, interpreters.found(output), interpreter)
+    return interpreters.refusal(host, core, interpreters.interpreters_in(output), interpreter)
 
 
 def python_choice(output: str, core: str) -> str:
     """See interpreters.choice; `output` as in python_refusal."""
-    return interpreters.choice(core, interpreters.found(output))
+    return interpreters.choice(core, interpreters.interpreters_in(output))
 
 
 def stack_choice(
@@ -109,11 +114,11 @@ def stack_choice(
     names = list(parameters.get("workload") or [])
     stacks = declared.stacks(str(ROOT / "playbooks/vars"))
     workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
-    wanted = parameters.get("stack_name") or ""
+    provisioning_fingerprint = parameters.get("stack_name") or ""
     try:
-        choice = gpu_code.choose(answers, names, workloads, stacks, wanted, variables)
+        choice = gpu_code.choose(answers, names, workloads, stacks, provisioning_fingerprint, variables)
     except ValueError as error:
-        return {"stack_name": wanted, "said": "", "problem": str(error)}
+        return {"stack_name": provisioning_fingerprint, "said": "", "problem": str(error)}
     return {"stack_name": choice["stack_name"], "said": choice["said"], "problem": ""}
 
 
@@ -142,13 +147,13 @@ class FilterModule:
             "scalebook_gone": lock_holder.gone,
             "scalebook_holders": lock_holder.holders,
             "scalebook_taken_by": lock_holder.taken_by,
-            "scalebook_wanted": wanted,
+            "scalebook_wanted": provisioning_fingerprint,
             "scalebook_redact": without_secrets,
             "scalebook_secret": has_secret,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,
-            "scalebook_python_missing": lambda output: not interpreters.found(output),
+            "scalebook_python_missing": lambda output: not interpreters.interpreters_in(output),
             "scalebook_python_apt": interpreters.has_apt,
             "scalebook_finding": judge.sentence,
             "scalebook_machines": judge.machines,

@@ -102,7 +102,7 @@ from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 
-def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
+def summary(result: Mapping[str, Any], logs: str, records_changed: bool) -> str:
     """Return what the terminal shows of an import."""
     counts = result["counts"]
     head = f"{counts.get('ok', 0)} of {sum(counts.values())} logs in {logs} are valid"
@@ -112,7 +112,7 @@ def shown(result: Mapping[str, Any], logs: str, written: bool) -> str:
         lines.append(reason if reason.startswith(each["source"]) else f"{each['source']}: {reason}")
     fix = import_fix([each["reason"] for each in result["refused"]])
     lines += [sentence(fix)] if fix else []
-    return "\n".join([head if written else f"{head}; nothing was written", *map(clean, lines)])
+    return "\n".join([head if records_changed else f"{head}; nothing was written", *map(clean, lines)])
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
@@ -133,5 +133,5 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
             raise
         example = sentence(message("import.unread", path=error.example["path"], why=error.example["reason"]))
         raise ValueError(f"{error}; {example}") from None
-    display = shown(result, params["logs"], not check)
+    display = summary(result, params["logs"], not check)
     return {**in_words(result), "display": display, "out": params["out"]}

@@ -112,24 +112,24 @@ def contents(path: str) -> str:
         return ""
 
 
-def look(roots: Iterable[str], without: Iterable[str]) -> Dict[str, str]:
+def look(roots: Iterable[str], ignored: Iterable[str]) -> Dict[str, str]:
     """Return {name: digest} of the node: each directory below the roots, packages, kernel, driver, chrony."""
-    without = set(without)
-    found = {
+    ignored = set(ignored)
+    state = {
         "packages": digest([contents(PACKAGES + "/status"), sorted(names(PACKAGES + "/updates"))]),
         "kernel": os.uname().release,
         "driver": contents(DRIVER),
         "chrony": str(any(Path(path).exists() for path in CHRONY)),
     }
     for root in roots:
-        found[root] = digest(entry(root))
+        state[root] = digest(entry(root))
         if os.path.islink(root):  # noqa: PTH114
             continue
         for folder, folders, files in os.walk(root):
-            folders[:] = [name for name in folders if name not in without]
-            all_names = sorted(name for name in folders + files if name not in without)
-            found[folder] = digest([(name, entry(folder + "/" + name)) for name in all_names])
-    return found
+            folders[:] = [name for name in folders if name not in ignored]
+            all_names = sorted(name for name in folders + files if name not in ignored)
+            state[folder] = digest([(name, entry(folder + "/" + name)) for name in all_names])
+    return state
 
 
 def names(folder: str) -> List[str]:

@@ -75,7 +75,7 @@ def near(path: Any) -> str:
     return str(whole.relative_to(Path.cwd()) if whole.is_relative_to(Path.cwd()) else whole)
 
 
-def _shown(values: Mapping[str, Any], name: str) -> str:
+def _as_text(values: Mapping[str, Any], name: str) -> str:
     """Return a value of the inventory as text, without what is secret."""
     return parameters.text(hidden(plain(values[name]))) if name in values else "none"
 
@@ -102,7 +102,7 @@ class LookupModule(LookupBase):
         paths = constants.DEFAULT_ROLES_PATH
         try:
             given = plain(extra)
-            known = parameters.Known(
+            known = parameters.Context(
                 load_workloads(paths),
                 declared.stacks(str(ROOT / "playbooks/vars")),
                 declared.role_variables(paths),
@@ -141,7 +141,10 @@ class LookupModule(LookupBase):
             for name in sorted({*here, *there} - reported):
                 if here.get(name) != there.get(name):
                     reported.add(name)
-                    yield name, f"{node} has {_shown(there, name)}, {first} has {_shown(here, name)}"
+                    yield (
+                        name,
+                        f"{node} has {_as_text(there, name)}, {first} has {_as_text(here, name)}",
+                    )
 
     def _sources(self, names: Iterable[str], variables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield (name, where its value is from) of those that the inventory sets for this host."""

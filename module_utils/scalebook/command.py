@@ -279,6 +279,6 @@ def _text(value: Any) -> str:
     return "" if value is None else clean(value)
 
 
-def _quoted(words: str) -> str:
-    """Return `words` as one word of a shell; in double quotes, as the documents write it, where these do."""
-    return f'"{words}"' if not set(words) & set('"$`\\!') else shlex.quote(words)
+def _quoted(text: str) -> str:
+    """Return `text` as one word of a shell; in double quotes, as the documents write it, where these do."""
+    return f'"{text}"' if not set(text) & set('"$`\\!') else shlex.quote(text)

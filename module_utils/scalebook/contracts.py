@@ -699,9 +699,9 @@ def message(code: str, **values: Any) -> Message:
     return {"code": code, "values": values}
 
 
-def as_message(given: Statement) -> Message:
+def as_message(statement: Statement) -> Message:
     """Return a message; what an earlier version wrote, a sentence, is text."""
-    return message("text", text=given) if isinstance(given, str) else given
+    return message("text", text=statement) if isinstance(statement, str) else statement
 
 
 def because(what: Statement, why: Statement | None) -> Message:
@@ -714,10 +714,10 @@ def together(*parts: Message) -> Message:
     return message("reason.together", parts=list(parts)) if len(parts) > 1 else parts[0]
 
 
-def messages_in(given: Message) -> Iterator[Message]:
+def messages_in(whole: Message) -> Iterator[Message]:
     """Yield a message and those that it is made of."""
-    yield given
-    for value in given["values"].values():
+    yield whole
+    for value in whole["values"].values():
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, Mapping) and "values" in each:
                 yield from messages_in(typing.cast(Message, each))

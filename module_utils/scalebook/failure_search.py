@@ -176,11 +176,11 @@ def _span(body: bytes, text: _Text) -> tuple[int, int] | None:
     return match.span() if match else None
 
 
-def _harmless(body: bytes, at: int) -> bool:
-    """Say whether the line reports no failure, or the text at `at` is the value of an option."""
+def _harmless(body: bytes, start: int) -> bool:
+    """Say whether the line reports no failure, or the text at `start` is the value of an option."""
     if _INFORMATION.search(body) or any(_span(body, text) for text in _HARMLESS):
         return True
-    before = (body[: at + 1] if body[at : at + 1] == b":" else body[:at])[-_BEFORE:]
+    before = (body[: start + 1] if body[start : start + 1] == b":" else body[:start])[-_BEFORE:]
     quoted = _QUOTED.search(before)
     if quoted:
         return not _SAYS.fullmatch(quoted[1])

@@ -122,7 +122,7 @@ def compare(
     entry: Comparison = {"group": group["id"], "title": group["title"]}
     names = (names or Dlperf()).of_settings(group.get("settings") or {})
     if not names.frameworks or not names.models:
-        return [_alone(entry, "no-tables", workload=group["workload"])]
+        return [_without_table(entry, "no-tables", workload=group["workload"])]
     return [
         made
         for framework in names.frameworks
@@ -130,7 +130,7 @@ def compare(
     ]
 
 
-def _alone(entry: Comparison, code: str, **values: Any) -> Comparison:
+def _without_table(entry: Comparison, code: str, **values: Any) -> Comparison:
     """Return an entry without a published table, and why there is none."""
     return {**entry, "comparable": False, "rows": [], "why": message(f"compare.{code}", **values)}
 
@@ -160,8 +160,10 @@ def _counterpart(
     if not family:
         lacking = {"precision": group["dtype"], "framework": framework, "models": "/".join(sorted(wanted))}
         if not group["xla"]:
-            return [_alone(entry, "no-table", **lacking)]
-        return [_alone(entry, "no-compiled-table", compiler=group.get("compiler") or "XLA", **lacking)]
+            return [_without_table(entry, "no-table", **lacking)]
+        return [
+            _without_table(entry, "no-compiled-table", compiler=group.get("compiler") or "XLA", **lacking)
+        ]
     nearest = min({row["bsz"] for row in family}, key=lambda bsz: (abs(bsz - group["bsz"]), bsz))
     if nearest != group["bsz"]:
         reasons.append(message("compare.batch", here=group["bsz"], nearest=nearest))

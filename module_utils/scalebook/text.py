@@ -40,18 +40,20 @@ def readable(value: float) -> str:
     return f"{value:.4f}".rstrip("0").rstrip(".") if size >= 0.0001 or not value else f"{value:.2e}"
 
 
-def aligned(rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left: int = 0) -> list[str]:
+def aligned(
+    rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left_columns: int = 0
+) -> list[str]:
     """Return the lines of a table whose first row is its head.
 
-    A cell is one line, whatever a node or a log said.  The first `left` columns are aligned to the left, the
-    others to the right.  `rule` separates the columns of the line below the head; without it there is no
+    A cell is one line, whatever a node or a log said.  The first `left_columns` are aligned to the left,
+    the others to the right.  `rule` separates the columns of the line below the head; without it there is no
     such line.
     """
     rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = [
         separator.join(
-            cell.ljust(width) if index < left else cell.rjust(width)
+            cell.ljust(width) if index < left_columns else cell.rjust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         for row in rows

@@ -682,62 +682,64 @@ def _dlperf(part: _Part) -> Dlperf:
     )
 
 
-def _check_names(made: Workload) -> None:
+def _check_names(workload: Workload) -> None:
     """Raise WorkloadError for a name that is not a variable of the role, or not a setting."""
-    for name in made.variables:
-        if not name.startswith(f"{made.name}_"):
-            raise WorkloadError(f"{name}: a setting is a variable of the role {made.name}")
-        if name not in made.setting_types:
+    for name in workload.variables:
+        if not name.startswith(f"{workload.name}_"):
+            raise WorkloadError(f"{name}: a setting is a variable of the role {workload.name}")
+        if name not in workload.setting_types:
             raise WorkloadError(f"{name}: meta/argument_specs.yml has no such variable")
-    by_xla = [name for values in made.xla_settings.values() for name in values]
+    by_xla = [name for values in workload.xla_settings.values() for name in values]
     by_log = [
         rule.expect.removeprefix(SETTINGS)
-        for rule in made.sanity
+        for rule in workload.sanity
         if rule.expect and rule.expect.startswith(SETTINGS)
     ]
     places = {
-        "settings_before": made.settings_before,
+        "settings_before": workload.settings_before,
         "xla_settings": by_xla,
-        "dlperf: settings": made.dlperf.settings if made.dlperf else (),
+        "dlperf: settings": workload.dlperf.settings if workload.dlperf else (),
         "sanity": by_log,
-        "processes_per_node": made.processes_per_node if isinstance(made.processes_per_node, Mapping) else (),
+        "processes_per_node": workload.processes_per_node
+        if isinstance(workload.processes_per_node, Mapping)
+        else (),
     }
     for place, names in places.items():
-        unknown = [name for name in names if name not in made.setting_names]
+        unknown = [name for name in names if name not in workload.setting_names]
         if unknown:
             raise WorkloadError(f"{place}: {unknown[0]} is not a setting")
-    rules = [rule.name for rule in made.sanity]
+    rules = [rule.name for rule in workload.sanity]
     if len(set(rules)) != len(rules):
         raise WorkloadError("sanity: a name is used twice")
 
 
-def _check_values(made: Workload) -> None:
+def _check_values(workload: Workload) -> None:
     """Raise WorkloadError for a value that no case could be made with."""
-    size = made.size
+    size = workload.size
     number = size is None or (isinstance(size, int) and not isinstance(size, bool) and size > 0)
-    if not number and size not in made.setting_names:
+    if not number and size not in workload.setting_names:
         raise WorkloadError(f"size: {size!r} is neither a setting nor a whole number above 0")
-    for xla in made.xla_settings:
+    for xla in workload.xla_settings:
         if xla not in ("true", "false"):
             raise WorkloadError(f'xla_settings: {xla!r} is neither "true" nor "false"')
-    for setting, values in made.dlperf.settings.items() if made.dlperf else ():
+    for setting, values in workload.dlperf.settings.items() if workload.dlperf else ():
         unknown = sorted({name for each in values.values() for name in each} - _DLPERF_KEYS)
         if unknown:
             raise WorkloadError(f"dlperf: settings: {setting}: unknown field {unknown[0]!r}")
 
 
-def _check_formulas(made: Workload) -> None:
+def _check_formulas(workload: Workload) -> None:
     """Raise WorkloadError for a formula that some case could not be judged by."""
-    settings = dict.fromkeys(made.setting_names, 1)
+    settings = dict.fromkeys(workload.setting_names, 1)
     try:
-        if made.flops:
-            flops.check(made.flops, made.model_names, made.setting_names)
+        if workload.flops:
+            flops.check(workload.flops, workload.model_names, workload.setting_names)
     except flops.FlopsError as error:
         raise WorkloadError(f"flops: {error}") from None
-    for rule, model in itertools.product(made.refuses, made.model_names):
+    for rule, model in itertools.product(workload.refuses, workload.model_names):
         case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "warmup": 1, "window": 1}
         case |= {"device": "cpu", "dtype": "fp32", "xla": False}
-        names = made.names_of(case, simulated=False)
+        names = workload.names_of(case, simulated=False)
         try:
             flops.evaluate(rule.when, names)
             rule.why.format_map(names)
@@ -745,11 +747,11 @@ def _check_formulas(made: Workload) -> None:
             raise WorkloadError(f"refuses: {rule.when}, model {model}: {error}") from None
 
 
-def _typed(made: Workload, name: str, values: Mapping[str, Any]) -> Any:
+def _typed(workload: Workload, name: str, values: Mapping[str, Any]) -> Any:
     if name not in values:
-        raise WorkloadError(f"{made.name}: the variable {name} is not set")
+        raise WorkloadError(f"{workload.name}: the variable {name} is not set")
     try:
-        return coerce(made.setting_types[name], values[name])
+        return coerce(workload.setting_types[name], values[name])
     except ValueError as error:
         raise WorkloadError(f"{name}={values[name]}: {error}") from None
 

@@ -65,15 +65,15 @@ def _check_depth(file: Path, events: Iterable[Any]) -> None:
             raise ValueError(f"{file}: is nested too deeply")
 
 
-def count_values(value: Any, known: dict[int, int]) -> int:
+def count_values(value: Any, counts: dict[int, int]) -> int:
     """Return how many values a value has with all that is in it, as often as it is; infinite is very many.
 
-    `known` are the numbers of the lists and dictionaries that were counted before, by their id.
+    `counts` are the numbers of the lists and dictionaries that were counted before, by their id.
     """
     if not isinstance(value, (dict, list, tuple)):
         return 1
-    if id(value) not in known:
-        known[id(value)] = MOST_VALUES + 1  # for what holds itself
+    if id(value) not in counts:
+        counts[id(value)] = MOST_VALUES + 1  # for what holds itself
         parts = [*value, *value.values()] if isinstance(value, dict) else value
-        known[id(value)] = 1 + sum(count_values(part, known) for part in parts)
-    return known[id(value)]
+        counts[id(value)] = 1 + sum(count_values(part, counts) for part in parts)
+    return counts[id(value)]

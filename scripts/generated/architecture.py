@@ -59,14 +59,14 @@ def packages() -> dict[str, str]:
 
 
 def _command(path: Path) -> Command:
-    files, roles, of_workloads = _used(path)
+    files, roles, of_workloads = _parts_of(path)
     texts = [file.read_text() for file in files]
     comment = re.search(r"^# (.+?)[.;]", texts[0], re.MULTILINE)
     does = comment.group(1) if comment else ""
     return Command(path.name, does, sorted(roles - set(workloads())), _packages(texts), of_workloads)
 
 
-def _used(path: Path) -> tuple[list[Path], set[str], bool]:
+def _parts_of(path: Path) -> tuple[list[Path], set[str], bool]:
     """Return the files of playbooks and tasks that run from a playbook on, and the roles that they are of.
 
     The last value says whether they also include roles by a variable, which are those of workloads.

@@ -142,4 +142,4 @@ def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dic
             for best in chosen(sound(campaigns), workloads)
         ),
     )
-    return {PAGE: MARKS.sub(lambda found: f"{found[1]}\n{made}{found[2]}", (ROOT / PAGE).read_text())}
+    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{made}{match[2]}", (ROOT / PAGE).read_text())}

@@ -83,4 +83,4 @@ def files() -> dict[str, str]:
     )
     marks = r"(<!-- rules: made by scripts/pages -->\n).*?(\n<!-- end of the rules -->)"
     text = (ROOT / PAGE).read_text()
-    return {PAGE: re.sub(marks, lambda found: f"{found[1]}\n{made}{found[2]}", text, flags=re.DOTALL)}
+    return {PAGE: re.sub(marks, lambda match: f"{match[1]}\n{made}{match[2]}", text, flags=re.DOTALL)}

@@ -132,10 +132,10 @@ def files() -> dict[str, str]:
     return made | best.files(every, _tables()[0]) | times.files(measured)
 
 
-def tables(found: Iterator[Results]) -> Iterator[str]:
+def tables(documents: Iterator[Results]) -> Iterator[str]:
     """Yield the lines of the end of README.md: a section per campaign."""
     yield "## Numbers\n\nMedians of valid runs; [numbers.csv](numbers.csv) has each run.\n"
-    for results in found:
+    for results in documents:
         yield f"### {results['campaign']}\n\n[Archive]({results['campaign']}/{ARCHIVE})\n"
         yield table(CASE, cases(results))
 

@@ -70,4 +70,4 @@ def files(campaigns: Iterable[Campaign]) -> dict[str, str]:
         "of it the window, s",
     )
     made = table(head, lines(every))
-    return {PAGE: MARKS.sub(lambda found: f"{found[1]}\n{made}{found[2]}", (ROOT / PAGE).read_text())}
+    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{made}{match[2]}", (ROOT / PAGE).read_text())}

@@ -118,7 +118,7 @@ for source in (
 ):
     timed(source, "read", "host: " + source.__name__)
 timed(host_sources.JobShare, "search", "job: search for its processes")
-timed(procfs, "used", "job: time and memory of its processes")
+timed(procfs, "usage_of", "job: time and memory of its processes")
 timed(host_sources.JobShare, "_threads", "job: waiting of its threads")
 timed(sampling.Table, "write", "writing")
 

@@ -4,7 +4,7 @@
 
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.plan import matrix
-from ansible.module_utils.scalebook.plan.parameters import Known, read
+from ansible.module_utils.scalebook.plan.parameters import Context, read
 
 
 def case(nodes=1, gpus=1, bsz=16, warmup=20, window=100, **other):
@@ -57,7 +57,7 @@ def plan(given, workload, nodes, name, device):
 
 def read_parameters(given, **workloads):
     """Return the parameters of a campaign of these workloads, as -e gives them."""
-    return read(["bench"], {"workload": list(workloads), **given}, {}, Known(workloads, {}, {}))
+    return read(["bench"], {"workload": list(workloads), **given}, {}, Context(workloads, {}, {}))
 
 
 def planned(given, nodes, device="cpu", outcome=lambda campaign, case: None, **workloads):

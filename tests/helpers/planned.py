@@ -25,9 +25,9 @@ NODES = [{"name": f"NODE{rank}", "slots": 8, "machine": f"NODE{rank}"} for rank 
 
 
 @functools.cache
-def known() -> parameters.Known:
+def known() -> parameters.Context:
     """Return what the parameters of bench.yml are checked with."""
-    return parameters.Known(
+    return parameters.Context(
         load_workloads(ROLES),
         declared.stacks(str(ROOT / "playbooks/vars")),
         declared.role_variables(ROLES),
@@ -47,7 +47,7 @@ def plan_of(command: str) -> Mapping[str, Any]:
     given = extra_variables(command)
     values = parameters.read(("bench",), given, given, known())
     chosen = {name: _resolved(name, given, values["stack_name"] or "") for name in values["workload"]}
-    return matrix.plan(values, chosen, NODES, values["device"], given=list(given))
+    return matrix.plan(values, chosen, NODES, values["device"], extra_names=list(given))
 
 
 def runs_of(command: str, refused: Collection[str] = ()) -> set[tuple[str, int]]:

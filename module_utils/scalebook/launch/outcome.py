@@ -105,7 +105,7 @@ def _utc(text: Any) -> str | None:
 
 
 def trouble(
-    hosts: Sequence[str], written: Sequence[Result], cleared: Sequence[Result]
+    hosts: Sequence[str], writes: Sequence[Result], cleared: Sequence[Result]
 ) -> dict[str, dict[str, str]]:
     """Return `{"lost": {host: why}, "unwritten": {host: why}}` from two tasks' results on `hosts`.
 
@@ -119,7 +119,7 @@ def trouble(
     }
     unwritten = {
         name: _last_line(result)
-        for name, result in zip(hosts, written, strict=True)
+        for name, result in zip(hosts, writes, strict=True)
         if name not in lost and "made" not in result and not result.get("unreachable")
     }
     return {"lost": lost, "unwritten": unwritten}

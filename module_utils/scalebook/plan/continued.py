@@ -38,7 +38,7 @@ def choose(results: Path, name: str, now: Machines) -> str:
         if re.fullmatch(r"[0-9a-f]{8}", directory.name.removeprefix(f"{name}-"))
         and _same(machines_of(directory), now)
     ]
-    if not _asked(now):
+    if not _any_machine(now):
         return same[0] if len(same) == 1 else name
     new = f"{name}-{digest(now)}"
     if new in same or (not same and not _same(machines_of(results / name), now)):
@@ -52,7 +52,7 @@ def check_machines(directory: Path, planned: Plan) -> dict[str, MachineIdentity]
     Raises ResumeError where other machines measured what is there.
     """
     now = planned["machines"]
-    then = machines_of(directory) if any(_kept(directory)) else {}
+    then = machines_of(directory) if any(_records_kept(directory)) else {}
     if differing := _differing(then, now) or _differing_records(directory, now):
         before = str(read_object(directory / "plan.json").get("inventory") or "")
         raise ResumeError(_refusal(directory.name, (before, then), (planned["inventory"], now), differing))
@@ -64,7 +64,7 @@ def remarks(results: Path, planned: Plan, measured: int) -> list[str]:
     """Return what a user should know of the name of a campaign and of the machines behind it."""
     campaign, now = planned["campaign"], planned["machines"]
     earlier = "" if planned["parameters"].get("campaign") else campaign.rpartition("-")[0]
-    if not _asked(now):
+    if not _any_machine(now):
         if measured:
             return ["no node was asked: what is measured counts if the same machines are still its nodes"]
         return ["the name gets a digest of the machines, which were not asked"] if earlier else []
@@ -87,9 +87,9 @@ def machines_of(directory: Path) -> dict[str, MachineIdentity]:
     records say, at least the boot of each node; {} for a node whose records do not agree.
     """
     planned = read_object(directory / "plan.json").get("machines")
-    if isinstance(planned, dict) and _asked(planned):
+    if isinstance(planned, dict) and _any_machine(planned):
         return planned
-    found = [_of_record(record) for record in _kept(directory)]
+    found = [_of_record(record) for record in _records_kept(directory)]
     return {
         node: {} if any(difference(identity, other[node]) for other in found if node in other) else identity
         for node, identity in max(found, key=len, default={}).items()
@@ -105,7 +105,7 @@ def _of_record(record: Record) -> dict[str, MachineIdentity]:
     }
 
 
-def _kept(directory: Path) -> Iterator[Record]:
+def _records_kept(directory: Path) -> Iterator[Record]:
     """Yield the records in `directory` of runs that are not repeated."""
     for folder in (RUNS, SEARCH):
         for path in sorted(directory.glob(f"{folder}/*/*/result.json")):
@@ -116,10 +116,10 @@ def _kept(directory: Path) -> Iterator[Record]:
 
 def _is_old(directory: Path) -> bool:
     """Return whether an earlier version, which recorded no machines, measured what is in `directory`."""
-    return "machines" not in read_object(directory / "plan.json") and any(_kept(directory))
+    return "machines" not in read_object(directory / "plan.json") and any(_records_kept(directory))
 
 
-def _asked(now: Machines) -> bool:
+def _any_machine(now: Machines) -> bool:
     return any(now.values())
 
 
@@ -133,7 +133,7 @@ def _differing(then: Machines, now: Machines) -> dict[str, str]:
     for (before, earlier), (node, identity) in zip(then.items(), now.items(), strict=False):
         if before != node:
             found[node] = f"it was {before}"
-        elif _asked(now) and (what := difference(earlier, identity)):
+        elif _any_machine(now) and (what := difference(earlier, identity)):
             found[node] = DIFFERENCES[what]
     return found
 
@@ -142,7 +142,7 @@ def _differing_records(directory: Path, now: Machines) -> dict[str, str]:
     """Return the same of the nodes of records: another process may have written the plan since."""
     return {
         node: DIFFERENCES[what]
-        for record in _kept(directory)
+        for record in _records_kept(directory)
         if "machines" in record
         for node, identity in _of_record(record).items()
         if now.get(node) and (what := difference(identity, now[node]))

@@ -63,7 +63,7 @@ def stacks(folder: str) -> dict[str, dict[str, Any]]:
 def stack_of(
     names: Sequence[str],
     workloads: Workloads,
-    known: Mapping[str, Mapping[str, Any]],
+    stacks_by_name: Mapping[str, Mapping[str, Any]],
     override: str = "",
 ) -> dict[str, Any]:
     """Return the versions for the workloads `names`: those of `override`, else of the stacks they declare.
@@ -74,9 +74,9 @@ def stack_of(
     wanted = [override] if override else [workloads.get(name, UNKNOWN).stack for name in names]
     merged: dict[str, Any] = {}
     for name in wanted:
-        if name not in known:
-            raise StackError(f"stack_name={name}: allowed are {', '.join(sorted(known))}")
-        merged = {**known[name], **merged}
+        if name not in stacks_by_name:
+            raise StackError(f"stack_name={name}: allowed are {', '.join(sorted(stacks_by_name))}")
+        merged = {**stacks_by_name[name], **merged}
     return merged
 
 

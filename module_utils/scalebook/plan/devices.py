@@ -76,14 +76,17 @@ def _hidden(bus: int, what: str) -> str:
     return f"{devices} on the PCI bus, but {what}. Fix: install NVIDIA's driver and check dmesg, or {CPU}"
 
 
-def _failed(status: str, said: str) -> str:
+def _failed(status: str, output: str) -> str:
     """Return the problem of a driver that answers with an error, or not at all."""
-    what = f"nvidia-smi ended with status {status}: {said[:300] or 'it printed nothing'}"
+    what = f"nvidia-smi ended with status {status}: {output[:300] or 'it printed nothing'}"
     fix = "restart the host, or install NVIDIA's driver again"
-    if re.search("version mismatch", said, re.IGNORECASE):
+    if re.search("version mismatch", output, re.IGNORECASE):
         fix = "reboot the host: its kernel has another version of the driver than its libraries"
     elif status in TIMED_OUT:
         what, fix = "nvidia-smi gives no answer within 20 s", "see dmesg and reboot the host"
     elif not status:
-        what, fix = f"it did not say whether it has GPUs: {said[:300]}", "check that its shell runs commands"
+        what, fix = (
+            f"it did not say whether it has GPUs: {output[:300]}",
+            "check that its shell runs commands",
+        )
     return f"{what.rstrip('.')}. Fix: {fix}, or {CPU}"

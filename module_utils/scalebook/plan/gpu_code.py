@@ -48,31 +48,31 @@ def choose(
     names: Sequence[str],
     workloads: Workloads,
     stacks: Stacks,
-    wanted: str = "",
+    stack_name: str = "",
     variables: Mapping[str, Any] | None = None,
 ) -> Choice:
     """Return the stack to take for the workloads `names` on hosts with these GPUs.
 
-    `wanted` is the user's stack_name; it is kept, or refused. Without it the stacks that the workloads
+    `stack_name` is the user's stack_name; it is kept, or refused. Without it the stacks that the workloads
     declare are kept where they have code for all GPUs, else one stack that has. A stack says nothing of a
     workload that `variables` give an environment of the user's own, or install for CPUs.
     Raises StackError with the reason, and the stack to use where there is one.
     """
     hosts = capabilities(answers)
-    given = variables or {}
+    values = variables or {}
     judged = [
         name
         for name in names
-        if not given.get(_own(workloads, name)) and given.get(f"{name}_device") != "cpu"
+        if not values.get(_own(workloads, name)) and values.get(f"{name}_device") != "cpu"
     ]
-    declared = {name: wanted or workloads.get(name, UNKNOWN).stack for name in judged}
+    declared = {name: stack_name or workloads.get(name, UNKNOWN).stack for name in judged}
     reasons = {
         name: said
         for name, stack in declared.items()
         if (said := _lacks(stacks.get(stack, {}), stack, name, hosts))
     }
     if not reasons:
-        return {"stack_name": wanted, "said": ""}
+        return {"stack_name": stack_name, "said": ""}
     reason = next(iter(reasons.values()))[0]
     others = [
         stack
@@ -80,8 +80,8 @@ def choose(
         if stack not in declared.values()
         and all(name in versions and not list(_lacks(versions, stack, name, hosts)) for name in judged)
     ]
-    if wanted and others:
-        raise StackError(f"stack_name={wanted}: {reason}. Fix: -e stack_name={others[0]}")
+    if stack_name and others:
+        raise StackError(f"stack_name={stack_name}: {reason}. Fix: -e stack_name={others[0]}")
     if not others:
         own = [_own(workloads, name) for name in reasons]
         names_own = f"an environment of your own, {' and '.join(f'{name}=…' for name in own)}, or device=cpu"

@@ -83,39 +83,41 @@ def search(cases: Sequence[Case], limit: int, outcome: Callable[[str], Outcome |
     }
     largest = 0
     for case in cases:
-        largest = _at(case, largest, found, outcome)
+        largest = _largest_of_case(case, largest, found, outcome)
         if not largest:
             return found
     found["largest"] = largest
     return found
 
 
-def _at(case: Case, largest: int, found: BatchSearch, outcome: Callable[[str], Outcome | None]) -> int:
+def _largest_of_case(
+    case: Case, largest: int, search: BatchSearch, outcome: Callable[[str], Outcome | None]
+) -> int:
     """Return the largest batch at the topology of `case`, 0 if there is none or it is not known yet.
 
-    `largest` is that of the topologies before, 0 at the first.  Trials and reasons are noted in `found`.
+    `largest` is that of the topologies before, 0 at the first.  Trials and reasons are noted in `search`.
     """
     fits: dict[int, bool] = {}
     while (batch := next_batch(fits, largest or case["bsz"], grows=not largest)) is not None:
-        if len(fits) == found["limit"]:
-            found["reason"] = message("skipped.search-limit", limit=found["limit"], batch=batch)
+        if len(fits) == search["limit"]:
+            search["reason"] = message("skipped.search-limit", limit=search["limit"], batch=batch)
             break
         tried = vary_case(case, bsz=batch, **STEPS)
         became = outcome(tried["name"])
         if became is None:
-            found["next"] = tried
+            search["next"] = tried
             return 0
-        found["trials"].append(_trial(tried, became))
+        search["trials"].append(_trial(tried, became))
         if became.status not in DECIDED:
             values = {"batch": batch, "point": case["label"], "status": became.status}
-            found["reason"] = message("skipped.search-failed", **values, why=became.reason)
+            search["reason"] = message("skipped.search-failed", **values, why=became.reason)
             return 0
         fits[batch] = DECIDED[became.status]
     good, bad = bounds(fits)
     if bad is not None:
-        found["failed"], found["failed_at"] = bad, case["label"]
+        search["failed"], search["failed_at"] = bad, case["label"]
     if not good:
-        found["reason"] = found["reason"] or message("skipped.search-oom", batch=bad, point=case["label"])
+        search["reason"] = search["reason"] or message("skipped.search-oom", batch=bad, point=case["label"])
     return good
 
 

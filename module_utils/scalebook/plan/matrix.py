@@ -65,10 +65,10 @@ def plan(
     nodes: Sequence[Node],
     device: str,
     inventory: str = "",
-    given: Collection[str] = (),
+    extra_names: Collection[str] = (),
     outcome: Callable[[str, str], largest_batch.Outcome | None] = lambda _campaign, _case: None,
     machines: Machines | None = None,
-    named: Callable[[str, Machines], str] = lambda name, _machines: name,
+    name_of: Callable[[str, Machines], str] = lambda name, _machines: name,
 ) -> Plan:
     """Return the plan of a campaign or raise ParameterError.
 
@@ -76,7 +76,7 @@ def plan(
     workloads with their settings resolved, `nodes` the nodes in inventory order; nodes of the same
     `machine` share its devices.  `outcome` returns what became of a search run, by the names of the campaign
     and of its case.  Cases that cannot run are listed under `skipped` with the reason, the variables of
-    workloads that are `given` on the command line under `variables`.
+    workloads that are `extra_names` on the command line under `variables`.
     """
     if not nodes:
         raise ParameterError("nodes: the inventory has no host in the group `nodes`")
@@ -100,7 +100,7 @@ def plan(
     used = nodes[: max((case["nodes"] for line in lines for case in line.cases), default=0)]
     on: Machines = {node["name"]: (machines or {}).get(node["name"], {}) for node in used}
     campaign = safe_name(
-        "campaign", parameters.get("campaign") or named(_campaign_name(lines, parameters), on)
+        "campaign", parameters.get("campaign") or name_of(_campaign_name(lines, parameters), on)
     )
     cases: dict[str, Case] = {}
     skipped = [entry for line in lines for entry in line.skipped]
@@ -128,7 +128,7 @@ def plan(
             f"{name}_{setting}": value
             for name, workload in workloads.items()
             for setting, value in workload.setting_values.items()
-            if f"{name}_{setting}" in given
+            if f"{name}_{setting}" in extra_names
         },
         "repeats": parameters["repeats"],
         "cases": list(cases.values()),
@@ -149,17 +149,17 @@ def _no_largest(search: BatchSearch) -> Message:
 
 def describe(
     plan: Plan,
-    done: Iterable[tuple[str, int]] = (),
+    finished_runs: Iterable[tuple[str, int]] = (),
     seconds: Mapping[str, float] | None = None,
     devices: str = "",
     notes: Sequence[str] = (),
 ) -> str:
     """Return the plan, whose reasons are in words, as plain text.
 
-    `done` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took before,
-    `devices` what describe_devices returns.
+    `finished_runs` are the (case, repeat) pairs already measured, `seconds` how long runs of a case took
+    before, `devices` what describe_devices returns.
     """
-    finished = set(done)
+    finished = set(finished_runs)
     pending = [run for run in plan["runs"] if (run["case"], run["repeat"]) not in finished]
     measured = len(plan["runs"]) - len(pending)
     cases, repeats = plan["cases"], plan["repeats"]

@@ -359,7 +359,7 @@ class ParameterError(ValueError):
     """One or more parameters are wrong; the text names each one, its value and what is allowed."""
 
 
-class Known(NamedTuple):
+class Context(NamedTuple):
     """What values are checked with: the workloads' declarations, the stacks by name, the roles' variables.
 
     `variables` maps each public variable of a role to its type, `choices` those with a list of allowed values
@@ -389,71 +389,71 @@ def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
 
 
 def read(
-    playbooks: Sequence[str], values: Mapping[str, Any], given: Mapping[str, Any], known: Known
+    playbooks: Sequence[str], values: Mapping[str, Any], extra: Mapping[str, Any], context: Context
 ) -> dict[str, Any]:
     """Return the parameters of the first of `playbooks` as typed values, None where nothing was given.
 
-    `values` are the raw values by name, from anywhere; `given` are the extra variables, of which each name
+    `values` are the raw values by name, from anywhere; `extra` are the extra variables, of which each name
     must be known to one of the playbooks.  A parameter that means something else in another of them was
     given to that one, and keeps its default.  Raises ParameterError that lists every mistake.
     """
-    first, given = playbooks[0], hidden(given)
+    first, extra = playbooks[0], hidden(extra)
     rows = rows_of((*playbooks, *(("bench",) if first in TAKES_ALL else ())))
     meant_for_others = {
         name for name, row in rows_of(playbooks[1:]).items() if name in rows and rows[name] is not row
     }
-    problems = _unknown(given, rows, first, known)
+    problems = _unknown(extra, rows, first, context)
     read: dict[str, Any] = {}
     for row in rows.values():
         value = None if row.name in meant_for_others else values.get(row.name)
         read[row.name] = row.default
         try:
             if value is not None and value != "":
-                read[row.name] = _value(row, value, playbooks, read, known)
+                read[row.name] = _value(row, value, playbooks, read, context)
         except ParameterError as error:
             problems.append(str(error))
     problems += [
-        f"{name}: {known.uneven[name]}, and all nodes have one: set it for all of them, or with -e"
+        f"{name}: {context.uneven[name]}, and all nodes have one: set it for all of them, or with -e"
         for name in rows
-        if name in known.uneven and name not in given
+        if name in context.uneven and name not in extra
     ]
-    problems += _of_the_report(first, values, given, read, known)
-    problems += _conflicts(read, known)
-    problems += _of_reports(read, given)
+    problems += _of_the_report(first, values, extra, read, context)
+    problems += _conflicts(read, context)
+    problems += _of_reports(read, extra)
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
-        problems += _of_other_workloads(given, read["workload"], known)
-        problems += _settings_of_another_xla(given, read, known.workloads)
-    problems += _without_effect(read, given)
+        problems += _of_other_workloads(extra, read["workload"], context)
+        problems += _settings_of_another_xla(extra, read, context.workloads)
+    problems += _without_effect(read, extra)
     if problems and read.get("device") == "auto":
         # Alone it is not a mistake, since the nodes may have GPUs.
-        problems += _too_many_devices(read, known)
+        problems += _too_many_devices(read, context)
     if problems:
-        raise ParameterError(_with_sources(problems, given, known))
+        raise ParameterError(_with_sources(problems, extra, context))
     return read
 
 
 def taken_from(
-    playbooks: Sequence[str], read: Mapping[str, Any], given: Mapping[str, Any], known: Known
+    playbooks: Sequence[str], read: Mapping[str, Any], extra: Mapping[str, Any], context: Context
 ) -> str:
     """Return what the inventory says in place of -e, and where; "" where it says nothing."""
     names = [
         row.name
         for row in rows_of(playbooks[:1]).values()
-        if row.name in known.sources and row.name not in given and read.get(row.name) != row.default
+        if row.name in context.sources and row.name not in extra and read.get(row.name) != row.default
     ]
     places: dict[str, list[str]] = {}
     for name in names:
-        places.setdefault(known.sources[name], []).append(f"{name}={text(hidden(read[name]))}")
+        places.setdefault(context.sources[name], []).append(f"{name}={text(hidden(read[name]))}")
     listed = "; ".join(f"{' '.join(pairs)} ({place})" for place, pairs in places.items())
     return f"From the inventory, as -e does not say otherwise: {listed}" if listed else ""
 
 
-def _with_sources(problems: Sequence[str], given: Mapping[str, Any], known: Known) -> str:
+def _with_sources(problems: Sequence[str], extra: Mapping[str, Any], context: Context) -> str:
     """Return the problems as one text that also says which values are from where in the inventory."""
     reported = "; ".join(problems)
     places: dict[str, list[str]] = {}
-    for name, place in known.sources.items():
-        if name not in given and re.search(rf"(?<!\w){name}(?=[=:])", reported):
+    for name, place in context.sources.items():
+        if name not in extra and re.search(rf"(?<!\w){name}(?=[=:])", reported):
             places.setdefault(place, []).append(name)
     origins = " and ".join(f"{place} sets {', '.join(names)}" for place, names in places.items())
     fix = "parameters of scalebook: rename them there, or give other values with -e"
@@ -461,7 +461,7 @@ def _with_sources(problems: Sequence[str], given: Mapping[str, Any], known: Know
 
 
 def _of_the_report(
-    first: str, values: Mapping[str, Any], given: Mapping[str, Any], read: Mapping[str, Any], known: Known
+    first: str, values: Mapping[str, Any], extra: Mapping[str, Any], read: Mapping[str, Any], context: Context
 ) -> list[str]:
     """Return what is wrong with values of the inventory that the report after a campaign reads.
 
@@ -469,62 +469,62 @@ def _of_the_report(
     """
     problems = []
     for name, row in rows_of(["report"]).items() if first == "bench" else ():
-        if name in known.sources and not (name in given or name in read or values.get(name) in (None, "")):
+        if name in context.sources and not (name in extra or name in read or values.get(name) in (None, "")):
             try:
-                _value(row, values[name], ("report", "bench"), read, known)
+                _value(row, values[name], ("report", "bench"), read, context)
             except ParameterError as error:
                 problems.append(str(error))
     return problems
 
 
 def _unknown(
-    given: Mapping[str, Any], rows: Mapping[str, Parameter], playbook: str, known: Known
+    extra: Mapping[str, Any], rows: Mapping[str, Parameter], playbook: str, context: Context
 ) -> list[str]:
     """Return what is wrong with the extra variables: unknown names, and values that roles cannot take."""
-    problems = [] if "_raw_params" in given else _commas(given)
-    moved = [name for name in given if name in MOVED and name not in rows]
+    problems = [] if "_raw_params" in extra else _commas(extra)
+    moved = [name for name in extra if name in MOVED and name not in rows]
     of_the_others = rows_of(MOVED[name] for name in moved)
-    for name, value in given.items():
+    for name, value in extra.items():
         if name in moved:
             problems.append(f"{name}: use ansible-playbook {MOVED[name]}.yml")
         elif name in of_the_others and name not in rows:
             continue  # it belongs to the command that was named
         elif name == "_raw_params":
-            problems.append(_stray(str(value), given))
+            problems.append(_stray(str(value), extra))
         elif name == "framework":
-            problems.append(_framework(str(value).strip(), known.workloads))
+            problems.append(_framework(str(value).strip(), context.workloads))
         elif name == "stack" and not isinstance(value, Mapping):
             problems.append(f"stack={str(value)[:40]}: did you mean stack_name={str(value)[:40]}?")
-        elif name in known.variables:
-            problems += _role_value(name, value, known.variables[name], known.choices.get(name, ()))
+        elif name in context.variables:
+            problems += _role_value(name, value, context.variables[name], context.choices.get(name, ()))
             if name.endswith("_port"):
-                problems += _port(name, value, known.nodes)
+                problems += _port(name, value, context.nodes)
         elif name not in rows and name not in OF_THE_INVENTORY and not name.startswith("ansible_"):
             others = [f"{other}.yml" for other in PLAYBOOKS if name in rows_of([other])]
             if others:
                 problems.append(f"{name}: {playbook}.yml has no such parameter, only {' and '.join(others)}")
                 continue
-            near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *known.variables], n=1)
+            near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *context.variables], n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(rows)}"
             problems.append(f"{name}: there is no parameter of this name{hint}")
     return problems
 
 
-def _commas(given: Mapping[str, Any]) -> list[str]:
+def _commas(extra: Mapping[str, Any]) -> list[str]:
     """Return the values that end in a comma, which was meant to come before the next parameter."""
     return [
         f"{name}={value[:40]}: a comma at the end is not allowed; parameters have none between them, "
         "and lists are written without spaces, as 32,64"
-        for name, value in given.items()
+        for name, value in extra.items()
         if isinstance(value, str) and value.rstrip().endswith(",")
     ]
 
 
-def _stray(words: str, given: Mapping[str, Any]) -> str:
+def _stray(words: str, extra: Mapping[str, Any]) -> str:
     """Return what is wrong with words of -e that have no name: most often the rest of a list."""
-    lists = [name for name, value in given.items() if str(value).endswith(",")]
+    lists = [name for name, value in extra.items() if str(value).endswith(",")]
     rest = words.replace(" ", "")
-    meant = f"{lists[0]}={given[lists[0]]}{rest}" if len(lists) == 1 else "bsz=32,64"
+    meant = f"{lists[0]}={extra[lists[0]]}{rest}" if len(lists) == 1 else "bsz=32,64"
     return (
         f"'{words[:40]}' is not NAME=VALUE: write lists without spaces, {meant[:60]}, "
         "and put a value with spaces in quotes"
@@ -545,19 +545,19 @@ def _framework(value: str, workloads: Workloads) -> str:
     return f"framework={value[:40]}: use workload=; {whose} workloads are {', '.join(fit or workloads)}"
 
 
-def _of_other_workloads(given: Mapping[str, Any], chosen: Sequence[str], known: Known) -> list[str]:
+def _of_other_workloads(extra: Mapping[str, Any], chosen: Sequence[str], context: Context) -> list[str]:
     """Return the variables of workloads that are not measured, which would change nothing.
 
     Those of the inventory may be there, since one file of variables serves all workloads.
     """
-    read = {name for workload in chosen for name in known.workloads[workload].reads}
+    read = {name for workload in chosen for name in context.workloads[workload].reads}
     owners = {
-        name: max((each for each in known.workloads if name.startswith(f"{each}_")), key=len, default="")
-        for name in given
-        if name in known.variables and name not in read
+        name: max((each for each in context.workloads if name.startswith(f"{each}_")), key=len, default="")
+        for name in extra
+        if name in context.variables and name not in read
     }
     return [
-        f"{name}={text(given[name])}: a variable of {owner}, which is not measured; "
+        f"{name}={text(extra[name])}: a variable of {owner}, which is not measured; "
         f"leave it out, or use workload={','.join((*chosen, owner))}"
         for name, owner in owners.items()
         if owner and owner not in chosen
@@ -565,16 +565,16 @@ def _of_other_workloads(given: Mapping[str, Any], chosen: Sequence[str], known: 
 
 
 def _settings_of_another_xla(
-    given: Mapping[str, Any], read: Mapping[str, Any], workloads: Workloads
+    extra: Mapping[str, Any], read: Mapping[str, Any], workloads: Workloads
 ) -> list[str]:
     """Return the settings of which no case can have the value, as they only count with another xla."""
     return [
-        f"{name}={text(given[name])}: only with xla={xla}; give both or neither"
+        f"{name}={text(extra[name])}: only with xla={xla}; give both or neither"
         for workload in read["workload"]
         for xla, others in workloads[workload].xla_settings.items()
         for setting, idle in others.items()
         if xla not in map(text, read["xla"])
-        and text(given.get(name := f"{workload}_{setting}", idle)).strip() not in ("", text(idle))
+        and text(extra.get(name := f"{workload}_{setting}", idle)).strip() not in ("", text(idle))
     ]
 
 
@@ -612,37 +612,37 @@ def _port(name: str, value: Any, nodes: int) -> list[str]:
 
 
 def _value(
-    row: Parameter, value: Any, playbooks: Sequence[str], read: Mapping[str, Any], known: Known
+    row: Parameter, value: Any, playbooks: Sequence[str], read: Mapping[str, Any], context: Context
 ) -> Any:
     """Return the typed value of a parameter, or raise ParameterError; `read` are those before it."""
     # Of a wrong value an error shows the beginning, by which a secret would no longer be known as one.
     value = value if row.kind in ("text", "uri", "mapping") else hidden(value)
     if isinstance(value, str) and value.rstrip().endswith(","):
         value = value.rstrip().rstrip(",")  # an extra variable is refused for it by _commas
-    choices = _choices(row, read, known, playbooks[0])
+    choices = _choices(row, read, context, playbooks[0])
     try:
         return _typed(row, value, playbooks, choices)
     except ParameterError as error:
         if row.name != "dtype":
             raise
-        raise ParameterError(_whose_dtypes(str(error), read, known)) from None
+        raise ParameterError(_whose_dtypes(str(error), read, context)) from None
 
 
-def _whose_dtypes(problem: str, read: Mapping[str, Any], known: Known) -> str:
+def _whose_dtypes(problem: str, read: Mapping[str, Any], context: Context) -> str:
     """Return `problem` of a dtype with the workloads and devices that have others."""
-    chosen = [name for name in read.get("workload") or () if name in known.workloads]
+    chosen = [name for name in read.get("workload") or () if name in context.workloads]
 
     def by_device(name: str) -> str:
-        dtypes = known.workloads[name].dtypes
+        dtypes = context.workloads[name].dtypes
         if len({tuple(each) for each in dtypes.values()}) == 1:
             return ", ".join(next(iter(dtypes.values())))
         return " and ".join(
             f"{', '.join(each)} on {_DEVICES[device]}" for device, each in dtypes.items() if each
         )
 
-    own = {dtype for name in chosen for each in known.workloads[name].dtypes.values() for dtype in each}
+    own = {dtype for name in chosen for each in context.workloads[name].dtypes.values() for dtype in each}
     others: dict[str, list[str]] = {}
-    for name, declaration in known.workloads.items():
+    for name, declaration in context.workloads.items():
         for dtype in dict.fromkeys(d for each in declaration.dtypes.values() for d in each if d not in own):
             others.setdefault(dtype, []).append(name)
     has = [f"{name} has {by_device(name)}" for name in chosen]
@@ -652,26 +652,26 @@ def _whose_dtypes(problem: str, read: Mapping[str, Any], known: Known) -> str:
     return f"{problem} ({'; '.join(has)})" if has else problem
 
 
-def _choices(row: Parameter, read: Mapping[str, Any], known: Known, playbook: str) -> Sequence[str]:
+def _choices(row: Parameter, read: Mapping[str, Any], context: Context, playbook: str) -> Sequence[str]:
     """Return the values that a parameter of kind choice may have, given the parameters before it."""
     if row.choices:
         return row.choices
     if row.name == "workload":
-        return [*known.workloads, *([MICROBENCH] if playbook in TAKES_ALL else [])]
+        return [*context.workloads, *([MICROBENCH] if playbook in TAKES_ALL else [])]
     if row.name == "stack_name":
-        return sorted(known.stacks)
-    declarations = _declarations(read, known)
+        return sorted(context.stacks)
+    declarations = _declarations(read, context)
     if row.name == "model":
         return list(dict.fromkeys(name for each in declarations for name in each.model_names))
     dtypes = {dtype for each in declarations for of_device in each.dtypes.values() for dtype in of_device}
     return sorted(dtypes, reverse=True)
 
 
-def _declarations(read: Mapping[str, Any], known: Known) -> list[Workload]:
+def _declarations(read: Mapping[str, Any], context: Context) -> list[Workload]:
     """Return the declarations of the workloads that were chosen; of all where none was."""
     chosen = read.get("workload") or []
-    return [known.workloads[name] for name in chosen if name in known.workloads] or [
-        *known.workloads.values()
+    return [context.workloads[name] for name in chosen if name in context.workloads] or [
+        *context.workloads.values()
     ]
 
 
@@ -708,22 +708,24 @@ def _measured(row: Parameter, value: Any, playbook: str) -> Any:
     return value
 
 
-def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
+def _conflicts(read: Mapping[str, Any], context: Context) -> list[str]:
     """Return what is wrong with parameters that are right each by itself."""
     problems = []
-    declarations = [known.workloads[name] for name in read.get("workload") or [] if name in known.workloads]
+    declarations = [
+        context.workloads[name] for name in read.get("workload") or [] if name in context.workloads
+    ]
     if read.get("topology") and (read.get("nodes") or read.get("gpus")):
         named = " and ".join(f"{name}={text(read[name])}" for name in ("nodes", "gpus") if read.get(name))
         problems.append(f"topology: it names nodes and devices already; leave out nodes and gpus ({named})")
     counts = [nodes for nodes, _ in map(parts, read.get("topology") or ())]
     smallest = min(counts or as_list(read.get("nodes") or 0))
-    if known.nodes and smallest > known.nodes:
+    if context.nodes and smallest > context.nodes:
         name = "topology" if counts else "nodes"
         problems.append(
-            f"{name}={text(read[name])}: {allowed_counts(known.nodes)}, the nodes of this inventory"
+            f"{name}={text(read[name])}: {allowed_counts(context.nodes)}, the nodes of this inventory"
         )
     if read.get("device") == "cpu":
-        problems += _too_many_devices(read, known)
+        problems += _too_many_devices(read, context)
     if isinstance(read.get("xla"), list) and declarations:
         able = {value for each in declarations for value in each.xla}
         names = ", ".join(each.title for each in declarations)
@@ -737,37 +739,37 @@ def _conflicts(read: Mapping[str, Any], known: Known) -> list[str]:
     if MAX in (read.get("bsz") or ()) and declarations and all(each.epoch for each in declarations):
         names = ", ".join(each.title for each in declarations)
         problems.append(f"bsz={MAX}: the window of {names} is an epoch, so no run is short; give numbers")
-    stack = known.stacks.get(str(read.get("stack_name")))
+    stack = context.stacks.get(str(read.get("stack_name")))
     if stack is not None:
         problems += [
             f"stack_name={read['stack_name']}: it has no versions for {name}; "
-            f"leave it out, or use {known.workloads[name].stack}"
+            f"leave it out, or use {context.workloads[name].stack}"
             for name in read.get("workload") or []
-            if name in known.workloads
-            and name in known.stacks.get(known.workloads[name].stack, {})
+            if name in context.workloads
+            and name in context.stacks.get(context.workloads[name].stack, {})
             and name not in stack
         ]
     return problems
 
 
-def _too_many_devices(read: Mapping[str, Any], known: Known) -> list[str]:
+def _too_many_devices(read: Mapping[str, Any], context: Context) -> list[str]:
     """Return what is wrong with more devices than the inventory gives nodes that compute on CPUs."""
     name = "topology" if read.get("topology") else "gpus"
     gpus = [count for _, count in map(parts, read.get("topology") or ())] or as_list(read.get("gpus") or 0)
-    if not known.slots or min(gpus) <= known.slots:
+    if not context.slots or min(gpus) <= context.slots:
         return []
     where = " on CPUs" if read.get("device") == "auto" else ""
-    return [f"{name}={text(read[name])}: {allowed_counts(known.slots)}, the devices of each node{where}"]
+    return [f"{name}={text(read[name])}: {allowed_counts(context.slots)}, the devices of each node{where}"]
 
 
-def _of_reports(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def _of_reports(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with parameters of the commands that need no cluster.
 
     bench.yml gives its report a directory besides the name of the campaign, so only -e is compared.
     """
     problems = []
-    if given.get("campaign") and given.get("campaign_dir"):
-        named = " ".join(f"{name}={given[name]}" for name in ("campaign", "campaign_dir"))
+    if extra.get("campaign") and extra.get("campaign_dir"):
+        named = " ".join(f"{name}={extra[name]}" for name in ("campaign", "campaign_dir"))
         problems.append(f"{named}: each names the campaign; leave out the one or the other")
     if (read.get("push") is None) != (read.get("push_to") is None):
         named = f"push={read['push'] or ''} push_to={hidden(read['push_to'] or '')}"
@@ -777,7 +779,7 @@ def _of_reports(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[str]:
+def _without_effect(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     """Return what is wrong with extra variables that only count beside another parameter.
 
     Their defaults may be given: commands in earlier reports have them.
@@ -791,9 +793,9 @@ def _without_effect(read: Mapping[str, Any], given: Mapping[str, Any]) -> list[s
         "sign_key": ("archive", "archive=true", read.get("archive")),
     }
     return [
-        f"{name}={text(given[name])}: only with {written}; give both or neither"
+        f"{name}={text(extra[name])}: only with {written}; give both or neither"
         for name, (other, written, there) in needs.items()
-        if other in read and given.get(name) not in (None, "", *defaults.get(name, ())) and not there
+        if other in read and extra.get(name) not in (None, "", *defaults.get(name, ())) and not there
     ]
 
 

@@ -13,32 +13,32 @@ from collections.abc import Iterable, Sequence
 from ansible.module_utils.scalebook.contracts import IDENTITY, Case, Node
 
 
-def members(case: Case, nodes: Sequence[Node], lost: Sequence[str] = ()) -> list[Node]:
+def members(case: Case, nodes: Sequence[Node], lost_nodes: Sequence[str] = ()) -> list[Node]:
     """Return the nodes that `case` runs on, in task_index order; too few when the others are lost."""
-    return [node for node in nodes if node["name"] not in lost][: case["nodes"]]
+    return [node for node in nodes if node["name"] not in lost_nodes][: case["nodes"]]
 
 
-def why_not(case: Case, nodes: Sequence[Node], lost: Sequence[str], oom: Iterable[Case]) -> str:
+def why_not(case: Case, nodes: Sequence[Node], lost_nodes: Sequence[str], oom: Iterable[Case]) -> str:
     """Return why a run of `case` is skipped, "" when it may start.
 
-    `lost` are the names of nodes that stopped answering, `oom` the cases that ran out of memory: a
+    `lost_nodes` are the names of nodes that stopped answering, `oom` the cases that ran out of memory: a
     case that differs from one of these only by a batch that is not smaller would run out of memory too.
     """
     for other in oom:
         if _family(case) == _family(other) and case["bsz"] >= other["bsz"]:
             return f"batch {other['bsz']} ran out of memory"
-    available = len(members(case, nodes, lost))
+    available = len(members(case, nodes, lost_nodes))
     if available < case["nodes"]:
-        return f"{', '.join(lost)} lost: {case['nodes']} nodes are needed, {available} are left"
+        return f"{', '.join(lost_nodes)} lost: {case['nodes']} nodes are needed, {available} are left"
     return ""
 
 
-def remark(case: Case, nodes: Sequence[Node], lost: Sequence[str]) -> str:
+def remark(case: Case, nodes: Sequence[Node], lost_nodes: Sequence[str]) -> str:
     """Return a note for the record of a run on other nodes than the inventory's first, else ""."""
-    now = [node["name"] for node in members(case, nodes, lost)]
+    now = [node["name"] for node in members(case, nodes, lost_nodes)]
     if now == [node["name"] for node in members(case, nodes)]:
         return ""
-    return f"ran on {', '.join(now)}: {', '.join(lost)} lost"
+    return f"ran on {', '.join(now)}: {', '.join(lost_nodes)} lost"
 
 
 def _family(case: Case) -> list[object]:

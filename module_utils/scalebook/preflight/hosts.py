@@ -362,8 +362,8 @@ def _process(process: Mapping[str, Any]) -> str:
     return f"{process['command'][:80]} ({pid}user {process['user']})"
 
 
-def _and(words: Iterable[str]) -> str:
-    return " and ".join(words)
+def _and(names: Iterable[str]) -> str:
+    return " and ".join(names)
 
 
 def _several(site: Site) -> bool:

@@ -49,13 +49,13 @@ def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:
 def ask(
     machines: Sequence[Mapping[str, Any]],
     name: str,
-    work: str,
+    work_directory: str,
     limits: Mapping[str, Any],
     device: str,
 ) -> dict[str, Any]:
     """Return the options of module node_probe on the machine whose first node is `name`.
 
-    `work` is the directory of its node jobs.
+    `work_directory` is the directory of its node jobs.
     """
     here = next(machine for machine in machines if machine["name"] == name)
     # The machines after this one first, so that not all connect to the first one at the same time.
@@ -68,7 +68,7 @@ def ask(
         else [{"name": one["name"], "address": one["address"]} for one in others],
         "names": list(dict.fromkeys([*names, *(machine["address"] for machine in machines)])),
         "ports": here["ports"],
-        "work": work,
+        "work": work_directory,
         "login": not here["local"],
         "gpus": device != "cpu",
         "seconds": float(limits["seconds"]),

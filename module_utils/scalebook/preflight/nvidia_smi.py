@@ -43,9 +43,9 @@ def read_gpus(report: str, processes: Mapping[str, Mapping[str, Any]]) -> dict[s
     return {"driver": driver, "cuda": cuda, "warning": " ".join(warning.split()), "gpus": gpus}
 
 
-def _process(info: ElementTree.Element, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _process(info: ElementTree.Element, processes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     pid = info.findtext("pid", "0")
-    about = known.get(pid, {})
+    about = processes.get(pid, {})
     return {
         "pid": int(pid),
         "user": about.get("user", "?"),

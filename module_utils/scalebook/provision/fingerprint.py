@@ -21,7 +21,9 @@ MAGIC = {
 IGNORED = {"__pycache__", ".git"}
 
 
-def wanted(variables: Mapping[str, Any], hosts: Iterable[tuple[str, Any]], folders: Iterable[str]) -> str:
+def fingerprint_of(
+    variables: Mapping[str, Any], hosts: Iterable[tuple[str, Any]], folders: Iterable[str]
+) -> str:
     """Return the fingerprint of a host's variables, the nodes (name, address) and the code in `folders`.
 
     It includes size and time of the files that variables name, and of the directory of a `mirror`.

@@ -58,14 +58,14 @@ class Interpreter(NamedTuple):
         return f"{'.'.join(map(str, self.version))} ({self.path})"
 
 
-def named(interpreter: str) -> str:
+def named_interpreter(interpreter: str) -> str:
     """Return the interpreter that an inventory names, empty where Ansible is to find one (`auto…`)."""
     return "" if interpreter.startswith("auto") else interpreter
 
 
 def script(interpreter: str = "") -> str:
     """Return one line of POSIX sh that prints the version of `interpreter`, or of all that a host has."""
-    places = [named(interpreter)] if named(interpreter) else PLACES
+    places = [named_interpreter(interpreter)] if named_interpreter(interpreter) else PLACES
     words = " ".join("'" + place.replace("'", "'\\''") + "'" for place in places)
     return (
         f"for p in {words}; do \"$p\" -c '{_REPORT}' 2>/dev/null; done; "
@@ -73,7 +73,7 @@ def script(interpreter: str = "") -> str:
     )
 
 
-def found(output: str) -> list[Interpreter]:
+def interpreters_in(output: str) -> list[Interpreter]:
     """Return the interpreters in the output of a host, each once; banners and error messages are ignored."""
     interpreters = [
         Interpreter(match[1], tuple(map(int, match.group(2, 3, 4))))
@@ -89,7 +89,7 @@ def has_apt(output: str) -> bool:
 
 def drives(core: str, version: Version) -> bool:
     """Return whether ansible-core `core` ("2.19.14") supports this Python on a host."""
-    known = _known(core)
+    known = _oldest(core)
     return version >= OLDEST[known] or (known == min(OLDEST) and version[:2] == ALSO)
 
 
@@ -110,7 +110,7 @@ def refusal(host: str, core: str, installed: Sequence[Interpreter], interpreter:
     """
     if any(_usable(core, each) for each in installed):
         return ""
-    if not installed and named(interpreter):
+    if not installed and named_interpreter(interpreter):
         return f"{host} has no {interpreter}: set its ansible_python_interpreter to one that is there."
     if not installed:
         return (
@@ -124,7 +124,7 @@ def refusal(host: str, core: str, installed: Sequence[Interpreter], interpreter:
             "install one beside it (CentOS 7: yum install python3, for runs; provision.yml needs apt)."
         )
     return (
-        f"{host} has Python {listed}, and ansible-core {core} needs {_text(OLDEST[_known(core)])} or newer "
+        f"{host} has Python {listed}, and ansible-core {core} needs {_text(OLDEST[_oldest(core)])} or newer "
         f"on a host: use that of requirements-legacy.txt. python3 -m venv {_LEGACY} && "
         f"{_LEGACY}/bin/pip install --require-hashes -r requirements-legacy.txt && "
         f". {_LEGACY}/bin/activate, then give the same command again."
@@ -135,7 +135,7 @@ def _usable(core: str, interpreter: Interpreter) -> bool:
     return interpreter.version >= OURS and drives(core, interpreter.version)
 
 
-def _known(core: str) -> Version:
+def _oldest(core: str) -> Version:
     minor = tuple(map(int, core.split(".")[:2]))
     return max((known for known in OLDEST if known <= minor), default=min(OLDEST))
 

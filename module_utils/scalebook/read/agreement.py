@@ -94,7 +94,9 @@ def _fields(case: Case) -> dict[str, int]:
     }
 
 
-def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequence[str]]) -> Message | None:
+def _factor(
+    quotient: float, fields: Mapping[str, int], values_in_log: Mapping[str, Sequence[str]]
+) -> Message | None:
     """Return what a quotient of two rates means if it is a whole number that the log does not account for.
 
     A step is not faster than its program says, but may be slower: such a factor must be one of the case.
@@ -103,7 +105,7 @@ def _factor(quotient: float, fields: Mapping[str, int], shown: Mapping[str, Sequ
     if factor < 2 or abs(max(quotient, 1 / quotient) / factor - 1) > NEAR:
         return None
     named = [field for field, value in fields.items() if value == factor]
-    if any(str(factor) in shown.get(field, ()) for field in named):
+    if any(str(factor) in values_in_log.get(field, ()) for field in named):
         return None  # what the log itself says of its run is the case's: its rate has another unit
     if named:
         return message(

@@ -171,7 +171,7 @@ def _unread(head: bytes, case: Case, others: Workloads) -> Message | None:
                 line for line in lines if unread.line.literal in line and unread.line.pattern.search(line)
             ]
             if known:
-                return _of(unread, known, name, case)
+                return _of_program(unread, known, name, case)
     likely = [line for line in lines if _STEP.search(line)]
     shapes = Counter(map(_shape, likely))
     shape, count = shapes.most_common(1)[0] if shapes else (b"", 0)
@@ -191,7 +191,7 @@ def _shortened(line: bytes, most: int) -> str:
     return f"{text[:most].rstrip()}..." if len(text) > most else text
 
 
-def _of(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> Message:
+def _of_program(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> Message:
     """Return what lines of a known program are, and with which parameters its workload reads them."""
     given = {} if case["workload"] == name else {"workload": name}
     parameters = " ".join(f"{key}={value}" for key, value in {**given, **dict(unread.parameters)}.items())

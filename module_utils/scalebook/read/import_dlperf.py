@@ -374,7 +374,7 @@ def _no_log(file: os.DirEntry[str], root: Path) -> Message | None:
 
 def _import_log(
     workload: Workload,
-    known: Workloads,
+    workloads: Workloads,
     out: Path,
     checksums: bool,
     twins: frozenset[int],
@@ -386,7 +386,7 @@ def _import_log(
         with _plain_log(item) as path:
             checksum = checksums or item.size <= CHECKSUM_LIMIT or item.size in twins
             record = log_record(path, item.case, item.repeat, workload, item.source, checksum, item.readings)
-            advice = hint(path, record, workload, known)
+            advice = hint(path, record, workload, workloads)
         if advice and record["reason"]:
             record["reason"] = together(record["reason"], advice)
     except Exception as exc:  # a log nobody has thought of must not end the import of the others
@@ -419,24 +419,24 @@ def _plain_log(item: Found) -> Iterator[str]:
         yield str(plain)
 
 
-def _each(work: partial[dict[str, Any]], found: list[Found]) -> Iterable[dict[str, Any]]:
+def _each(write_record: partial[dict[str, Any]], logs: list[Found]) -> Iterable[dict[str, Any]]:
     count = processes()
-    if count == 1 or sum(item.size for item in found) < _PARALLEL:
-        return map(work, found)
+    if count == 1 or sum(item.size for item in logs) < _PARALLEL:
+        return map(write_record, logs)
     # fork: the modules of an Ansible task live in a zip of their own that a new interpreter lacks.
     with ProcessPoolExecutor(count, get_context("fork")) as pool:
-        return list(pool.map(work, found, chunksize=max(1, min(16, len(found) // (4 * count)))))
+        return list(pool.map(write_record, logs, chunksize=max(1, min(16, len(logs) // (4 * count)))))
 
 
 def _plan(
     source: str,
-    found: list[Found],
+    logs: list[Found],
     unread: list[UnreadFile],
     name: str,
     overrides: Mapping[str, Any],
 ) -> dict[str, Any]:
-    cases = {item.case["name"]: item.case for item in found}
-    repeats = Counter(item.case["name"] for item in found)
+    cases = {item.case["name"]: item.case for item in logs}
+    repeats = Counter(item.case["name"] for item in logs)
     campaign = source[: len(source) - len(suffix_of(source))]
     return {
         "schema": PLAN_SCHEMA,
@@ -446,7 +446,7 @@ def _plan(
         "repeats": max(repeats.values()),
         "cases": list(cases.values()),
         "skipped": [],
-        "runs": [{"case": item.case["name"], "repeat": item.repeat} for item in found],
+        "runs": [{"case": item.case["name"], "repeat": item.repeat} for item in logs],
         "source": _readable(source),
         "unread": unread,
     }
@@ -467,9 +467,9 @@ def _earlier_import(out: Path) -> list[tuple[str, int]]:
     return [(str(run["case"]), int(run["repeat"])) for run in plan.get("runs", ())]
 
 
-def _remove_stale(out: Path, earlier: list[tuple[str, int]], found: list[Found], write: bool) -> bool:
+def _remove_stale(out: Path, earlier: list[tuple[str, int]], logs: list[Found], write: bool) -> bool:
     """Take away the records of logs that are no longer in the tree; return whether there were any."""
-    now = {(item.case["name"], item.repeat) for item in found}
+    now = {(item.case["name"], item.repeat) for item in logs}
     stale = [
         path
         for run in earlier

@@ -15,21 +15,21 @@ from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 
 
-def origin(campaign: Path, workload: str, nodes: Sequence[str], given: str = "") -> Record:
+def origin(campaign: Path, workload: str, nodes: Sequence[str], launched_by: str = "") -> Record:
     """Return `software`, `scalebook` and `command` of a record; without what the files do not have.
 
-    `software` is grouped as hardware is.  The command is the one `given` by the process that made the run,
-    else that of the plan, which another process may have written since.
+    `software` is grouped as hardware is.  The command is the one that the process which made the run was
+    `launched_by`, else that of the plan, which another process may have written since.
     """
     provenance = _read(campaign / "provenance.json")
     plan = cast(Plan, _read(campaign / "plan.json"))
     facts = provenance.get("workloads", {}).get(workload, {})
-    found: dict[str, Any] = {
+    facts_of_run: dict[str, Any] = {
         "software": hardware.group({node: facts[node] for node in nodes if node in facts}),
         "scalebook": provenance.get("scalebook"),
-        "command": given or command(plan),
+        "command": launched_by or command(plan),
     }
-    return cast(Record, {key: value for key, value in found.items() if value})
+    return cast(Record, {key: value for key, value in facts_of_run.items() if value})
 
 
 def _read(path: Path) -> Mapping[str, Any]:

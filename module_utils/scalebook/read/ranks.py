@@ -183,14 +183,14 @@ def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
     )
 
 
-def _lines_of_rank(file: BinaryIO, wanted: Rank) -> Iterator[bytes]:
+def _lines_of_rank(file: BinaryIO, chosen: Rank) -> Iterator[bytes]:
     """Return the lines of one rank without their tags; a line without a tag goes on with the one before."""
     last: Rank | None = None
     for data in Blocks(file, BLOCK):
         for line in _lines(data):
             rank, body = _tag(line)
             last = rank or last
-            if last == wanted:
+            if last == chosen:
                 yield body + b"\n"
 
 

@@ -207,9 +207,9 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
     return None
 
 
-def _of_file(node: Node, given: Message) -> Message:
+def _of_file(node: Node, problem: Message) -> Message:
     """Return a message about the log of a node, with its name."""
-    return message(given["code"], file=node.file, **given["values"])
+    return message(problem["code"], file=node.file, **problem["values"])
 
 
 def _lacking(log: Log, case: Case) -> Message | None:

@@ -31,18 +31,18 @@ def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
 
 
 def contradictions(
-    rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], case: Case, task_index: int
+    rules: Sequence[Sanity], values_in_log: Mapping[str, Sequence[str]], case: Case, task_index: int
 ) -> list[Message]:
-    """Return a message for every value of `found` that is not the one the case asks for.
+    """Return a message for every value of `values_in_log` that is not the one the case asks for.
 
-    `found` holds the values seen per rule, as text.  A key the case leaves open (null) is not compared.
+    `values_in_log` holds the values per rule, as text.  A key the case leaves open (null) is not compared.
     """
     wrong = []
     for rule in rules:
         wanted = _expected(rule, case, task_index)
         if wanted is None:
             continue
-        for value in found.get(rule.name, ()):
+        for value in values_in_log.get(rule.name, ()):
             if not _same(dict(rule.means).get(value, value), wanted):
                 values = {"name": rule.name, "value": value, "field": rule.expect, "wanted": wanted}
                 wrong.append(message("reason.other-value", **values))
@@ -50,18 +50,18 @@ def contradictions(
 
 
 def differences(
-    rules: Sequence[Sanity], found: Sequence[tuple[str, Mapping[str, Sequence[str]]]]
+    rules: Sequence[Sanity], values_of_nodes: Sequence[tuple[str, Mapping[str, Sequence[str]]]]
 ) -> list[Message]:
     """Return a message for every value that the nodes must have in common and do not.
 
-    `found` holds the log's name and the values seen per rule, for each node. A sum over all workers, such as
-    the loss, is the same text in each log if and only if they trained together.
+    `values_of_nodes` holds the log's name and the values seen per rule, for each node. A sum over all
+    workers, such as the loss, is the same text in each log if and only if they trained together.
     """
     wrong = []
     for rule in rules:
         if rule.expect != OTHER_NODES:
             continue
-        shown = [(file, value) for file, values in found for value in values.get(rule.name, ())]
+        shown = [(file, value) for file, values in values_of_nodes for value in values.get(rule.name, ())]
         first = dict(zip(("other", "theirs"), shown[0], strict=True)) if shown else {}
         wrong += [
             message("reason.nodes-differ", file=file, name=rule.name, value=value, **first)
@@ -72,13 +72,13 @@ def differences(
 
 
 def missing(
-    rules: Sequence[Sanity], found: Mapping[str, Sequence[str]], excused: Container[str] = ()
+    rules: Sequence[Sanity], values_in_log: Mapping[str, Sequence[str]], excused: Container[str] = ()
 ) -> list[Message]:
     """Return a message for every rule whose line was not seen; the log need not show the `excused`."""
     return [
         message("reason.absent", name=rule.name, line=rule.line.literal.decode(errors="replace"))
         for rule in rules
-        if rule.name not in found and rule.name not in excused
+        if rule.name not in values_in_log and rule.name not in excused
     ]
 
 
@@ -95,9 +95,9 @@ def _expected(rule: Sanity, case: Case, task_index: int) -> Any:
     return case.get(rule.expect)
 
 
-def _same(value: str, wanted: Any) -> bool:
-    if isinstance(wanted, bool):
-        return value.lower() in (("true", "1", "yes", "on") if wanted else ("false", "0", "no", "off"))
-    if isinstance(wanted, int):
-        return value.strip().lstrip("0") == str(wanted).lstrip("0")
-    return value == str(wanted)
+def _same(value: str, expected: Any) -> bool:
+    if isinstance(expected, bool):
+        return value.lower() in (("true", "1", "yes", "on") if expected else ("false", "0", "no", "off"))
+    if isinstance(expected, int):
+        return value.strip().lstrip("0") == str(expected).lstrip("0")
+    return value == str(expected)

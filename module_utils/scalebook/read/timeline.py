@@ -50,12 +50,12 @@ def decimate(
     }
 
 
-def _pieces(samples: Sequence[Sample], left: float, step: float, count: int) -> list[float | None]:
+def _pieces(samples: Sequence[Sample], begin: float, step: float, count: int) -> list[float | None]:
     weights, sums = [0.0] * count, [0.0] * count
     for start, end, value in samples:
-        first = max(0, int((start - left) / step))
-        for index in range(first, min(count, int((end - left) / step) + 1)):
-            shared = min(end, left + (index + 1) * step) - max(start, left + index * step)
+        first = max(0, int((start - begin) / step))
+        for index in range(first, min(count, int((end - begin) / step) + 1)):
+            shared = min(end, begin + (index + 1) * step) - max(start, begin + index * step)
             if shared > 0:
                 weights[index] += shared
                 sums[index] += shared * value

@@ -143,7 +143,11 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
             return Verdict("failed", because(message(code, node=name), one_line(why)), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
     silent = [node for node in nodes if node.log is None or node.log.exit is None]
-    suspects = [Suspect(node, said, _cause(node, said)) for node, said in exits if not _ended_well(said)]
+    suspects = [
+        Suspect(node, node_end, _cause(node, node_end))
+        for node, node_end in exits
+        if not _ended_well(node_end)
+    ]
     verdict = _rendezvous(nodes, exits, job, stderr) or _hung(exits)
     if verdict:
         return _explained(verdict, suspects)
@@ -188,13 +192,13 @@ def _rendezvous(
     stderr: list[str],
 ) -> Verdict | None:
     """Return the verdict on a job that did not come together in time, naming who was missing."""
-    late = [(node, said) for node, said in exits if said["status"] == "rendezvous"]
+    late = [(node, node_end) for node, node_end in exits if node_end["status"] == "rendezvous"]
     if job.get("unstarted"):
         why = message("reason.no-login", hosts=list(job["unstarted"]))
         return Verdict("failed", message("reason.rendezvous", why=why), stderr)
     if not late:
         return None
-    began = {node.name for node, said in exits if said.get("said")}
+    began = {node.name for node, node_end in exits if node_end.get("said")}
     missing = [node for node in nodes if node.name not in began]
     who = message("reason.never-began", nodes=names(missing)) if missing else message("reason.all-began")
     limit = one_line(late[0][1].get("reason")).partition(",")[0]
@@ -211,17 +215,17 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
     if not hung:
         return None
     stopped = [pair for pair in exits if pair[1].get("stopped")]
-    node, said = min(stopped or hung, key=lambda pair: _number(pair[1].get("ended")))
+    node, node_end = min(stopped or hung, key=lambda pair: _number(pair[1].get("ended")))
     why = one_line(hung[0][1].get("reason"))
-    reason = because(message("reason.hung", who=_who(node, said)), why)
+    reason = because(message("reason.hung", who=_who(node, node_end)), why)
     if stopped:
-        reason = together(reason, message("reason.stopped", count=said["stopped"]))
+        reason = together(reason, message("reason.stopped", count=node_end["stopped"]))
     for rule in () if stopped else node.workload.failures:
         reason = because(reason, rule.why) if f'"{rule.text}"' in why else reason
     return Verdict("hung", reason, last_lines(node))
 
 
-def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
+def _cause(node: Node, node_end: Mapping[str, Any]) -> Hit | None:
     """Return the first cause that a node's log tells.
 
     Texts of the workload's own count where it ended by itself: what it prints when it is ended may have them.
@@ -229,7 +233,7 @@ def _cause(node: Node, said: Mapping[str, Any]) -> Hit | None:
     workload = node.workload
     own = [Cause("memory", tuple(word.decode() for word in workload.oom), status="oom", ended=MEMORY)]
     own += [Cause("own", (rule.text,), why=rule.why) for rule in workload.failures if not rule.hangs]
-    if said["status"] == "terminated":
+    if node_end["status"] == "terminated":
         own = []
     with open_regular(node.path) as file:
         file.seek(max(0, file.seek(0, os.SEEK_END) - SEARCHED))
@@ -293,21 +297,23 @@ def _rank(stderr: Sequence[str]) -> Verdict | None:
             who = message("reason.rank-of-host", **{key: match[key] for key in ("node", "rank", "host")})
             rc, number = match["rc"], match["signal"]
             end = message("reason.exit", rc=rc) if rc else message("reason.signal-number", number=number)
-            return _told(who, end, hit, list(stderr))
+            return _of_hit(who, end, hit, list(stderr))
     return None
 
 
 def _culprit(suspect: Suspect) -> Verdict:
-    node, said, hit = suspect
-    who, status = _who(node, said), str(said.get("status"))
-    why: str | Message = one_line(said.get("reason"))
-    killed = said.get("oom_kills") and not suspect.has_root
+    node, node_end, hit = suspect
+    who, status = _who(node, node_end), str(node_end.get("status"))
+    why: str | Message = one_line(node_end.get("reason"))
+    killed = node_end.get("oom_kills") and not suspect.has_root
     if killed and status in ("exited", "signaled", "terminated"):
-        return Verdict("oom", message("reason.killed-for-memory", who=who, end=_exit(said)), last_lines(node))
+        return Verdict(
+            "oom", message("reason.killed-for-memory", who=who, end=_exit(node_end)), last_lines(node)
+        )
     if hit and status in ("exited", "signaled", "terminated"):
-        return _told(who, _exit(said), hit, last_lines(node))
+        return _of_hit(who, _exit(node_end), hit, last_lines(node))
     if status in ("exited", "signaled"):
-        reason, cause = message("reason.ended", who=who, end=_exit(said)), SIGNALS.get(_signal(said))
+        reason, cause = message("reason.ended", who=who, end=_exit(node_end)), SIGNALS.get(_signal(node_end))
         why = why or (message(f"failure.{cause}") if cause else "")
     elif status in _ENDS:
         reason = message(_ENDS[status], who=who)
@@ -316,7 +322,7 @@ def _culprit(suspect: Suspect) -> Verdict:
     return Verdict(_STATUS.get(status, "failed"), because(reason, why), last_lines(node))
 
 
-def _told(who: Message, end: Message, hit: Hit, lines: list[str]) -> Verdict:
+def _of_hit(who: Message, end: Message, hit: Hit, lines: list[str]) -> Verdict:
     """Return the verdict on who ended so, where its output tells the cause."""
     if hit.cause.ended:
         then = message("reason.it", end=end)
@@ -365,7 +371,7 @@ def _job(
         return Verdict("failed", reason, last_lines(silent[0]) or stderr)
     if ended:
         return Verdict("failed", ended, stderr)
-    terminated = [node for node, said in exits if said["status"] == "terminated"]
+    terminated = [node for node, node_end in exits if node_end["status"] == "terminated"]
     if terminated:
         reason = message("reason.terminated", who=names(terminated))
         return Verdict("failed", reason, last_lines(terminated[0]))
@@ -397,35 +403,35 @@ def _mpirun(
     return because(ended, "".join((ours or stderr)[-1:])), None
 
 
-def _who(node: Node, said: Mapping[str, Any]) -> Message:
-    rank, host = said.get("rank", node.task_index), said.get("host")
+def _who(node: Node, node_end: Mapping[str, Any]) -> Message:
+    rank, host = node_end.get("rank", node.task_index), node_end.get("host")
     if host == node.name:
         return message("reason.rank", node=node.name, rank=rank)
     return message("reason.rank-of-host", node=node.name, rank=rank, host=host)
 
 
-def _signal(said: Mapping[str, Any]) -> int:
+def _signal(node_end: Mapping[str, Any]) -> int:
     """Return the signal that ended the workload, also as a shell passes it on (128 + signal); 0 for none."""
-    number, rc = said.get("signal"), said.get("rc")
+    number, rc = node_end.get("signal"), node_end.get("rc")
     if isinstance(number, int) and number:
         return number
-    if said.get("status") == "exited" and isinstance(rc, int) and 128 < rc < 128 + 65:
+    if node_end.get("status") == "exited" and isinstance(rc, int) and 128 < rc < 128 + 65:
         return rc - 128
     return 0
 
 
-def _exit(said: Mapping[str, Any]) -> Message:
-    number = _signal(said)
+def _exit(node_end: Mapping[str, Any]) -> Message:
+    number = _signal(node_end)
     if not number:
-        return message("reason.exit", rc=said.get("rc"))
+        return message("reason.exit", rc=node_end.get("rc"))
     try:
         return message("reason.signal", number=number, name=signal.Signals(number).name)
     except ValueError:
         return message("reason.signal-number", number=number)
 
 
-def _ended_well(said: Mapping[str, Any]) -> bool:
-    return said.get("status") == "exited" and said.get("rc") == 0 and not said.get("signal")
+def _ended_well(node_end: Mapping[str, Any]) -> bool:
+    return node_end.get("status") == "exited" and node_end.get("rc") == 0 and not node_end.get("signal")
 
 
 def _number(value: Any) -> float:

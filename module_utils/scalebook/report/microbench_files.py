@@ -116,7 +116,7 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     tables = [
         each for each in microbench.body(view._replace(wording=wording.ENGLISH)) if isinstance(each, Table)
     ]
-    shown = ["\n".join(aligned(terminal.texts(each), left=1)) for each in tables]
+    shown = ["\n".join(aligned(terminal.texts(each), left_columns=1)) for each in tables]
     return {
         "changed": any(changed),
         "display": "\n\n".join([*shown, f"report: {path}"]),

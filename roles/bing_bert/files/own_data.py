@@ -37,22 +37,22 @@ def sha256(path: str) -> str:
 
 def vocabularies(folder: str) -> Dict[int, int]:
     """Return how many tokens all models of a size of vocabulary know, by that size; make missing files."""
-    known: Dict[int, int] = {}
+    tokens_by_size: Dict[int, int] = {}
     for name, model in bert_sizes.MODELS.items():
         size = model["vocabulary"]
         with open(make_data.vocabulary(folder, name, size), encoding="utf-8") as file:
-            known[size] = min(known.get(size, sys.maxsize), sum(1 for _ in file))
-    return known
+            tokens_by_size[size] = min(tokens_by_size.get(size, sys.maxsize), sum(1 for _ in file))
+    return tokens_by_size
 
 
-def link(data: str, paths: List[str], largest: int, known: Dict[int, int]) -> None:
+def link(data: str, paths: List[str], largest: int, tokens_by_size: Dict[int, int]) -> None:
     """Link the files to the directory of each vocabulary that has their largest token."""
-    if largest >= max(known.values()):
+    if largest >= max(tokens_by_size.values()):
         raise nvidia_hdf5.RefusedError(
             "%s: input_ids: found the token %d, expected tokens below %d, the lines of the largest vocabulary"
-            " (bing_bert_vocabulary)" % (os.path.dirname(paths[0]), largest, max(known.values()))
+            " (bing_bert_vocabulary)" % (os.path.dirname(paths[0]), largest, max(tokens_by_size.values()))
         )
-    for size, tokens in known.items():
+    for size, tokens in tokens_by_size.items():
         folder = os.path.join(data, str(size))
         shutil.rmtree(folder, ignore_errors=True)
         if largest < tokens:
@@ -69,9 +69,9 @@ def prepare(data: str, folder: str, length: int, predictions: int, own: str) -> 
             "bing_bert_own_data=%s: found no file *training*.hdf5 in this directory, expected one or more"
             % own
         )
-    known = vocabularies(folder)
+    tokens_by_size = vocabularies(folder)
     wanted: Dict[str, Any] = {"own": own, "length": length, "predictions": predictions}
-    wanted["tokens"] = sorted(known.items())
+    wanted["tokens"] = sorted(tokens_by_size.items())
     wanted["files"] = [nvidia_hdf5.stamp(path) for path in paths]
     # As JSON gives them back.
     wanted = json.loads(json.dumps(wanted))
@@ -79,7 +79,7 @@ def prepare(data: str, folder: str, length: int, predictions: int, own: str) -> 
     if found and found.get("wanted") == wanted:
         return {"changed": False, "samples": found["samples"], "identity": found["identity"]}
     samples = min(nvidia_hdf5.check(path, length, predictions) for path in paths)
-    link(data, paths, max(nvidia_hdf5.largest_token(path) for path in paths), known)
+    link(data, paths, max(nvidia_hdf5.largest_token(path) for path in paths), tokens_by_size)
     sums = [(os.path.basename(path), sha256(path)) for path in paths]
     identity = hashlib.sha256(json.dumps(sums).encode()).hexdigest()
     data_stamp.write(data, {"wanted": wanted, "samples": samples, "identity": identity})

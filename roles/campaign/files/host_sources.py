@@ -398,7 +398,7 @@ class JobShare(Source):
         values: List[Value] = [PUT_OFF] * len(self.columns)
         if self.use.turn(full):
             with self.use:
-                values[:2] = procfs.used(self.pids)
+                values[:2] = procfs.usage_of(self.pids)
         if self.wait.turn(full):
             with self.wait:
                 values[2:] = self._threads()

@@ -167,26 +167,26 @@ class Library:
         words = self.functions.nvmlErrorString(number) or b"error %d" % number
         return NvmlError(words.decode("ascii", "replace"))
 
-    def call(self, name: str, *given: "Any") -> None:
+    def call(self, name: str, *arguments: "Any") -> None:
         """Call a function of the library, or raise NvmlError."""
         try:
             function = getattr(self.functions, name)
         except AttributeError as error:
             raise NvmlError("this driver has no %s" % name) from error
-        returned = function(*given)
+        returned = function(*arguments)
         if returned:
             raise self.error(returned)
 
-    def number(self, name: str, *given: "Any") -> int:
+    def number(self, name: str, *arguments: "Any") -> int:
         """Return the number that a function writes to its last parameter."""
         found = c_ulonglong()  # or of 32 bits: the machines of NVIDIA's drivers have the lower half first
-        self.call(name, *given, byref(found))
+        self.call(name, *arguments, byref(found))
         return found.value
 
-    def handle(self, name: str, *given: "Any") -> c_void_p:
+    def handle(self, name: str, *arguments: "Any") -> c_void_p:
         """Return the handle that a function writes to its last parameter."""
         found = c_void_p()
-        self.call(name, *given, byref(found))
+        self.call(name, *arguments, byref(found))
         return found
 
     def fill(self, name: str, handle: c_void_p, structure: "Any") -> "Any":
@@ -214,10 +214,10 @@ class Library:
         except NvmlError:
             return int(self.fill("nvmlDeviceGetMemoryInfo", handle, Memory()).used)
 
-    def fields(self, handle: c_void_p, *asked: "Tuple[int, int]") -> "List[float]":
+    def fields(self, handle: c_void_p, *places: "Tuple[int, int]") -> "List[float]":
         """Return the values of fields, each given by its number and its scope."""
-        found = (Field * len(asked))(*(Field(*each) for each in asked))
-        self.call("nvmlDeviceGetFieldValues", handle, len(asked), byref(found))
+        found = (Field * len(places))(*(Field(*each) for each in places))
+        self.call("nvmlDeviceGetFieldValues", handle, len(places), byref(found))
         values = []
         for field in found:
             if field.nvmlReturn:

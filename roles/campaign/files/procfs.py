@@ -136,7 +136,7 @@ def below(pids: "Set[int]", parents: "Dict[int, int]") -> "Set[int]":
     return found
 
 
-def work(pid: int) -> "Tuple[float, float]":
+def work_of(pid: int) -> "Tuple[float, float]":
     """Return the seconds that `pid` and its descendants (computed, queued for a processor).
 
     A rank that waits for its peers in a collective does neither, so the slow rank of a
@@ -190,10 +190,10 @@ def _times(place: int, thread: str) -> "Optional[Tuple[int, int]]":
 
 def computed(pids: "Iterable[int]") -> float:
     """Return the seconds that the processes `pids`, and those of their children that ended, computed."""
-    return used(pids)[0]
+    return usage_of(pids)[0]
 
 
-def used(pids: "Iterable[int]") -> "Tuple[float, float]":
+def usage_of(pids: "Iterable[int]") -> "Tuple[float, float]":
     """Return the seconds of `computed`, and the bytes that the processes `pids` have resident."""
     ticks = pages = 0
     for pid in pids:

@@ -210,19 +210,19 @@ class Watch:
                 if found and int(found.group("step")) >= self.marks[0]:
                     self.marks.pop(0)
                     self.mark("last" if self.readings else "first")
-                    self.readings.append((time.monotonic(), procfs.work(self.pid)))
+                    self.readings.append((time.monotonic(), procfs.work_of(self.pid)))
 
-    def overdue(self, heard: float) -> Optional[Tuple[str, str]]:
-        """Return (status, reason) when a limit has passed since `heard`, else None."""
+    def overdue(self, last_output: float) -> Optional[Tuple[str, str]]:
+        """Return (status, reason) when a limit has passed since `last_output`, else None."""
         now = time.monotonic()
         if self.literal and not self.stepped:
             text, most = self.since
-            if text and now - heard > most:
+            if text and now - last_output > most:
                 return "hung", 'no output for %g s after "%s"' % (most, text)
             if self.rendezvous and now - self.began > self.rendezvous:
                 silent = "" if self.said else ", and nothing was said"
                 return "rendezvous", "no step within %g s%s" % (self.rendezvous, silent)
-        elif self.stall and now - heard > self.stall:
+        elif self.stall and now - last_output > self.stall:
             return "hung", "no output for %g s" % self.stall
         return None
 
@@ -433,15 +433,15 @@ def run(
     }
 
 
-def how(ended: Dict[str, Any], said: bytes) -> str:
-    """Return in words how a workload ended that did not end well; `said` is the last line of its output."""
+def how(ended: Dict[str, Any], last_line: bytes) -> str:
+    """Return in words how a workload ended that did not end well; `last_line` is that of its output."""
     if ended["status"] == "signaled":
         number = ended["signal"]
         named = {each.value: " (%s)" % each.name for each in signal.Signals}
         return "was ended by signal %d%s" % (number, named.get(number, ""))
     if ended["status"] != "exited":
         return "was ended: %s" % ended["reason"]
-    line = said.decode("utf-8", "replace").strip()[:300]
+    line = last_line.decode("utf-8", "replace").strip()[:300]
     return "ended with exit code %d%s" % (ended["rc"], line and ": " + line)
 
 

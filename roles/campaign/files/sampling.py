@@ -116,7 +116,7 @@ def open_sources(
     return sources, absent
 
 
-def written(value: "host_sources.Value") -> str:
+def cell(value: "host_sources.Value") -> str:
     """Return a value as a cell: whole numbers without a point, nothing for None, NaN and infinity."""
     if isinstance(value, str):
         return value
@@ -156,7 +156,7 @@ class Sampler:
                         values = source.read(full)
                 except (host_sources.Absent, OSError, ValueError, KeyError, IndexError):
                     values = [None] * len(source.columns)  # it went away
-            cells += [written(value) for value in values]
+            cells += [cell(value) for value in values]
         self.table.write(",".join(cells))
 
     def conclude(self, absent: "Dict[str, str]") -> None:

@@ -98,15 +98,15 @@ def dearmor(data: bytes) -> bytes:
     return packets
 
 
-def _length(data: bytes, at: int) -> Tuple[int, int]:
+def _length(data: bytes, offset: int) -> Tuple[int, int]:
     """Return (length, offset after it) of a new-format length octet sequence at an offset."""
-    first = data[at]
+    first = data[offset]
     if first < 192:
-        return first, at + 1
+        return first, offset + 1
     if first < 224:
-        return ((first - 192) << 8) + data[at + 1] + 192, at + 2
+        return ((first - 192) << 8) + data[offset + 1] + 192, offset + 2
     if first == 255:
-        return struct.unpack(">I", data[at + 1 : at + 5])[0], at + 5
+        return struct.unpack(">I", data[offset + 1 : offset + 5])[0], offset + 5
     raise KeyRefusedError("a packet has a partial length, which keys do not have")
 
 

@@ -77,18 +77,18 @@ def wanted_parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     return dict({key: request[key] for key in keys}, schema=SCHEMA, files=stamps)
 
 
-def complete(request: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+def complete(request: Dict[str, Any], expected: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """Return the manifest where the samples are complete and fit the request, otherwise None."""
     try:
         with open(os.path.join(request["data"], "manifest.json"), encoding="utf-8") as file:
             manifest: Dict[str, Any] = json.load(file)
         sizes = {name: os.path.getsize(os.path.join(request["data"], name)) for name in manifest["bytes"]}
-        return manifest if (manifest["parameters"], manifest["bytes"]) == (wanted, sizes) else None
+        return manifest if (manifest["parameters"], manifest["bytes"]) == (expected, sizes) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None  # no manifest, or not one of ours: the samples are made again
 
 
-def fill(request: Dict[str, Any], wanted: Dict[str, Any]) -> Dict[str, Any]:
+def fill(request: Dict[str, Any], expected: Dict[str, Any]) -> Dict[str, Any]:
     """Write the samples of every model and the manifest; return the manifest."""
     import models
 
@@ -107,7 +107,7 @@ def fill(request: Dict[str, Any], wanted: Dict[str, Any]) -> Dict[str, Any]:
             sizes[path] = os.path.getsize(os.path.join(request["data"], path))
             sums[path] = hashlib.sha256(words.tobytes()).hexdigest()
     identity = hashlib.sha256(json.dumps(sums, sort_keys=True).encode()).hexdigest()
-    manifest = {"parameters": wanted, "bytes": sizes, "identity": identity}
+    manifest = {"parameters": expected, "bytes": sizes, "identity": identity}
     with open(os.path.join(request["data"], "manifest.json"), "w", encoding="utf-8") as file:
         json.dump(manifest, file, indent=1, sort_keys=True)
     return manifest

@@ -79,15 +79,15 @@ def read_dataset(path: str) -> Dict[str, Any]:
     return parts
 
 
-def choose(path: str, pool: Any, seed: int, *wanted: Tuple[str, int]) -> Dict[str, Any]:
-    """Return indices of samples by the name of their part, each sample once; `wanted` has how many."""
-    count = sum(number for _, number in wanted)
+def choose(path: str, pool: Any, seed: int, *counts: Tuple[str, int]) -> Dict[str, Any]:
+    """Return indices of samples by the name of their part, each sample once; `counts` has how many."""
+    count = sum(number for _, number in counts)
     if len(pool) < count:
-        names = " and ".join("hf_mlm_%s_samples=%d" % pair for pair in wanted)
+        names = " and ".join("hf_mlm_%s_samples=%d" % pair for pair in counts)
         raise RefusedError("%s: found %d samples, expected %d for %s" % (path, len(pool), count, names))
     order = np.random.RandomState(seed).permutation(len(pool)).tolist()
     chosen = {}
-    for name, number in wanted:
+    for name, number in counts:
         chosen[name], order = order[:number], order[number:]
     return chosen
 

@@ -17,17 +17,17 @@ def operations(hvd: Any) -> List[str]:
     return [name for name, is_built in built if is_built]
 
 
-def backend(device: str, built: List[str]) -> str:
+def backend(device: str, operations: List[str]) -> str:
     """Return the operation that sums gradients of `device` (cpu or gpu), or raise MissingOperationError.
 
     Without NCCL, gradients of GPUs go through the hosts' memory, and two GPUs are slower than one.
     """
     suitable = ["NCCL"] if device == "gpu" else ["MPI", "Gloo"]
-    usable = [name for name in suitable if name in built]
+    usable = [name for name in suitable if name in operations]
     if not usable:
         raise MissingOperationError(
             "Horovod %s was built with %s, a run on a %s needs %s: see `horovodrun --check-build`, "
             "and build it again with ansible-playbook provision.yml"
-            % (horovod.__version__, ", ".join(built) or "nothing", device, " or ".join(suitable))
+            % (horovod.__version__, ", ".join(operations) or "nothing", device, " or ".join(suitable))
         )
     return usable[0].lower()

@@ -22,8 +22,8 @@ def divide(steps: int, rate: float, size: int) -> Tuple[int, int, float]:
     return steps // size, int(steps * WARMUP) // size, rate * size
 
 
-def rate_at(done: int, steps: int, warmup: int, rate: float) -> float:
-    """Return the learning rate after `done` steps: a linear warm-up, then a linear decay to 0."""
-    if done < warmup:
-        return rate * done / warmup
-    return rate * (1 - done / steps)
+def rate_at(steps_done: int, steps: int, warmup: int, rate: float) -> float:
+    """Return the learning rate after `steps_done` steps: a linear warm-up, then a linear decay to 0."""
+    if steps_done < warmup:
+        return rate * steps_done / warmup
+    return rate * (1 - steps_done / steps)

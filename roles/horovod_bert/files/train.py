@@ -101,14 +101,14 @@ class Trainer:
         hvd.broadcast_parameters(self.model.state_dict(), root_rank=0)
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
 
-    def step(self, done: int) -> float:
-        """Run the step that follows `done` others; return its loss when the device has finished."""
+    def step(self, steps_done: int) -> float:
+        """Run the step that follows `steps_done` others; return its loss when the device has finished."""
         args = self.args
         total: Any = 0.0
         for group in self.optimizer.param_groups:
-            group["lr"] = schedule.rate_at(done, self.steps, self.warmup, self.rate)
+            group["lr"] = schedule.rate_at(steps_done, self.steps, self.warmup, self.rate)
         for micro in range(args.accumulation):
-            number = (done * args.accumulation + micro) * hvd.size() + hvd.rank()
+            number = (steps_done * args.accumulation + micro) * hvd.size() + hvd.rank()
             words, labels = self.samples.batch(number, args.batch, self.device)
             with torch.autocast(self.device.type, DTYPES[args.dtype], enabled=args.dtype != "fp32"):
                 logits = self.model(words)

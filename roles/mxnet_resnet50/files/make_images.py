@@ -24,7 +24,11 @@ def main(argv: List[str]) -> None:
     folder, count = argv[1], int(argv[2])
     path = os.path.join(folder, "train.rec")
     values = {"version": [VERSION, labelled_images.VERSION], "images": count}
-    print(data_stamp.make(folder, values, lambda: record_files.write(path, labelled_images.made(count))))
+    print(
+        data_stamp.make(
+            folder, values, lambda: record_files.write(path, labelled_images.random_images(count))
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -18,15 +18,15 @@ FIRST_WORD = 5  # below are [PAD], [UNK], [CLS], [SEP] and [MASK]
 def sample(chance: random.Random, seq: int, predictions: int, vocabulary: int) -> Dict[str, Sequence[Any]]:
     """Return the fields of one sample."""
 
-    def words(count: int) -> List[int]:
+    def word_names(count: int) -> List[int]:
         return [chance.randrange(FIRST_WORD, vocabulary) for _ in range(count)]
 
     return {
-        "input_ids": words(seq),
+        "input_ids": word_names(seq),
         "input_mask": [1] * seq,
         "segment_ids": [0] * (seq // 2) + [1] * (seq - seq // 2),
         "masked_lm_positions": sorted(chance.sample(range(1, seq), predictions)),
-        "masked_lm_ids": words(predictions),
+        "masked_lm_ids": word_names(predictions),
         "masked_lm_weights": [1.0] * predictions,
         "next_sentence_labels": [chance.randrange(2)],
     }

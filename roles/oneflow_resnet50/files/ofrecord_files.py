@@ -44,14 +44,14 @@ def varint(number: int) -> bytes:
     return bytes(found) + bytes([number])
 
 
-def read_varint(message: bytes, at: int) -> Tuple[int, int]:
+def read_varint(message: bytes, offset: int) -> Tuple[int, int]:
     """Return (whole number, offset after it)."""
     found = shift = 0
     while True:
-        found |= (message[at] & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if message[at - 1] < 0x80:
-            return found, at
+        found |= (message[offset] & 0x7F) << shift
+        offset, shift = offset + 1, shift + 7
+        if message[offset - 1] < 0x80:
+            return found, offset
 
 
 def field(number: int, content: bytes) -> bytes:

@@ -72,10 +72,10 @@ class Run:
         compiled, shown = trainer.best_strategy_compiled, trainer.print_info
         read = trainer.reader.process_image
 
-        def compile_program(given: Any, program: Any, *rest: Any) -> Any:
-            found = compiled(given, program, *rest)
+        def compile_program(flags: Any, program: Any, *rest: Any) -> Any:
+            found = compiled(flags, program, *rest)
             self.program = program
-            self.announce(given)
+            self.announce(flags)
             return found
 
         def print_step(kind: str, metrics: Any, *rest: Any) -> None:
@@ -92,13 +92,13 @@ class Run:
         trainer.best_strategy_compiled, trainer.print_info = compile_program, print_step
         trainer.reader.process_image = read_image
 
-    def announce(self, given: Any) -> None:
+    def announce(self, flags: Any) -> None:
         """Print what takes part, the batch and the precision, as the trainer's program has them."""
         if not self.first:
             return
         # Where processes do not synchronise, the program has no trainers.
         world = len(self.program._trainers_endpoints) or 1
-        devices = fluid.core.get_cuda_device_count() if given.use_gpu else 1
+        devices = fluid.core.get_cuda_device_count() if flags.use_gpu else 1
         half = any(
             value.dtype == fluid.core.VarDesc.VarType.FP16
             for value in self.program.list_vars()
@@ -107,10 +107,10 @@ class Run:
         nodes = -(-world // self.args.devices_per_node)
         backend = "nccl" if world > 1 else "none"
         say(world_size=world, backend=backend, nodes=nodes, node_rank=self.node, paddle=paddle.__version__)
-        batch = given.batch_size // devices
+        batch = flags.batch_size // devices
         say(batch=batch, global_batch=batch * world)
-        size = given.image_shape[1]
-        say(dtype="fp16" if half else "fp32", image_size=size, classes=given.class_dim, data="files")
+        size = flags.image_shape[1]
+        say(dtype="fp16" if half else "fp32", image_size=size, classes=flags.class_dim, data="files")
 
     def print_step(self, loss: float) -> None:
         """Print a step, whose loss the trainer has read from the device."""

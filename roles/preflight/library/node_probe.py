@@ -402,8 +402,8 @@ def run_of(job: str) -> str:
     return "/".join(job.split("/")[-3:])
 
 
-def describe(pid: str, work: str = "") -> Dict[str, Any]:
-    """Return {"pid", "user", "command", "run"} of a process; `run` is that of a node job below `work`."""
+def describe(pid: str, work_directory: str = "") -> Dict[str, Any]:
+    """Return {"pid", "user", "command", "run"} of a process; `run` is that of a node job there."""
     words = command_line(pid)
     match = re.search(r"^Uid:\s+(\d+)", read_proc(pid, "status"), re.MULTILINE)
     job = job_of(pid)
@@ -411,28 +411,28 @@ def describe(pid: str, work: str = "") -> Dict[str, Any]:
         "pid": int(pid),
         "user": user_name(match.group(1)) if match else "?",
         "command": (" ".join(words) or read_proc(pid, "comm").strip())[:120],
-        "run": run_of(job) if work and job.startswith(work + "/") else None,
+        "run": run_of(job) if work_directory and job.startswith(work_directory + "/") else None,
     }
 
 
-def our_processes(work: str) -> List[Dict[str, Any]]:
-    """Return the processes that belong to runs whose jobs are below `work`."""
+def our_processes(work_directory: str) -> List[Dict[str, Any]]:
+    """Return the processes that belong to runs whose jobs are below `work_directory`."""
     own = str(os.getpid())
-    processes = (describe(pid, work) for pid in os.listdir("/proc") if pid.isdigit() and pid != own)
+    processes = (describe(pid, work_directory) for pid in os.listdir("/proc") if pid.isdigit() and pid != own)
     return [process for process in processes if process["run"]]
 
 
-def other_processes(work: str) -> List[Dict[str, Any]]:
+def other_processes(work_directory: str) -> List[Dict[str, Any]]:
     """Return the processes of runs whose jobs are elsewhere: of other users, or of another scalebook_home."""
     jobs = {pid: job_of(pid) for pid in os.listdir("/proc") if pid.isdigit()}
     return [
         dict(describe(pid), run=run_of(job))
         for pid, job in jobs.items()
-        if job and not job.startswith(work + "/")
+        if job and not job.startswith(work_directory + "/")
     ]
 
 
-def listening(ports: Container[int], work: str = "") -> List[Dict[str, Any]]:
+def listening(ports: Container[int], work_directory: str = "") -> List[Dict[str, Any]]:
     """Return the processes that listen on `ports`: [{"port", …}] with the fields of `describe`."""
     held = {}
     for table in ("tcp", "tcp6"):
@@ -446,7 +446,7 @@ def listening(ports: Container[int], work: str = "") -> List[Dict[str, Any]]:
         if pid.isdigit():
             for link in sockets(pid):
                 if link in held:
-                    holders[link] = dict(describe(pid, work), port=held[link][0])
+                    holders[link] = dict(describe(pid, work_directory), port=held[link][0])
     for inode in set(held) - set(holders):  # of another user
         port, user = held[inode]
         holders[inode] = {

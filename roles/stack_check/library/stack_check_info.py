@@ -298,15 +298,15 @@ def stamp(path: str) -> List[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
-def varint(data: bytes, at: int) -> Tuple[int, int]:
+def varint(data: bytes, offset: int) -> Tuple[int, int]:
     """Return (number, offset after it) of a protocol buffer's number."""
     number = shift = 0
     while True:
-        number |= (data[at] & 0x7F) << shift
+        number |= (data[offset] & 0x7F) << shift
         shift += 7
-        at += 1
-        if data[at - 1] < 0x80:
-            return number, at
+        offset += 1
+        if data[offset - 1] < 0x80:
+            return number, offset
 
 
 def parts(message: bytes) -> List[bytes]:

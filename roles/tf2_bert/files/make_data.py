@@ -124,13 +124,13 @@ def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     return given
 
 
-def complete(request: Dict[str, Any], wanted: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+def complete(request: Dict[str, Any], expected: Dict[str, Any]) -> Optional[Dict[str, Any]]:
     """Return the manifest if the data set is complete and fits the request, otherwise None."""
     try:
         with open(os.path.join(request["data"], "manifest.json"), encoding="utf-8") as stream:
             manifest: Dict[str, Any] = json.load(stream)
         # TFRecord files from the user can be any number; prepare() has refused fewer files than nodes.
-        if manifest["parameters"] != wanted or (
+        if manifest["parameters"] != expected or (
             not request["tfrecords"] and len(manifest["tfrecords"]) < request["files"]
         ):
             return None
@@ -220,7 +220,7 @@ def identity(manifest: Dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode("utf-8")).hexdigest()
 
 
-def build(request: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[str, Any]:
+def build(request: Dict[str, Any], expected: Dict[str, Any], into: str) -> Dict[str, Any]:
     """Generate the data set in the empty directory `into`; return its manifest."""
     made = []
     vocab = os.path.join(into, "vocab.txt")
@@ -255,7 +255,7 @@ def build(request: Dict[str, Any], wanted: Dict[str, Any], into: str) -> Dict[st
             raise RefusedError("%s is empty: the text is too short for %d files" % (path, len(records)))
     manifest = {
         "schema": SCHEMA,
-        "parameters": wanted,
+        "parameters": expected,
         "vocabulary": tokens,
         "tfrecords": [entry(path, into) for path in records],
         "made": [entry(path, into) for path in made],

@@ -22,7 +22,7 @@ BUILDERS = {"synthetic": "synthetic-all-zero", "records": "records"}
 say = trainer_kit.Say("TF2_RESNET50")
 
 
-def words(params: Dict[str, Any]) -> Dict[str, Any]:
+def values_of(params: Dict[str, Any]) -> Dict[str, Any]:
     """Return the line's values; a builder or dtype that this project does not use is a KeyError."""
     data, runtime = params["train_dataset"], params["runtime"]
     size = data["image_size"]
@@ -41,7 +41,7 @@ def words(params: Dict[str, Any]) -> Dict[str, Any]:
 def main(argv: List[str]) -> int:
     """Print the line; return 1 for images of another shape."""
     with open(argv[1], encoding="utf-8") as file:
-        values = words(yaml.safe_load(file))
+        values = values_of(yaml.safe_load(file))
     say(**values)
     return 0 if values["image"] == "224x224x3" else 1
 

@@ -60,9 +60,9 @@ def _gelu_backward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _keep(at, first, second, threshold):  # type: ignore[no-untyped-def]
+def _keep(position, first, second, threshold):  # type: ignore[no-untyped-def]
     """Return which elements dropout keeps: a hash of their position and two keys, as in model.keep_mask."""
-    x = at.to(tl.uint32) ^ first
+    x = position.to(tl.uint32) ^ first
     x = (x ^ (x >> 16)) * 0x7FEB352D + second
     x = (x ^ (x >> 15)) * 0x846CA68B
     x = x ^ (x >> 16)

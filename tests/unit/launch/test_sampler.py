@@ -520,12 +520,12 @@ def test_pcie_counters_that_start_again_too_often_are_absent(tmp_path):
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), None])
 def test_an_answer_that_is_no_number_is_an_empty_cell(value):
     # On an H200 (driver 580.159.04) a NaN ended the samplers of two runs out of four.
-    assert sampling.written(value) == ""
+    assert sampling.cell(value) == ""
 
 
 @pytest.mark.parametrize(("value", "cell"), [(689.0, "689"), (0, "0"), (96.1, "96.1000")])
 def test_numbers_are_cells_with_at_most_four_decimals(value, cell):
-    assert sampling.written(value) == cell
+    assert sampling.cell(value) == cell
 
 
 def test_the_memory_of_a_gpu_is_what_nvidia_smi_says(tmp_path):

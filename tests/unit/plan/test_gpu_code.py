@@ -45,13 +45,13 @@ def test_a_stack_without_code_for_the_gpus_is_refused_with_the_one_to_use(answer
     with pytest.raises(
         StackError, match=r"stack_name=dlperf2020: the CUDA 10.2 .* Fix: -e stack_name=modern$"
     ):
-        choose(answer, name, wanted="dlperf2020")
+        choose(answer, name, stack_name="dlperf2020")
 
 
 @pytest.mark.parametrize("name", ["tf2_bert", "tf2_resnet50"])
 @pytest.mark.parametrize("answer", [V100, A100, H100, H200])
 def test_tensorflow_of_today_has_code_for_all_of_them(answer, name):
-    assert choose(answer, name, wanted="modern")["stack_name"] == "modern"
+    assert choose(answer, name, stack_name="modern")["stack_name"] == "modern"
 
 
 def test_torch_of_today_is_refused_on_a_v100():
@@ -132,11 +132,11 @@ def test_paddle_trains_with_paddlecv_where_only_paddle_1_8_has_code():
 
 
 def test_paddlecv_is_for_a_v100_and_refused_on_newer_gpus():
-    assert choose(V100, "paddle_resnet50", wanted="dlperf2020")["stack_name"] == "dlperf2020"
+    assert choose(V100, "paddle_resnet50", stack_name="dlperf2020")["stack_name"] == "dlperf2020"
     with pytest.raises(StackError, match=r"3.5 to 7.5, a GPU of NODE1 has 8.0. Fix: -e stack_name=modern$"):
-        choose(A100, "paddle_resnet50", wanted="dlperf2020")
+        choose(A100, "paddle_resnet50", stack_name="dlperf2020")
     with pytest.raises(StackError, match=r"3.5 to 7.5, a GPU of NODE1 has 9.0, and no other stack has"):
-        choose(H100, "paddle_resnet50", wanted="dlperf2020")
+        choose(H100, "paddle_resnet50", stack_name="dlperf2020")
 
 
 def test_one_node_with_other_gpus_decides_for_all():

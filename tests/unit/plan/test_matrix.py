@@ -183,7 +183,7 @@ def test_the_plan_keeps_the_variables_of_workloads_that_were_given():
         {"tf": declared},
         cluster(1),
         "cpu",
-        given=("tf_clip", "bsz"),
+        extra_names=("tf_clip", "bsz"),
     )
     assert made["variables"] == {"tf_clip": 1.0}
 

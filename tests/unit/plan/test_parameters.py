@@ -11,7 +11,7 @@ from ansible.module_utils.scalebook.plan.parameters import (
     NAMES,
     PLAYBOOKS,
     TABLE,
-    Known,
+    Context,
     ParameterError,
     as_list,
     parts,
@@ -34,7 +34,7 @@ COMPILED = replace(
     TRAINER, title="A compiled one", xla_settings={"true": {"mode": "default"}, "false": {"mb": 25}}
 )
 TUNER = replace(with_epoch(workload(title="A tuner", xla=[False]), 2, 960), reads=("other_python",))
-KNOWN = Known(
+KNOWN = Context(
     {"tf2_bert": TRAINER, "other": OTHER, "tuner": TUNER, "compiled": COMPILED},
     {"old": {"tf2_bert": {}}, "new": {"other": {}}},
     {
@@ -428,7 +428,7 @@ def test_framework_with_the_name_of_a_workload_is_answered_with_it(playbook):
 )
 def test_a_framework_is_answered_with_its_workloads(framework, workloads):
     named = {"tf2_bert": "TensorFlow 2", "tf1": "Horovod (TensorFlow 1)", "torch_bert": "PyTorch"}
-    known = Known({name: replace(TRAINER, framework=each) for name, each in named.items()}, {}, {})
+    known = Context({name: replace(TRAINER, framework=each) for name, each in named.items()}, {}, {})
     with pytest.raises(ParameterError) as error:
         read(["bench"], {}, {"framework": framework}, known)
     assert str(error.value) == f"framework={framework}: use workload=; its workloads are {workloads}" or (

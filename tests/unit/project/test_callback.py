@@ -34,7 +34,7 @@ def test_the_duration_of_a_phase_has_units(seconds, text):
 def test_the_time_left_is_unknown_before_the_first_run():
     progress = Progress(0)
     progress.plan([run(1), run(2)], 0)
-    assert progress.left() is None
+    assert progress.seconds_left() is None
 
 
 def test_the_time_left_follows_from_runs_of_the_same_case():
@@ -42,14 +42,14 @@ def test_the_time_left_follows_from_runs_of_the_same_case():
     progress.plan([run(1, "a"), run(2, "b"), run(3, "a", 2), run(4, "b", 2)], 0)
     progress.end("a", 1, 10, 12)
     progress.end("b", 1, 25, 42)
-    assert progress.left() == 10 + 30
+    assert progress.seconds_left() == 10 + 30
 
 
 def test_a_run_that_is_repeated_is_part_of_the_time_left():
     progress = Progress(0)
     progress.plan([run(1, "a")], 0)
     progress.again(progress.end("a", 1, 10, 12))
-    assert progress.left() == 10
+    assert progress.seconds_left() == 10
 
 
 def test_the_overhead_of_a_run_is_its_time_without_mpirun():
@@ -73,7 +73,7 @@ def test_the_time_of_a_campaign_goes_on_after_a_search():
     progress.plan([run(1)], 5)
     progress.end("a", 1, 10, 20)
     progress.plan([run(1, "b"), run(2, "b")], 21)
-    assert (progress.began, progress.left()) == (5, 20)
+    assert (progress.began, progress.seconds_left()) == (5, 20)
 
 
 def test_a_run_is_named_with_its_workload_if_there_are_several():

@@ -13,7 +13,7 @@ CENTOS = "scalebook-python /usr/bin/python2.7 2.7.5\n"
 
 
 def refusal(output, core, interpreter="auto"):
-    return interpreters.refusal("NODE3", core, interpreters.found(output), interpreter)
+    return interpreters.refusal("NODE3", core, interpreters.interpreters_in(output), interpreter)
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_a_python_2_alone_is_not_enough_for_what_runs_on_a_node():
 
 
 def test_of_old_and_new_ansible_is_told_the_newest_that_will_do():
-    assert interpreters.choice("2.16.14", interpreters.found(BIONIC + CENTOS)) == "/usr/bin/python3"
-    assert interpreters.choice("2.16.14", interpreters.found(BIONIC)) == ""
-    assert interpreters.choice("2.19.14", interpreters.found(BIONIC)) == ""
+    assert interpreters.choice("2.16.14", interpreters.interpreters_in(BIONIC + CENTOS)) == "/usr/bin/python3"
+    assert interpreters.choice("2.16.14", interpreters.interpreters_in(BIONIC)) == ""
+    assert interpreters.choice("2.19.14", interpreters.interpreters_in(BIONIC)) == ""
 
 
 def test_a_host_without_python_is_told_how_to_get_one():
@@ -82,11 +82,11 @@ def test_an_interpreter_that_the_inventory_names_must_be_there():
     "line", ["scalebook-python python3 3.11.2", "echo scalebook-python %s", "Python 3.6.9"]
 )
 def test_other_lines_of_a_login_are_no_answer(line):
-    assert interpreters.found(line + "\n") == []
+    assert interpreters.interpreters_in(line + "\n") == []
 
 
 def test_an_interpreter_under_many_names_counts_once():
-    assert len(interpreters.found(BIONIC + BIONIC)) == 1
+    assert len(interpreters.interpreters_in(BIONIC + BIONIC)) == 1
 
 
 @pytest.mark.parametrize("output", ["scalebook-apt\r\n", "motd\nscalebook-apt"])
@@ -102,7 +102,7 @@ def run(script, **environment):
 def test_the_question_is_answered_by_any_shell_and_python():
     done = run(interpreters.script(sys.executable), PATH="/usr/bin:/bin")
     assert (done.returncode, done.stderr) == (0, "")
-    (found,) = interpreters.found(done.stdout)
+    (found,) = interpreters.interpreters_in(done.stdout)
     assert found.version == sys.version_info[:3]
     assert "\n" not in interpreters.script()
 
@@ -110,7 +110,7 @@ def test_the_question_is_answered_by_any_shell_and_python():
 @pytest.mark.parametrize("name", ["/nowhere/python3", "/with space/python", "/it's/python", "; exit 7"])
 def test_an_interpreter_that_is_not_there_answers_nothing(name):
     done = run(interpreters.script(name))
-    assert (done.returncode, interpreters.found(done.stdout)) == (0, [])
+    assert (done.returncode, interpreters.interpreters_in(done.stdout)) == (0, [])
 
 
 def test_a_shim_that_complains_is_no_python(tmp_path):
@@ -118,7 +118,7 @@ def test_a_shim_that_complains_is_no_python(tmp_path):
     shim.write_text("#!/bin/sh\necho 'pyenv: python3.9: command not found'; exit 127\n")
     shim.chmod(0o755)
     shimmed, without = (
-        interpreters.found(run(interpreters.script(), PATH=str(path)).stdout)
+        interpreters.interpreters_in(run(interpreters.script(), PATH=str(path)).stdout)
         for path in (tmp_path, tmp_path / "none")
     )
     assert shimmed == without

@@ -7,7 +7,7 @@ import os
 
 import provisioned
 import pytest
-from ansible.module_utils.scalebook.provision.fingerprint import wanted
+from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of
 from run_module import call_module
 
 
@@ -95,7 +95,7 @@ VARIABLES = {"workload": "tf2_bert", "slots": 8, "node_packages": ["rsync"]}
 
 
 def word(folders=(), hosts=HOSTS, **other):
-    return wanted({**VARIABLES, **other}, hosts, [str(folder) for folder in folders])
+    return fingerprint_of({**VARIABLES, **other}, hosts, [str(folder) for folder in folders])
 
 
 def test_the_same_is_the_same_word():

@@ -52,7 +52,9 @@ def test_logs_of_other_cases_than_their_names_say_get_the_fix(field, fixed):
     values = {"file": "1n1g/a.log", "name": "it", "value": "1", "field": field, "wanted": 2}
     reason = message("reason.other-value", **values)
     result = {"counts": {"refused": 1}, "refused": [{"source": "1n1g/a.log", "reason": reason}]}
-    assert ("Fix: give what the names of logs do not say" in log_import.shown(result, "logs", True)) is fixed
+    assert (
+        "Fix: give what the names of logs do not say" in log_import.summary(result, "logs", True)
+    ) is fixed
 
 
 @pytest.mark.parametrize(

@@ -43,12 +43,12 @@ def make(directory: str, parameters: Any, write_files: Callable[[], None]) -> st
     return "made"
 
 
-def problem(workload: str, directory: str, wanted: Dict[str, int]) -> str:
+def problem(workload: str, directory: str, expected: Dict[str, int]) -> str:
     """Return why what was made in a directory is not what variables of a workload ask for, "" where it is."""
     found = read(directory) or {}
-    if all(found.get(name) == value for name, value in wanted.items()):
+    if all(found.get(name) == value for name, value in expected.items()):
         return ""
-    made = ", ".join("%s=%s" % (name, found.get(name, 0)) for name in wanted)
-    required = ", ".join("%s_%s=%d" % (workload, name, value) for name, value in wanted.items())
+    made = ", ".join("%s=%s" % (name, found.get(name, 0)) for name in expected)
+    required = ", ".join("%s_%s=%d" % (workload, name, value) for name, value in expected.items())
     fix = "run ansible-playbook provision.yml with the same values first"
     return "%s was made with %s, required are %s: %s" % (directory, made, required, fix)

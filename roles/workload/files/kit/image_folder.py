@@ -193,22 +193,22 @@ def stack(samples: List[Tuple[Any, int]]) -> Tuple[Any, Any]:
     return np.stack([pixels for pixels, _ in samples]), np.array([label for _, label in samples], np.int64)
 
 
-def processes(wanted: int, beside: int) -> int:
+def processes(requested: int, beside: int) -> int:
     """Return how many processes prepare images for each of the `beside` processes of a node that train.
 
-    That is `wanted`, or for 0 the cores of the node that may be used, divided by those processes. Simulated
-    nodes share the cores of a machine.
+    That is `requested`, or for 0 the cores of the node that may be used, divided by those processes.
+    Simulated nodes share the cores of a machine.
     """
-    if wanted:
-        return wanted
+    if requested:
+        return requested
     if os.environ["MASTER_ADDR"].startswith("127."):
         beside *= int(os.environ["NNODES"])
     return max(1, len(os.sched_getaffinity(0)) // beside)
 
 
-def check(workload: str, directory: str, classes: int, made: int = 0) -> str:
+def check(workload: str, directory: str, classes: int, count: int = 0) -> str:
     """Return what the images are; raise ImageError where they cannot be used."""
-    other = made and data_stamp.problem(workload, directory, {"images": made, "classes": classes})
+    other = count and data_stamp.problem(workload, directory, {"images": count, "classes": classes})
     if other:
         raise ImageError(other)
     return Folder(workload, directory, classes).describe()

@@ -19,7 +19,7 @@ class ImageError(ValueError):
     """Images that a trainer cannot use; the message names the file, what it has and what it needs."""
 
 
-def made(count: int) -> Iterator[Tuple[bytes, int]]:
+def random_images(count: int) -> Iterator[Tuple[bytes, int]]:
     """Yield `count` random images, each with a label; the same ones every time."""
     labels = random.Random(2020)
     for image in noise_images.images(count):

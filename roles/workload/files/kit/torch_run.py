@@ -124,7 +124,7 @@ class Clock:
             event.synchronize()
             self.last = (event, time.time())
 
-    def done(self, loss: torch.Tensor) -> None:
+    def queue(self, loss: torch.Tensor) -> None:
         """Keep the loss (a tensor) of a step that was queued, and the event of its end."""
         if self.last is None:
             self.pending.append((loss.item(), time.time()))
@@ -187,7 +187,7 @@ def take_steps(
     gc.freeze()
     gc.disable()
     for number in range(1, steps + 1):
-        clock.done(step(number))
+        clock.queue(step(number))
         if len(clock.pending) > 1:
             report()
         if number == warmup // 2:

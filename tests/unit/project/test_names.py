@@ -1,0 +1,60 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Identifiers say what they hold: none is a verb or preposition without its object."""
+
+import ast
+import re
+
+import pytest
+from project_files import ROOT, project_files
+
+BARE = frozenset(
+    "found said lost alone given made known used wanted done shown seen taken kept asked heard "
+    "written built drawn counted sent work at of without within".split()
+)
+"""Words that leave open of what: `found` is `paths`, `given` is `extra_variables`, `at` is `offset`."""
+TELLING = re.compile(r"module_utils/scalebook/(report|evaluate|judge|store|pages|hardware\.py)")
+"""What tells of campaigns has such names still."""
+ALLOWED = {
+    # Workload.of(data), as a constructor, and a field of preflight's findings, which are written as JSON.
+    ("module_utils/scalebook/workload.py", "of"),
+    ("module_utils/scalebook/preflight/site.py", "found"),
+    ("module_utils/scalebook/preflight/gpus.py", "found"),
+}
+FILES = [
+    name
+    for name in project_files()
+    if name.endswith(".py") and not name.startswith("tests/") and not TELLING.match(name)
+]
+
+
+def bare(source):
+    """Return (line, name) of functions, parameters and names of a module that are bare words."""
+    tree = ast.parse(source)
+    names = [(node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    names += [(node.lineno, node.arg) for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    assigned = [node for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    names += [
+        (node.lineno, node.id)
+        for each in assigned
+        for node in ast.walk(each)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    return [(line, name) for line, name in names if name.lstrip("_") in BARE]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_names_say_what_they_hold(name):
+    wrong = [
+        f"{name}:{line}: {word}"
+        for line, word in bare((ROOT / name).read_text())
+        if (name, word) not in ALLOWED
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    "line", ["def found(): pass", "def f(given): pass", "found = 1", "f = lambda at: at", "lost: int = 1"]
+)
+def test_a_bare_name_is_found(line):
+    assert bare(line) != []
