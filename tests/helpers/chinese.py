@@ -14,10 +14,10 @@ MARK = r"[\u3001\u3002\u201c\u201d\uff01-\uff5e]"
 PHRASE = re.compile(r"(?<![\w.=/-])(?:[A-Za-z]+(?:'s)?[,;:.]? ){2,}[A-Za-z]+(?![\w=/])")
 """Three words in a row that are letters only: a sentence, not a name such as `torch_bert base bf16`."""
 PROPER = re.compile(
-    # names, labels of cases as results.json has them, and what a node records of its software
+    # names, labels of cases as results.json has them, sources, and what a node records of its software
     r"(?:Accelerated Linear Algebra|Automatic Mixed Precision|systemctl status|on CPU|(?:no )?XLA|"
-    r"with NCCL, MPI, Gloo|Adam of torch|Grubbs|Welch|"
-    r"horovodrun --check-build|NVIDIA H\d+|TensorFlow|Hugging Face Trainer|DeepSpeed|"
+    r"Hyperstack, on demand|copied by api|with NCCL, MPI, Gloo|Adam of torch|Grubbs|Welch|"
+    r"horovodrun --check-build|NVIDIA H\d+|TensorFlow|Hugging Face Tra(?:iner|nsformers)|DeepSpeed|"
     r"Intel\(R\) Xeon\(R\) Processor|tensor operations|torch_bert base|"
     r"ValueError: cannot convert float NaN to integer)"
 )

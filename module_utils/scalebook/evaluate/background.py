@@ -115,6 +115,7 @@ def _rules(writer: Writer) -> None:
 
 
 def _listed(writer: Writer, values: Sequence[Any]) -> str:
-    words = {True: "on", False: "off"}
-    texts = [writer.text(words[each]) if isinstance(each, bool) else str(each) for each in values]
-    return writer.wording.join(texts, "names")
+    texts = (
+        writer.text("on" if value else "off") if isinstance(value, bool) else str(value) for value in values
+    )
+    return writer.wording.join(texts, "comma")
