@@ -36,7 +36,7 @@ function show() {
   panel.scrollIntoView();
   panel.focus({preventScroll: true});
 }
-for (const row of document.querySelectorAll("tr[data-place]")) {
+for (const row of document.querySelectorAll('tr[data-place]:not([data-place=""])')) {
   const box = document.createElement("input");
   box.type = "checkbox";
   box.value = row.dataset.place;

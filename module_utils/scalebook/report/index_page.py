@@ -29,6 +29,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import comparison
 from ansible.module_utils.scalebook.report.index import (
+    MOST_COMPARED,
     NOT_RECORDED,
     Entry,
     Index,
@@ -201,7 +202,7 @@ def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
     rows = [
         {
             **_row(each["campaign"], each["report"], each["models"], each["workloads"]),
-            "place": place,
+            "place": place if place < MOST_COMPARED else "",
             "day": each["started"][:10] or _("report.not-recorded"),
             **_best(each, _),
             **_trust(each, _),

@@ -266,6 +266,16 @@ def test_the_page_can_show_any_two_campaigns_with_a_common_case(tmp_path):
     assert row[1:3] == ["1.200", "1.198 – 1.202"]
 
 
+def test_campaigns_before_the_newest_ones_cannot_be_ticked(tmp_path, monkeypatch):
+    monkeypatch.setattr(index, "MOST_COMPARED", 1)
+    monkeypatch.setattr(index_page, "MOST_COMPARED", 1)
+    for day in (1, 2):
+        report(tmp_path, f"night{day}", 100.0, day)
+    html = page(tmp_path)
+    assert re.findall(r'<tr[^>]* data-place="(\d*)"', html) == ["0", ""]
+    assert '"pairs":{}' in html
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """Return a directory with the report of every recorded campaign."""
