@@ -28,7 +28,7 @@ function show() {
     texts.forEach((text, i) => {
       const cell = row.insertCell();
       cell.textContent = text;
-      cell.className = heads[i].className;
+      cell.className = i === 1 ? "main" : heads[i].className;
       cell.dataset.label = heads[i].textContent;
     });
     return row;

@@ -288,7 +288,7 @@ def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
         *([Column("link")] if any(_link(each, _) for each in series) else []),
         Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
         *(over_time if any(len(each["points"]) > 1 for each in series) else []),
-        Column("campaign", _("index.latest-campaign"), look="tags wraps", href="report"),
+        Column("campaign", _("index.latest-campaign"), look="wrap", href="report"),
     ]
 
 
