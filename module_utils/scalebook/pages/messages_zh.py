@@ -835,6 +835,7 @@ MESSAGES = {
     "page.directory": "测试目录中的文件",
     "page.directory-about": "路径相对于本页。每次运行的日志和记录位于 runs/<用例>/<序号>。",
     "page.all": "全部",
+    "page.aside": "（{text}）",
     "page.hardware": "硬件：{hardware}",
     "page.software": "软件：{software}",
     "page.repeat": "复现命令：",

@@ -139,7 +139,7 @@ def test_one_of_several_pictures_is_named_and_a_single_one_is_shown():
 
 def test_the_colon_of_an_item_is_that_of_the_language():
     chinese = Wording("zh")
-    assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], chinese) == "- 1n1g，fp16：text"
+    assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], chinese) == "- 1n1g（fp16）：text"
 
 
 @pytest.mark.parametrize(
