@@ -76,12 +76,10 @@ def line_chart(
     """Return one chart as SVG, '' when no series has a point.
 
     `series`: `[{"label": str, "points": [{"x": devices, "y": value, "low": v|None, "high": v|None,
-    "hollow": bool, "note": str}], "joined": bool}]`, at most svg.SERIES of them; points are joined by a line
-    unless `joined` is false.  Of several points at one x the line has the first, the others lie beside it.
-    `ideal` is "common" for the line y = x,
-    "own" for one line per series through its point at 1 device, "full" for 100 per cent on a linear axis
-    in per cent, '' for none.  `key` makes ids unique within a page.  A series without a point keeps its
-    colour for itself, so that two charts of the same groups agree.
+    "hollow": bool, "note": str}]}]`, at most svg.SERIES of them.  Of several points at one x the line has the
+    first, the others lie beside it.  `ideal` is "own" for one line per series through its point at 1 device,
+    "full" for 100 per cent on a linear axis in per cent, '' for none.  `key` makes ids unique within a page.
+    A series without a point keeps its colour for itself, so that two charts of the same groups agree.
     """
     if len(series) > svg.SERIES:
         raise ValueError(f"{len(series)} series on one chart, at most {svg.SERIES} are distinguishable")
@@ -95,7 +93,7 @@ def line_chart(
     ideals = _ideals(series, devices, ideal)
     heights = [value for each in series for point in each["points"] for value in _extent(point)]
     heights += [y for _, line in ideals for _, y in line]
-    axis = _percent_axis(heights) if full else _y_axis(heights, logarithmic, ideal == "common")
+    axis = _percent_axis(heights) if full else _y_axis(heights, logarithmic)
 
     def printed(value: float) -> str:
         return (f"{value:.1f}" if full else svg.figure(value)) + axes.unit
@@ -128,10 +126,8 @@ def _beside(each: Series) -> dict[str, list[Point]]:
     line: dict[float, Point] = {}
     beside = []
     for point in sorted(each["points"], key=lambda point: point["x"]):
-        if each.get("joined", True) and point["x"] in line:
+        if line.setdefault(point["x"], point) is not point:
             beside.append(point)
-        else:
-            line[point["x"] if each.get("joined", True) else len(line)] = point
     return {"line": list(line.values()), "beside": beside}
 
 
@@ -184,8 +180,6 @@ def _ideals(series: Sequence[Series], devices: Sequence[float], ideal: str) -> l
     if ideal == "full":
         return [(None, [(devices[0], FULL), (devices[-1], FULL)])]
     # On linear axes two points do; on logarithmic ones a proportional line is straight as well.
-    if ideal == "common":
-        return [(None, [(devices[0], devices[0]), (devices[-1], devices[-1])])]
     lines: list[Ideal] = []
     for each in series:
         start = next((point["y"] for point in each["points"] if point["x"] == 1), None)
@@ -214,7 +208,7 @@ def _scale(low: float, high: float, start: float, end: float, logarithmic: bool)
     return lambda value: start + (end - start) * (value - low) / width
 
 
-def _y_axis(values: Sequence[float], logarithmic: bool, binary: bool) -> Axis:
+def _y_axis(values: Sequence[float], logarithmic: bool) -> Axis:
     """Return lowest and highest value of the axis and its ticks."""
     top = max(values)
     if not logarithmic:
@@ -222,10 +216,6 @@ def _y_axis(values: Sequence[float], logarithmic: bool, binary: bool) -> Axis:
         count = max(1, math.ceil(top / step))
         return 0.0, step * count, [step * i for i in range(count + 1)]
     bottom = min(value for value in values if value > 0)
-    if binary:
-        first, last = math.floor(math.log2(bottom)), math.ceil(math.log2(top))
-        ticks = [2.0**i for i in range(first, max(last, first + 1) + 1)]
-        return ticks[0], ticks[-1], ticks[:: len(ticks) // 8 + 1]
     # The axis ends near the data: the next tick may be twice as far.
     low, high = bottom / EDGE, top * EDGE
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -256,7 +246,7 @@ def _draw(each: Series, plot: _Plot) -> list[str]:
     index = each["index"]
     line = [(point["x"], point["y"]) for point in each["line"]]
     out = [f'<g class="p{index}">']
-    if len(line) > 1 and each.get("joined", True):
+    if len(line) > 1:
         out.append(f'<path class="line" d="{_path(line, plot)}"/>')
     marked = [*((point, False) for point in each["line"]), *((point, True) for point in each["beside"])]
     for point, beside in marked:

@@ -21,7 +21,7 @@ def draw(*each, **other):
         "description": "of devices",
         "axes": Axes("x"),
         "key": "k",
-        "ideal": "common",
+        "ideal": "own",
         **other,
     }
     return line_chart.line_chart(list(each), **options)
@@ -53,7 +53,7 @@ def test_other_device_counts_stand_on_a_linear_axis():
 def test_linear_scaling_lies_on_the_ideal_line():
     svg = draw(series([(1, 1), (2, 2), (4, 4)]))
     ideal = next(
-        e.get("d") for e in ElementTree.fromstring(svg).iter(SVG + "path") if e.get("class") == "ideal"
+        e.get("d") for e in ElementTree.fromstring(svg).iter(SVG + "path") if e.get("class") == "own ideal p0"
     )
     ends = [tuple(map(float, pair.split())) for pair in ideal[1:].split("L")]
     assert [dots(svg)[0], dots(svg)[-1]] == ends
