@@ -207,6 +207,7 @@ def squeezed(text):
 def test_paper_has_every_row_of_every_table(browser, pages, tmp_path, name):
     browser.open(pages[name])
     printed = squeezed(browser.printed(tmp_path / "page.pdf"))
+    browser.run("document.querySelector('details:has(#only-published)')?.remove()")
     rows = [squeezed("".join(row)) for table in rows_of(browser) for row in table]
     assert len(rows) > 7
     assert [row for row in rows if row not in printed] == []

@@ -4,13 +4,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, all_digits, meant_for
 from ansible.module_utils.scalebook.pages.wording import Wording, duration
 from ansible.module_utils.scalebook.text import as_published, readable
 
+GIGA = 1e9
+EVEN = {"usage": 1.0, "digits": 1.0, "giga": GIGA}
+"""Kinds whose numbers all have as many decimals as four digits of the largest one take, with their unit."""
 LEFT = ("text", "tags")
 """Kinds that are read as text and aligned to the left."""
 
@@ -32,7 +35,7 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "milliseconds": lambda value, wording: wording.milliseconds(value / 1000),
     "duration": lambda value, wording: wording.tell(duration(value)),
     "digits": lambda value, _: f"{value:.4g}",
-    "giga": lambda value, _: f"{value / 1e9:.4g}",
+    "giga": lambda value, _: f"{value / GIGA:.4g}",
     "exact": lambda value, _: f"{value:g}",
     "all-digits": lambda value, _: all_digits(value),
     "readable": lambda value, _: readable(value),
@@ -52,15 +55,28 @@ def said(row: Row, column: Column, wording: Wording) -> str:
         return wording.name("report", column.missing)
     if isinstance(value, Figure):
         return value.text
-    return value if isinstance(value, str) else KINDS[column.kind](value, wording)
+    if isinstance(value, str):
+        return value
+    kind, _dot, decimals = column.kind.partition(".")
+    return f"{value / EVEN[kind]:,.{decimals}f}" if decimals else KINDS[kind](value, wording)
 
 
 def columns_of(table: Table, form: str, wording: Wording) -> list[Column]:
-    """Return the columns of a form of a table, each with its heading."""
+    """Return the columns of a form of a table, each with its heading, and its kind with its decimals."""
     return [
-        column if column.head else column._replace(head=wording.name("head", column.key))
+        column._replace(head=column.head or wording.name("head", column.key), kind=_even(column, table.rows))
         for column in meant_for(form, table.columns)
     ]
+
+
+def _even(column: Column, rows: Iterable[Row]) -> str:
+    """Return the kind of a column with the decimals that all of its numbers have: 0.0, 1.0 and 21.3."""
+    values = [row[column.key] for row in rows] if column.kind in EVEN else []
+    numbers = [abs(value) / EVEN[column.kind] for value in values if isinstance(value, (int, float))]
+    if not numbers:
+        return column.kind
+    whole = all(number == int(number) for number in numbers)
+    return f"{column.kind}.{0 if whole else max(0, min(3, 4 - len(str(int(max(numbers))))))}"
 
 
 def _usage(value: float) -> str:

@@ -8,6 +8,10 @@ from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, 
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
+UNITS = {"_per_second": "/s", "_mib": ", GiB"}
+"""Ends of the names of metrics, and what people read."""
+MIB_PER_GIB = 1024
+
 
 def flops(view: View) -> list[Block]:
     """Return the section of the arithmetic per device, nothing where no workload declares it."""
@@ -58,11 +62,11 @@ def reported(view: View) -> list[Block]:
     blocks: list[Block] = []
     for index, table in enumerate(view.document["self_reported"], 1):
         names = [name for name in table["columns"] if name not in elsewhere]
-        columns = [Column(f"of {name}", clean(name), "count") for name in names]
+        columns = [Column(f"of {name}", _in_words(clean(name)), "digits") for name in names]
         rows = [
             {
                 "case": " ".join(filter(None, [clean(row["label"]), short[row["case"]]])),
-                **{f"of {name}": clean(row["values"].get(name, "")) for name in names},
+                **{f"of {name}": _metric(name, row["values"].get(name, "")) for name in names},
                 "runs": row["runs"],
             }
             for row in table["rows"]
@@ -76,3 +80,19 @@ def reported(view: View) -> list[Block]:
             Paragraph(about, only="md"),
         ]
     return blocks
+
+
+def _in_words(name: str) -> str:
+    """Return what people call a metric of a workload: `peak_memory, GiB` for `peak_memory_mib`."""
+    for end, unit in UNITS.items():
+        name = name.removesuffix(end) + unit if name.endswith(end) else name
+    return name
+
+
+def _metric(name: str, value: str) -> float | str:
+    """Return the value of a metric, as a number where it is one."""
+    try:
+        number = float(value)
+    except ValueError:
+        return clean(value)
+    return number / MIB_PER_GIB if name.endswith("_mib") else number

@@ -150,9 +150,9 @@ def test_a_report_whose_logs_have_no_line_for_each_step_says_so(every, said):
 
 def test_cases_of_several_groups_are_told_apart_in_what_workloads_report():
     cases = [case(bsz=size, workload="torch_bert") for size in (32, 64)]
-    made = build([{**record(of), "self_reported": {"peak_memory_mib": "100"}} for of in cases])
+    made = build([{**record(of), "self_reported": {"peak_memory_mib": "34409"}} for of in cases])
     text = render.files(made, str(ROOT / "templates"))["report.md"]
-    assert [f"\n1n1g {size} | 100 | 1\n" in text for size in ("b32", "b64")] == [True, True]
+    assert [f"\n1n1g {size} | 33.60 | 1\n" in text for size in ("b32", "b64")] == [True, True]
 
 
 def test_the_report_lists_the_settings_that_headings_leave_out():

@@ -163,6 +163,22 @@ def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
     assert cells.said({"x": value}, Column("x", "x", kind), ENGLISH) == text
 
 
+@pytest.mark.parametrize(
+    ("kind", "values", "texts"),
+    [
+        ("usage", [0.0, 0.991, 21.34], ["0.00", "0.99", "21.34"]),
+        ("digits", [461, 467.4], ["461.0", "467.4"]),
+        ("digits", [9, 1234], ["9", "1,234"]),
+        ("giga", [2481e9, 78.4e9], ["2,481", "78"]),
+        ("digits", ["fp16", 2.5], ["fp16", "2.500"]),
+    ],
+)
+def test_the_numbers_of_a_column_have_as_many_decimals(kind, values, texts):
+    table = Table("", [Column("x", "x", kind)], [{"x": value} for value in values])
+    [column] = cells.columns_of(table, "html", PEOPLE)
+    assert [cells.said(row, column, PEOPLE) for row in table.rows] == texts
+
+
 def test_the_terminal_shows_ten_lines_of_a_section_and_counts_the_rest():
     [text] = terminal.some("Notes", [f"note {number}" for number in range(12)], "do this")
     assert text.splitlines()[-2:] == ["  … and 2 more, all in the report", "  do this"]
