@@ -213,6 +213,18 @@ def test_paper_has_every_row_of_every_table(browser, pages, tmp_path, name):
     assert [row for row in rows if row not in printed] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "most"), [("h200x4-2026-11-26/torch_gpt2", 8), ("h100x2-2026-11-25/torch", 14)]
+)
+def test_a_report_fits_few_pages_of_paper_with_its_best_result_on_the_first(browser, tmp_path, name, most):
+    page = tmp_path / "report.html"
+    page.write_text(render.files(measured.results(name), str(ROOT / "templates"))["report.html"])
+    browser.open(page)
+    first, *others = browser.printed(tmp_path / "page.pdf").rstrip("\f").split("\f")
+    assert len(others) < most
+    assert "per GPU" in first
+
+
 def test_the_head_of_a_table_stands_on_every_page_that_it_reaches(browser, pages, tmp_path):
     browser.open(pages["scaling-en"])
     heads = browser.printed(tmp_path / "page.pdf").count("\ncase GPUs")
