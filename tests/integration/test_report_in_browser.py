@@ -99,6 +99,9 @@ def pages(tmp_path_factory):
         path = folder / f"microbench-{language}.html"
         path.write_text(microbenchmarks(language), encoding="utf-8")
         made[path.stem] = path
+    made["torch-en"] = folder / "torch.html"
+    torch = render.files(measured.results("h100x2-2026-11-25/torch"), str(ROOT / "templates"))
+    made["torch-en"].write_text(torch["report.html"], encoding="utf-8")
     made["index-en"] = folder / "index-en.html"
     made["index-en"].write_text(campaigns(folder / "results"), encoding="utf-8")
     return made
@@ -378,7 +381,7 @@ def test_no_link_of_a_mailed_page_is_dead(browser, pages, name):
 
 
 @pytest.mark.parametrize("width", [390, 820])
-@pytest.mark.parametrize("name", ["everything-en", "hf_scaling-en", "everything-zh"])
+@pytest.mark.parametrize("name", ["everything-en", "hf_scaling-en", "everything-zh", "torch-en"])
 def test_nothing_is_cut_on_the_first_two_screens_of_a_phone_or_tablet(browser, pages, name, width):
     browser.open(pages[name], width)
     cut = browser.run(
