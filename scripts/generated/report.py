@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import BASELINE, ENOUGH_RUNS, STATUSES, message
-from ansible.module_utils.scalebook.judge.flags import FLAGS
+from ansible.module_utils.scalebook.judge.flags import FLAGS, LEVELS
 from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.quantities import TABLE
 
 from generated.text import table
 
+LEVEL_WORDS = {"stop": "do not use", "care": "use with care", "note": "note"}
 TABLE_COLUMNS = {
     "node_num": "nodes of the case",
     "gpu_num": "devices of the case, of all nodes together",
@@ -123,8 +124,12 @@ def files() -> dict[str, str]:
         "Rates are of all devices together. Rows of one table differ in nodes and devices only, so they can "
         f"be divided by each other. `{BASELINE}` is one node with one device.\n",
         "## Flags\n",
-        "A flag never changes a number. `results.json` has its code, and a message with the values.\n",
-        table(("code", "meaning and what to do"), [(f"`{code}`", text) for code, text in FLAGS.items()]),
+        "A flag never changes a number. Its level says whether a row with it can be used: the worst one of a "
+        "report is its word of trust. `results.json` has its code, and a message with the values.\n",
+        table(
+            ("code", "level", "meaning and what to do"),
+            [(f"`{code}`", LEVEL_WORDS[LEVELS[code]], text) for code, text in FLAGS.items()],
+        ),
         "## Statuses of a run\n",
         "Only `ok` counts. The same command repeats every other run.\n",
         table(("status", "meaning"), [(f"`{status}`", RUN_STATUSES[status]) for status in STATUSES]),

@@ -96,10 +96,10 @@ def _trust(row: Row) -> str:
     return ENGLISH.about(word, ENGLISH.join(reasons)) if reasons else word
 
 
-def _runs_of(rows: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, int, int]]:
-    """Return each value of a key that rows in turn have, with the first and the last of these rows."""
+def _runs_of(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, int, int]]:
+    """Return each value of a key that lines in turn have, with the first and the last of these rows."""
     made = []
-    for value, same in groupby(enumerate(rows), key=lambda pair: pair[1][key]):
+    for value, same in groupby(enumerate(lines), key=lambda pair: pair[1][key]):
         numbers = [number for number, _row in same]
         made.append((str(value), numbers[0], numbers[-1]))
     return made

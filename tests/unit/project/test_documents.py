@@ -86,6 +86,27 @@ def test_every_page_outside_of_docs_is_in_the_site():
     }
 
 
+def long_lines(text):
+    """Return the lines with more than 110 characters, but for code, tables, headings and addresses."""
+    prose = re.sub(r"^```.*?^```$", "", text.partition("<!-- scripts/pages")[0], flags=re.M | re.S)
+    prose = re.sub(r"\]\([^)]*\)", "]", prose)
+    return [line for line in prose.splitlines() if len(line) > 110 and not re.match(r" {4}|\s*[|#<!]", line)]
+
+
+WRAPPED = ["README.md", "README.zh-CN.md", "CONTRIBUTING.md", "SECURITY.md"]
+WRAPPED += [f"docs/{name}" for name in ("*.md", "[!r]*/*.md", "results/*.md", "results/*/README.md")]
+DOCUMENTS = sorted(path for pattern in WRAPPED for path in ROOT.glob(pattern))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_lines_of_prose_are_wrapped(document):
+    assert long_lines(document.read_text()) == []
+
+
+def test_a_line_that_is_not_wrapped_would_be_found():
+    assert long_lines("word " * 30) and not long_lines("| " + "word " * 30)
+
+
 def build_of_the_site(folder, page):
     """Return the output of the command of scripts/test that builds the site, for a site of one page."""
     (folder / "docs").mkdir()
