@@ -21,12 +21,12 @@ ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = {name: f"project/{name.lower()}" for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
 REPORTS = {
-    "h200x4-2026-11-26/torch_resnet50": "ResNet-50 on one, two and four H200: a short report, three cases.",
-    "h200x4-2026-11-26/torch_gpt2": "GPT-2 on one, two and four H200: which setting is the fastest.",
-    "h100x2-2026-11-25/torch": "Trainings with PyTorch on one and two H100, also on files: a long report.",
-    "containers-2026-11-25/resnet50": "ResNet-50 with six frameworks on processors, in containers.",
+    "h200x4-2026-11-26/torch_resnet50": "ResNet-50 on one, two and four H200: A short report, three cases.",
+    "h200x4-2026-11-26/torch_gpt2": "GPT-2 on one, two and four H200: Which setting is the fastest?",
+    "h100x2-2026-11-25/torch": "PyTorch on one and two H100: A long report, with images from files.",
+    "containers-2026-11-25/resnet50": "ResNet-50 with six frameworks: On processors, in four containers.",
 }
-"""Measured campaigns whose reports the site has, with what they show; report.yml makes the others."""
+"""Measured campaigns whose reports the site has, with a title and text; report.yml makes the others."""
 GALLERY = "gallery.md"
 SEARCH = {
     "results/": {"exclude": True},
@@ -97,10 +97,10 @@ def gallery() -> str:
     text += '<a href="results/campaigns.html">All measured campaigns</a>, of which any two are compared.\n'
     for name, shown in REPORTS.items():
         place = f"results/{name}/report"
-        charts = sorted(file for file in reports().report(name) if file.endswith(".svg"))
-        chart = "efficiency.svg" if "efficiency.svg" in charts else charts[0]
+        title, _, about = shown.partition(": ")
+        chart = next(file for file in ("ranked.svg", "efficiency.svg") if file in reports().report(name))
         link = f'<a href="{place}/report.html">'
-        text += f"\n## {name.split('/')[1]}\n\n{shown} {link}Open the report</a>.\n\n"
+        text += f"\n## {title}\n\n{about} {link}Open the report</a>.\n\n"
         text += f'{link}<img src="{place}/{chart}" alt="A chart of the report"></a>\n'
     return text
 
