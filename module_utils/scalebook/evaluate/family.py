@@ -23,7 +23,7 @@ SCALES = 6
 """Columns of numbers of devices that a table has room for."""
 CASES = 3
 """Cases that are named for a bottleneck."""
-KEPT, VARYING = "workload, dtype, bsz count", "model, task, size, gpu, others, day"
+KEPT, VARYING = "workload, dtype, bsz count", "model, task, size, gpu, others, begun"
 """Columns of the table of rates: those that are always there, and those whose values differ."""
 ROW = (
     "workload",
@@ -83,7 +83,7 @@ def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write the rates: a row for each setting, a column for each number of nodes and devices.
 
     Behind a rate on several devices stands its efficiency.  Two campaigns with the same setting have a row
-    each, with the day.
+    each, with their times.
     """
     scales = sorted({_scale(option) for option in options})
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
@@ -115,7 +115,7 @@ def _of_row(writer: Writer, option: Option) -> dict[Any, Any]:
         "gpu": option["gpu"] or "CPU",
         "dtype": precision(option),
         "others": ", ".join(filter(None, (option["variant"], option["differing"]))) or NONE,
-        "day": writer.day(option["source"]),
+        "begun": writer.begun(option["source"]),
     }
 
 

@@ -151,9 +151,9 @@ def _cost(writer: Writer) -> None:
     """Write the fastest and the cheapest option of each training, and how long and how dear they are."""
     costs = []
     for cost in writer.evaluation["costs"]:
-        fastest = cost["fastest"] or sorted(cost["rows"], key=lambda offer: offer["hours"])
-        if is_conclusive(writer.evaluation, fastest):
-            costs.append((cost, fastest[0], (cost["cheapest"] or [None])[0]))
+        fastest = min(cost["rows"], key=lambda offer: offer["hours"])
+        if is_conclusive(writer.evaluation, [fastest]):
+            costs.append((cost, fastest, (cost["cheapest"] or [None])[0]))
     rows = [
         {
             "training": cost["name"],

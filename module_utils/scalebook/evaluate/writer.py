@@ -107,7 +107,7 @@ class Writer:
         columns, shown = self.columns(kept), [dict(row) for row in rows]
         for column in self.columns(others):
             values = {str(row[column.key]) for row in shown}
-            if len(values) > 1 and (column.key != "day" or len(self.distinct(columns, shown)) < len(shown)):
+            if len(values) > 1 and (column.key != "begun" or len(self.distinct(columns, shown)) < len(shown)):
                 columns.append(column)
         return columns
 
@@ -137,11 +137,11 @@ class Writer:
             {tuple(str(self.value(line[each.key])) for each in columns): line for line in lines}.values()
         )
 
-    def day(self, source: str) -> str:
-        """Return the day of a campaign by its name, or who published the result."""
+    def begun(self, source: str) -> str:
+        """Return when a campaign began, by its name, or who published the result."""
         started = {each["name"]: each["started"] for each in self.evaluation["campaigns"]}
-        stamp = started.get(source)
-        return self.value(source) if source in SOURCES.values() else (stamp or NONE)[:10]
+        published = source in SOURCES.values()
+        return str(self.value(source) if published else self.wording.moment(started.get(source) or NONE))
 
     def charts(self, charts: Sequence[tuple[str, str]]) -> None:
         """Add (title, drawing) of each chart with its number."""

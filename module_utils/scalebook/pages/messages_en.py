@@ -1314,7 +1314,7 @@ MESSAGES = {
     "evaluation.head-differing": "settings",
     "evaluation.head-gpu": "hardware",
     "evaluation.head-others": "other settings",
-    "evaluation.head-day": "day or source",
+    "evaluation.head-begun": "started, or source",
     "evaluation.head-quantity": "quantity",
     "evaluation.head-mean": "mean",
     "evaluation.head-cases": "cases",
