@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ansible.module_utils.scalebook.evaluate.options import Option, devices
+
+Item = TypeVar("Item")
 
 TRAINING = ("model", "task", "size", "unit")
 """What options have in common that train the same."""
@@ -50,11 +52,11 @@ def training(option: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(option[key] for key in TRAINING)
 
 
-def grouped(options: Sequence[Option], by: Callable[[Option], Any]) -> dict[Any, list[Option]]:
-    """Return the options by a property of theirs, in their order."""
-    groups: dict[Any, list[Option]] = {}
-    for option in options:
-        groups.setdefault(by(option), []).append(option)
+def grouped(items: Sequence[Item], by: Callable[[Item], Any]) -> dict[Any, list[Item]]:
+    """Return options or pairs of them by a property of theirs, in their order."""
+    groups: dict[Any, list[Item]] = {}
+    for item in items:
+        groups.setdefault(by(item), []).append(item)
     return groups
 
 

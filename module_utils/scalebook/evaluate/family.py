@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFAC
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import conclusive, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
-from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure, times
+from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure
 from ansible.module_utils.scalebook.published import warning
 
 SCALES = 6
@@ -80,18 +80,24 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
 
 
 def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
-    """Write the rates: a row for each setting, a column for each number of nodes and devices.
+    """Write the rates of each setting, on several devices with the efficiency.
 
-    Behind a rate on several devices stands its efficiency.  Two campaigns with the same setting have a row
-    each, with their times.
+    Two campaigns with the same setting have a row each, with their times.
     """
-    scales = sorted({_scale(option) for option in options})
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for option in options:
         row = rows.setdefault(tuple(option[key] for key in ROW), _of_row(writer, option))  # type: ignore[literal-required]
         row[_scale(option)] = _rate(writer, option)
     heads = writer.varying(KEPT, VARYING, rows.values())
     unit = writer.value(term("unit", options[0]["unit"])) if options else ""
+    _over_scales(writer, name, writer.text("throughput-in", unit=unit), heads, rows)
+
+
+def _over_scales(
+    writer: Writer, name: str, what: str, heads: Sequence[Column], rows: Mapping[Any, Mapping[Any, Any]]
+) -> None:
+    """Write rows with a column for each number of nodes and devices, in parts if these are many."""
+    scales = sorted({key for row in rows.values() for key in row if isinstance(key, tuple)})
     parts = [scales[first : first + SCALES] for first in range(0, len(scales), SCALES)]
     for number, part in enumerate(parts, 1):
         columns = [Column(str(scale), _place(writer, scale), "figure", NONE) for scale in part]
@@ -100,8 +106,8 @@ def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
             for row in rows.values()
             if {*part} & {*row}
         ]
-        title = writer.text("throughput-in", unit=unit) + f" ({number}/{len(parts)})" * (len(parts) > 1)
-        writer.table(writer.text("titled", name=name, title=title), [*heads, *columns], lines)
+        title = writer.text("titled", name=name, title=what) + f" ({number}/{len(parts)})" * (len(parts) > 1)
+        writer.table(title, [*heads, *columns], lines)
 
 
 def _scale(option: Option) -> tuple[int, int, int]:
@@ -137,29 +143,15 @@ def _rate(writer: Writer, option: Option) -> Figure:
 
 def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write how much faster the same case is with a compiler, and with 16 bits."""
-    rows = []
+    rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for pair in comparisons.gains(options):
-        other = pair.off["dtype"] if pair.off["dtype"] == pair.on["dtype"] else pair.off["compiler"]
-        batch = writer.text("batch-size", bsz=pair.off["bsz"])
-        words = [
-            _place(writer, _scale(pair.off)),
-            batch,
-            pair.off["differing"],
-            other or writer.text("no-compiler"),
-        ]
-        rows.append(
-            {
-                "workload": pair.off["workload"],
-                "what": pair.what,
-                "setting": writer.text("names", parts=[*filter(None, words)]),
-                "off": pair.off["rate"],
-                "on": pair.on["rate"],
-                **{key: times(getattr(pair, key)) for key in ("times", "least", "most")},
-            }
-        )
-    heads = writer.columns("workload, what text switch, setting, off readable rate-off, on readable rate-on")
-    heads += writer.columns("times figure gain, least figure, most figure")
-    writer.table(writer.text("titled", name=name, title=writer.text("gains")), heads, rows)
+        row = _of_row(writer, pair.off)
+        key = (pair.what, *(row[key] for key in ("source", "workload", "model", "dtype", "bsz", "others")))
+        between = f"{pair.least:.2f} – {pair.most:.2f}"
+        cell = Figure(pair.times, f"{pair.times:.2f}" + writer.text("in-brackets", text=between))
+        rows.setdefault(key, {**row, "what": pair.what})[_scale(pair.off)] = cell
+    heads = writer.columns("workload, what text switch, dtype text beside, bsz count, others")
+    _over_scales(writer, name, writer.text("gains"), heads, rows)
 
 
 def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:

@@ -110,10 +110,8 @@ def of_family(family: ModelFamily) -> list[Message]:
             *_scaled([each for each in rows if not each.alone]),
         ]
         messages.append(message("evaluation.of-training", what=what, parts=parts))
-    gains: dict[tuple[str, str], list[comparisons.Gain]] = {}
-    for gain in comparisons.gains(options):
-        gains.setdefault((gain.off["workload"], gain.what), []).append(gain)
-    return messages + [_gained(workload, pairs) for (workload, _), pairs in gains.items()]
+    gains = comparisons.grouped(comparisons.gains(options), lambda gain: gain.what)
+    return messages + [_gained(pairs) for pairs in gains.values()]
 
 
 def _fastest(rows: Sequence[comparisons.Best]) -> list[Message]:
@@ -152,15 +150,15 @@ def differs(best: comparisons.Best) -> Message | None:
     return message("evaluation.names", parts=words) if words else None
 
 
-def _gained(workload: str, pairs: Sequence[comparisons.Gain]) -> Message:
-    """Return how much faster a workload is with a compiler or with 16 bits."""
-    least, most = min(pair.times for pair in pairs), max(pair.times for pair in pairs)
-    code = "gain-of" if len(pairs) > 1 else "gain-of-one"
+def _gained(pairs: Sequence[comparisons.Gain]) -> Message:
+    """Return how much faster each workload is with a compiler or with 16 bits."""
+    parts = []
+    for workload, own in comparisons.grouped(pairs, lambda pair: pair.off["workload"]).items():
+        least, most = min(pair.times for pair in own), max(pair.times for pair in own)
+        code = "gain-part" if least < most else "gain-part-one"
+        parts.append(message(f"evaluation.{code}", workload=workload, least=least, most=most))
     off = "fp32" if pairs[0].off["dtype"] != pairs[0].on["dtype"] else message("evaluation.no-compiler")
-    return message(
-        f"evaluation.{code}", workload=workload, what=pairs[0].what, off=off, least=least, most=most,
-        count=len(pairs),
-    )  # fmt: skip
+    return message("evaluation.gain-of", what=pairs[0].what, off=off, parts=parts)
 
 
 def training_words(option: Option) -> list[str | Message]:
