@@ -416,6 +416,16 @@ def test_a_button_copies_the_results_that_the_page_carries(browser, pages):
     assert text.count("\n") == 4
 
 
+def test_every_command_has_a_button_that_copies_it(browser, pages):
+    browser.command("Browser.grantPermissions", permissions=["clipboardReadWrite", "clipboardSanitizedWrite"])
+    browser.open(pages["torch-en"])
+    browser.run("document.querySelector('header pre + button').click()")
+    command = browser.run("document.querySelector('header pre').textContent")
+    assert command.startswith("ansible-playbook ")
+    assert browser.run("navigator.clipboard.readText()") == command
+    assert browser.run("document.querySelectorAll('header pre:not(:has(+ button))').length") == 0
+
+
 def test_paper_has_a_running_title_page_numbers_and_no_controls(browser, pages, tmp_path):
     browser.open(pages["everything-en"])
     text = browser.printed(tmp_path / "page.pdf")
