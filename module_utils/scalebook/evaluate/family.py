@@ -23,7 +23,7 @@ SCALES = 6
 """Columns of numbers of devices that a table has room for."""
 CASES = 3
 """Cases that are named for a bottleneck."""
-KEPT, VARYING = "workload, dtype, bsz count", "model, task, size, gpu, others, begun"
+KEPT, VARYING = "workload, dtype, bsz count", "model, task, size, gpu, others, source text origin"
 """Columns of the table of rates: those that are always there, and those whose values differ."""
 ROW = (
     "workload",
@@ -82,7 +82,7 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
 def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write the rates of each setting, on several devices with the efficiency.
 
-    Two campaigns with the same setting have a row each, with their times.
+    Two campaigns with the same setting have a row each, with their names.
     """
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for option in options:
@@ -121,7 +121,6 @@ def _of_row(writer: Writer, option: Option) -> dict[Any, Any]:
         "gpu": option["gpu"] or "CPU",
         "dtype": precision(option),
         "others": ", ".join(filter(None, (option["variant"], option["differing"]))) or NONE,
-        "begun": writer.begun(option["source"]),
     }
 
 

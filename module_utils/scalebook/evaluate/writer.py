@@ -107,7 +107,9 @@ class Writer:
         columns, shown = self.columns(kept), [dict(row) for row in rows]
         for column in self.columns(others):
             values = {str(row[column.key]) for row in shown}
-            if len(values) > 1 and (column.key != "begun" or len(self.distinct(columns, shown)) < len(shown)):
+            if len(values) > 1 and (
+                column.key != "source" or len(self.distinct(columns, shown)) < len(shown)
+            ):
                 columns.append(column)
         return columns
 
@@ -136,12 +138,6 @@ class Writer:
         return list(
             {tuple(str(self.value(line[each.key])) for each in columns): line for line in lines}.values()
         )
-
-    def begun(self, source: str) -> str:
-        """Return when a campaign began, by its name, or who published the result."""
-        started = {each["name"]: each["started"] for each in self.evaluation["campaigns"]}
-        published = source in SOURCES.values()
-        return str(self.value(source) if published else self.wording.moment(started.get(source) or NONE))
 
     def charts(self, charts: Sequence[tuple[str, str]]) -> None:
         """Add (title, drawing) of each chart with its number."""

@@ -41,7 +41,7 @@ LETTER, PADDING, BOLD = 76, 130, 1.3
 """Width of a letter in a table, of what is left and right of its text, and of bold letters beside others."""
 LONG = 64
 """Letters of a cell from which on its column is made no wider."""
-TOGETHER = 8
+TOGETHER = 5
 """Lines up to which a table is kept on one page."""
 CONTENTS = 3
 """The lowest level of the headings in the contents."""
@@ -141,15 +141,20 @@ def _widths(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> list[i
         words.append(round(BOLD * _longest(column.head)))
         least.append(LETTER * min(max(words), LONG // 3) + PADDING)
         most.append(max(LETTER * min(max(map(_letters, texts), default=0), LONG) + PADDING, least[-1]))
+    # Where even the words have no room, those of the widest columns are broken.
+    for limit in range(max(least), 0, -LETTER):
+        least = [min(low, limit) for low in least]
+        if sum(least) <= TEXT_WIDTH:
+            break
     spare, wanted = TEXT_WIDTH - sum(least), sum(most) - sum(least)
-    if spare <= 0 or not wanted:
+    if not wanted:
         return [TEXT_WIDTH * low // sum(least) for low in least]
     return [round(low + (high - low) * spare / wanted) for low, high in zip(least, most, strict=True)]
 
 
 def _longest(text: str) -> int:
     """Return how many letters the longest word of a text has; Chinese breaks anywhere."""
-    return max(map(_letters, re.findall(r"[\x21-\u2E7F]+|[\u2E80-\uFFFF]{1,3}", text)), default=1)
+    return max(map(_letters, re.findall(r"[\x21-\u2E7F]+[，；：）]?|[\u2E80-\uFFFF]{1,4}", text)), default=1)
 
 
 def _letters(text: str) -> int:

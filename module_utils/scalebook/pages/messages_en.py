@@ -1316,7 +1316,6 @@ MESSAGES = {
     "evaluation.head-differing": "settings",
     "evaluation.head-gpu": "hardware",
     "evaluation.head-others": "other settings",
-    "evaluation.head-begun": "started, or source",
     "evaluation.head-quantity": "quantity",
     "evaluation.head-mean": "mean",
     "evaluation.head-cases": "cases",

@@ -1209,7 +1209,6 @@ MESSAGES = {
     "evaluation.head-differing": "设置",
     "evaluation.head-gpu": "硬件",
     "evaluation.head-others": "其他设置",
-    "evaluation.head-begun": "开始时间或来源",
     "evaluation.head-quantity": "项目",
     "evaluation.head-mean": "平均",
     "evaluation.head-cases": "用例数",
