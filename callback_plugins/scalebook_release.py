@@ -160,7 +160,7 @@ class CallbackModule(CallbackBase):
             argv = [sys.executable, sys.argv[0], *options(CLIARGS), f"--limit=@{file.name}"]
             argv += [f"--extra-vars={json.dumps({'scalebook_released': released})}", str(PLAYBOOK)]
             try:
-                done = subprocess.run(
+                process = subprocess.run(
                     argv,
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
@@ -173,8 +173,8 @@ class CallbackModule(CallbackBase):
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 return str(error)
-        if not done.returncode:
+        if not process.returncode:
             return ""
-        lines = done.stdout.splitlines()
+        lines = process.stdout.splitlines()
         wrong = [line for line in lines if "fatal:" in line or "ERROR" in line]
-        return (wrong or lines or [f"status {done.returncode}"])[0]
+        return (wrong or lines or [f"status {process.returncode}"])[0]

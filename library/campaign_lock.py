@@ -95,25 +95,25 @@ def run_before(command: Sequence[str]) -> None:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
-    if not given["holder"].get("id"):
+    options = module.params
+    if not options["holder"].get("id"):
         module.fail_json(msg="holder: has no id")
-    path = given["path"]
+    path = options["path"]
     try:
         path = path or lock_file.machine_path()
-        if given["state"] == "present" and not module.check_mode:
+        if options["state"] == "present" and not module.check_mode:
             lock_file.make_directory(Path(path).parent)
-        changed, held, taken = lock_file.turn(
+        changed, held, took_over = lock_file.turn(
             path,
-            given["holder"],
-            given["over"],
-            given["state"],
+            options["holder"],
+            options["over"],
+            options["state"],
             not module.check_mode,
-            lambda: run_before(given["before"]),
+            lambda: run_before(options["before"]),
         )
     except OSError as error:
         module.fail_json(msg="cannot take or give back the lock %s: %s" % (path or lock_file.NAME, error))
-    module.exit_json(changed=changed, held=held, taken=taken, path=str(path))
+    module.exit_json(changed=changed, held=held, taken=took_over, path=str(path))
 
 
 if __name__ == "__main__":

@@ -186,9 +186,9 @@ def refuse_small(results: Path, megabytes: int) -> None:
     place = next(path for path in (results, *results.absolute().parents) if path.exists())
     free = os.statvfs(place)
     if free.f_bavail * free.f_frsize < megabytes * 10**6:
-        left = free.f_bavail * free.f_frsize // 10**6
+        free_mb = free.f_bavail * free.f_frsize // 10**6
         raise OSError(
-            f"{place} has {left} MB free, {megabytes} are required (campaign_space): free some, or choose "
+            f"{place} has {free_mb} MB free, {megabytes} are required (campaign_space): free some, or choose "
             "another campaign_results"
         )
 
@@ -232,10 +232,15 @@ def launch_command(
     launch: Mapping[str, Any],
 ) -> str:
     """Return the command that starts the first run of `case`, as text."""
-    used = members(case, nodes)
-    jobs = make_jobs(case, 1, planned["campaign"], used, int(launch["port"]))
+    case_nodes = members(case, nodes)
+    jobs = make_jobs(case, 1, planned["campaign"], case_nodes, int(launch["port"]))
     words = job_command(
-        jobs, used, launch["mpirun"], launch["run_node"], processes_of(case, workload), launch["options"]
+        jobs,
+        case_nodes,
+        launch["mpirun"],
+        launch["run_node"],
+        processes_of(case, workload),
+        launch["options"],
     )
     problem = too_long(words)
     return shlex.join(words) + (f"\n  It cannot be started: {problem}. Use fewer nodes." if problem else "")
@@ -246,8 +251,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     results, force = Path(params["results"]), params["parameters"]["force"]
 
     def searched(campaign: str, case: str) -> Outcome | None:
-        found = outcome(results / campaign, case, 1, SEARCH)
-        return Outcome(*found) if found and (params["searched"] or found[0] in DECIDED) else None
+        result = outcome(results / campaign, case, 1, SEARCH)
+        return Outcome(*result) if result and (params["searched"] or result[0] in DECIDED) else None
 
     workloads = workloads_of(params["workloads"])
     planned = plan(
@@ -268,10 +273,10 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if params["write"] and not planned["cases"] and not search:
         raise ValueError(why_nothing_runs(in_words(planned)))
     cases = {case["name"]: case for case in planned["cases"]}
-    known = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
-    done = {run for run, status in known.items() if status == "ok"}
+    status_of = statuses(directory, [(run["case"], run["repeat"]) for run in planned["runs"]])
+    good_runs = {run for run, status in status_of.items() if status == "ok"}
     # What ran out of memory would do so again: it is repeated only by force.
-    oom = {run for run, status in known.items() if status == "oom" and not force}
+    oom = {run for run, status in status_of.items() if status == "oom" and not force}
     pending: list[PendingRun] = [
         {
             "case": cases[run["case"]],
@@ -281,21 +286,21 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
             "folder": RUNS,
         }
         for number, run in enumerate(planned["runs"], start=1)
-        if (run["case"], run["repeat"]) not in done | oom
+        if (run["case"], run["repeat"]) not in good_runs | oom
     ]
     changed, lock = False, ""
     devices = describe_devices(params["device"], params["nodes"], params["hardware"])
-    notes = continued.remarks(results, planned, len(done))
+    notes = continued.remarks(results, planned, len(good_runs))
     took = None if params["write"] else earlier_seconds(results, cases)
-    display = describe(in_words(planned), done, took, devices, notes)
+    display = describe(in_words(planned), good_runs, took, devices, notes)
     planned["machines"] = machines
     if params["write"]:
         try:
-            left = search + pending
-            refuse_small(results, params["space"] if left else 0)
+            runs_left = search + pending
+            refuse_small(results, params["space"] if runs_left else 0)
             lock = "" if check else claim(directory / "lock.json", params["holder"], params["takeover"])
             changed = write_json(directory / "plan.json", planned, write=not check)
-            for each in left if not check else ():
+            for each in runs_left if not check else ():
                 set_aside(directory, each["case"]["name"], each["repeat"], each["folder"])
         except OSError as error:
             if lock:
@@ -314,7 +319,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "search": search,
         "pending": pending,
         "oom": [cases[name] for name in sorted({name for name, _ in oom})],
-        "measured": len(done),
+        "measured": len(good_runs),
         "total": len(planned["runs"]),
         "command": command(planned),
         "display": display,

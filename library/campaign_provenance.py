@@ -67,5 +67,5 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Write the file and return the module's result."""
     path = Path(params["path"]) / "provenance.json"
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    made = provenance(params["nodes"], params["versions"], params["preflight"], earlier, commit(str(ROOT)))
-    return {"changed": write_json(path, made, write=not check), "file": str(path)}
+    facts = provenance(params["nodes"], params["versions"], params["preflight"], earlier, commit(str(ROOT)))
+    return {"changed": write_json(path, facts, write=not check), "file": str(path)}

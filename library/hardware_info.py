@@ -100,8 +100,8 @@ def output_of(*command: str) -> str:
 
 def number(text: str) -> Optional[float]:
     """Return the number that a text begins with, None where it has none, such as `[N/A]`."""
-    found = re.match(r"\s*(\d+(?:\.\d+)?)", text)
-    return float(found.group(1)) if found else None
+    match = re.match(r"\s*(\d+(?:\.\d+)?)", text)
+    return float(match.group(1)) if match else None
 
 
 def system(release: str) -> str:
@@ -117,13 +117,13 @@ def processor(cpuinfo: str, machine: str) -> Dict[str, Any]:
     """
     blocks = [dict(re.findall(r"(?m)^([^\t:]+?)\s*:\s*(.*)$", block)) for block in cpuinfo.split("\n\n")]
     blocks = [block for block in blocks if "processor" in block]
-    found: Dict[str, Any] = {"processor": machine, "threads": len(blocks)}
+    facts: Dict[str, Any] = {"processor": machine, "threads": len(blocks)}
     if blocks and blocks[0].get("model name"):
-        found["processor"] = " ".join(blocks[0]["model name"].split())
+        facts["processor"] = " ".join(blocks[0]["model name"].split())
     if blocks and all("physical id" in block and "core id" in block for block in blocks):
-        found["sockets"] = len({block["physical id"] for block in blocks})
-        found["cores"] = len({(block["physical id"], block["core id"]) for block in blocks})
-    return found
+        facts["sockets"] = len({block["physical id"] for block in blocks})
+        facts["cores"] = len({(block["physical id"], block["core id"]) for block in blocks})
+    return facts
 
 
 def virtual(cpuinfo: str) -> str:
@@ -138,7 +138,7 @@ def networks(root: str = "/sys/class") -> List[Dict[str, Any]]:
 
     `speed_gbit` is absent where the driver gives none, as those of virtual machines and containers.
     """
-    found = []
+    networks_up = []
     for device in _names(root + "/infiniband"):
         for port in _names("%s/infiniband/%s/ports" % (root, device)):
             place = "%s/infiniband/%s/ports/%s" % (root, device, port)
@@ -146,7 +146,7 @@ def networks(root: str = "/sys/class") -> List[Dict[str, Any]]:
                 continue
             layer = read_text(place + "/link_layer") or "InfiniBand"
             kind = "RoCE" if layer == "Ethernet" else layer
-            found.append(_network(device, kind, number(read_text(place + "/rate"))))
+            networks_up.append(_network(device, kind, number(read_text(place + "/rate"))))
     devices = [name for name in _names(root + "/net") if read_text("%s/net/%s/type" % (root, name)) == "1"]
     # Bridges and tunnels are left out, but a container has no other device.
     real = [name for name in devices if os.path.exists("%s/net/%s/device" % (root, name))]
@@ -154,9 +154,11 @@ def networks(root: str = "/sys/class") -> List[Dict[str, Any]]:
         place = "%s/net/%s" % (root, device)
         if read_text(place + "/operstate") != "down":
             megabit = number(read_text(place + "/speed"))
-            known = megabit not in (None, 0, *UNKNOWN_SPEEDS)
-            found.append(_network(device, "Ethernet", megabit / 1000 if megabit and known else None))
-    return found
+            has_speed = megabit not in (None, 0, *UNKNOWN_SPEEDS)
+            networks_up.append(
+                _network(device, "Ethernet", megabit / 1000 if megabit and has_speed else None)
+            )
+    return networks_up
 
 
 def _names(path: str) -> List[str]:
@@ -175,7 +177,7 @@ def _network(name: str, kind: str, speed: Optional[float]) -> Dict[str, Any]:
 
 def gpus(table: str) -> List[Dict[str, Any]]:
     """Return the GPUs in what nvidia-smi prints for QUERY as CSV without a header."""
-    found = []
+    models = []
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.split(",")]
         if len(cells) != len(QUERY):
@@ -186,8 +188,8 @@ def gpus(table: str) -> List[Dict[str, Any]]:
             value = number(cells[column])
             if value is not None:
                 gpu[key] = int(value)
-        found.append(gpu)
-    return found
+        models.append(gpu)
+    return models
 
 
 def without_uuids(table: str) -> Tuple[str, List[str]]:
@@ -228,13 +230,13 @@ def hardware_addresses(root: str = "/sys/class") -> List[str]:
         for name in _names(root + "/net")
         if os.path.basename(os.path.realpath("%s/net/%s/device/subsystem" % (root, name))) != "usb"
     ]
-    found = {permanent_address(name) for name in devices}
+    addresses = {permanent_address(name) for name in devices}
     # An Ethernet address has a bit for «not from a maker»: other virtual machines may have it too.
-    chosen = {address for address in found if len(address) == 12 and int(address[1], 16) & 2}
+    chosen = {address for address in addresses if len(address) == 12 and int(address[1], 16) & 2}
     for name in _names(root + "/infiniband"):
         guid = read_text("%s/infiniband/%s/node_guid" % (root, name))
-        found.add(guid if guid.strip("0:") else "")
-    return sorted(LOCAL * (address in chosen) + digest(address) for address in found if address)
+        addresses.add(guid if guid.strip("0:") else "")
+    return sorted(LOCAL * (address in chosen) + digest(address) for address in addresses if address)
 
 
 def container(mounts: str, kind: str) -> str:
@@ -254,7 +256,7 @@ def identity(uuids: List[str], kind: str) -> Dict[str, Any]:
     """Return what tells this machine, of a kind of virtual(), from others; `uuids` are those of its GPUs."""
     machine = read_text("/etc/machine-id")
     board = read_text("/sys/class/dmi/id/product_uuid").lower()
-    found = {
+    digests = {
         "machine": digest(machine) if re.match(r"[0-9a-f]{32}$", machine) else "",
         "container": container(read_text("/proc/self/mountinfo"), kind),
         "board": digest(board) if board else "",
@@ -262,7 +264,7 @@ def identity(uuids: List[str], kind: str) -> Dict[str, Any]:
         "gpus": uuids,
         "boot": read_text("/proc/sys/kernel/random/boot_id"),
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in digests.items() if value}
 
 
 def topology(text: str) -> Dict[str, Any]:
@@ -285,30 +287,30 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     cpuinfo = read_text("/proc/cpuinfo")
     memory = re.search(r"(?m)^MemTotal:\s*(\d+) kB", read_text("/proc/meminfo"))
-    found: Dict[str, Any] = {
+    facts: Dict[str, Any] = {
         "system": system(read_text("/etc/os-release")),
         "kernel": platform.release(),
         "memory_gib": round(int(memory.group(1)) / 2**20, 1) if memory else None,
         "virtual": virtual(cpuinfo),
         "networks": networks(),
     }
-    found.update(processor(cpuinfo, platform.machine()))
+    facts.update(processor(cpuinfo, platform.machine()))
     query = "--query-gpu=" + ",".join(QUERY + ("uuid",))
     table, uuids = without_uuids(output_of("nvidia-smi", query, "--format=csv,noheader,nounits"))
     if table:
-        found["gpus"] = gpus(table)
-        found.update(topology(output_of("nvidia-smi", "topo", "-m")))
+        facts["gpus"] = gpus(table)
+        facts.update(topology(output_of("nvidia-smi", "topo", "-m")))
         head = output_of("nvidia-smi")
         for key, pattern in (
             ("driver", r"Driver Version:\s*([\d.]+)"),
             ("cuda", r"CUDA Version:\s*([\d.]+)"),
         ):
             match = re.search(pattern, head)
-            found[key] = match.group(1) if match else ""
+            facts[key] = match.group(1) if match else ""
     module.exit_json(
         changed=False,
-        hardware={key: value for key, value in found.items() if value not in ("", None)},
-        identity=identity(uuids, found["virtual"]),
+        hardware={key: value for key, value in facts.items() if value not in ("", None)},
+        identity=identity(uuids, facts["virtual"]),
     )
 
 

@@ -60,11 +60,11 @@ from ansible.module_utils.scalebook.store.source import open_source
 
 def export(path: str, directory: str, criterion: float, write: bool) -> dict[str, Any]:
     """Write the file and return what the module returns, or raise OSError or ValueError."""
-    made = build_results(read_source(open_source(Path(path))), min_utilisation=criterion)
-    target = Path(directory) / f"scalebook_{made['campaign']}.prom"
+    results = build_results(read_source(open_source(Path(path))), min_utilisation=criterion)
+    target = Path(directory) / f"scalebook_{results['campaign']}.prom"
     if not target.parent.is_dir():
         raise OSError(f"{directory} is not a directory")
-    return {"changed": write_whole(target, openmetrics.text(made).encode(), write), "file": str(target)}
+    return {"changed": write_whole(target, openmetrics.text(results).encode(), write), "file": str(target)}
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:

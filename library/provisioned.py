@@ -165,20 +165,20 @@ def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     options = module.params
     path = Path(options["path"])
-    without = [*options["without"], path.name]
+    ignored = [*options["without"], path.name]
     before = read(path)
     if options["state"] == "asked" and before.get("wanted") != options["wanted"]:
         # The roles will run in any case: what else differs costs seconds and tells nothing.
         module.exit_json(changed=False, unchanged=False, differs=["wanted"])
-    record = dict(look(options["roots"], without), wanted=options["wanted"])
-    found = differences(before, record)
+    record = dict(look(options["roots"], ignored), wanted=options["wanted"])
+    changes = differences(before, record)
     if options["state"] == "kept" and not module.check_mode:
         try:
             write(path, record)
         except OSError as error:
             module.fail_json(msg="cannot write the record %s: %s" % (path, error))
     # The record is not a change of the node; other tasks report those.
-    module.exit_json(changed=False, unchanged=not found, differs=found[:10])
+    module.exit_json(changed=False, unchanged=not changes, differs=changes[:10])
 
 
 if __name__ == "__main__":

@@ -92,22 +92,22 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         raise ValueError(
             f"No campaign in {top} has a report. Fix: ansible-playbook report.yml -e campaign=NAME makes one"
         )
-    made = index.build(reports, baseline.read_limit(params["max_regression"]))
-    texts = index_page.files(made, reports, *look)
+    built_index = index.build(reports, baseline.read_limit(params["max_regression"]))
+    texts = index_page.files(built_index, reports, *look)
     compared = _compared(params["campaigns"], reports) if params["campaigns"] else []
     texts.update(index_page.side_by_side(compared, declared, *look) if compared else {})
     changed = [
         write_whole(top / name, text.encode("utf-8", "replace"), not check) for name, text in texts.items()
     ]
-    slower = [each for each in made["series"] if each["points"][-1]["regression"]]
+    slower = [each for each in built_index["series"] if each["points"][-1]["regression"]]
     lines = [line for each in compared for line in (*index_page.shown(each, declared).splitlines(), "")]
     lines += [f"{each['title']} ({each['hardware']}): regression" for each in slower]
-    lines += [f"cannot be read: {sentence}" for sentence in made["unread"]]
+    lines += [f"cannot be read: {sentence}" for sentence in built_index["unread"]]
     lines += [f"Side by side: {top / 'compare.html'}"] if compared else []
-    lines.append(f"{count_of(len(made['campaigns']), 'campaign')}: {top / 'index.html'}")
+    lines.append(f"{count_of(len(built_index['campaigns']), 'campaign')}: {top / 'index.html'}")
     return {
         "changed": any(changed),
-        "campaigns": len(made["campaigns"]),
+        "campaigns": len(built_index["campaigns"]),
         "regressions": len(slower),
         "display": "\n".join(lines),
     }
@@ -115,12 +115,14 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
 
 def _compared(names: Sequence[str], reports: index.Reports) -> list[comparison.Comparison]:
     """Return how the named campaigns compare with the first of them; raise ValueError for an unknown one."""
-    known = {report.measured.name: report.measured for report in reports.known}
-    unknown = [name for name in names if name not in known]
+    reports_by_name = {report.measured.name: report.measured for report in reports.known}
+    unknown = [name for name in names if name not in reports_by_name]
     if unknown:
-        near = get_close_matches(unknown[0], known, cutoff=0) or sorted(known)
+        near = get_close_matches(unknown[0], reports_by_name, cutoff=0) or sorted(reports_by_name)
         raise ValueError(f"campaigns: {unknown[0]} has no report here; there is {' or '.join(near)}")
     if len(set(names)) < 2:
         raise ValueError("campaigns: name two or more, such as campaigns=before,after")
     first, *others = dict.fromkeys(names)
-    return [comparison.compare(known[name], known[first], reports.declared) for name in others]
+    return [
+        comparison.compare(reports_by_name[name], reports_by_name[first], reports.declared) for name in others
+    ]

@@ -114,15 +114,15 @@ def push_mlflow(
     for run in runs:
         if client.search_runs([there], f"tags.`{TAG}` = '{run.id}' and attributes.status = 'FINISHED'"):
             continue
-        made = client.create_run(there, run_name=run.name, tags={TAG: run.id}).info
+        run_info = client.create_run(there, run_name=run.name, tags={TAG: run.id}).info
         params = [mlflow.entities.Param(name, str(value)) for name, value in run.params.items()]
         metrics = [
-            mlflow.entities.Metric(name, value, made.start_time, 0) for name, value in run.metrics.items()
+            mlflow.entities.Metric(name, value, run_info.start_time, 0) for name, value in run.metrics.items()
         ]
-        client.log_batch(made.run_id, metrics=metrics, params=params)
+        client.log_batch(run_info.run_id, metrics=metrics, params=params)
         for path in files:
-            client.log_artifact(made.run_id, str(path))
-        client.set_terminated(made.run_id)
+            client.log_artifact(run_info.run_id, str(path))
+        client.set_terminated(run_info.run_id)
         pushed += 1
     return pushed
 
@@ -137,14 +137,14 @@ def push_wandb(
     for run in runs:
         if list(top.glob(f"wandb/offline-run-*-{run.id}")):
             continue
-        made = wandb.init(
+        wandb_run = wandb.init(
             project="scalebook", group=campaign, name=run.name, id=run.id, config=run.params,
             dir=str(top), mode="offline",
         )  # fmt: skip
-        made.log(run.metrics)
+        wandb_run.log(run.metrics)
         for path in files:
-            made.save(str(path), base_path=str(path.parent), policy="now")
-        made.finish()
+            wandb_run.save(str(path), base_path=str(path.parent), policy="now")
+        wandb_run.finish()
         pushed += 1
     return pushed
 
@@ -174,6 +174,6 @@ def push(report: Path, tracker: str, target: str, write: bool) -> dict[str, Any]
     client = load_client(tracker)
     pushed = 0
     if write:
-        to = {"mlflow": push_mlflow, "wandb": push_wandb}[tracker]
-        pushed = to(client, target, document["campaign"], runs, files)
+        push_run = {"mlflow": push_mlflow, "wandb": push_wandb}[tracker]
+        pushed = push_run(client, target, document["campaign"], runs, files)
     return {"changed": bool(pushed), "runs": len(runs), "pushed": pushed}

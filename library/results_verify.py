@@ -79,15 +79,19 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     source = open_results(Path(params["path"]))
     signed = _signer(source, params["allowed_signers"] or "")
     count, problems = check_files(params["path"])
-    named: list[dict[str, Any]] = [
+    checked_files: list[dict[str, Any]] = [
         {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
     ]
     read, notes, differences = _read_again(source, workloads_of(params["workloads"]))
-    named += [{**each, **_row(each["run"])} for each in differences]
-    lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in named]
+    checked_files += [{**each, **_row(each["run"])} for each in differences]
+    lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in checked_files]
     good = [f"All {count} files are what was reported."]
     good += [f"The logs of {count_of(read, 'run')} give the numbers of the records."] if read else []
-    return {"changed": False, "problems": named, "display": "\n".join([*(lines or good), *notes, *signed])}
+    return {
+        "changed": False,
+        "problems": checked_files,
+        "display": "\n".join([*(lines or good), *notes, *signed]),
+    }
 
 
 def _signer(source: Source, allowed: str) -> list[str]:
@@ -115,7 +119,7 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
         for run in campaign.runs
         if run["status"] == "refused"
     ]
-    read, unread, found = 0, set(), []
+    read, unread, problems = 0, set(), []
     for run, record in counted(campaign, source) if workloads else ():
         workload = record["case"]["workload"]
         if "source" in record:
@@ -128,7 +132,7 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
             job = cast(JobReport, record.get("job") or {})
             with verify.directory_of(source, run) as folder:
                 again = run_record(folder, record["case"], record["repeat"], workloads[workload], names, job)
-            found += [
+            problems += [
                 {
                     "file": f"{run}/result.json",
                     "what": "recomputed",
@@ -137,4 +141,4 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
                 }
                 for each in verify.differences(record, again)
             ]
-    return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], found
+    return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], problems

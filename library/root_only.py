@@ -159,9 +159,9 @@ def keep(home: str, programs: List[str], others: List[str], check: bool) -> Dict
     """Do what V(kept) is for; return the result. Raises WeakError and OSError."""
     refuse_weak_paths(home, others)
     real = os.path.realpath(home)
-    taken = take(real, check)
+    took_over = take(real, check)
     moved = move_weak_programs(real, programs, check) if os.path.isdir(real) else []
-    return {"changed": taken or bool(moved), "moved": moved}
+    return {"changed": took_over or bool(moved), "moved": moved}
 
 
 def release(home: str, programs: List[str]) -> Dict[str, Any]:

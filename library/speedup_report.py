@@ -200,7 +200,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     files = manifest.files_of(source)
     campaign = read_source(source, params["reading"], files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
-    made = build_results(
+    document = build_results(
         campaign,
         workloads_of(params["workloads"]),
         _read(params["published"] if params["compare"] else None, published.read),
@@ -211,7 +211,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     )
     out = Path(params["out"] or source.top / "report")
     try:
-        texts = render.files(made, params["templates"], source.kept(out), params["report_language"])
+        texts = render.files(document, params["templates"], source.kept(out), params["report_language"])
     except render.TEMPLATE_ERROR as error:
         raise ValueError(f"templates={params['templates']}: {error}") from error
     changed = write_report(out, texts, not check)
@@ -221,12 +221,12 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     page = str(out / "report.html")
     return {
         "changed": changed,
-        "rows": [{key: value for key, value in row.items() if key in ROW} for row in made["rows"]],
-        "table": terminal.table(made),
-        "display": terminal.display(made, f"{page} (check mode: not written)" if check else page),
+        "rows": [{key: value for key, value in row.items() if key in ROW} for row in document["rows"]],
+        "table": terminal.table(document),
+        "display": terminal.display(document, f"{page} (check mode: not written)" if check else page),
         "report": page,
         "files": [str(out / name) for name in sorted(texts)],
-        "uncounted": len(made["uncounted"]),
-        "regressions": (made["baseline"] or {"regressions": 0})["regressions"],
+        "uncounted": len(document["uncounted"]),
+        "regressions": (document["baseline"] or {"regressions": 0})["regressions"],
         "problems": checked.wrong,
     }

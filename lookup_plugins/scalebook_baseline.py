@@ -69,11 +69,11 @@ class LookupModule(LookupBase):
         del variables
         if kwargs or not results or len(terms) != 1:
             raise AnsibleError("scalebook_baseline takes a baseline, and results, their directory")
-        named = str(terms[0] or "").strip()
-        if not named:
+        baseline = str(terms[0] or "").strip()
+        if not baseline:
             return [{"path": "", "problem": ""}]
-        [path] = lookup_loader.get("scalebook_path").run([named])
+        [path] = lookup_loader.get("scalebook_path").run([baseline])
         try:
-            return [{"path": str(find_baseline(named, Path(path), Path(results))), "problem": ""}]
+            return [{"path": str(find_baseline(baseline, Path(path), Path(results))), "problem": ""}]
         except (OSError, ValueError) as error:
             return [{"path": "", "problem": str(error)}]

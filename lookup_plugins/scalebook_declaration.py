@@ -59,16 +59,20 @@ class LookupModule(LookupBase):
         """Return the resolved declaration of each workload in `terms`."""
         if kwargs:
             raise AnsibleError(f"scalebook_declaration has no option {', '.join(kwargs)}")
-        given = lookup_loader.get("ansible.builtin.vars", loader=self._loader, templar=self._templar)
+        variables_of_hosts = lookup_loader.get(
+            "ansible.builtin.vars", loader=self._loader, templar=self._templar
+        )
         try:
-            known = load_workloads(constants.DEFAULT_ROLES_PATH)
-            found = []
+            workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+            declarations = []
             for name in map(str, terms):
-                if name not in known:
-                    raise AnsibleError(f"there is no workload {name!r}: there are {', '.join(sorted(known))}")
-                names = known[name].variables
-                values = dict(zip(names, given.run(names, variables), strict=True))
-                found.append(known[name].resolve(values).as_data())
+                if name not in workloads:
+                    raise AnsibleError(
+                        f"there is no workload {name!r}: there are {', '.join(sorted(workloads))}"
+                    )
+                names = workloads[name].variables
+                values = dict(zip(names, variables_of_hosts.run(names, variables), strict=True))
+                declarations.append(workloads[name].resolve(values).as_data())
         except WorkloadError as error:
             raise AnsibleError(str(error)) from error
-        return found
+        return declarations

@@ -101,19 +101,19 @@ class LookupModule(LookupBase):
         values = {name: plain(self._templar.template(variables[name])) for name in names}
         paths = constants.DEFAULT_ROLES_PATH
         try:
-            given = plain(extra)
-            known = parameters.Context(
+            extra_variables = plain(extra)
+            context = parameters.Context(
                 load_workloads(paths),
                 declared.stacks(str(ROOT / "playbooks/vars")),
                 declared.role_variables(paths),
                 len(variables.get("groups", {}).get("nodes", [])),
                 declared.role_choices(paths),
                 self._slots(values, variables),
-                dict(self._sources(sorted(names - set(given)), variables)),
+                dict(self._sources(sorted(names - set(extra_variables)), variables)),
                 dict(self._uneven(variables)),
             )
-            read = parameters.read(terms, values, given, known)
-            inventory = parameters.taken_from(terms, read, given, known)
+            read = parameters.read(terms, values, extra_variables, context)
+            inventory = parameters.taken_from(terms, read, extra_variables, context)
             return [{"values": read, "problem": "", "inventory": inventory}]
         except parameters.ParameterError as error:
             return [{"values": {}, "problem": str(error), "inventory": ""}]

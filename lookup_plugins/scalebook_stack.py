@@ -62,8 +62,8 @@ _raw:
 @functools.lru_cache(maxsize=64)
 def stack_of(names: tuple[str, ...], override: str) -> dict[str, Any]:
     """Return the versions for the workloads `names`, read once per process."""
-    known = declared.stacks(str(ROOT / "playbooks/vars"))
-    return declared.stack_of(names, load_workloads(constants.DEFAULT_ROLES_PATH), known, override)
+    stacks = declared.stacks(str(ROOT / "playbooks/vars"))
+    return declared.stack_of(names, load_workloads(constants.DEFAULT_ROLES_PATH), stacks, override)
 
 
 class LookupModule(LookupBase):

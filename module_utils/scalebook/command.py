@@ -61,12 +61,14 @@ def command(plan: Plan, playbook: str = "bench.yml") -> str:
     The variables of workloads are those that were given with -e.  The plan of an earlier version does not
     have them: the settings that all cases of a workload share are used.
     """
-    given = plan.get("parameters")
-    if not isinstance(given, Mapping) or not given:
+    parameters = plan.get("parameters")
+    if not isinstance(parameters, Mapping) or not parameters:
         return ""
     variables = plan["variables"] if "variables" in plan else _agreed(plan.get("cases") or [])
-    values = {name: value for name, value in given.items() if name not in LEFT_OUT and value is not False}
-    if "max" not in _text(given.get("bsz")):
+    values = {
+        name: value for name, value in parameters.items() if name not in LEFT_OUT and value is not False
+    }
+    if "max" not in _text(parameters.get("bsz")):
         values.pop("bsz_max_runs", None)
     texts = {name: _text(value) for name, value in {**values, **variables}.items()}
     return _line(clean(plan.get("inventory") or ""), texts, playbook)
@@ -87,8 +89,8 @@ def commands(plan: Plan, measured: Iterable[Measured], declared: Workloads | Non
     for axis in ("topology", "bsz", "dtype", "xla", "workload"):
         matrices = _joined(matrices, axis)
     searched = [_searched(plan, search, measured, declared or {}) for search in plan.get("searches") or ()]
-    made = [Command(command=_of_matrix(each), cases=each.cases) for each in [*matrices, *searched]]
-    return [each for index, each in enumerate(made) if each not in made[:index]]
+    printed = [Command(command=_of_matrix(each), cases=each.cases) for each in [*matrices, *searched]]
+    return [each for index, each in enumerate(printed) if each not in printed[:index]]
 
 
 def of_results(results: Results, declared: Workloads | None = None) -> list[Command]:
@@ -110,7 +112,7 @@ def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
     own = {f"{case['workload']}_{name}": value for name, value in settings.items()}
     usual = declaration.setting_defaults
     variables = {**own, **_epoch(case, declaration)}
-    inventory, around, given = _around(plan, measured)
+    inventory, around, parameters = _around(plan, measured)
     return _Matrix(
         inventory=inventory,
         around=around,
@@ -120,7 +122,7 @@ def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
             "topology": [f"{case['nodes']}n{case['gpus']}g"],
         },
         fixed={"repeats": str(measured.runs), **_unusual(case, declaration)},
-        variables={name: text for name, text in given.items() if name not in variables}
+        variables={name: text for name, text in parameters.items() if name not in variables}
         | {
             name: _text(value)
             for name, value in variables.items()
@@ -163,16 +165,16 @@ def _around(plan: Plan, measured: Measured) -> tuple[str, Texts, Texts]:
     They are those of the command that made most of its runs, else of the plan.
     """
     if measured.commands:
-        inventory, given = _read(Counter(measured.commands).most_common(1)[0][0])
+        inventory, parameters = _read(Counter(measured.commands).most_common(1)[0][0])
     else:
         values = {**(plan.get("parameters") or {}), **(plan.get("variables") or {})}
         inventory = clean(plan.get("inventory") or "")
-        given = {name: _text(value) for name, value in values.items() if value is not False}
+        parameters = {name: _text(value) for name, value in values.items() if value is not False}
     workload = str(measured.case["workload"])
-    others = [f"{name}_" for name in given.get("workload", "").split(",") if name and name != workload]
+    others = [f"{name}_" for name in parameters.get("workload", "").split(",") if name and name != workload]
     rest = {
         name: text
-        for name, text in given.items()
+        for name, text in parameters.items()
         if name not in LEFT_OUT + OF_CASES
         and (name.startswith(f"{workload}_") or not name.startswith(tuple(others)))
     }
@@ -197,13 +199,13 @@ def _read(text: str) -> tuple[str, Texts]:
 
 def _distinct(matrices: Iterable[_Matrix]) -> list[_Matrix]:
     """Return the matrices, one for each case: it had another name before its workload got a setting."""
-    found: dict[str, _Matrix] = {}
+    matrix_of: dict[str, _Matrix] = {}
     for each in matrices:
         key = repr(each._replace(fixed={**each.fixed, "repeats": ""}, cases=[]))
-        first = found.setdefault(key, each._replace(fixed={**each.fixed, "repeats": "0"}, cases=[]))
+        first = matrix_of.setdefault(key, each._replace(fixed={**each.fixed, "repeats": "0"}, cases=[]))
         first.fixed["repeats"] = str(int(first.fixed["repeats"]) + int(each.fixed["repeats"]))
         first.cases.extend(each.cases)
-    return list(found.values())
+    return list(matrix_of.values())
 
 
 def _joined(matrices: Sequence[_Matrix], axis: str) -> list[_Matrix]:
@@ -228,10 +230,10 @@ def _joined(matrices: Sequence[_Matrix], axis: str) -> list[_Matrix]:
 def _searched(plan: Plan, search: BatchSearch, measured: Iterable[Measured], declared: Workloads) -> _Matrix:
     """Return the matrix of a search for the largest batch, around it what measured its workload."""
     case = {**search, "name": "", "bsz": "max", "nodes": 0, "gpus": 0}
-    made = [
+    searches = [
         text for each in measured if each.case["workload"] == search["workload"] for text in each.commands
     ]
-    one = _matrix(plan, Measured(case, 1, made), declared)
+    one = _matrix(plan, Measured(case, 1, searches), declared)
     limit = {"bsz_max_runs": str(search["limit"])}
     axes = {**one.axes, "topology": list(search["points"])}
     return one._replace(axes=axes, fixed={**one.fixed, **limit}, cases=[])
@@ -255,19 +257,25 @@ def _places(labels: Sequence[str]) -> Texts:
 
 def _line(inventory: str, texts: Mapping[str, str], playbook: str = "bench.yml") -> str:
     """Return the command line; what Ansible would take for a template, or has no name, is left out."""
-    kept = {name: text for name, text in texts.items() if text and not _TEMPLATE.search(text)}
-    words = " ".join(f"{name}={shlex.quote(text)}" for name, text in kept.items() if _NAME.fullmatch(name))
+    plain_values = {name: text for name, text in texts.items() if text and not _TEMPLATE.search(text)}
+    words = " ".join(
+        f"{name}={shlex.quote(text)}" for name, text in plain_values.items() if _NAME.fullmatch(name)
+    )
     place = f" -i {shlex.quote(inventory)}" if inventory and not _TEMPLATE.search(inventory) else ""
     return f"ansible-playbook{place} {playbook} -e {_quoted(words)}"
 
 
 def _agreed(cases: list[Case]) -> dict[str, Any]:
     """Return the settings of cases by the names of their variables, without those that differ."""
-    found: dict[str, list[Any]] = {}
+    values_by_name: dict[str, list[Any]] = {}
     for case in cases:
         for name, value in (case.get("settings") or {}).items():
-            found.setdefault(f"{case['workload']}_{name}", []).append(value)
-    return {name: values[0] for name, values in found.items() if all(each == values[0] for each in values)}
+            values_by_name.setdefault(f"{case['workload']}_{name}", []).append(value)
+    return {
+        name: values[0]
+        for name, values in values_by_name.items()
+        if all(each == values[0] for each in values)
+    }
 
 
 def _text(value: Any) -> str:

@@ -104,18 +104,18 @@ class _Search:
 
     def read(self, block: bytes) -> None:
         """Read a block of whole lines."""
-        seen = 0
+        size_read = 0
         for place, line, present in _candidates(block, self.texts):
-            self._pass_by(block, seen, place)
-            seen = place
+            self._pass_by(block, size_read, place)
+            size_read = place
             hit = _hit(line, present) if self.hit is None else None
             if hit and hit.cause.kind == EFFECT and self.unknown is not None:
                 continue  # what failed before is nearer the cause
             if hit and hit.cause.kind != VAGUE:
                 self.hit, self.steps = hit, 0
             elif hit and self.vague is None:
-                self.vague, self.steps, seen = hit, 0, place + len(line)
-        self._pass_by(block, seen, len(block))
+                self.vague, self.steps, size_read = hit, 0, place + len(line)
+        self._pass_by(block, size_read, len(block))
 
     def _pass_by(self, block: bytes, start: int, end: int) -> None:
         """Forget what the program went on from: steps follow, or an exception of another kind."""
@@ -146,11 +146,11 @@ def _candidates(block: bytes, texts: Iterable[_Text]) -> Iterator[tuple[int, byt
     """Yield the lines that have the first part of texts, with their places and these texts, in order."""
     lines: dict[int, list[_Text]] = {}
     for text in texts:
-        at = block.find(text.first)
-        while at >= 0:
-            lines.setdefault(block.rfind(b"\n", 0, at) + 1, []).append(text)
-            end = block.find(b"\n", at)
-            at = block.find(text.first, end) if end >= 0 else -1
+        start = block.find(text.first)
+        while start >= 0:
+            lines.setdefault(block.rfind(b"\n", 0, start) + 1, []).append(text)
+            end = block.find(b"\n", start)
+            start = block.find(text.first, end) if end >= 0 else -1
     for place in sorted(lines):
         end = block.find(b"\n", place)
         yield place, block[place : end if end >= 0 else len(block)], lines[place]
@@ -170,8 +170,8 @@ def _hit(line: bytes, texts: Iterable[_Text]) -> Hit | None:
 
 def _span(body: bytes, text: _Text) -> tuple[int, int] | None:
     if text.pattern is None:
-        at = body.find(text.first)
-        return (at, at + len(text.first)) if at >= 0 else None
+        start = body.find(text.first)
+        return (start, start + len(text.first)) if start >= 0 else None
     match = text.pattern.search(body)
     return match.span() if match else None
 

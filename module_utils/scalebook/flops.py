@@ -115,10 +115,10 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
     elif isinstance(node, ast.Compare):
         value = _equal(node, names)
     elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        left, right = _value(node.left, names), _value(node.right, names)
+        first, right = _value(node.left, names), _value(node.right, names)
         if isinstance(node.op, ast.Pow) and not 0 <= right <= _HIGHEST_POWER:
             raise FlopsError(f"a power of {right}; allowed are 0 to {_HIGHEST_POWER}")
-        return _OPERATORS[type(node.op)](left, right)
+        return _OPERATORS[type(node.op)](first, right)
     else:
         raise FlopsError(f"{ast.unparse(node)!r} is neither a number, a name nor arithmetic of them")
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -128,10 +128,15 @@ def _value(node: ast.AST, names: Mapping[str, Any]) -> Any:
 
 def _equal(node: ast.Compare, names: Mapping[str, Any]) -> int:
     """Return 1 where `name == 'text'` is true, else 0."""
-    left, right = node.left, node.comparators[0]
+    first, right = node.left, node.comparators[0]
     text = isinstance(right, ast.Constant) and isinstance(right.value, str)
-    if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Eq) or not isinstance(left, ast.Name) or not text:
+    if (
+        len(node.ops) > 1
+        or not isinstance(node.ops[0], ast.Eq)
+        or not isinstance(first, ast.Name)
+        or not text
+    ):
         raise FlopsError(f"{ast.unparse(node)!r} does not compare a name with a text for equality")
-    if left.id not in names:
-        raise UnknownNameError(left.id)
-    return int(str(names[left.id]) == ast.literal_eval(right))
+    if first.id not in names:
+        raise UnknownNameError(first.id)
+    return int(str(names[first.id]) == ast.literal_eval(right))

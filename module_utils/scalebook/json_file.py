@@ -43,12 +43,12 @@ def decode(content: bytes, packed: int = 0) -> dict[str, Any]:
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the object of these pairs; of two values of one key nobody can know which one is meant."""
-    made = dict(pairs)
-    if len(made) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"names {twice[:100]!r} twice in one object")
-    return made
+    return fields
 
 
 def _refuse_constant(text: str) -> NoReturn:

@@ -124,9 +124,9 @@ def compare(
     if not names.frameworks or not names.models:
         return [_without_table(entry, "no-tables", workload=group["workload"])]
     return [
-        made
+        comparison
         for framework in names.frameworks
-        for made in _counterpart(entry, group, rows, table, names, framework, size)
+        for comparison in _counterpart(entry, group, rows, table, names, framework, size)
     ]
 
 
@@ -148,17 +148,17 @@ def _counterpart(
     model = names.models.get(group["model"])
     reasons = _differences(group, model, size)
     reasons += [as_message(names.differs)] if names.differs else []
-    wanted = {model} if model else set(names.models.values())
+    models = {model} if model else set(names.models.values())
     family = [
         row
         for row in table
         if row["framework"] == framework
-        and row["model"] in wanted
+        and row["model"] in models
         and row["dtype"] == group["dtype"]
         and row["xla"] == group["xla"]
     ]
     if not family:
-        lacking = {"precision": group["dtype"], "framework": framework, "models": "/".join(sorted(wanted))}
+        lacking = {"precision": group["dtype"], "framework": framework, "models": "/".join(sorted(models))}
         if not group["xla"]:
             return [_without_table(entry, "no-table", **lacking)]
         return [
@@ -184,13 +184,13 @@ def only_published(
     models is either in an entry or here.
     """
     beside = {pair["source"] for entry in entries for pair in entry["rows"] if pair["source"]}
-    found = []
+    comparisons = []
     for family, models in families.items():
         tables: dict[tuple[Any, ...], list[PublishedRow]] = {}
         for row in table:
             if row["model"] in set(models) and row["source"] not in beside:
                 tables.setdefault(table_key(row), []).append(row)
-        found += [
+        comparisons += [
             {
                 "family": family,
                 **_of_table(rows[0]),
@@ -202,7 +202,7 @@ def only_published(
             }
             for rows in tables.values()
         ]
-    return found
+    return comparisons
 
 
 def _differences(group: Group, model: str | None, size: int | None) -> list[Message]:

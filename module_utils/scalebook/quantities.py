@@ -144,9 +144,9 @@ QUANTITIES = {quantity.name: quantity for quantity in (*TABLE, *MORE)}
 
 def _panels() -> dict[str, list[Quantity]]:
     """Return the quantities of each chart over time, those of GPUs first."""
-    drawn = [quantity for quantity in TABLE if quantity.panel]
+    charted = [quantity for quantity in TABLE if quantity.panel]
     of_panel: dict[str, list[Quantity]] = {}
-    for quantity in sorted(drawn, key=lambda each: not each.reads[0].column.startswith("gpu:")):
+    for quantity in sorted(charted, key=lambda each: not each.reads[0].column.startswith("gpu:")):
         of_panel.setdefault(quantity.panel, []).append(quantity)
     return of_panel
 
@@ -156,13 +156,13 @@ PANELS = _panels()
 
 def _timeline_columns() -> re.Pattern[str]:
     """Return what the charts need: of several readings of the same the last, which is read most often."""
-    kept = [
+    charted = [
         reading.column
         for quantities in PANELS.values()
         for quantity in quantities
         for reading in (quantity.reads if quantity.combine else quantity.reads[-1:])
     ]
-    return re.compile("|".join(re.escape(column).replace(r"\*", "[^:]*") for column in kept))
+    return re.compile("|".join(re.escape(column).replace(r"\*", "[^:]*") for column in charted))
 
 
 TIMELINE_COLUMNS = _timeline_columns()

@@ -41,19 +41,19 @@ def check_results(document: Mapping[str, Any]) -> Results:
         raise ResultsError(str(exc)) from None
     _check_keys("", document, (*PARTS, *TABLES))
     _check_keys("counts", document["counts"], ("good", "planned"))
-    for at, group in enumerate(document["groups"]):
-        _check_keys(f"groups[{at}]", group, GROUP)
-    for at, row in enumerate(document["rows"]):
-        _check_keys(f"rows[{at}]", row, (*ROW, *MEASURED))
+    for index, group in enumerate(document["groups"]):
+        _check_keys(f"groups[{index}]", group, GROUP)
+    for index, row in enumerate(document["rows"]):
+        _check_keys(f"rows[{index}]", row, (*ROW, *MEASURED))
         for run in row["runs"]:
-            _check_keys(f"rows[{at}].runs", run, RUN)
+            _check_keys(f"rows[{index}].runs", run, RUN)
             if run["rate"] is None or run["rate"] <= 0:
-                raise ResultsError(f"rows[{at}].runs has the rate {run['rate']}")
+                raise ResultsError(f"rows[{index}].runs has the rate {run['rate']}")
         if (
             any(row[name] is not None and row[name] <= 0 for name in ("median", "min", "max"))
             or row["devices"] < 1
         ):
-            raise ResultsError(f"rows[{at}] has a rate or a number of devices that is not above 0")
+            raise ResultsError(f"rows[{index}] has a rate or a number of devices that is not above 0")
     _check_names(document)
     return cast(Results, document)
 
@@ -72,10 +72,10 @@ def _check_names(document: Mapping[str, Any]) -> None:
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise ResultsError(f"it has the {what} {min(twice)!r} twice")
-    for named, known in (
+    for names_given, allowed in (
         *((row["group"], groups) for row in document["rows"]),
         *((case, cases) for group in document["groups"] for case in group["rows"]),
         *((line["case"], cases) for key in TABLES for line in document[key]),
     ):
-        if named not in known:
-            raise ResultsError(f"it names {named!r}, which it does not have")
+        if names_given not in allowed:
+            raise ResultsError(f"it names {names_given!r}, which it does not have")

@@ -122,10 +122,10 @@ def make_readable(path: str) -> List[str]:
         return []
     mode = stat.S_IMODE(about.st_mode)
     folder = stat.S_ISDIR(about.st_mode)
-    wanted = (mode | 0o044 | (0o011 if folder or mode & 0o100 else 0)) & ~OTHERS_WRITE
+    readable_mode = (mode | 0o044 | (0o011 if folder or mode & 0o100 else 0)) & ~OTHERS_WRITE
     changed = []
-    if mode != wanted:
-        os.chmod(path, wanted)
+    if mode != readable_mode:
+        os.chmod(path, readable_mode)
         changed.append(path)
     for name in sorted(os.listdir(path)) if folder else ():
         changed += make_readable(os.path.join(path, name))

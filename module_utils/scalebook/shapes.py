@@ -125,5 +125,5 @@ def _below(place: str, key: str) -> str:
 
 def _refused(value: Any, place: str, allowed: str) -> ShapeError:
     text = repr(value) if isinstance(value, str) else json.dumps(value, default=str)
-    shown = text if len(text) <= SHOWN else text[:SHOWN] + "…"
-    return ShapeError(f"{place or 'the file'} is {shown}, it must be {allowed}")
+    excerpt = text if len(text) <= SHOWN else text[:SHOWN] + "…"
+    return ShapeError(f"{place or 'the file'} is {excerpt}, it must be {allowed}")

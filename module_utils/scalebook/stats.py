@@ -80,12 +80,16 @@ def outliers(values: Sequence[float]) -> list[int]:
     if count < OUTLIER_RUNS:
         return []
     mean = fmean(values)
-    at = max(range(count), key=lambda index: abs(values[index] - mean))
-    others = [value for index, value in enumerate(values) if index != at]
-    distance = abs(values[at] - fmean(others))
+    farthest = max(range(count), key=lambda index: abs(values[index] - mean))
+    others = [value for index, value in enumerate(values) if index != farthest]
+    distance = abs(values[farthest] - fmean(others))
     error = math.sqrt(_variance(others) * (1 + 1 / len(others)))
     limit = t_quantile(1 - OUTLIER_LEVEL / (2 * count), count - 2) * error
-    return [at] if distance > limit and abs(values[at] - middle) > OUTLIER_SHARE * abs(middle) else []
+    return (
+        [farthest]
+        if distance > limit and abs(values[farthest] - middle) > OUTLIER_SHARE * abs(middle)
+        else []
+    )
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
@@ -225,11 +229,11 @@ def thinned(values: Sequence[float], most: int) -> list[float]:
     if len(values) <= most:
         return list(values)
     ends = [len(values) * index // stretches for index in range(stretches + 1)]
-    kept: list[float] = []
+    points: list[float] = []
     for first, end in pairwise(ends):
         stretch = sorted(range(first, end), key=values.__getitem__)
-        kept += [values[at] for at in sorted((stretch[0], stretch[-1]))]
-    return kept
+        points += [values[place] for place in sorted((stretch[0], stretch[-1]))]
+    return points
 
 
 def drift(seconds: Sequence[float]) -> float | None:

@@ -119,11 +119,11 @@ def mean_in_window(steps: Sequence[int], means: Sequence[float], after: int, cas
     n steps at a mean rate r took n / r: the window took what its last step has more of that than its first.
     """
     begin, end = case["warmup"], case["warmup"] + case["window"]
-    at = dict(zip(steps, means, strict=False))
-    if begin <= after or not all(0 < at.get(step, 0) < math.inf for step in (begin, end)):
+    mean_at = dict(zip(steps, means, strict=False))
+    if begin <= after or not all(0 < mean_at.get(step, 0) < math.inf for step in (begin, end)):
         return None
-    taken = (end - after) / at[end] - (begin - after) / at[begin]
-    return case["window"] / taken if taken > 0 else None
+    seconds = (end - after) / mean_at[end] - (begin - after) / mean_at[begin]
+    return case["window"] / seconds if seconds > 0 else None
 
 
 def window_rates(node: NodeLog, case: Case) -> list[float]:
@@ -139,9 +139,9 @@ def window_rates(node: NodeLog, case: Case) -> list[float]:
         return []
     pairs = zip(steps, rates, strict=True)
     rated = [(step, rate) for step, rate in pairs if case["warmup"] < step <= end and rate]
-    at = [case["warmup"], *(step for step, _ in rated)]
-    distances = {after - before for before, after in zip(at[1:], at[2:], strict=False)}
+    starts = [case["warmup"], *(step for step, _ in rated)]
+    distances = {after - before for before, after in zip(starts[1:], starts[2:], strict=False)}
     even = len(distances) < 2 and all(
-        at[1] - at[0] <= distance and end - at[-1] < distance for distance in distances
+        starts[1] - starts[0] <= distance and end - starts[-1] < distance for distance in distances
     )
     return [rate for _, rate in rated] if even else []

@@ -45,9 +45,9 @@ class Unpacked:
             self._rest += self._block()
         if len(self._rest) < size and self._decompressor.unused_data:
             raise UnpackError("it goes on behind its end")
-        taken = bytes(self._rest[:size])
+        piece = bytes(self._rest[:size])
         del self._rest[:size]
-        return taken
+        return piece
 
     def _block(self) -> bytes:
         try:

@@ -248,10 +248,10 @@ class Dlperf:
 
     def of_settings(self, settings: Mapping[str, Any]) -> Dlperf:
         """Return what counts for a case with these settings."""
-        found = self
+        workload = self
         for setting, values in self.settings.items():
-            found = replace(found, **values.get(settings.get(setting), {}))
-        return found
+            workload = replace(workload, **values.get(settings.get(setting), {}))
+        return workload
 
     def all_models(self) -> list[str]:
         """Return the published models of the workload, and the others of its family."""
@@ -331,7 +331,7 @@ class Workload:
             **{key: part.flag(key) for key in _FLAGS},
             **_of_cases(part),
         }
-        made = cls(
+        workload = cls(
             **keys,
             log=log,
             sanity=tuple(_sanity(rule, log.first_node) for rule in part.parts("sanity", _SANITY_KEYS)),
@@ -343,10 +343,10 @@ class Workload:
             dlperf=_dlperf(part) if "dlperf" in data else None,
             data=data,
         )
-        _check_names(made)
-        _check_values(made)
-        _check_formulas(made)
-        return made
+        _check_names(workload)
+        _check_values(workload)
+        _check_formulas(workload)
+        return workload
 
     def as_data(self) -> dict[str, Any]:
         """Return the plain data that this was made from; `of` makes the same of it."""
@@ -760,11 +760,11 @@ def coerce(kind: str, value: Any) -> Any:
     """Return `value` as Ansible's type `kind` has it; -e gives text. Raises ValueError."""
     text = str(value).strip()
     if kind == "bool":
-        known = {"true": True, "yes": True, "on": True, "1": True}
-        known.update({"false": False, "no": False, "off": False, "0": False})
-        if text.lower() not in known:
+        truths = {"true": True, "yes": True, "on": True, "1": True}
+        truths.update({"false": False, "no": False, "off": False, "0": False})
+        if text.lower() not in truths:
             raise ValueError("allowed are true and false")
-        return known[text.lower()]
+        return truths[text.lower()]
     if kind == "int":
         if isinstance(value, bool) or (isinstance(value, float) and not value.is_integer()):
             raise ValueError("it must be a whole number")

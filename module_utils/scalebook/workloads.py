@@ -42,14 +42,16 @@ def _load(role: Path) -> Workload:
     environments = (f"{role.name}_python", f"{role.name}_venv")
     own = [name for name, option in options.items() if name in environments and option.get("default") == ""]
     epoch = declaration.get("epoch") or {}
-    named = [*(declaration.get("settings") or ()), *(epoch.values() if isinstance(epoch, dict) else ())]
+    variables = [*(declaration.get("settings") or ()), *(epoch.values() if isinstance(epoch, dict) else ())]
     data = {
         **declaration,
         "name": role.name,
         "path": str(role),
         "own_environment": own[-1] if own else "",
-        "setting_types": {name: str(options[name].get("type", "str")) for name in named if name in options},
-        "setting_defaults": _defaults(role, named),
+        "setting_types": {
+            name: str(options[name].get("type", "str")) for name in variables if name in options
+        },
+        "setting_defaults": _defaults(role, variables),
     }
     try:
         return Workload.of(data)

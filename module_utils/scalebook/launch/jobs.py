@@ -22,9 +22,9 @@ def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], p
     127.0.0.x), and nodes that share a machine get its GPUs in order.  Raises ValueError for a node whose
     directory for jobs is not known.
     """
-    without = [node["name"] for node in members if not node.get("work")]
-    if without:
-        raise ValueError(f"{', '.join(without)}: no directory for jobs is known")
+    homeless = [node["name"] for node in members if not node.get("work")]
+    if homeless:
+        raise ValueError(f"{', '.join(homeless)}: no directory for jobs is known")
     run = f"{campaign}/{case['name']}/{repeat}"
     ports = [port + earlier for earlier in _earlier([node["address"] for node in members])]
     before = _earlier([node["machine"] for node in members])
@@ -270,9 +270,9 @@ def job_command(
 
 def _earlier(values: Sequence[str]) -> list[int]:
     """Return for each value how many before it are the same."""
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     earlier = []
     for value in values:
-        earlier.append(seen[value])
-        seen[value] += 1
+        earlier.append(counts[value])
+        counts[value] += 1
     return earlier

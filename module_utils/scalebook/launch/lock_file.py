@@ -129,15 +129,15 @@ def _opened(path: str, create: bool) -> Iterator[int]:
     deadline = time.monotonic() + PATIENCE
     while True:
         file = _open(path, create)
-        made = ""
+        new_folder = ""
         try:
-            made = _wait_for_turn(file, path, deadline)
+            new_folder = _wait_for_turn(file, path, deadline)
             if _is_at(file, path):
                 yield file
                 return
         finally:
-            if made:
-                os.rmdir(made)
+            if new_folder:
+                os.rmdir(new_folder)
             os.close(file)
 
 

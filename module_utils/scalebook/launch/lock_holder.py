@@ -85,13 +85,13 @@ def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
 
     A control node that has certainly stopped holds nothing. Other lines are what the login prints.
     """
-    found = {}
+    holders_by_host = {}
     for node, text in locks.items():
         for line in text.splitlines():
             holder = lock_file.parse(line) if line.lstrip().startswith("{") else {}
             if holder and holder["id"] != lock_file.UNREADABLE and not gone(holder):
-                found[node] = holder
-    return found
+                holders_by_host[node] = holder
+    return holders_by_host
 
 
 def taken_by(held: Mapping[str, Mapping[str, Any]]) -> str:

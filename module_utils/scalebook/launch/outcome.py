@@ -32,8 +32,8 @@ def job_end(result: Result, members: Sequence[Node] = ()) -> dict[str, Any]:
     if not ended:
         message = str(result.get("stderr") or "") + str(result.get("msg") or "")
         rc = int(result.get("rc") or 0) or 255
-        lost = {"unreported": True, "unreachable": bool(result.get("unreachable"))}
-        ended = {"rc": rc if rc > 0 else 128 - rc, "seconds": 0, "stderr": message, **lost}
+        loss = {"unreported": True, "unreachable": bool(result.get("unreachable"))}
+        ended = {"rc": rc if rc > 0 else 128 - rc, "seconds": 0, "stderr": message, **loss}
     names = {node["address"]: node["name"] for node in members}
     if len(names) < len(members):  # nodes of one machine share its address
         return ended
@@ -112,7 +112,7 @@ def trouble(
     A host that cannot be reached after the job has ended is lost.  One that answers but could not
     write its node jobs is not: its disk may be full.
     """
-    lost = {
+    lost_hosts = {
         name: _last_line(result)
         for name, result in zip(hosts, cleared, strict=True)
         if result.get("unreachable")
@@ -120,9 +120,9 @@ def trouble(
     unwritten = {
         name: _last_line(result)
         for name, result in zip(hosts, writes, strict=True)
-        if name not in lost and "made" not in result and not result.get("unreachable")
+        if name not in lost_hosts and "made" not in result and not result.get("unreachable")
     }
-    return {"lost": lost, "unwritten": unwritten}
+    return {"lost": lost_hosts, "unwritten": unwritten}
 
 
 def _last_line(result: Result) -> str:

@@ -53,7 +53,7 @@ def commit(top: str) -> str:
     """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
     describe = ["git", "-C", top, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        found = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)
+        described = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return "not recorded: git does not run on the control node"
-    return found.stdout.strip() or "not recorded: scalebook is not in a git checkout"
+    return described.stdout.strip() or "not recorded: scalebook is not in a git checkout"

@@ -89,10 +89,12 @@ def machines_of(directory: Path) -> dict[str, MachineIdentity]:
     planned = read_object(directory / "plan.json").get("machines")
     if isinstance(planned, dict) and _any_machine(planned):
         return planned
-    found = [_of_record(record) for record in _records_kept(directory)]
+    machines_of_records = [_of_record(record) for record in _records_kept(directory)]
     return {
-        node: {} if any(difference(identity, other[node]) for other in found if node in other) else identity
-        for node, identity in max(found, key=len, default={}).items()
+        node: {}
+        if any(difference(identity, other[node]) for other in machines_of_records if node in other)
+        else identity
+        for node, identity in max(machines_of_records, key=len, default={}).items()
     }
 
 
@@ -129,13 +131,13 @@ def _same(then: Machines, now: Machines) -> bool:
 
 def _differing(then: Machines, now: Machines) -> dict[str, str]:
     """Return node of today -> why it is not the one of then, for the nodes that both have."""
-    found = {}
+    differences = {}
     for (before, earlier), (node, identity) in zip(then.items(), now.items(), strict=False):
         if before != node:
-            found[node] = f"it was {before}"
+            differences[node] = f"it was {before}"
         elif _any_machine(now) and (what := difference(earlier, identity)):
-            found[node] = DIFFERENCES[what]
-    return found
+            differences[node] = DIFFERENCES[what]
+    return differences
 
 
 def _differing_records(directory: Path, now: Machines) -> dict[str, str]:

@@ -51,13 +51,13 @@ def roles_with(roles_paths: Iterable[str], file: str) -> list[str]:
 
 def stacks(folder: str) -> dict[str, dict[str, Any]]:
     """Return the stacks below `folder`, by name."""
-    found = {}
+    stacks_by_name = {}
     for file in sorted(Path(folder).glob("stack_*.yml")):
         stack = _read(file).get("stack")
         if not isinstance(stack, dict):
             raise StackError(f"{file}: it must hold a dict `stack`")
-        found[file.stem.removeprefix("stack_")] = stack
-    return found
+        stacks_by_name[file.stem.removeprefix("stack_")] = stack
+    return stacks_by_name
 
 
 def stack_of(
@@ -71,9 +71,9 @@ def stack_of(
     Where these differ, the first workload's stack decides; later ones add what it has no versions for.
     Raises StackError for a stack that does not exist.
     """
-    wanted = [override] if override else [workloads.get(name, UNKNOWN).stack for name in names]
+    stack_names = [override] if override else [workloads.get(name, UNKNOWN).stack for name in names]
     merged: dict[str, Any] = {}
-    for name in wanted:
+    for name in stack_names:
         if name not in stacks_by_name:
             raise StackError(f"stack_name={name}: allowed are {', '.join(sorted(stacks_by_name))}")
         merged = {**stacks_by_name[name], **merged}

@@ -40,25 +40,27 @@ def gpus(output: str) -> Gpus:
     others = [
         line for line in lines if line not in listed and not re.match(r"(nvidia-smi|bus|\s*MIG): ?", line)
     ]
-    said = clean(" ".join(others))
-    lost = LOST.search(said)
-    if listed and status in ("0", INFOROM) and not lost:
+    error_text = clean(" ".join(others))
+    lost_gpu = LOST.search(error_text)
+    if listed and status in ("0", INFOROM) and not lost_gpu:
         return {"count": len(listed), "problem": ""}
     if status == "none":
         return {"count": 0, "problem": _hidden(bus, "it has no nvidia-smi") if bus else ""}
-    none = status == "0" or re.search("no devices (were )?found", said, re.IGNORECASE)
-    if none and not listed and not lost:
+    none = status == "0" or re.search("no devices (were )?found", error_text, re.IGNORECASE)
+    if none and not listed and not lost_gpu:
         return {"count": 0, "problem": _hidden(bus, "nvidia-smi lists none") if bus else ""}
-    return {"count": 0, "problem": _failed(status, said)}
+    return {"count": 0, "problem": _failed(status, error_text)}
 
 
 def mixed(counts: Mapping[str, int]) -> str:
     """Return why hosts with these numbers of GPUs have no device in common, "" where they have."""
-    without = [host for host, count in counts.items() if not count]
-    if not without or len(without) == len(counts):
+    without_gpus = [host for host, count in counts.items() if not count]
+    if not without_gpus or len(without_gpus) == len(counts):
         return ""
-    few = ", ".join(without[:3]) + (f" and {len(without) - 3} more" if len(without) > 3 else "")
-    verb = "has" if len(without) == 1 else "have"
+    few = ", ".join(without_gpus[:3]) + (
+        f" and {len(without_gpus) - 3} more" if len(without_gpus) > 3 else ""
+    )
+    verb = "has" if len(without_gpus) == 1 else "have"
     return (
         f"device=auto: {few} {verb} no GPU, other machines have some. Fix: leave what has none out of the "
         f"group nodes, or {CPU}"
@@ -67,8 +69,8 @@ def mixed(counts: Mapping[str, int]) -> str:
 
 def _answer(lines: list[str], pattern: str) -> str:
     """Return what the last line that is an answer says, "" without one."""
-    found = [match.group(1) for line in lines if (match := re.fullmatch(pattern, line))]
-    return found[-1] if found else ""
+    numbers = [match.group(1) for line in lines if (match := re.fullmatch(pattern, line))]
+    return numbers[-1] if numbers else ""
 
 
 def _hidden(bus: int, what: str) -> str:

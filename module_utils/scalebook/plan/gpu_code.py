@@ -34,13 +34,13 @@ def capabilities(answers: Mapping[str, str]) -> dict[str, list[str]]:
     `answers` are what `nvidia-smi --query-gpu=compute_cap --format=csv,noheader` printed. A driver before
     510 does not know the question, and a GPU's number is then unknown.
     """
-    found = {}
+    capability_of = {}
     for host, text in answers.items():
         # The tool warns of a damaged infoROM behind its answer.
         numbers = [line.strip() for line in text.splitlines() if not line.startswith("WARNING: ")]
         if numbers and all(re.fullmatch(r"\d+\.\d+", number) for number in numbers):
-            found[host] = sorted(set(numbers), key=_number)
-    return found
+            capability_of[host] = sorted(set(numbers), key=_number)
+    return capability_of
 
 
 def choose(
@@ -67,9 +67,9 @@ def choose(
     ]
     declared = {name: stack_name or workloads.get(name, UNKNOWN).stack for name in judged}
     reasons = {
-        name: said
+        name: lack
         for name, stack in declared.items()
-        if (said := _lacks(stacks.get(stack, {}), stack, name, hosts))
+        if (lack := _lacks(stacks.get(stack, {}), stack, name, hosts))
     }
     if not reasons:
         return {"stack_name": stack_name, "said": ""}
@@ -106,10 +106,10 @@ def _lacks(
     oldest, newest = _number(code["oldest"]), _number(code["newest"])
     return [
         f"{code['software']} of stack {stack} has code for compute capability {code['oldest']} to "
-        f"{code['newest']}, a GPU of {host} has {found}"
+        f"{code['newest']}, a GPU of {host} has {number}"
         for host, numbers in hosts.items()
-        for found in numbers
-        if not oldest <= _number(found) <= newest
+        for number in numbers
+        if not oldest <= _number(number) <= newest
     ]
 
 

@@ -42,14 +42,14 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
     names = [check_name(str(host["inventory_hostname"])) for host in hosts]
     local = [host.get("ansible_connection", "ssh") == "local" for host in hosts]
     acting = [local.index(True) if here else index for index, here in enumerate(local)]
-    found: list[Node] = []
+    all_nodes: list[Node] = []
     for index, host in enumerate(hosts):
         name, actor = names[index], hosts[acting[index]]
         login = "127.0.0.1" if local[index] else _login(host, name)
         address = check_address(str(host.get("node_address", login)), name)
         gpus = int(actor.get("workload_gpu_count", 0)) if device == "gpu" else 0
         home = actor.get("scalebook_home")
-        found.append(
+        all_nodes.append(
             {
                 "name": name,
                 "host": names[acting[index]],
@@ -59,11 +59,11 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
                 "work": str(actor.get("campaign_work") or f"{home}/work") if home else None,
             }
         )
-    remote = [node for node, here in zip(found, local, strict=True) if not here]
+    remote = [node for node, here in zip(all_nodes, local, strict=True) if not here]
     _refuse_shared_addresses(remote)
     _refuse_shared_names(remote)
     _refuse_loopback(remote)
-    return found
+    return all_nodes
 
 
 def without_home(hosts: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -44,8 +44,8 @@ def next_batch(fits: Mapping[int, bool], first: int, grows: bool = True) -> int 
     """
     good, bad = bounds(fits)
     if bad is None:
-        wanted = 2 * good if good else first
-        return wanted if wanted <= LARGEST_BATCH and (grows or not good) else None
+        next_size = 2 * good if good else first
+        return next_size if next_size <= LARGEST_BATCH and (grows or not good) else None
     middle = (good + bad) // 2 // STEP * STEP
     between = (batch for batch in (middle, middle + STEP) if good < batch < bad)
     return next(between, None)
@@ -53,8 +53,10 @@ def next_batch(fits: Mapping[int, bool], first: int, grows: bool = True) -> int 
 
 def bounds(fits: Mapping[int, bool]) -> tuple[int, int | None]:
     """Return the largest batch that ran, 0 without one, and the smallest that did not, None without one."""
-    bad = min((batch for batch, ran in fits.items() if not ran), default=None)
-    return max((batch for batch, ran in fits.items() if ran and (bad is None or batch < bad)), default=0), bad
+    bad = min((batch for batch, fitted in fits.items() if not fitted), default=None)
+    return max(
+        (batch for batch, fitted in fits.items() if fitted and (bad is None or batch < bad)), default=0
+    ), bad
 
 
 def search(cases: Sequence[Case], limit: int, outcome: Callable[[str], Outcome | None]) -> BatchSearch:
@@ -63,7 +65,7 @@ def search(cases: Sequence[Case], limit: int, outcome: Callable[[str], Outcome |
     `cases` are one of each topology, with the batch to begin with; `limit` is how many runs each topology
     may take, and `outcome` returns what became of the search run of a case by name, None if it is to be made.
     """
-    found: BatchSearch = {
+    result: BatchSearch = {
         "workload": cases[0]["workload"],
         "model": cases[0]["model"],
         "device": cases[0]["device"],
@@ -83,11 +85,11 @@ def search(cases: Sequence[Case], limit: int, outcome: Callable[[str], Outcome |
     }
     largest = 0
     for case in cases:
-        largest = _largest_of_case(case, largest, found, outcome)
+        largest = _largest_of_case(case, largest, result, outcome)
         if not largest:
-            return found
-    found["largest"] = largest
-    return found
+            return result
+    result["largest"] = largest
+    return result
 
 
 def _largest_of_case(

@@ -97,32 +97,32 @@ def plan(
         for name, workload in workloads.items()
         for line in _lines(parameters, name, workload, device, nodes, points)
     ]
-    used = nodes[: max((case["nodes"] for line in lines for case in line.cases), default=0)]
-    on: Machines = {node["name"]: (machines or {}).get(node["name"], {}) for node in used}
+    nodes_used = nodes[: max((case["nodes"] for line in lines for case in line.cases), default=0)]
+    machines_used: Machines = {node["name"]: (machines or {}).get(node["name"], {}) for node in nodes_used}
     campaign = safe_name(
-        "campaign", parameters.get("campaign") or name_of(_campaign_name(lines, parameters), on)
+        "campaign", parameters.get("campaign") or name_of(_campaign_name(lines, parameters), machines_used)
     )
     cases: dict[str, Case] = {}
     skipped = [entry for line in lines for entry in line.skipped]
     searches: list[BatchSearch] = []
     for line in lines:
-        found = line.cases
+        cases_of_line = line.cases
         if line.bsz == MAX and line.cases:
             search = largest_batch.search(
                 line.cases, parameters["bsz_max_runs"], lambda case: outcome(campaign, case)
             )
             searches.append(search)
             largest = search["largest"]
-            found = [vary_case(case, bsz=largest) for case in line.cases] if largest else []
+            cases_of_line = [vary_case(case, bsz=largest) for case in line.cases] if largest else []
             if not largest and not search["next"]:
                 skipped += [{"case": case, "reason": _no_largest(search)} for case in line.cases]
         # The largest batch may be one that is measured anyway.
-        cases.update({case["name"]: case for case in found})
+        cases.update({case["name"]: case for case in cases_of_line})
     return {
         "schema": PLAN_SCHEMA,
         "campaign": campaign,
         "inventory": inventory,
-        "machines": dict(on),
+        "machines": dict(machines_used),
         "parameters": {**parameters, "workload": list(workloads), "device": device},
         "variables": {
             f"{name}_{setting}": value
@@ -165,14 +165,14 @@ def describe(
     cases, repeats = plan["cases"], plan["repeats"]
     searching = [search for search in plan["searches"] if search["next"]]
     count = len(cases) + sum(len(search["points"]) for search in searching)
-    named = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
-    several = len({each["workload"] for each in named}) > 1
+    all_cases = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
+    several = len({each["workload"] for each in all_cases}) > 1
     lines = [
         f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
         f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
     ]
-    if devices and named:
-        models = dict.fromkeys(each["model"] for each in named)
+    if devices and all_cases:
+        models = dict.fromkeys(each["model"] for each in all_cases)
         lines.append(f"  {devices}, model {', '.join(models)}")
     for search in plan["searches"]:
         lines.append(f"  search {_row(search, ','.join(search['points']), several)}  {_standing(search)}")
@@ -189,8 +189,10 @@ def describe(
     for (_, reason), same in reasons.items():
         labels = ",".join(case["label"] for case in same)
         lines.append(f"  skip  {_row(same[0], labels, several)}  {reason}")
-    known = {case["label"] for case in cases} | {label for each in searching for label in each["points"]}
-    if known and BASELINE not in known:
+    planned_labels = {case["label"] for case in cases} | {
+        label for each in searching for label in each["points"]
+    }
+    if planned_labels and BASELINE not in planned_labels:
         notes = [f"{BASELINE} is not in the plan, so speedups will be n/a", *notes]
     lines += [f"  note: {note}" for note in notes]
     if pending and seconds is not None:
@@ -218,14 +220,14 @@ def why_nothing_runs(plan: Plan) -> str:
 
 
 def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
-    known = [seconds[name] for name in pending if name in seconds]
-    if not known:
+    known_seconds = [seconds[name] for name in pending if name in seconds]
+    if not known_seconds:
         return "estimate: none, no run of these cases has been measured before"
-    minutes = sum(known) / 60
+    minutes = sum(known_seconds) / 60
     length = f"about {minutes:.0f} min" if minutes >= 1 else "less than a minute"
-    rest = len(pending) - len(known)
+    rest = len(pending) - len(known_seconds)
     unknown = f"; {_many(rest, 'more run')} without an earlier one" if rest else ""
-    return f"estimate: {length} for {_many(len(known), 'run')}, as earlier runs took{unknown}"
+    return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
 
 
 def _row(case: Case | BatchSearch, label: str, several: bool) -> str:
@@ -235,18 +237,18 @@ def _row(case: Case | BatchSearch, label: str, several: bool) -> str:
 
 def _standing(search: BatchSearch) -> str:
     """Return in words where a search stands."""
-    made = f"{_many(len(search['trials']), 'short run')} made"
+    trials = f"{_many(len(search['trials']), 'short run')} made"
     if search["next"]:
         each = " at each of them" if len(search["points"]) > 1 else ""
         return (
             f"the largest batch: from {search['first']} on doubled, then in steps of {largest_batch.STEP}, "
-            f"at most {_many(search['limit'], 'short run')}{each} (bsz_max_runs); {made}"
+            f"at most {_many(search['limit'], 'short run')}{each} (bsz_max_runs); {trials}"
         )
     if not search["largest"]:
-        return f"no answer, {made}"
+        return f"no answer, {trials}"
     above = f", {search['failed']} ran out of memory at {search['failed_at']}" if search["failed"] else ""
     reason = f"; {search['reason']}" if search["reason"] else ""
-    return f"the largest batch is {search['largest']}{above}; {made}{reason}"
+    return f"the largest batch is {search['largest']}{above}; {trials}{reason}"
 
 
 def _check_counts(parameters: Mapping[str, Any], count: int, slots: int) -> None:
@@ -409,16 +411,16 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
 
     What a search will find is not known yet: MAX stands for it.
     """
-    named = [(line.bsz, case) for line in lines for case in line.cases] or [
+    cases_by_batch = [(line.bsz, case) for line in lines for case in line.cases] or [
         (line.bsz, entry["case"]) for line in lines for entry in line.skipped
     ]
-    names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in named)
+    names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in cases_by_batch)
     content = json.dumps(names)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     words = [
-        "_".join(dict.fromkeys(case["workload"] for _, case in named)),
-        "_".join(dict.fromkeys(case["model"] for _, case in named)),
-        "b" + "_".join(dict.fromkeys(str(bsz) for bsz, _ in named)),
+        "_".join(dict.fromkeys(case["workload"] for _, case in cases_by_batch)),
+        "_".join(dict.fromkeys(case["model"] for _, case in cases_by_batch)),
+        "b" + "_".join(dict.fromkeys(str(bsz) for bsz, _ in cases_by_batch)),
         "_".join(parameters["dtype"]),
     ]
     return "-".join(words)[:80] + "-" + digest

@@ -715,8 +715,8 @@ def _conflicts(read: Mapping[str, Any], context: Context) -> list[str]:
         context.workloads[name] for name in read.get("workload") or [] if name in context.workloads
     ]
     if read.get("topology") and (read.get("nodes") or read.get("gpus")):
-        named = " and ".join(f"{name}={text(read[name])}" for name in ("nodes", "gpus") if read.get(name))
-        problems.append(f"topology: it names nodes and devices already; leave out nodes and gpus ({named})")
+        both = " and ".join(f"{name}={text(read[name])}" for name in ("nodes", "gpus") if read.get(name))
+        problems.append(f"topology: it names nodes and devices already; leave out nodes and gpus ({both})")
     counts = [nodes for nodes, _ in map(parts, read.get("topology") or ())]
     smallest = min(counts or as_list(read.get("nodes") or 0))
     if context.nodes and smallest > context.nodes:
@@ -769,11 +769,11 @@ def _of_reports(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     """
     problems = []
     if extra.get("campaign") and extra.get("campaign_dir"):
-        named = " ".join(f"{name}={extra[name]}" for name in ("campaign", "campaign_dir"))
-        problems.append(f"{named}: each names the campaign; leave out the one or the other")
+        both = " ".join(f"{name}={extra[name]}" for name in ("campaign", "campaign_dir"))
+        problems.append(f"{both}: each names the campaign; leave out the one or the other")
     if (read.get("push") is None) != (read.get("push_to") is None):
-        named = f"push={read['push'] or ''} push_to={hidden(read['push_to'] or '')}"
-        problems.append(f"{named}: give both, for example push=mlflow push_to=results/mlflow, or neither")
+        both = f"push={read['push'] or ''} push_to={hidden(read['push_to'] or '')}"
+        problems.append(f"{both}: give both, for example push=mlflow push_to=results/mlflow, or neither")
     if read.get("archive") is False and not read["push"]:
         problems.append("archive=false: nothing is left to do; leave it out, or give push")
     return problems
@@ -793,8 +793,8 @@ def _without_effect(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[s
         "sign_key": ("archive", "archive=true", read.get("archive")),
     }
     return [
-        f"{name}={text(extra[name])}: only with {written}; give both or neither"
-        for name, (other, written, there) in needs.items()
+        f"{name}={text(extra[name])}: only with {assignment}; give both or neither"
+        for name, (other, assignment, there) in needs.items()
         if other in read and extra.get(name) not in (None, "", *defaults.get(name, ())) and not there
     ]
 

@@ -23,8 +23,8 @@ class ResumeError(ValueError):
 
 def check_plan(directory: Path) -> None:
     """Raise ResumeError where the campaign in `directory` was planned by an earlier version."""
-    found = read_object(directory / "plan.json")
-    schema = found.get("schema")
+    earlier = read_object(directory / "plan.json")
+    schema = earlier.get("schema")
     if isinstance(schema, int) and schema < OLDEST_SCHEMA:
         raise ResumeError(
             f"campaign={directory.name}: {directory} was planned by an earlier version of scalebook. "
@@ -34,21 +34,21 @@ def check_plan(directory: Path) -> None:
 
 def outcome(directory: Path, case: str, repeat: int, folder: str = RUNS) -> tuple[str, Message | None] | None:
     """Return status and reason of a run of the campaign in `directory`, None without a readable record."""
-    found = upgrade(read_object(directory / folder / case / str(repeat) / "result.json"))
+    record = upgrade(read_object(directory / folder / case / str(repeat) / "result.json"))
     # Without a readable record the run is measured again.
-    return (str(found["status"]), found.get("reason")) if "status" in found else None
+    return (str(record["status"]), record.get("reason")) if "status" in record else None
 
 
 def status(directory: Path, case: str, repeat: int, folder: str = RUNS) -> str | None:
     """Return the status of a run of the campaign in `directory`, None without a readable record."""
-    found = outcome(directory, case, repeat, folder)
-    return found[0] if found else None
+    result = outcome(directory, case, repeat, folder)
+    return result[0] if result else None
 
 
 def statuses(directory: Path, runs: Iterable[tuple[str, int]]) -> dict[tuple[str, int], str]:
     """Return (case, repeat) -> status of those `runs` that have a record."""
-    found = {run: status(directory, *run) for run in runs}
-    return {run: known for run, known in found.items() if known is not None}
+    status_of = {run: status(directory, *run) for run in runs}
+    return {run: each for run, each in status_of.items() if each is not None}
 
 
 def earlier_seconds(results: Path, cases: Iterable[str], most: int = 5) -> dict[str, float]:
@@ -58,15 +58,15 @@ def earlier_seconds(results: Path, cases: Iterable[str], most: int = 5) -> dict[
     """
     seconds = {}
     for case in dict.fromkeys(cases):
-        found = []
+        durations = []
         for path in sorted(results.glob(f"*/runs/{case}/*/result.json"))[:most]:
             record = read_object(path)
             job = record.get("job")
             took = job.get("seconds") if isinstance(job, dict) and record.get("status") == "ok" else None
             if isinstance(took, (int, float)):
-                found.append(float(took))
-        if found:
-            seconds[case] = sum(found) / len(found)
+                durations.append(float(took))
+        if durations:
+            seconds[case] = sum(durations) / len(durations)
     return seconds
 
 
@@ -75,16 +75,18 @@ def set_aside(directory: Path, case: str, repeat: int, folder: str = RUNS) -> No
 
     The log of one attempt must never be read as that of the next.  A skipped run leaves nothing to keep.
     """
-    left = directory / folder / case / str(repeat)
-    if not left.exists():
+    run_directory = directory / folder / case / str(repeat)
+    if not run_directory.exists():
         return
     if status(directory, case, repeat, folder) == "skipped":
-        shutil.rmtree(left)
+        shutil.rmtree(run_directory)
         return
-    kept = directory / "failed" / case
-    kept.mkdir(parents=True, exist_ok=True)
-    number = max((int(path.name.partition("-")[2]) for path in kept.glob(f"{repeat}-*")), default=0)
-    left.rename(kept / f"{repeat}-{number + 1}")
+    failed_directory = directory / "failed" / case
+    failed_directory.mkdir(parents=True, exist_ok=True)
+    number = max(
+        (int(path.name.partition("-")[2]) for path in failed_directory.glob(f"{repeat}-*")), default=0
+    )
+    run_directory.rename(failed_directory / f"{repeat}-{number + 1}")
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -75,10 +75,10 @@ class Gpu:
         """The product name."""
         return self.text("product_name") or "?"
 
-    def finding(self, check: str, level: str, *, found: str, expected: str, fix: str) -> Finding:
+    def finding(self, check: str, level: str, *, observed: str, expected: str, fix: str) -> Finding:
         """Return a finding on this GPU."""
-        found = f"GPU {self.index} ({self.bus}): {found}"
-        return finding(check, level, self.machine["nodes"], found=found, expected=expected, fix=fix)
+        observed = f"GPU {self.index} ({self.bus}): {observed}"
+        return finding(check, level, self.machine["nodes"], observed=observed, expected=expected, fix=fix)
 
 
 def all_gpus(site: Site) -> Iterator[Gpu]:
@@ -114,27 +114,31 @@ def count(site: Site) -> Iterator[Finding]:
         if why is not None:
             fix = _reboot(why) or (RESET if LOST.search(why) else driver)
             yield finding(
-                "gpu", level, machine["nodes"], found=why, expected="an answer of nvidia-smi", fix=fix
+                "gpu", level, machine["nodes"], observed=why, expected="an answer of nvidia-smi", fix=fix
             )
         elif not smi and bus:
-            found = f"{bus} NVIDIA devices on the bus, but no nvidia-smi"
-            yield finding("gpu", level, machine["nodes"], found=found, expected="a driver", fix=driver)
+            observed = f"{bus} NVIDIA devices on the bus, but no nvidia-smi"
+            yield finding("gpu", level, machine["nodes"], observed=observed, expected="a driver", fix=driver)
         elif site.with_gpus and here < slots:
-            found = f"{here} of {slots} GPUs answer"
+            observed = f"{here} of {slots} GPUs answer"
             fix = "compare nvidia-smi -L, lspci and dmesg; or set slots to the number of GPUs that answer"
-            yield finding("gpu", "refuse", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
+            yield finding(
+                "gpu", "refuse", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
+            )
         elif site.with_gpus and here > slots and not machine["local"]:
-            found = f"{here} GPUs, the inventory says {slots}; all {here} are used"
+            observed = f"{here} GPUs, the inventory says {slots}; all {here} are used"
             fix = f"set slots: {here}"
-            yield finding("gpu", "warn", machine["nodes"], found=found, expected=f"slots: {slots}", fix=fix)
+            yield finding(
+                "gpu", "warn", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
+            )
     yield from _warnings(site)
     for gpu in all_gpus(site):
-        lost = [text for text in gpu.values.values() if LOST.search(text)]
-        if lost:
+        lost_texts = [text for text in gpu.values.values() if LOST.search(text)]
+        if lost_texts:
             yield gpu.finding(
                 "gpu",
                 "refuse",
-                found=f"it answers {lost[0]}",
+                observed=f"it answers {lost_texts[0]}",
                 expected="an answer",
                 fix=RESET,
             )
@@ -146,7 +150,7 @@ def count(site: Site) -> Iterator[Finding]:
                 yield gpu.finding(
                     "gpu",
                     "warn",
-                    found=f"it is an {gpu.model}, most are {usual}",
+                    observed=f"it is an {gpu.model}, most are {usual}",
                     expected=usual,
                     fix="measure fewer nodes, with GPUs of one model",
                 )
@@ -156,8 +160,8 @@ def _warnings(site: Site) -> Iterator[Finding]:
     for machine, smi in site.facts("smi"):
         if smi.get("warning"):
             fix = "nvidia-smi -q shows the GPU; it computes, but ask for a repair where the warning stays"
-            found = f"nvidia-smi warns: {smi['warning']}"
-            yield finding("gpu", "warn", machine["nodes"], found=found, expected="no warning", fix=fix)
+            observed = f"nvidia-smi warns: {smi['warning']}"
+            yield finding("gpu", "warn", machine["nodes"], observed=observed, expected="no warning", fix=fix)
 
 
 def _reboot(why: str) -> str:
@@ -180,24 +184,24 @@ def driver(site: Site) -> Iterator[Finding]:
     for machine, smi in site.facts("smi"):
         versions.setdefault(smi["driver"], []).extend(machine["nodes"])
         if oldest and _version(smi["driver"]) < _version(oldest):
-            found = f"driver {smi['driver']} (CUDA {smi['cuda']} at most)"
+            observed = f"driver {smi['driver']} (CUDA {smi['cuda']} at most)"
             fix = f"install driver {oldest} or newer, or choose another stack_name"
             yield finding(
                 "driver",
                 "refuse",
                 machine["nodes"],
-                found=found,
+                observed=observed,
                 expected=f"{oldest} or newer for CUDA {cuda}",
                 fix=fix,
             )
     if len(versions) > 1:
-        found = "; ".join(f"{version}: {', '.join(nodes)}" for version, nodes in sorted(versions.items()))
+        observed = "; ".join(f"{version}: {', '.join(nodes)}" for version, nodes in sorted(versions.items()))
         fewest = min(versions.values(), key=len)
         yield finding(
             "driver",
             "refuse",
             fewest,
-            found=found,
+            observed=observed,
             expected="one version",
             fix="install the same driver everywhere",
         )
@@ -213,9 +217,9 @@ def processes(site: Site) -> Iterator[Finding]:
         for process in gpu.processes:
             if "C" in process["type"]:  # C, C+G, M+C; G is a display
                 holder = f"{process['command'][:80]} (pid {process['pid']}, user {process.get('user', '?')})"
-                found = f"{holder} uses {process['memory']}"
+                observed = f"{holder} uses {process['memory']}"
                 fix = "ask its owner to stop it, or measure other nodes"
-                yield gpu.finding("process", "refuse", found=found, expected="no process", fix=fix)
+                yield gpu.finding("process", "refuse", observed=observed, expected="no process", fix=fix)
 
 
 def memory(site: Site) -> Iterator[Finding]:
@@ -231,9 +235,9 @@ def memory(site: Site) -> Iterator[Finding]:
             continue  # check `process` reports it
         level = "warn" if types else "refuse"
         user = "a display" if types else "a process that cannot be seen from here"
-        found = f"{free:g} of {total - reserved:g} MiB free, {user} uses the rest"
+        observed = f"{free:g} of {total - reserved:g} MiB free, {user} uses the rest"
         fix = "stop what uses it (fuser -v /dev/nvidia*); it may be in another container"
-        yield gpu.finding("memory", level, found=found, expected=f"{part:.0%} free", fix=fix)
+        yield gpu.finding("memory", level, observed=observed, expected=f"{part:.0%} free", fix=fix)
 
 
 def ecc(site: Site) -> Iterator[Finding]:
@@ -255,12 +259,12 @@ def ecc(site: Site) -> Iterator[Finding]:
             if text == "Yes" and (path.endswith("/sram_threshold_exceeded") or path.endswith(flags))
         ]
         if bad:
-            yield gpu.finding("ecc", "refuse", found=", ".join(bad), expected="none", fix=RESET)
+            yield gpu.finding("ecc", "refuse", observed=", ".join(bad), expected="none", fix=RESET)
         mode, pending = gpu.text("ecc_mode/current_ecc"), gpu.text("ecc_mode/pending_ecc")
         if mode != pending or mode != usual:
-            found = f"error correction is {mode}, after a reset {pending}, on most GPUs {usual}"
+            observed = f"error correction is {mode}, after a reset {pending}, on most GPUs {usual}"
             fix = "nvidia-smi -e 1 (or 0) on all of them, then a reset"
-            yield gpu.finding("ecc", "warn", found=found, expected=f"{usual}", fix=fix)
+            yield gpu.finding("ecc", "warn", observed=observed, expected=f"{usual}", fix=fix)
 
 
 def rows(site: Site) -> Iterator[Finding]:
@@ -273,7 +277,7 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                found="remapping a bad memory row failed",
+                observed="remapping a bad memory row failed",
                 expected="no failure",
                 fix="replace the GPU",
             )
@@ -281,7 +285,7 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                found="a bad memory row is to be remapped",
+                observed="a bad memory row is to be remapped",
                 expected="none pending",
                 fix=RESET,
             )
@@ -290,7 +294,7 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                found="a bad memory page is to be retired",
+                observed="a bad memory page is to be retired",
                 expected="none",
                 fix=RESET,
             )
@@ -309,18 +313,18 @@ def throttle(site: Site) -> Iterator[Finding]:
     degrees = float(site.limits["gpu_spare_degrees"])
     fix = "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
     for gpu in all_gpus(site):
-        for reason, (level, found) in THROTTLING.items():
+        for reason, (level, observed) in THROTTLING.items():
             now = gpu.text(
                 f"clocks_event_reasons/clocks_event_reason_{reason}",
                 f"clocks_throttle_reasons/clocks_throttle_reason_{reason}",
             )
             if now == "Active":
-                yield gpu.finding("throttle", level, found=found, expected="full speed", fix=fix)
+                yield gpu.finding("throttle", level, observed=observed, expected="full speed", fix=fix)
                 break
-        left = _degrees_left(gpu)
-        if left is not None and left < degrees:
-            found = f"{left:g} °C below the temperature at which it slows down, while idle"
-            yield gpu.finding("throttle", "warn", found=found, expected=f"{degrees:g} °C", fix=fix)
+        degrees_left = _degrees_left(gpu)
+        if degrees_left is not None and degrees_left < degrees:
+            observed = f"{degrees_left:g} °C below the temperature at which it slows down, while idle"
+            yield gpu.finding("throttle", "warn", observed=observed, expected=f"{degrees:g} °C", fix=fix)
 
 
 def _degrees_left(gpu: Gpu) -> float | None:
@@ -345,11 +349,11 @@ def power(site: Site) -> Iterator[Finding]:
         )
         usual = gpu.number("gpu_power_readings/default_power_limit", "power_readings/default_power_limit")
         if limit is not None and usual is not None and limit < usual - 0.5:
-            found = f"its power is capped at {limit:g} W"
+            observed = f"its power is capped at {limit:g} W"
             yield gpu.finding(
                 "power",
                 "warn",
-                found=found,
+                observed=observed,
                 expected=f"{usual:g} W",
                 fix=f"nvidia-smi -i {gpu.index} -pl {usual:g}, or publish the limit with the results",
             )
@@ -367,9 +371,9 @@ def pcie(site: Site) -> Iterator[Finding]:
             continue
         # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
         level = "refuse" if now < widths[gpu.model] else "warn"
-        found = f"{now:g} of {most:g} PCIe lanes"
+        observed = f"{now:g} of {most:g} PCIe lanes"
         fix = "reseat the card or its riser; lspci -vv shows LnkSta"
-        yield gpu.finding("pcie", level, found=found, expected=f"{most:g} lanes", fix=fix)
+        yield gpu.finding("pcie", level, observed=observed, expected=f"{most:g} lanes", fix=fix)
 
 
 def nvlink(site: Site) -> Iterator[Finding]:
@@ -387,11 +391,11 @@ def nvlink(site: Site) -> Iterator[Finding]:
         if links and up < usual:
             # Cards without a bridge on one machine, with one on another: slow, but not a fault of the GPU.
             level = "refuse" if here else "warn"
-            yield gpu.finding("nvlink", level, found=which, expected=f"{usual} links", fix=fix)
+            yield gpu.finding("nvlink", level, observed=which, expected=f"{usual} links", fix=fix)
         elif down and _switched(gpu) and (up or len(site.fact(gpu.machine, "smi")["gpus"]) > 1):
             # A GPU that a virtual machine has for itself has no links.
-            found = f"{which}, as on all {gpu.model}"
-            yield gpu.finding("nvlink", "warn", found=found, expected=f"{len(links)} links", fix=fix)
+            observed = f"{which}, as on all {gpu.model}"
+            yield gpu.finding("nvlink", "warn", observed=observed, expected=f"{len(links)} links", fix=fix)
         yield from _fabric(gpu, fix)
 
 
@@ -404,16 +408,16 @@ def _fabric(gpu: Gpu, fix: str) -> Iterator[Finding]:
     """Yield what is wrong with the fabric of NVSwitches, as far as the GPU has one and the driver tells."""
     state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
     if state is not None and (state != "Completed" or status not in (None, "Success")):
-        found = f"its NVLink fabric is {state}, {status}"
-        yield gpu.finding("nvlink", "refuse", found=found, expected="Completed, Success", fix=fix)
+        observed = f"its NVLink fabric is {state}, {status}"
+        yield gpu.finding("nvlink", "refuse", observed=observed, expected="Completed, Success", fix=fix)
     sick = [
         f"{path.rpartition('/')[2].replace('_', ' ')}: {text}"
         for path, text in gpu.values.items()
         if path.startswith("fabric/health/") and text not in HEALTHY
     ]
     if sick:
-        found = f"its NVLink fabric is unhealthy ({', '.join(sick)})"
-        yield gpu.finding("nvlink", "refuse", found=found, expected="Healthy", fix=fix)
+        observed = f"its NVLink fabric is unhealthy ({', '.join(sick)})"
+        yield gpu.finding("nvlink", "refuse", observed=observed, expected="Healthy", fix=fix)
 
 
 def _up(site: Site, gpu: Gpu) -> int:
@@ -442,12 +446,12 @@ def xid(site: Site) -> Iterator[Finding]:
             if not level:
                 continue
             kind = "SXid" if error["switch"] else "Xid"
-            found = f"{kind} {error['xid']} of {error['bus']}, {error['count']} times: {cause}"
+            observed = f"{kind} {error['xid']} of {error['bus']}, {error['count']} times: {cause}"
             fix = (
                 "reboot, or replace the GPU; see https://docs.nvidia.com/deploy/xid-errors. "
                 "-e preflight_accept=xid once that is done"
             )
-            yield finding("xid", level, machine["nodes"], found=found, expected="none", fix=fix)
+            yield finding("xid", level, machine["nodes"], observed=observed, expected="none", fix=fix)
     fix = "log in as root, or sysctl kernel.dmesg_restrict=0"
     for failure in site.failures("xids", "xid", "warn", expected="a kernel log that can be read", fix=fix):
         if has_gpus(site):
@@ -476,7 +480,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                found="it is divided into instances (MIG)",
+                observed="it is divided into instances (MIG)",
                 expected="whole GPUs",
                 fix=f"nvidia-smi -i {gpu.index} -mig 0",
             )
@@ -484,7 +488,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                found="computing on it is prohibited",
+                observed="computing on it is prohibited",
                 expected="Default",
                 fix=f"nvidia-smi -i {gpu.index} -c DEFAULT",
             )
@@ -493,7 +497,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                found=f"the driver recommends: {action}",
+                observed=f"the driver recommends: {action}",
                 expected="none",
                 fix=RESET,
             )

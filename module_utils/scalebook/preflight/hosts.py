@@ -22,7 +22,7 @@ def reach(site: Site) -> Iterator[Finding]:
         error = "no answer" if probed is None else probed.get("error")
         if error:
             fix = f"ansible -i INVENTORY {machine['name']} -m ping shows it; its host key must be known"
-            yield finding("reach", "refuse", machine["nodes"], found=error, expected="an answer", fix=fix)
+            yield finding("reach", "refuse", machine["nodes"], observed=error, expected="an answer", fix=fix)
 
 
 def shell(site: Site) -> Iterator[Finding]:
@@ -37,9 +37,14 @@ def shell(site: Site) -> Iterator[Finding]:
             seconds = took[kind]
             if seconds is None or seconds > limit:
                 duration = f"more than {2 * limit:g}" if seconds is None else f"{seconds:.1f}"
-                found = f"{description} waits {duration} s for {took['shell']}"
+                observed = f"{description} waits {duration} s for {took['shell']}"
                 yield finding(
-                    "shell", "warn", machine["nodes"], found=found, expected=f"at most {limit:g} s", fix=fix
+                    "shell",
+                    "warn",
+                    machine["nodes"],
+                    observed=observed,
+                    expected=f"at most {limit:g} s",
+                    fix=fix,
                 )
                 break
     yield from site.failures("login", "shell", "warn", expected="a login shell that starts", fix=fix)
@@ -50,23 +55,23 @@ def login(site: Site) -> Iterator[Finding]:
     fix = "ansible-playbook provision.yml lets the nodes log in to each other and writes their host keys"
     names = {machine["name"]: machine for machine in site.machines}
     refused: dict[str, dict[str, str]] = {}
-    asked = [machine["name"] for machine, _ in site.facts("peers")]
+    probed = [machine["name"] for machine, _ in site.facts("peers")]
     for machine, peers in site.facts("peers"):
         for peer, result in peers.items():
             if "error" in result and peer in names:
                 refused.setdefault(peer, {})[machine["name"]] = result["error"]
     for peer, whys in refused.items():
         why = next(iter(whys.values()))
-        if len(whys) > 1 and set(whys) >= set(asked) - {peer}:
-            found = f"no other node can log in to {peer}: {why}"
+        if len(whys) > 1 and set(whys) >= set(probed) - {peer}:
+            observed = f"no other node can log in to {peer}: {why}"
             yield finding(
-                "login", "refuse", names[peer]["nodes"], found=found, expected="a login by key", fix=fix
+                "login", "refuse", names[peer]["nodes"], observed=observed, expected="a login by key", fix=fix
             )
         else:
             for name, why in whys.items():
-                found = f"{name} cannot log in to {peer}: {why}"
+                observed = f"{name} cannot log in to {peer}: {why}"
                 yield finding(
-                    "login", "refuse", [name, peer], found=found, expected="a login by key", fix=fix
+                    "login", "refuse", [name, peer], observed=observed, expected="a login by key", fix=fix
                 )
     yield from site.failures("peers", "login", "refuse", expected="a login by key", fix=fix)
 
@@ -77,28 +82,35 @@ def name(site: Site) -> Iterator[Finding]:
     owners: dict[str, list[str]] = {}
     for machine, names in site.facts("names"):
         owners.setdefault(names["own"], []).append(machine["name"])
-        known = names["nodes"]
+        node_names = names["nodes"]
         for other in site.machines:
-            correct = known.get(other["address"]) or [other["address"]]
+            correct = node_names.get(other["address"]) or [other["address"]]
             for node in other["nodes"]:
-                addresses = known.get(node) or []
+                addresses = node_names.get(node) or []
                 if not set(addresses) & set(correct):
-                    found = f"{node} is {_and(addresses) or 'unknown'} there"
+                    observed = f"{node} is {_and(addresses) or 'unknown'} there"
                     yield finding(
-                        "name", "refuse", machine["nodes"], found=found, expected=other["address"], fix=fix
+                        "name",
+                        "refuse",
+                        machine["nodes"],
+                        observed=observed,
+                        expected=other["address"],
+                        fix=fix,
                     )
         own = names["own_addresses"]
         if own and all(ipaddress.ip_address(address.split("%")[0]).is_loopback for address in own):
-            found = f"its own name {names['own']} is {_and(own)}, at which no other node finds it"
-            yield finding("name", "warn", machine["nodes"], found=found, expected=machine["address"], fix=fix)
+            observed = f"its own name {names['own']} is {_and(own)}, at which no other node finds it"
+            yield finding(
+                "name", "warn", machine["nodes"], observed=observed, expected=machine["address"], fix=fix
+            )
     for own, machines in owners.items():
         if len(machines) > 1:
-            found = f"{_and(machines)} all have the host name {own}: NCCL takes them for one machine"
+            observed = f"{_and(machines)} all have the host name {own}: NCCL takes them for one machine"
             yield finding(
                 "name",
                 "refuse",
                 machines,
-                found=found,
+                observed=observed,
                 expected="different names",
                 fix="hostnamectl set-hostname NAME",
             )
@@ -122,22 +134,22 @@ def address(site: Site) -> Iterator[Finding]:
             interfaces_text = _and(
                 f"{interface} {_and(fields['addresses'])}" for interface, fields in interfaces.items()
             )
-            found = (
+            observed = (
                 f"{machine['address']} is on {_and(holding) or 'none of its interfaces'} ({interfaces_text})"
             )
             yield finding(
-                "address", "refuse", machine["nodes"], found=found, expected="on one interface", fix=fix
+                "address", "refuse", machine["nodes"], observed=observed, expected="on one interface", fix=fix
             )
             continue
         [(interface, fields)] = holding.items()
         mtus.setdefault(fields.get("mtu", 0), []).append(machine["name"])
         if not fields.get("up", True):
-            found = f"{interface} with {machine['address']} is down"
+            observed = f"{interface} with {machine['address']} is down"
             yield finding(
                 "address",
                 "refuse",
                 machine["nodes"],
-                found=found,
+                observed=observed,
                 expected="up",
                 fix=f"ip link set {interface} up",
             )
@@ -147,20 +159,32 @@ def address(site: Site) -> Iterator[Finding]:
         if place.network.num_addresses > 2:
             network = network or place.network
         # An address of a point-to-point link is in no network with others: its routes tell.
-        alone = not subnet and place.network.num_addresses <= 2 and site.fact(machine, "routes") is not None
-        if network and place.ip not in network and not alone:
+        point_to_point = (
+            not subnet and place.network.num_addresses <= 2 and site.fact(machine, "routes") is not None
+        )
+        if network and place.ip not in network and not point_to_point:
             level = "refuse" if subnet else "warn"
-            found = f"{machine['address']} on {interface} is not in {network}"
+            observed = f"{machine['address']} on {interface} is not in {network}"
             yield finding(
-                "address", level, machine["nodes"], found=found, expected=f"all nodes in {network}", fix=fix
+                "address",
+                level,
+                machine["nodes"],
+                observed=observed,
+                expected=f"all nodes in {network}",
+                fix=fix,
             )
         yield from _routes(site, machine, own)
         yield from _chosen(site, machine, interface)
     if len(mtus) > 1:
-        found = "; ".join(f"MTU {mtu}: {_and(names)}" for mtu, names in sorted(mtus.items()))
+        observed = "; ".join(f"MTU {mtu}: {_and(names)}" for mtu, names in sorted(mtus.items()))
         fewest = min(mtus.values(), key=len)
         yield finding(
-            "address", "warn", fewest, found=found, expected="one MTU", fix="ip link set INTERFACE mtu N"
+            "address",
+            "warn",
+            fewest,
+            observed=observed,
+            expected="one MTU",
+            fix="ip link set INTERFACE mtu N",
         )
     yield from site.failures(
         "interfaces", "address", "warn", expected="ip of iproute2", fix="apt-get install iproute2"
@@ -173,10 +197,10 @@ def _routes(site: Site, machine: Mapping[str, Any], own: set[str]) -> Iterator[F
         if source not in own:
             strays.setdefault(source, []).append(peer)
     for source, peers in strays.items():
-        found = f"traffic to {_and(peers)} leaves from {source}"
+        observed = f"traffic to {_and(peers)} leaves from {source}"
         fix = "ip route get ADDRESS shows its route; remove the route over the other interface"
         yield finding(
-            "address", "refuse", machine["nodes"], found=found, expected=machine["address"], fix=fix
+            "address", "refuse", machine["nodes"], observed=observed, expected=machine["address"], fix=fix
         )
 
 
@@ -191,9 +215,11 @@ def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[
         if variable.startswith("NCCL") and not site.with_gpus:
             continue
         if not _names_interface(value, interface):
-            found = f"{variable}={value} is not {interface}, which has {machine['address']}"
+            observed = f"{variable}={value} is not {interface}, which has {machine['address']}"
             fix = f"set {variable}=={interface} (nccl_subnet, then provision.yml), or unset it"
-            yield finding("address", "refuse", machine["nodes"], found=found, expected=interface, fix=fix)
+            yield finding(
+                "address", "refuse", machine["nodes"], observed=observed, expected=interface, fix=fix
+            )
 
 
 def _names_interface(value: str, interface: str) -> bool:
@@ -222,11 +248,11 @@ def clock(site: Site) -> Iterator[Finding]:
         if machine == middle or apart <= warn:
             continue
         direction = "ahead of" if ahead > behind else "behind"
-        found = f"its clock is at least {apart:.1f} s {direction} that of {middle}"
+        observed = f"its clock is at least {apart:.1f} s {direction} that of {middle}"
         nodes = names[machine] if len(offsets) > 2 else [*names[machine], *names[middle]]
         fix = "chronyc -a makestep; chronyc sources shows whether a time server is reached"
         level = "refuse" if apart > refuse else "warn"
-        yield finding("clock", level, nodes, found=found, expected=f"at most {warn:g} s apart", fix=fix)
+        yield finding("clock", level, nodes, observed=observed, expected=f"at most {warn:g} s apart", fix=fix)
 
 
 def _offsets(site: Site) -> dict[str, Interval]:
@@ -244,8 +270,11 @@ def _offsets(site: Site) -> dict[str, Interval]:
     if not offsets:
         return {}
     best = max(offsets, key=lambda machine: len(offsets[machine]))
-    known = {machine["name"] for machine in site.machines}
-    return {best: (0.0, 0.0), **{peer: at for peer, at in offsets[best].items() if peer in known}}
+    machine_names = {machine["name"] for machine in site.machines}
+    return {
+        best: (0.0, 0.0),
+        **{peer: offset for peer, offset in offsets[best].items() if peer in machine_names},
+    }
 
 
 def ports(site: Site) -> Iterator[Finding]:
@@ -254,10 +283,15 @@ def ports(site: Site) -> Iterator[Finding]:
         for process in held:
             port = process["port"]
             place = machine["ports"].index(port) if port in machine["ports"] else 0
-            found = f"port {port} is held by {_process(process)}"
+            observed = f"port {port} is held by {_process(process)}"
             fix = "stop it, or use other ports with -e campaign_port=N"
             yield finding(
-                "port", "refuse", machine["nodes"][place : place + 1], found=found, expected="free", fix=fix
+                "port",
+                "refuse",
+                machine["nodes"][place : place + 1],
+                observed=observed,
+                expected="free",
+                fix=fix,
             )
     yield from site.failures("ports", "port", "warn", expected="free ports", fix="check ss -ltnp")
 
@@ -275,8 +309,10 @@ def runs(site: Site) -> Iterator[Finding]:
             for process in processes:
                 groups.setdefault((str(process["run"]), process["user"]), []).append(process)
             for (run, _), group in groups.items():
-                found = f"{run}{whose} has {_pids(group)}: {group[0]['command'][:60]}"
-                yield finding("run", level, machine["nodes"], found=found, expected="no other run", fix=fix)
+                observed = f"{run}{whose} has {_pids(group)}: {group[0]['command'][:60]}"
+                yield finding(
+                    "run", level, machine["nodes"], observed=observed, expected="no other run", fix=fix
+                )
     yield from site.failures("ours", "run", "warn", expected="a list of processes", fix="check ps -ef")
 
 
@@ -296,27 +332,27 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             "disk",
             "refuse",
             nodes,
-            found=f"{path} cannot be written to",
+            observed=f"{path} cannot be written to",
             expected="writable",
             fix=f"run provision.yml with this ansible_user, or check ls -ld {path}",
         )
     if space["mb"] < mb:
-        found = f"{path} has {space['mb']} MB left of {space['size_mb']}"
+        observed = f"{path} has {space['mb']} MB left of {space['size_mb']}"
         yield finding(
             "disk",
             "refuse",
             nodes,
-            found=found,
+            observed=observed,
             expected=f"at least {mb} MB",
             fix="free some space, or use another disk",
         )
     if space["inodes"] is not None and space["inodes"] < inodes:
-        found = f"{path} has {space['inodes']} inodes left"
+        observed = f"{path} has {space['inodes']} inodes left"
         yield finding(
             "disk",
             "refuse",
             nodes,
-            found=found,
+            observed=observed,
             expected=f"at least {inodes}",
             fix="remove small files (df -i)",
         )
@@ -327,11 +363,11 @@ def shm(site: Site) -> Iterator[Finding]:
     least = int(site.limits["shm_mb"])
     for machine, space in site.facts("shm"):
         if space["mb"] < least:
-            found = f"{space['path']} has {space['mb']} MB left of {space['size_mb']}"
+            observed = f"{space['path']} has {space['mb']} MB left of {space['size_mb']}"
             fix = f"mount -o remount,size={least}m /dev/shm, or start the container with --shm-size {least}m"
             level = "refuse" if site.with_gpus else "warn"
             yield finding(
-                "shm", level, machine["nodes"], found=found, expected=f"at least {least} MB", fix=fix
+                "shm", level, machine["nodes"], observed=observed, expected=f"at least {least} MB", fix=fix
             )
     yield from site.failures("shm", "shm", "warn", expected="a /dev/shm", fix="mount -t tmpfs tmpfs /dev/shm")
 
@@ -340,9 +376,11 @@ def memlock(site: Site) -> Iterator[Finding]:
     """Memory can be locked for RDMA."""
     for machine, limits in site.facts("limits"):
         if limits["rdma"] and limits["memlock"] >= 0:
-            found = f"a login may lock {limits['memlock'] // 1024} KB of memory, and there is InfiniBand"
+            observed = f"a login may lock {limits['memlock'] // 1024} KB of memory, and there is InfiniBand"
             fix = "ansible-playbook provision.yml raises it (/etc/security/limits.d); then log in again"
-            yield finding("memlock", "refuse", machine["nodes"], found=found, expected="unlimited", fix=fix)
+            yield finding(
+                "memlock", "refuse", machine["nodes"], observed=observed, expected="unlimited", fix=fix
+            )
 
 
 def _own(site: Site, machine: Mapping[str, Any]) -> list[str]:

@@ -27,10 +27,10 @@ def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:
     Each is `{"name", "nodes", "address", "local", "ports", "slots"}`: `name` is the first of its
     nodes and stands for it, `ports` has what each of its nodes will listen on (jobs.make_jobs).
     """
-    found: dict[str, dict[str, Any]] = {}
+    machines_by_name: dict[str, dict[str, Any]] = {}
     for node in nodes:
         local = node["machine"] == "localhost"
-        machine = found.setdefault(
+        machine = machines_by_name.setdefault(
             node["machine"],
             {
                 "name": node["name"],
@@ -43,7 +43,7 @@ def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:
         )
         machine["ports"].append(port + len(machine["nodes"]))
         machine["nodes"].append(node["name"])
-    return list(found.values())
+    return list(machines_by_name.values())
 
 
 def ask(
@@ -142,8 +142,8 @@ def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
     widths = max((len(one["check"]) for one in bad), default=0), max(map(len, names), default=0)
     for one, name in zip(bad, names, strict=True):
         expected = f"; expected: {one['expected']}" if one["expected"] else ""
-        found = f"{clean(one['found'])}{expected}"
-        lines.append(f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {found}")
+        observed = f"{clean(one['found'])}{expected}"
+        lines.append(f"  {one['level']:<6}  {one['check']:<{widths[0]}}  {name:<{widths[1]}}  {observed}")
         if one["fix"]:
             lines.append(f"{'':<8}  {'':<{widths[0]}}  {'':<{widths[1]}}  Fix: {one['fix']}")
     passed = [one["check"] for one in findings if one["level"] == "ok"]

@@ -37,8 +37,8 @@ def read_gpus(report: str, processes: Mapping[str, Mapping[str, Any]]) -> dict[s
     for gpu in top.findall("gpu"):
         values: dict[str, str] = {}
         _flatten(gpu, "", values)
-        found = [_process(one, processes) for one in gpu.iter("process_info")]
-        gpus.append({"bus": gpu.get("id", ""), "values": values, "processes": found})
+        used_by = [_process(one, processes) for one in gpu.iter("process_info")]
+        gpus.append({"bus": gpu.get("id", ""), "values": values, "processes": used_by})
     driver, cuda = top.findtext("driver_version", ""), top.findtext("cuda_version", "")
     return {"driver": driver, "cuda": cuda, "warning": " ".join(warning.split()), "gpus": gpus}
 
@@ -94,7 +94,7 @@ def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
     Each is {"bus", "xid", "text", "count", "fatal", "switch"}; `fatal` is None where the driver does not say
     whether it is. The same error of the same device is one entry, with the last text of the worst kind.
     """
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
+    errors: dict[tuple[str, str, str], dict[str, Any]] = {}
     for line in lines:
         match = _ERROR.search(line)
         if not match:
@@ -102,10 +102,10 @@ def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
         kind, bus, xid, text = match.groups()
         key = (kind, bus, xid)
         more = kind == "SXid" and re.match(r"Severity|Data", text)  # a line about the one before it
-        if more and key in found:
+        if more and key in errors:
             continue
         new = {"bus": bus, "xid": int(xid), "count": 0, "fatal": None, "switch": kind == "SXid"}
-        entry = found.setdefault(key, new)
+        entry = errors.setdefault(key, new)
         severity = re.search(r"\b(non-?)?fatal\b", text, re.IGNORECASE)
         entry["count"] += 1
         if severity:
@@ -114,4 +114,4 @@ def read_xids(lines: Iterable[str]) -> list[dict[str, Any]]:
             if milder:
                 continue
         entry["text"] = text[:200]
-    return sorted(found.values(), key=lambda entry: (entry["bus"], entry["xid"]))
+    return sorted(errors.values(), key=lambda entry: (entry["bus"], entry["xid"]))

@@ -14,14 +14,14 @@ LEVELS = ("ok", "warn", "refuse")
 
 
 def finding(
-    check: str, level: str, nodes: Iterable[str], *, found: str = "", expected: str = "", fix: str = ""
+    check: str, level: str, nodes: Iterable[str], *, observed: str = "", expected: str = "", fix: str = ""
 ) -> Finding:
     """Return one finding; texts that came from other machines are made printable."""
     return {
         "check": check,
         "level": level,
         "nodes": list(nodes),
-        "found": printable(found),
+        "found": printable(observed),
         "expected": printable(expected),
         "fix": printable(fix),
     }
@@ -97,4 +97,4 @@ class Site:
         for machine in self.machines:
             why = self.failure(machine, probe)
             if why is not None:
-                yield finding(check, level, machine["nodes"], found=why, expected=expected, fix=fix)
+                yield finding(check, level, machine["nodes"], observed=why, expected=expected, fix=fix)

@@ -29,18 +29,18 @@ def fingerprint_of(
     It includes size and time of the files that variables name, and of the directory of a `mirror`.
     Must be called before any role has run: later, there are facts among the variables.
     """
-    given = {
+    values = {
         name: _plain(value)
         for name, value in variables.items()
         if name in KEPT or (name not in MAGIC and not name.startswith(("_", "ansible_")))
     }
     # Path.is_file() raises where a value is longer than a name may be.
-    places = {value for value in given.values() if isinstance(value, str) and os.path.isfile(value)}  # noqa: PTH113
+    places = {value for value in values.values() if isinstance(value, str) and os.path.isfile(value)}  # noqa: PTH113
     about = {
-        "variables": given,
+        "variables": values,
         "hosts": _plain(list(hosts)),
         "places": {place: _stamp(Path(place)) for place in sorted(places)},
-        "mirror": [(str(path), *_stamp(path)) for path in files(Path(given.get("mirror") or os.devnull))],
+        "mirror": [(str(path), *_stamp(path)) for path in files(Path(values.get("mirror") or os.devnull))],
         "code": [contents(Path(folder)) for folder in folders],
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
@@ -66,11 +66,11 @@ def contents(folder: Path) -> list[Any]:
 
 def files(folder: Path) -> list[Path]:
     """Return all files below a directory."""
-    found = []
+    paths = []
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in IGNORED]
-        found += [Path(place, name) for name in names]
-    return sorted(found)
+        paths += [Path(place, name) for name in names]
+    return sorted(paths)
 
 
 def _stamp(path: Path) -> tuple[int, int]:

@@ -89,8 +89,8 @@ def has_apt(output: str) -> bool:
 
 def drives(core: str, version: Version) -> bool:
     """Return whether ansible-core `core` ("2.19.14") supports this Python on a host."""
-    known = _oldest(core)
-    return version >= OLDEST[known] or (known == min(OLDEST) and version[:2] == ALSO)
+    minor = _oldest(core)
+    return version >= OLDEST[minor] or (minor == min(OLDEST) and version[:2] == ALSO)
 
 
 def choice(core: str, installed: Sequence[Interpreter]) -> str:
@@ -137,7 +137,7 @@ def _usable(core: str, interpreter: Interpreter) -> bool:
 
 def _oldest(core: str) -> Version:
     minor = tuple(map(int, core.split(".")[:2]))
-    return max((known for known in OLDEST if known <= minor), default=min(OLDEST))
+    return max((version for version in OLDEST if version <= minor), default=min(OLDEST))
 
 
 def _text(version: Version) -> str:

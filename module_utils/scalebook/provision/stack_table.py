@@ -61,8 +61,8 @@ def differences(rows: Rows, may_differ: Collection[str] = ()) -> list[str]:
         groups = by_value(rows, key)
         if len(groups) > 1 and key not in may_differ:
             # The nodes of the most frequent value are shortened, all others are named.
-            named = [_names(groups[0][1])] + [", ".join(nodes) for _, nodes in groups[1:]]
-            pairs = zip((short(value) for value, _ in groups), named, strict=True)
+            groups_named = [_names(groups[0][1])] + [", ".join(nodes) for _, nodes in groups[1:]]
+            pairs = zip((short(value) for value, _ in groups), groups_named, strict=True)
             sentences.append(f"{title}: " + "; ".join(f"{value} on {nodes}" for value, nodes in pairs))
     return sentences
 

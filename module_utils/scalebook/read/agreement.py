@@ -40,18 +40,22 @@ def rate_of_parts(record: Record, log: Log, workload: Workload) -> float | None:
     if not (own and log.own and stamps):
         return None
     measured = throughput.measure(record)["rate"]
-    at = dict(zip(log.steps, stamps, strict=False))
+    stamp_of = dict(zip(log.steps, stamps, strict=False))
     first, last = case["warmup"], case["warmup"] + case["window"]
     parts = [(begin, end) for begin, end in pairwise([0, *sorted(log.own)]) if first < end <= last]
-    within = [(begin, end) for begin, end in parts if begin >= first and begin in at and end in at]
+    parts_inside = [
+        (begin, end) for begin, end in parts if begin >= first and begin in stamp_of and end in stamp_of
+    ]
     devices = case["devices"] if own.scope == "rank" else 1
-    if not within:  # what began before the window has slow first steps: it is not faster than the window
+    if (
+        not parts_inside
+    ):  # what began before the window has slow first steps: it is not faster than the window
         fastest = max((log.own[end] * devices for _, end in parts), default=0.0)
         return fastest if fastest > measured else None
     samples = throughput.window_samples(record) / case["window"]
-    taken = sum((end - begin) * samples / (log.own[end] * devices) for begin, end in within)
-    stamped = sum(at[end] - at[begin] for begin, end in within) / SECOND
-    return measured * stamped / taken if stamped > 0 else None
+    own_seconds = sum((end - begin) * samples / (log.own[end] * devices) for begin, end in parts_inside)
+    stamped = sum(stamp_of[end] - stamp_of[begin] for begin, end in parts_inside) / SECOND
+    return measured * stamped / own_seconds if stamped > 0 else None
 
 
 def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float | None:
@@ -62,8 +66,8 @@ def own_rate(record: Record, log: Log, workload: Workload, rate: float) -> float
     node: NodeLog = record["nodes"][0]
     printed = throughput.printed_rate(node, record["case"], workload.log.rate_scope)
     rates = (mean_rate(record, log, workload), rate_of_parts(record, log, workload), printed)
-    known = [own for own in rates if own is not None]
-    return min(known, key=lambda own: abs(own - rate), default=None)
+    numbers = [own for own in rates if own is not None]
+    return min(numbers, key=lambda own: abs(own - rate), default=None)
 
 
 def refusal(record: Record, log: Log, workload: Workload) -> Message | None:
@@ -104,11 +108,13 @@ def _factor(
     factor = round(max(quotient, 1 / quotient))
     if factor < 2 or abs(max(quotient, 1 / quotient) / factor - 1) > NEAR:
         return None
-    named = [field for field, value in fields.items() if value == factor]
-    if any(str(factor) in values_in_log.get(field, ()) for field in named):
+    fields_equal = [field for field, value in fields.items() if value == factor]
+    if any(str(factor) in values_in_log.get(field, ()) for field in fields_equal):
         return None  # what the log itself says of its run is the case's: its rate has another unit
-    if named:
+    if fields_equal:
         return message(
-            "reason.times-as-much" if quotient > 1 else "reason.times-less", count=factor, field=named[0]
+            "reason.times-as-much" if quotient > 1 else "reason.times-less",
+            count=factor,
+            field=fields_equal[0],
         )
     return message("reason.times-as-much-unknown", count=factor) if quotient > 1 else None

@@ -57,10 +57,10 @@ def hint(path: str, record: Record, workload: Workload, others: Workloads) -> Me
     `others` are the workloads by name.
     """
     case = record["case"]
-    shown = record["nodes"][0] if record["nodes"] else None
-    if record["status"] == "ok" or shown is None or not shown["bytes"]:
+    first_node = record["nodes"][0] if record["nodes"] else None
+    if record["status"] == "ok" or first_node is None or not first_node["bytes"]:
         return None
-    if record["status"] == "incomplete" and shown["steps"]:
+    if record["status"] == "incomplete" and first_node["steps"]:
         return _window_hint(path, case, workload)
     if record["status"] != "incomplete" and not _foreign(record):
         return None
@@ -76,7 +76,7 @@ def hint(path: str, record: Record, workload: Workload, others: Workloads) -> Me
     ]
     if readers:
         return message("reason.reads-it", parameters=" / ".join(readers))
-    return None if shown["steps"] else _unread(head, case, others)
+    return None if first_node["steps"] else _unread(head, case, others)
 
 
 def _foreign(record: Record) -> bool:
@@ -167,11 +167,11 @@ def _unread(head: bytes, case: Case, others: Workloads) -> Message | None:
     lines = [line for data in Blocks(io.BytesIO(head)) for line in data.splitlines()]
     for name, workload in others.items():
         for unread in workload.log.unread:
-            known = [
+            messages = [
                 line for line in lines if unread.line.literal in line and unread.line.pattern.search(line)
             ]
-            if known:
-                return _of_program(unread, known, name, case)
+            if messages:
+                return _of_program(unread, messages, name, case)
     likely = [line for line in lines if _STEP.search(line)]
     shapes = Counter(map(_shape, likely))
     shape, count = shapes.most_common(1)[0] if shapes else (b"", 0)
@@ -193,8 +193,8 @@ def _shortened(line: bytes, most: int) -> str:
 
 def _of_program(unread: Unread, lines: Sequence[bytes], name: str, case: Case) -> Message:
     """Return what lines of a known program are, and with which parameters its workload reads them."""
-    given = {} if case["workload"] == name else {"workload": name}
-    parameters = " ".join(f"{key}={value}" for key, value in {**given, **dict(unread.parameters)}.items())
+    workload = {} if case["workload"] == name else {"workload": name}
+    parameters = " ".join(f"{key}={value}" for key, value in {**workload, **dict(unread.parameters)}.items())
     reader = message("reason.reads-them", parameters=parameters) if unread.parameters else None
     values: dict[str, Any] = {"count": len(lines), "line": _shortened(lines[0], KNOWN_QUOTED)}
     # Words of a declaration.

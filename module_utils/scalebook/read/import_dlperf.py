@@ -161,20 +161,20 @@ def _import(
     write: bool,
     others: Workloads,
 ) -> dict[str, Any]:
-    found, unread = find_logs(tree, name, workload, read_overrides(overrides))
-    if not found:
+    logs, unread = find_logs(tree, name, workload, read_overrides(overrides))
+    if not logs:
         looked = f"no log below {tree.path}: looked for <N>n<G>g/<model>_b<B>_<dtype>_<i>.log"
         raise TreeError(looked, unread[0] if unread else None)
     earlier = _earlier_import(target)
-    sizes = Counter(item.size for item in found)
+    sizes = Counter(item.size for item in logs)
     twins = frozenset(size for size, count in sizes.items() if count > 1)
-    results = list(_each(partial(_import_log, workload, others, target, checksums, twins, write), found))
+    results = list(_each(partial(_import_log, workload, others, target, checksums, twins, write), logs))
     changed = any(result["changed"] for result in results)
-    changed |= _remove_stale(target, earlier, found, write)
+    changed |= _remove_stale(target, earlier, logs, write)
     if changed and write:
         # These records are new: what was signed before (manifest.py) is no longer theirs.
         (target / "manifest.json").unlink(missing_ok=True)
-    changed |= write_json(target / "plan.json", _plan(tree.name, found, unread, name, overrides), write)
+    changed |= write_json(target / "plan.json", _plan(tree.name, logs, unread, name, overrides), write)
     return {
         "counts": dict(Counter(result["status"] for result in results)),
         "refused": [
@@ -310,8 +310,8 @@ class _Search:
         readings: Mapping[str, Mapping[str, str]],
     ) -> Message | None:
         """Take one log; return why it is none."""
-        named = _FILE.fullmatch(file.name)
-        if not named or ".." in named[1]:
+        match = _FILE.fullmatch(file.name)
+        if not match or ".." in match[1]:
             return message("import.no-log")
         reason = _no_log(file, self._root)
         if reason:
@@ -321,7 +321,7 @@ class _Search:
         original = self._originals.setdefault((status.st_dev, status.st_ino), source)
         if original != source:
             return message("import.same-file", file=original)
-        model, bsz, dtype, repeat = named[1], int(named[2]), named[3], int(named[4])
+        model, bsz, dtype, repeat = match[1], int(match[2]), match[3], int(match[4])
         case = make_case(
             {
                 **self._same,

@@ -174,26 +174,26 @@ def _copy(stream: _Readable, target: Path, limit: _Limited) -> None:
 def _untar(stream: _Readable, place: _Place, most: int) -> None:
     limited = _Limited(stream, most)
     # What a tar holds counts twice: as it is read, headers and all, and as it is written, once unpacked.
-    written = _Limited(stream, most)
+    limited_stream = _Limited(stream, most)
     with tarfile.open(fileobj=limited, mode="r|") as tar:  # type: ignore[call-overload]
         for member in tar:
             tar.members = []  # else it keeps them all
             content = tar.extractfile(member) if member.isreg() else None
             refusal = None if member.isreg() or member.isdir() else message("import.link-or-not-regular")
-            place.put(member.name, content, written, refusal)
+            place.put(member.name, content, limited_stream, refusal)
 
 
 def _unzip(file: IO[bytes], place: _Place, most: int) -> None:
-    written = _Limited(file, most)
+    limited = _Limited(file, most)
     with zipfile.ZipFile(file) as packed:
         for member in packed.infolist():
             if member.is_dir():
-                place.put(member.filename, None, written)
+                place.put(member.filename, None, limited)
             elif member.flag_bits & 1:
-                place.put(member.filename, None, written, message("import.encrypted"))
+                place.put(member.filename, None, limited, message("import.encrypted"))
             # The others let a file ask for gigabytes of memory.
             elif member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                place.put(member.filename, None, written, message("import.not-deflate"))
+                place.put(member.filename, None, limited, message("import.not-deflate"))
             else:
                 with packed.open(member) as content:
-                    place.put(member.filename, content, written)
+                    place.put(member.filename, content, limited)

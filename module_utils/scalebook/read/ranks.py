@@ -160,26 +160,32 @@ def _steps_of_ranks(file: BinaryIO, workload: Workload) -> dict[Rank, bytes]:
     ends = {b"%d" % workload.warmup, b"%d" % workload.need}
     alike = {rule.line.literal for rule in _shared(workload)}
     ranks: dict[Rank, bytearray] = {}
-    shown: dict[Rank, bytearray] = {}
+    last_lines: dict[Rank, bytearray] = {}
     for data in Blocks(file, BLOCK):
         for line in _lines(data) if any(each in data for each in (literal, *alike)) else ():
             rank, body = _tag(line)
             if literal not in line:
-                if rank and any(each in line for each in alike) and len(shown.get(rank, b"")) < KEPT_SHOWN:
-                    shown.setdefault(rank, bytearray()).extend(body + b"\n")
+                if (
+                    rank
+                    and any(each in line for each in alike)
+                    and len(last_lines.get(rank, b"")) < KEPT_SHOWN
+                ):
+                    last_lines.setdefault(rank, bytearray()).extend(body + b"\n")
                 continue
             match = pattern.search(body)
             if rank is None or not match:
                 if pattern.search(line):
                     return {}
                 continue
-            kept = ranks.setdefault(rank, bytearray())
-            if len(kept) < KEPT or match["step"] in ends:
-                kept += body + b"\n"
-        if max(len(ranks), len(shown)) > MOST_RANKS:
+            rank_bytes = ranks.setdefault(rank, bytearray())
+            if len(rank_bytes) < KEPT or match["step"] in ends:
+                rank_bytes += body + b"\n"
+        if max(len(ranks), len(last_lines)) > MOST_RANKS:
             return {}
     return (
-        {rank: bytes(shown.get(rank, b"") + ranks[rank]) for rank in sorted(ranks)} if len(ranks) > 1 else {}
+        {rank: bytes(last_lines.get(rank, b"") + ranks[rank]) for rank in sorted(ranks)}
+        if len(ranks) > 1
+        else {}
     )
 
 

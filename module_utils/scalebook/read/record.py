@@ -218,8 +218,8 @@ def _lacking(log: Log, case: Case) -> Message | None:
         return message("reason.no-step" if log.size else "reason.empty", step=end)
     if log.last_step < end:
         return message("reason.stops", last=log.last_step, step=end)
-    wanted = [end] if log.times is None and log.received is None else [begin, end]
-    for step in wanted:
+    needed = [end] if log.times is None and log.received is None else [begin, end]
+    for step in needed:
         if step not in log.steps:
             return message("reason.no-begin" if step == begin else "reason.no-end", step=step)
     return None
@@ -396,8 +396,8 @@ def _gaps(node: NodeLog, case: Case) -> list[Message]:
     notes = []
     if len(strides) > 1:
         stride = min(strides)
-        lost = sorted(set(range(steps[0], end, stride)) - set(steps))
-        notes.append(message("run.steps-missing", count=len(lost), first=lost[0]))
+        gaps = sorted(set(range(steps[0], end, stride)) - set(steps))
+        notes.append(message("run.steps-missing", count=len(gaps), first=gaps[0]))
     if any(rate is not None for rate in node["rates"] or ()):
         rates = len(throughput.window_rates(node, case))
         logged = sum(begin < step <= end for step in node["steps"])

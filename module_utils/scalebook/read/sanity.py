@@ -39,12 +39,12 @@ def contradictions(
     """
     wrong = []
     for rule in rules:
-        wanted = _expected(rule, case, task_index)
-        if wanted is None:
+        expected = _expected(rule, case, task_index)
+        if expected is None:
             continue
         for value in values_in_log.get(rule.name, ()):
-            if not _same(dict(rule.means).get(value, value), wanted):
-                values = {"name": rule.name, "value": value, "field": rule.expect, "wanted": wanted}
+            if not _same(dict(rule.means).get(value, value), expected):
+                values = {"name": rule.name, "value": value, "field": rule.expect, "wanted": expected}
                 wrong.append(message("reason.other-value", **values))
     return wrong
 
@@ -61,11 +61,13 @@ def differences(
     for rule in rules:
         if rule.expect != OTHER_NODES:
             continue
-        shown = [(file, value) for file, values in values_of_nodes for value in values.get(rule.name, ())]
-        first = dict(zip(("other", "theirs"), shown[0], strict=True)) if shown else {}
+        values_of_rule = [
+            (file, value) for file, values in values_of_nodes for value in values.get(rule.name, ())
+        ]
+        first = dict(zip(("other", "theirs"), values_of_rule[0], strict=True)) if values_of_rule else {}
         wrong += [
             message("reason.nodes-differ", file=file, name=rule.name, value=value, **first)
-            for file, value in shown[1:]
+            for file, value in values_of_rule[1:]
             if value != first["theirs"]
         ]
     return wrong
@@ -90,8 +92,8 @@ def _expected(rule: Sanity, case: Case, task_index: int) -> Any:
     if rule.expect == "steps":
         return case["warmup"] + case["window"]
     if rule.expect.startswith(SETTINGS):
-        wanted = (case.get("settings") or {}).get(rule.expect.removeprefix(SETTINGS))
-        return None if wanted == "auto" else wanted
+        value = (case.get("settings") or {}).get(rule.expect.removeprefix(SETTINGS))
+        return None if value == "auto" else value
     return case.get(rule.expect)
 
 

@@ -207,8 +207,8 @@ class _Reader:
             self._find(rule.name, rule.line, data)
             if rule.unless and rule.unless in data:
                 self.log.excused.add(rule.name)
-        known = self.log.found.keys() | self.log.excused
-        self.waiting = [rule for rule in self.waiting if rule.name not in known]
+        answered = self.log.found.keys() | self.log.excused
+        self.waiting = [rule for rule in self.waiting if rule.name not in answered]
 
     def _find(self, name: str, line_pattern: LinePattern, data: bytes) -> None:
         has_value = "value" in line_pattern.pattern.groupindex
@@ -225,7 +225,7 @@ class _Reader:
 
     def _end(self) -> None:
         """Read the last 64 KiB: closing lines, and steps beyond the place where reading stopped."""
-        seen = self.blocks.offset
+        offset = self.blocks.offset
         start = max(0, self.log.size - TAIL)
         self.file.seek(start)
         tail = b""
@@ -241,7 +241,7 @@ class _Reader:
         self.log.exit = _event(data[data.rstrip().rfind(b"\n") + 1 :], "exit")
         if self.done and not self.log.refusal:
             try:
-                for rest in Blocks(io.BytesIO(tail[max(0, seen - start) :])):
+                for rest in Blocks(io.BytesIO(tail[max(0, offset - start) :])):
                     self._steps(rest)
             except LogError as exc:
                 self._refuse(exc)
@@ -290,10 +290,10 @@ class _Reader:
                 groups = (received or b"0.000000", *groups)
             rows.append(groups)
             places.append(place)
-        before, done = self.log.last_step, self.done
+        before, steps_done = self.log.last_step, self.done
         if rows:
             self._take(list(zip(*rows, strict=True)))
-        if (self.workload.log.rate or self.workload.log.own) and not done:
+        if (self.workload.log.rate or self.workload.log.own) and not steps_done:
             column = self.columns["step"] + self.stamped
             self._rates(data, places, [int(row[column]) for row in rows], before)
         return False
@@ -313,37 +313,37 @@ class _Reader:
     def _take(self, columns: list[Sequence[bytes]]) -> None:
         """Add step lines to what is known, given as one list for each group of their pattern."""
         received = columns.pop(0) if self.stamped else None
-        named = {name: columns[index] for name, index in self.columns.items()}
-        steps = _whole_numbers(named["step"])
+        cells = {name: columns[index] for name, index in self.columns.items()}
+        steps = _whole_numbers(cells["step"])
         before = self.log.last_step
         ordered = steps if before is None else [before, *steps]
         if not all(map(lt, ordered, islice(ordered, 1, None))):
             self._refuse_order(ordered)
         if steps[-1] >= 1 << 62:
             raise LogError("reason.step-too-large")
-        if "last" in named:
-            self.log.declared |= {_text(text) for text in set(named["last"]) if text}
-        if "loss" in named:
-            self._losses(steps, named["loss"])
-        if "micro" in named:
-            self._micro_steps(steps, named["micro"])
+        if "last" in cells:
+            self.log.declared |= {_text(text) for text in set(cells["last"]) if text}
+        if "loss" in cells:
+            self._losses(steps, cells["loss"])
+        if "micro" in cells:
+            self._micro_steps(steps, cells["micro"])
         self.log.last_step = steps[-1]
         if self.done:
             return
         need = self.workload.need
         keep = bisect_right(steps, need)
         # A rate on a line of its own may follow the last step's line.
-        alone = self.workload.log.rate is None and self.workload.log.own is None
-        self.done = steps[-1] > need or (steps[-1] == need and alone)
+        without_rates = self.workload.log.rate is None and self.workload.log.own is None
+        self.done = steps[-1] > need or (steps[-1] == need and without_rates)
         self.log.steps.fromlist(steps[:keep])
         if self.clock and self.log.times is not None:
-            self._times(named["time"][:keep])
+            self._times(cells["time"][:keep])
         if received is not None and self.log.received is not None:
             self.log.received.fromlist([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
         if self.log.rates is not None:
-            self.log.rates.extend(self._rate(text) for text in named[self.printed_as][:keep])
+            self.log.rates.extend(self._rate(text) for text in cells[self.printed_as][:keep])
         if self.log.means is not None:
-            self.log.means.extend(_means(named["mean"][:keep]))
+            self.log.means.extend(_means(cells["mean"][:keep]))
 
     def _micro_steps(self, steps: Sequence[int], counts: Sequence[bytes | None]) -> None:
         """Note what the steps are: where a line has no count of micro-steps beside them, they are those."""
@@ -361,8 +361,8 @@ class _Reader:
     def _refuse_order(self, steps: Sequence[int]) -> None:
         for before, step in zip(steps, steps[1:], strict=False):
             if step <= before:
-                known = step == before or step in self.log.steps or step in steps[: steps.index(before)]
-                if known:
+                repeated = step == before or step in self.log.steps or step in steps[: steps.index(before)]
+                if repeated:
                     raise MixedError("reason.step-twice", step=step)
                 raise MixedError("reason.step-after", step=step, before=before)
 
@@ -377,9 +377,9 @@ class _Reader:
                 read = clock.read([stamp or b"" for stamp in stamps])
         except ClockError as exc:
             raise LogError("reason.no-time", why=exc.message) from None
-        done = len(times)
+        count = len(times)
         times.fromlist(read)
-        ordered = read if not done else [times[done - 1], *read]
+        ordered = read if not count else [times[count - 1], *read]
         if ordered != sorted(ordered):
             offset = len(times) - len(ordered)
             index = next(i for i in range(1, len(ordered)) if ordered[i] < ordered[i - 1]) + offset
@@ -505,12 +505,12 @@ def _event(line: bytes, event: str) -> dict[str, Any] | None:
     if not body.startswith(_RUN_NODE):
         return None
     try:
-        said = json.loads(body[len(_RUN_NODE) - 1 :])
-        json.dumps(said, allow_nan=False)  # it becomes part of a record, which is JSON
+        fields = json.loads(body[len(_RUN_NODE) - 1 :])
+        json.dumps(fields, allow_nan=False)  # it becomes part of a record, which is JSON
     except (ValueError, RecursionError):
         return None
-    whole = isinstance(said, dict) and said.get("event") == event
-    return said if whole and (event != "exit" or isinstance(said.get("status"), str)) else None
+    whole = isinstance(fields, dict) and fields.get("event") == event
+    return fields if whole and (event != "exit" or isinstance(fields.get("status"), str)) else None
 
 
 def _line_pattern(pattern: re.Pattern[bytes], stamped: bool) -> re.Pattern[bytes] | None:
@@ -534,13 +534,13 @@ def _quick_pattern(
     lies before the literal cannot hold the byte, and there is no other place where it may end.
     """
     source = dense.pattern
-    for written in (literal, re.escape(literal)):
-        before, found, after = source.partition(b".*" + written)
-        if not found or before.endswith(b"\\") or before.count(b"[") != before.count(b"]"):
+    for spelling in (literal, re.escape(literal)):
+        before, separator, after = source.partition(b".*" + spelling)
+        if not separator or before.endswith(b"\\") or before.count(b"[") != before.count(b"]"):
             continue
         for byte in sorted({literal[i : i + 1] for i in range(len(literal))} - set(_SPECIAL)):
             if data.count(byte) == lines * literal.count(byte):
-                return byte, re.compile(before + b"[^" + byte + b"]*" + written + after)
+                return byte, re.compile(before + b"[^" + byte + b"]*" + spelling + after)
     return ()
 
 

@@ -31,12 +31,12 @@ def straggler(record: Record) -> Message | None:
         times[node["node"]] = (float(busy["work"]), float(busy.get("queued", 0)), float(busy["seconds"]))
     if len(times) < 2:
         return None
-    computed = {name: work - queued for name, (work, queued, _) in times.items()}
-    both = {name: work for name, (work, _, _) in times.items()}
-    for said, seconds in (("computed", computed), ("computed-or-queued", both)):
+    computed = {name: work_seconds - queued for name, (work_seconds, queued, _) in times.items()}
+    both = {name: work_seconds for name, (work_seconds, _, _) in times.items()}
+    for code, seconds in (("computed", computed), ("computed-or-queued", both)):
         name = max(seconds, key=lambda node: seconds[node])
         mine, window = seconds[name], times[name][2]
         others = statistics.median(each for node, each in seconds.items() if node != name)
         if mine >= MORE * others and mine - others >= max(LEAST, SHARE * window):
-            return message(f"run.straggler-{said}", node=name, mine=mine, window=window, others=others)
+            return message(f"run.straggler-{code}", node=name, mine=mine, window=window, others=others)
     return None

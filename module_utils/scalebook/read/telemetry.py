@@ -118,18 +118,18 @@ def _take_line(readings: Readings, cells: Sequence[str]) -> None:
     if len(cells) != len(readings.kinds) + 2:
         raise TelemetryError("readings.other-count", count=len(cells), expected=len(readings.kinds) + 2)
     try:
-        at = float(cells[0])
+        moment = float(cells[0])
         values = [float(cell) if cell not in ("", PUT_OFF) else None for cell in cells[2:]]
     except ValueError:
         raise TelemetryError("readings.no-number") from None
-    if not all(value is None or math.isfinite(value) for value in (at, *values)):
+    if not all(value is None or math.isfinite(value) for value in (moment, *values)):
         raise TelemetryError("readings.not-finite")
-    if readings.at and at < readings.at[-1]:
+    if readings.at and moment < readings.at[-1]:
         raise TelemetryError("readings.back")
     for name, cell in zip(readings.kinds, cells[2:], strict=True):
         if cell == PUT_OFF:
             readings.put_off.setdefault(name, set()).add(len(readings.at))
-    readings.at.append(at)
+    readings.at.append(moment)
     readings.marks.append(cells[1])
     for column, value in zip(readings.values.values(), values, strict=True):
         column.append(value)
@@ -142,13 +142,13 @@ def ends(readings: Readings, begin: float, end: float) -> tuple[int, int] | None
     last that lie in it.
     """
     late = max(LATE, LATE_SHARE * (end - begin))
-    inside = [index for index, at in enumerate(readings.at) if begin <= at <= end]
-    asked = [
+    inside = [index for index, moment in enumerate(readings.at) if begin <= moment <= end]
+    columns = [
         index
-        for index, (at, mark) in enumerate(zip(readings.at, readings.marks, strict=True))
-        if mark == "last" and 0 <= at - end <= late
+        for index, (moment, mark) in enumerate(zip(readings.at, readings.marks, strict=True))
+        if mark == "last" and 0 <= moment - end <= late
     ]
-    chosen = [*inside, *asked[:1]]
+    chosen = [*inside, *columns[:1]]
     return (chosen[0], max(chosen)) if len(chosen) > 1 else None
 
 
@@ -163,20 +163,20 @@ def quantity(readings: Readings, name: str, first: int, last: int) -> Quantity |
     if min(spans) <= 0:
         return "two readings at the same time"
     seconds = math.fsum(spans)
-    counted: Quantity
+    summed: Quantity
     if kind == "counter":
         steps = [_value(column, after) - _value(column, before) for before, after in samples]
         if min(steps) < 0:
             return "the counter went backwards"
         values = [step / span for step, span in zip(steps, spans, strict=True)]
         total = _value(column, there[-1]) - _value(column, there[0])
-        counted = {"unit": f"{unit}/s", "total": round(total, DIGITS), "mean": round(total / seconds, DIGITS)}
+        summed = {"unit": f"{unit}/s", "total": round(total, DIGITS), "mean": round(total / seconds, DIGITS)}
     else:
         values = [_value(column, after) for _, after in samples]
         weighed = math.fsum(value * span for value, span in zip(values, spans, strict=True))
-        counted = {"unit": unit, "mean": round(weighed / seconds, DIGITS)}
+        summed = {"unit": unit, "mean": round(weighed / seconds, DIGITS)}
     return {
-        **counted,
+        **summed,
         "min": round(min(values), DIGITS),
         "max": round(max(values), DIGITS),
         "p50": round(weighted_quantile(values, spans, 0.50), DIGITS),
@@ -214,43 +214,43 @@ def _value(column: Sequence[float | None], index: int) -> float:
 def weighted_quantile(values: Sequence[float], weights: Sequence[float], share: float) -> float:
     """Return the smallest value that, with those below it, has at least `share` of the weight."""
     ordered = sorted(zip(values, weights, strict=True))
-    wanted = share * math.fsum(weights)
+    weight_below = share * math.fsum(weights)
     reached = 0.0
     for value, weight in ordered:
         reached += weight
         # The sum of floats may fall short of the whole by its last digit.
-        if reached >= wanted * (1 - 1e-12):
+        if reached >= weight_below * (1 - 1e-12):
             return value
     return ordered[-1][0]
 
 
 def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
     """Return what the readings say of the window from `begin` to `end`, on the node's monotonic clock."""
-    made: NodeTelemetry = {
+    part: NodeTelemetry = {
         "interval": readings.interval,
         "about": readings.about,
         "quantities": {},
         "cores": [],
         "absent": dict(readings.absent),
     }
-    found = ends(readings, begin, end) if begin < end else None
-    if found is None:
-        return {**made, "reason": message("run.no-readings", seconds=end - begin)}
-    first, last = found
-    made["seconds"] = round(readings.at[last] - readings.at[first], DIGITS)
-    made["covered"] = round(min(1.0, made["seconds"] / (end - begin)), DIGITS)
+    bounds = ends(readings, begin, end) if begin < end else None
+    if bounds is None:
+        return {**part, "reason": message("run.no-readings", seconds=end - begin)}
+    first, last = bounds
+    part["seconds"] = round(readings.at[last] - readings.at[first], DIGITS)
+    part["covered"] = round(min(1.0, part["seconds"] / (end - begin)), DIGITS)
     for name in readings.kinds:
         value = quantity(readings, name, first, last)
         if name.startswith("core:"):
-            made["cores"].append(None if isinstance(value, str) else value["mean"])
+            part["cores"].append(None if isinstance(value, str) else value["mean"])
         elif not isinstance(value, str):
-            made["quantities"][name] = value
+            part["quantities"][name] = value
         else:
             # Some column of a source without an answer, or all of them: the sampler knows why.
             group, _, rest = name.partition(":")
-            known = {group, f"{group}:{rest.partition(':')[0]}"} & made["absent"].keys()
-            if not known:
-                made["absent"][name] = value
+            groups_absent = {group, f"{group}:{rest.partition(':')[0]}"} & part["absent"].keys()
+            if not groups_absent:
+                part["absent"][name] = value
     idle = {
         name.split(":")[1]: share
         for name in readings.kinds
@@ -259,8 +259,8 @@ def summary(readings: Readings, begin: float, end: float) -> NodeTelemetry:
         if share is not None
     }
     if idle:
-        made["gpu_idle"] = idle
-    return made
+        part["gpu_idle"] = idle
+    return part
 
 
 def idle_share(readings: Readings, name: str, first: int, last: int) -> float | None:
@@ -327,13 +327,13 @@ def of_run(
     """
     if not any((closing or {}).get("telemetry") for _, closing, _ in parts):
         return []
-    found = []
+    nodes = []
     for name, closing, window in parts:
-        said = (closing or {}).get("telemetry")
+        sampler = (closing or {}).get("telemetry")
         paths = (Path(run_dir) / file for file in names_of(name))
         path = next((path for path in paths if path.exists()), None)
-        found.append(_Node(name, said if isinstance(said, Mapping) else {}, path, window))
-    return _of_nodes(found, None)
+        nodes.append(_Node(name, sampler if isinstance(sampler, Mapping) else {}, path, window))
+    return _of_nodes(nodes, None)
 
 
 def of_log(
@@ -350,9 +350,9 @@ def of_log(
     own = (closing or {}).get("node")
     nodes = []
     for name in sorted(files, key=lambda name: (name != own, name)):
-        said = (closing or {}).get("telemetry") if name == own else None
-        said = said if isinstance(said, Mapping) else {}
-        nodes.append(_Node(name, said, Path(files[name]), window if name == own else None))
+        sampler = (closing or {}).get("telemetry") if name == own else None
+        sampler = sampler if isinstance(sampler, Mapping) else {}
+        nodes.append(_Node(name, sampler, Path(files[name]), window if name == own else None))
     return _of_nodes(nodes, moment)
 
 
@@ -367,13 +367,13 @@ class _Node(NamedTuple):
 
 def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemetry]:
     """Return the telemetry of each node; `moment` is the window by the time of day, if known before."""
-    made: list[NodeTelemetry] = []
-    for name, said, path, window in nodes:
-        part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": said.get("reason")}
+    parts: list[NodeTelemetry] = []
+    for name, sampler, path, window in nodes:
+        part: NodeTelemetry = {"node": name, "file": None, "sha256": None, "reason": sampler.get("reason")}
         part["sampler"] = {
-            key: said[key] for key in ("cpu_seconds", "memory_bytes", "readings") if key in said
+            key: sampler[key] for key in ("cpu_seconds", "memory_bytes", "readings") if key in sampler
         }
-        made.append(part)
+        parts.append(part)
         if path is None:
             part["reason"] = part["reason"] or message("reason.missing", file=names_of(name)[0])
             continue
@@ -394,15 +394,15 @@ def _of_nodes(nodes: Sequence[_Node], moment: Window | None) -> list[NodeTelemet
         else:
             part["reason"] = part["reason"] or message("run.no-moment")
             continue
-        found = summary(readings, *window)
-        reason = part["reason"] or found.get("reason")
-        part.update(found)
+        summarised = summary(readings, *window)
+        reason = part["reason"] or summarised.get("reason")
+        part.update(summarised)
         part["reason"] = reason
         # One node's is enough for a chart, and 125 of them would double the record.
-        if found.get("quantities") and not any("timeline" in other for other in made):
+        if summarised.get("quantities") and not any("timeline" in other for other in parts):
             line = course(readings, *window)
             part.update({"timeline": line} if line else {})
-    return made
+    return parts
 
 
 def names_of(node: str) -> list[str]:

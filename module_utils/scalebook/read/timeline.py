@@ -31,19 +31,21 @@ def decimate(
     Time is cut into pieces of one length, `interval` seconds or longer; a value is the mean of the samples in
     its piece, weighted by time, None where there are none.  A column without any value is left out.
     """
-    kept = {name: values for name, values in samples.items() if TIMELINE_COLUMNS.fullmatch(name) and values}
-    if not kept:
+    timelines = {
+        name: values for name, values in samples.items() if TIMELINE_COLUMNS.fullmatch(name) and values
+    }
+    if not timelines:
         return None
     margin = max(MARGIN * (end - begin), MARGIN_SECONDS)
-    left = max(begin - margin, min(values[0][0] for values in kept.values()))
-    right = min(end + margin, max(values[-1][1] for values in kept.values()))
-    if right <= left:
+    first = max(begin - margin, min(values[0][0] for values in timelines.values()))
+    right = min(end + margin, max(values[-1][1] for values in timelines.values()))
+    if right <= first:
         return None
-    step = max(interval, (right - left) / POINTS)
-    count = max(1, math.ceil(round((right - left) / step, 6)))
-    columns = {name: _pieces(values, left, step, count) for name, values in kept.items()}
+    step = max(interval, (right - first) / POINTS)
+    count = max(1, math.ceil(round((right - first) / step, 6)))
+    columns = {name: _pieces(values, first, step, count) for name, values in timelines.items()}
     return {
-        "begin": round(left - begin, 3),
+        "begin": round(first - begin, 3),
         "step": round(step, 6),
         "window": round(end - begin, 3),
         "columns": {name: values for name, values in columns.items() if set(values) != {None}},

@@ -105,8 +105,8 @@ class Suspect(NamedTuple):
     @property
     def moment(self) -> float:
         """The time of day of the line that tells the cause, of the node's end where it has no stamp."""
-        known = self.hit.moment if self.hit else None
-        return _number(self.said.get("ended") if known is None else known)
+        hit_moment = self.hit.moment if self.hit else None
+        return _number(self.said.get("ended") if hit_moment is None else hit_moment)
 
     @property
     def order(self) -> tuple[bool, bool, float]:
@@ -357,8 +357,8 @@ def _job(
     if ended and cause and cause.kind == ROOT:
         return Verdict(cause.status, ended, stderr)
     if job.get("unreported") and ended:
-        left = [node for node in silent if node.log]
-        return Verdict("failed", together(ended, *([_unclosed(left)] if left else [])), stderr)
+        with_log = [node for node in silent if node.log]
+        return Verdict("failed", together(ended, *([_unclosed(with_log)] if with_log else [])), stderr)
     then = [ended] if ended else []
     unread = [node.problem for node in nodes if node.problem]
     if unread:
@@ -382,15 +382,15 @@ def _mpirun(
     nodes: Sequence[Node], job: JobReport, stderr: list[str], ours: list[str]
 ) -> tuple[Message, Cause | None]:
     """Return how mpirun ended, or what watches it, and the cause that its output tells."""
-    lost = _LOST_DAEMON.search(" ".join(stderr))
+    lost_daemon = _LOST_DAEMON.search(" ".join(stderr))
     end = _exit({"status": "exited", "rc": int(job.get("rc") or 0)})
     text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
     hit = first_cause([text.encode()])
-    if hit and not (lost and hit.cause.kind != ROOT):
+    if hit and not (lost_daemon and hit.cause.kind != ROOT):
         says = because(message("reason.it-says", line=one_line(hit.line[:160])), advice(hit.cause))
         return because(message("reason.ended", who="mpirun", end=end), says), hit.cause
-    if lost:
-        return message("reason.lost-contact", host=lost.group(1)), None
+    if lost_daemon:
+        return message("reason.lost-contact", host=lost_daemon.group(1)), None
     run_job = message("reason.run-job", node=nodes[0].name)
     if job.get("unreachable"):
         ended = message("reason.connection-broke", node=nodes[0].name)

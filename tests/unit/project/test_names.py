@@ -16,11 +16,10 @@ BARE = frozenset(
 TELLING = re.compile(r"module_utils/scalebook/(report|evaluate|judge|store|pages|hardware\.py)")
 """What tells of campaigns has such names still."""
 ALLOWED = {
-    # Workload.of(data), as a constructor, and a field of preflight's findings, which are written as JSON.
-    ("module_utils/scalebook/workload.py", "of"),
-    ("module_utils/scalebook/preflight/site.py", "found"),
-    ("module_utils/scalebook/preflight/gpus.py", "found"),
+    ("module_utils/scalebook/workload.py", "of"),  # a constructor, Workload.of(data)
 }
+OF_ROLES = re.compile(r"roles/|scripts/")
+"""Their functions have such names for values within them still."""
 FILES = [
     name
     for name in project_files()
@@ -28,17 +27,24 @@ FILES = [
 ]
 
 
-def bare(source):
-    """Return (line, name) of functions, parameters and names of a module that are bare words."""
+def bare(source, within=True):
+    """Return (line, name) of functions, parameters and names that are bare words; `within` functions too."""
     tree = ast.parse(source)
     names = [(node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     names += [(node.lineno, node.arg) for node in ast.walk(tree) if isinstance(node, ast.arg)]
     assigned = [node for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))]
+    bound = (node for each in ([tree] if within else assigned) for node in ast.walk(each))
+    fields = {
+        field.target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign)
+    }
     names += [
         (node.lineno, node.id)
-        for each in assigned
-        for node in ast.walk(each)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        for node in bound
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields
     ]
     return [(line, name) for line, name in names if name.lstrip("_") in BARE]
 
@@ -47,14 +53,22 @@ def bare(source):
 def test_names_say_what_they_hold(name):
     wrong = [
         f"{name}:{line}: {word}"
-        for line, word in bare((ROOT / name).read_text())
+        for line, word in bare((ROOT / name).read_text(), within=not OF_ROLES.match(name))
         if (name, word) not in ALLOWED
     ]
     assert wrong == []
 
 
 @pytest.mark.parametrize(
-    "line", ["def found(): pass", "def f(given): pass", "found = 1", "f = lambda at: at", "lost: int = 1"]
+    "line",
+    [
+        "def found(): pass",
+        "def f(given): pass",
+        "found = 1",
+        "f = lambda at: at",
+        "lost: int = 1",
+        "def f():\n  made = 1",
+    ],
 )
 def test_a_bare_name_is_found(line):
     assert bare(line) != []
