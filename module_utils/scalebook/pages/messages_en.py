@@ -738,6 +738,7 @@ MESSAGES = {
     "report.more-names": "{count} more",
     "report.workloads-of": "{families} ({count} workloads)",
     "report.many-rows": "{count} of {of} rows",
+    "report.more-diagnoses": "{count} more, of fewer devices",
     "report.no-hardware": "hardware not recorded",
     "report.rate-of-one": "{rate} {unit}/s per {device}",
     "report.on-devices": "{total} {unit}/s on {devices}",

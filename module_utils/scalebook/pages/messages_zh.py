@@ -615,6 +615,7 @@ MESSAGES = {
     "report.more-names": "另 {count} 个",
     "report.workloads-of": "{families}（{count} 个负载）",
     "report.many-rows": "{of} 行中的 {count} 行",
+    "report.more-diagnoses": "另有 {count} 条，设备较少",
     "report.no-hardware": "未记录硬件",
     "report.rate-of-one": "每{device} {rate} {unit}/s",
     "report.on-devices": "{devices}共 {total} {unit}/s",

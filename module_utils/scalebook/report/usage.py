@@ -13,6 +13,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
     Column,
+    Fold,
     Heading,
     Item,
     Items,
@@ -54,6 +55,8 @@ def section(view: View) -> list[Block]:
     return [heading, Paragraph(_("report.utilisation"), "soft"), table, *_judged(view)]
 
 
+DIAGNOSES = 6
+"""Diagnoses that are shown, those of the most devices first; the others are folded."""
 DERIVED = ("gpu_samples_per_joule", "gpu_energy_per_million")
 """Quantities that say the joules per sample in other units; results.json has them."""
 
@@ -111,14 +114,19 @@ def bottlenecks(view: View) -> list[Block]:
         alike.setdefault(_without_numbers(entry["message"]), []).append(entry)
     devices = {row["case"]: row["devices"] for row in view.document["rows"]}
     items = []
-    for own in alike.values():
+    order = sorted(alike.values(), key=lambda own: -max(devices[entry["case"]] for entry in own))
+    for own in order:
         largest = max(own, key=lambda entry: devices[entry["case"]])
         text = _.tell(largest["message"])
         if len(own) > 1:
             text = _("report.figures-of", text=text, case=view.named([largest["case"]]))
         items.append(Item(text, view.named(entry["case"] for entry in own)))
-    heading = Heading(2, _("title.bottleneck"), "bottlenecks")
-    return [heading, Items(items, "flags"), Paragraph(_("report.bottleneck"), "soft")] if items else []
+    if not items:
+        return []
+    first, rest = items[:DIAGNOSES], items[DIAGNOSES:]
+    more = [Fold(_("report.more-diagnoses", count=len(rest)), [Items(rest, "flags")])] if rest else []
+    about = Paragraph(_("report.bottleneck"), "soft")
+    return [Heading(2, _("title.bottleneck"), "bottlenecks"), Items(first, "flags"), *more, about]
 
 
 def _without_numbers(given: Any) -> str:
