@@ -41,11 +41,11 @@ def _results(writer: Writer) -> None:
     for each in writer.evaluation["families"]:
         for option in each["options"]:
             usage = {quantity.name: option["usage"].get(quantity.name) for quantity in front.USED}
-            words = {"family": FAMILIES.get(each["name"], each["name"]), "gpu": option["gpu"] or "CPU"}
+            words = {"family": FAMILIES.get(each["name"], each["name"]), "hardware": option["gpu"] or "CPU"}
             words |= {key: term(key, option[key]) or NONE for key in ("task", "unit")}
             counts = {"devices": devices(option), "per_device": comparisons.per_device(option)}
-            rows.append({**option, **usage, **words, **counts})
-    heads = writer.columns("family, workload, model, task, size, gpu, machines count, devices count")
+            rows.append({**option, **words, **counts, **usage})
+    heads = writer.columns("family, workload, model, task, size, hardware, machines count, devices count")
     heads += writer.columns("dtype, compiler, bsz count, variant, differing text others, unit, rate rate")
     heads += writer.columns("per_device rate rate-per-device, slowest rate, fastest rate, runs count")
     heads += writer.columns("speedup ratio, efficiency percent, mfu percent")

@@ -99,6 +99,14 @@ def test_the_document_of_eleven_campaigns_is_short(blocks):
     assert sum(isinstance(block, Chart) for block in blocks) <= 3
 
 
+def test_the_first_sheet_has_hardware_and_its_utilisation_in_columns_of_their_own(blocks):
+    (sheet,) = [each for each in blocks if isinstance(each, Table) and each.only]
+    keys = [column.key for column in sheet.columns]
+    assert len(set(keys)) == len(keys)
+    first = sheet.rows[0]
+    assert (first["hardware"], round(first["gpu"], 1)) == ("NVIDIA H200", 74.2)
+
+
 def test_a_criterion_that_is_not_measured_has_its_command(blocks):
     (table,) = [each for each in blocks if isinstance(each, Table) and each.caption.endswith("1-4 Criteria")]
     missing = [row["evidence"] for row in table.rows if row["verdict"] == "not measured"]
