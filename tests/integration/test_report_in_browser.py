@@ -228,6 +228,39 @@ def test_a_report_fits_few_pages_of_paper_with_its_best_result_on_the_first(brow
     assert "per GPU" in first
 
 
+@pytest.mark.parametrize(
+    ("name", "screens"), [("h200x4-2026-11-26/torch_gpt2", 8), ("h100x2-2026-11-25/torch", 12)]
+)
+def test_a_report_is_a_few_screens_and_2500_words_long(browser, tmp_path, name, screens):
+    page = tmp_path / "report.html"
+    page.write_text(render.files(measured.results(name), str(ROOT / "templates"))["report.html"])
+    browser.open(page, 1440)
+    height = browser.run("document.documentElement.scrollHeight")
+    open_words = browser.run("document.body.innerText.split(/\\s+/).length")
+    assert height <= screens * 900
+    assert open_words <= 2500
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "parts"),
+    [(390, 844, ("h1", ".lead", ".best", ".conclusions li")), (1440, 900, (".trust", ".charts svg"))],
+)
+def test_the_first_screen_says_what_was_measured_how_good_it_is_and_whether_to_trust_it(
+    browser, tmp_path, width, height, parts
+):
+    page = tmp_path / "report.html"
+    page.write_text(
+        render.files(measured.results("h200x4-2026-11-26/torch_gpt2"), str(ROOT / "templates"))["report.html"]
+    )
+    browser.open(page, width)
+    below = [
+        part
+        for part in (*parts, ".trust strong")
+        if browser.run(f"document.querySelector('{part}').getBoundingClientRect().top") > height - 20
+    ]
+    assert below == []
+
+
 def test_the_head_of_a_table_stands_on_every_page_that_it_reaches(browser, pages, tmp_path):
     browser.open(pages["scaling-en"])
     heads = browser.printed(tmp_path / "page.pdf").count("\ncase GPUs")
