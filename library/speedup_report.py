@@ -27,7 +27,7 @@ options:
     description: Directory to write to; by default C(report) below O(path).
     type: path
   templates:
-    description: Directory that holds C(report.md.j2) and C(report.html.j2).
+    description: Directory that holds C(page.html.j2) and its style and scripts.
     type: path
     required: true
   workloads:

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
+from typing import cast
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Mfu, Row
+from ansible.module_utils.scalebook.contracts import Group, Hardware, Mfu, Row
 from ansible.module_utils.scalebook.judge import flags
 from ansible.module_utils.scalebook.pages.blocks import Block, Code, Fold, Item, Items, Paragraph, Tag
 from ansible.module_utils.scalebook.pages.wording import Wording
@@ -26,7 +27,7 @@ def noun_of(group: Group) -> str:
 
 
 def title(view: View) -> str:
-    """Return what was measured in words: `PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200, NV18`."""
+    """Return what was measured in words: `PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200`."""
     _, groups = view.wording, view.document["groups"]
     workloads = {
         group["workload"]: _.tell(group["workload_title"]) or clean(group["workload"]) for group in groups
@@ -41,7 +42,9 @@ def title(view: View) -> str:
     compilers = [clean(group["compiler"] or _("family.compiled")) for group in groups if group["xla"]]
     what = _.join([_few(models, _), *filter(None, (_few(dtypes, _), _few(compilers, _)))])
     what = what or clean(view.document["campaign"]) or _("title.measurements")
-    return _.join(filter(None, [what, hardware.kinds(view.document["hardware"])]), "list")
+    # The links of GPUs are for those who read on.
+    entries = [cast(Hardware, {**entry, "gpu_links": {}}) for entry in view.document["hardware"]]
+    return _.join(filter(None, [what, hardware.kinds(entries)]), "list")
 
 
 def _model(group: Group) -> str:

@@ -98,7 +98,8 @@ def _notes(view: View) -> list[str]:
     group = next(each for each in view.document["groups"] if each["id"] == row["group"])
     counts = [_.count(row["nodes"], "node"), _.count(row["gpus"], first_screen.noun_of(group))]
     notes = [_("report.label", label=clean(row["label"]), nodes=counts[0], devices=counts[1])]
-    return [" ".join([*notes, *([_("report.mfu-of", peaks=_.join(peaks, "list"))] if peaks else [])])]
+    notes += [_("report.mfu-of", peaks=_.join(peaks, "list"))] if peaks else []
+    return [_.join(notes, "sentences")]
 
 
 def explained(view: View, rows: Sequence[Row], known: Container[str] = ()) -> list[Block]:
@@ -112,10 +113,11 @@ def explained(view: View, rows: Sequence[Row], known: Container[str] = ()) -> li
     items = []
     for code in sorted(kinds, key=lambda each: ("stop", "care", "note").index(flags.LEVELS[each])):
         sentences = list(dict.fromkeys(kinds[code].values()))
-        more = (
-            [_("report.more-alike", count=len(sentences) - SENTENCES)] if len(sentences) > SENTENCES else []
-        )
-        text = _.join([*sentences[:SENTENCES], *more], "list")
+        # Notes say the same of every row but for the GPUs that they name.
+        most = 1 if flags.LEVELS[code] == "note" else SENTENCES
+        more = len(sentences) - most
+        rest = [_("report.more-alike", count=more)] if more > 0 else []
+        text = _.join([*sentences[:most], *rest], "list")
         items.append(Item(text, kind_of_flag(code, _), view.named(kinds[code]), f"flag-{code}"))
     return [Items(items, "flags")] if items else []
 

@@ -42,7 +42,7 @@ def trust(name):
 
 
 def test_the_title_says_in_words_what_was_measured_on_what():
-    expected = "PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200, NV18"
+    expected = "PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200"
     assert first_screen.title(view_of("h200x4-2026-11-26/torch_gpt2")) == expected
 
 
