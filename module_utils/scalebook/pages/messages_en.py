@@ -740,7 +740,7 @@ MESSAGES = {
     "report.many-rows": "{count} of {of} rows",
     "report.more-diagnoses": "{count} more, of fewer devices",
     "report.no-hardware": "hardware not recorded",
-    "report.rate-of-one": "{rate} {unit}/s per {device}",
+    "report.rate-of-one": "{rate} {unit}/s {per}",
     "report.on-devices": "{total} {unit}/s on {devices}",
     "report.of-linear": "{percent} of linear scaling",
     "report.mfu": "MFU {percent} of {peak}",

@@ -128,9 +128,9 @@ def _result(view: View, row: Row, group: Group, several: bool) -> Paragraph:
     """Return a result: the rate of a device, at what scale, and what else tells how good it is."""
     _, median = view.wording, row["median"] or 0.0
     devices = row["devices"]
-    unit, noun = _.name("unit", row["unit"]), _.name("noun", noun_of(group))
+    unit, per = _.name("unit", row["unit"]), _("report.per-device", device=_.name("noun", noun_of(group)))
     share, of = shares(view)[row["case"]]
-    lead = _("report.rate-of-one", rate=_.number(median / devices), unit=unit, device=noun)
+    lead = _("report.rate-of-one", rate=_.number(median / devices), unit=unit, per=per)
     facts = []
     if devices > 1:
         count = _.count(devices, noun_of(group))
