@@ -67,7 +67,7 @@ from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.read.record import run_record
 from ansible.module_utils.scalebook.store import signature, verify
-from ansible.module_utils.scalebook.store.load import check_files, counted, read_source
+from ansible.module_utils.scalebook.store.load import check_files, counted_records, read_source
 from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.text import clean, count_of
 from ansible.module_utils.scalebook.workload import Workloads, workloads_of
@@ -120,7 +120,7 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
         if run["status"] == "refused"
     ]
     read, unread, problems = 0, set(), []
-    for run, record in counted(campaign, source) if workloads else ():
+    for run, record in counted_records(campaign, source) if workloads else ():
         workload = record["case"]["workload"]
         if "source" in record:
             unread.add("of an import are not here")

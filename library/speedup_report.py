@@ -211,7 +211,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     )
     out = Path(params["out"] or source.top / "report")
     try:
-        texts = render.files(document, params["templates"], source.kept(out), params["report_language"])
+        texts = render.files(document, params["templates"], source.kept_paths(out), params["report_language"])
     except render.TEMPLATE_ERROR as error:
         raise ValueError(f"templates={params['templates']}: {error}") from error
     changed = write_report(out, texts, not check)

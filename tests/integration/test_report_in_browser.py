@@ -90,7 +90,7 @@ def pages(tmp_path_factory):
         else:
             top = next(RESULTS.glob(f"h200x4-2026-11-21/{name}"))
             document = build_results(load_campaign(top), workloads())
-        kept = open_source(top).kept(top / "report")
+        kept = open_source(top).kept_paths(top / "report")
         text = render.files(document, str(ROOT / "templates"), kept, language)["report.html"]
         path = folder / f"{name}-{language}.html"
         path.write_text(text, encoding="utf-8")

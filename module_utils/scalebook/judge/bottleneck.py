@@ -131,10 +131,10 @@ def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[
 
 
 def _sentences(
-    found: Sequence[Rule], row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect]
+    applying: Sequence[Rule], row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect]
 ) -> list[Message]:
     """Return the sentences on the rules that apply: the first, the other causes, and what to try."""
-    first, *others = found
+    first, *others = applying
     what = message(f"bottleneck.{first.says}")
     more = [
         message(

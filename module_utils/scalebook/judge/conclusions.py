@@ -47,7 +47,7 @@ def conclude(
     """Return the sentences: what makes rows fast, what bounds the best one, and what to measure next."""
     top = best(rows)
     if not top:
-        return [_of(message("conclusion.nothing"))]
+        return [_conclusion_of(message("conclusion.nothing"))]
     causes = {entry["case"]: entry for entry in bottlenecks}
     return [
         *_of_workloads(families, {row["case"]: row for row in rows}),
@@ -58,7 +58,7 @@ def conclude(
     ][:5]
 
 
-def _of(sentence: Message, row: Row | None = None) -> Conclusion:
+def _conclusion_of(sentence: Message, row: Row | None = None) -> Conclusion:
     return {"message": sentence, "case": row["case"] if row else None}
 
 
@@ -75,7 +75,7 @@ def _of_workloads(families: Iterable[Family], rows: Mapping[str, Row]) -> list[C
             first, second = max(pairs, key=lambda pair: pair[0]["devices"])
             values = {"faster": first["workload"], "slower": second["workload"], "label": first["label"]}
             gain = (first["median"] or 0) / (second["median"] or 1)
-            return [_of(message("conclusion.faster", **values, gain=_gain(gain)), first)]
+            return [_conclusion_of(message("conclusion.faster", **values, gain=_gain(gain)), first)]
     return []
 
 
@@ -109,7 +109,9 @@ def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
             "label": faster["label"],
         }
         word = "setting-from" if several else "setting"
-        made.append(_of(message(f"conclusion.{word}", **values, least=_gain(least, least=True)), faster))
+        made.append(
+            _conclusion_of(message(f"conclusion.{word}", **values, least=_gain(least, least=True)), faster)
+        )
     return made
 
 
@@ -120,7 +122,7 @@ def _bound(row: Row, causes: Mapping[str, Bottleneck]) -> list[Conclusion]:
         return []
     first = entry["message"]["values"]["sentences"][0]["values"]
     what = message("bottleneck.likely", what=first["what"], evidence=first["evidence"][:1])
-    return [_of(message("conclusion.bound", label=row["label"], what=what), row)]
+    return [_conclusion_of(message("conclusion.bound", label=row["label"], what=what), row)]
 
 
 def _losses(row: Row, rows: Iterable[Row]) -> list[Conclusion]:
@@ -130,25 +132,35 @@ def _losses(row: Row, rows: Iterable[Row]) -> list[Conclusion]:
     if row is base or efficiency is None or efficiency >= THRESHOLDS["efficiency"].value:
         return []
     parts = (
-        weak_scaling.lost(row["steps"], base["steps"]) if base and row["steps"] and base["steps"] else None
+        weak_scaling.longer_parts(row["steps"], base["steps"])
+        if base and row["steps"] and base["steps"]
+        else None
     )
     values = {"label": row["label"], "lost": 1 - efficiency}
     if parts is None:
-        return [_of(message("conclusion.lost", **values), row)]
-    return [_of(message("conclusion.lost-to", **values, waiting=parts[0], exchange=parts[1]), row)]
+        return [_conclusion_of(message("conclusion.lost", **values), row)]
+    return [_conclusion_of(message("conclusion.lost-to", **values, waiting=parts[0], exchange=parts[1]), row)]
 
 
 def _next(rows: Sequence[Row], top: Row) -> list[Conclusion]:
     """Return what to measure next: what the rows lack first, then what the campaign did not reach."""
     stopped = [row for row in rows if not flags.usable(row)]
     if stopped:
-        return [_of(message("conclusion.again", cases=_labels(stopped), count=len(stopped)), stopped[0])]
+        return [
+            _conclusion_of(
+                message("conclusion.again", cases=_labels(stopped), count=len(stopped)), stopped[0]
+            )
+        ]
     few = [row for row in rows if row["status"] == "provisional"]
     if few:
-        return [_of(message("conclusion.repeats", count=len(few), of=len(rows), needed=ENOUGH_RUNS), few[0])]
+        return [
+            _conclusion_of(
+                message("conclusion.repeats", count=len(few), of=len(rows), needed=ENOUGH_RUNS), few[0]
+            )
+        ]
     if any(flag["code"] == "shared-machine" for flag in top["flags"]):
-        return [_of(message("conclusion.machines"), top)]
-    return [_of(message("conclusion.nodes", nodes=2 * top["nodes"]), top)]
+        return [_conclusion_of(message("conclusion.machines"), top)]
+    return [_conclusion_of(message("conclusion.nodes", nodes=2 * top["nodes"]), top)]
 
 
 def _labels(rows: Iterable[Row]) -> list[str]:

@@ -75,9 +75,9 @@ def _effect(row: Row, other: Row) -> Effect | None:
     return Effect(unlike[0], faster, slower, gain, apart and gain - 1 >= LEAST)
 
 
-def of_setting(known: Iterable[Effect], row: Row, setting: str) -> list[Effect]:
+def of_setting(effects: Iterable[Effect], row: Row, setting: str) -> list[Effect]:
     """Return the effects of a setting on a row, the largest first."""
-    own = [each for each in known if each.setting == setting and (each.faster is row or each.slower is row)]
+    own = [each for each in effects if each.setting == setting and (each.faster is row or each.slower is row)]
     return sorted(own, key=lambda each: -each.gain)
 
 

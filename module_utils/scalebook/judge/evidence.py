@@ -53,14 +53,14 @@ def differing_case(case: Case, planned: Case | None) -> Message | None:
     return together(*differing) if differing else None
 
 
-def differing_machines(record: Record, known: Mapping[str, MachineIdentity]) -> Message | None:
+def differing_machines(record: Record, machines_known: Mapping[str, MachineIdentity]) -> Message | None:
     """Return which machine of a record is not that of the campaign, None where none is.
 
-    `known` are those of its plan and of the records before.  A node that one of both does not describe is
-    not compared: records of earlier versions name no machines.
+    `machines_known` are those of its plan and of the records before.  A node that one of both does not
+    describe is not compared: records of earlier versions name no machines.
     """
     for node, identity in (record.get("machines") or {}).items():
-        if known.get(node) and (what := difference(known[node], identity)):
+        if machines_known.get(node) and (what := difference(machines_known[node], identity)):
             return message("run.other-machine", node=node, why=message(f"machine.{what}"))
     return None
 

@@ -201,11 +201,11 @@ def attach(
     workloads: Workloads,
     check: ManifestCheck | None,
     shares: Iterable[Mfu],
-    used: Iterable[Usage],
+    usage: Iterable[Usage],
 ) -> None:
     """Give each row the flags of its files, its GPUs, its nodes and its peak.
 
-    `check` is the comparison of its files with the manifest, `shares` its MFU, `used` its utilisation.
+    `check` is the comparison of its files with the manifest, `shares` its MFU, `usage` its utilisation.
     """
     valid = valid_by_case(campaign.runs)
     for row, made in [
@@ -215,7 +215,7 @@ def attach(
         *_stolen(rows, valid),
         *_machine_changed(rows, valid),
         *_shared(rows, campaign.hardware),
-        *_of_peaks(rows, shares, used),
+        *_of_peaks(rows, shares, usage),
     ]:
         row["flags"].append(made)
 
@@ -347,14 +347,14 @@ def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) ->
     return made
 
 
-def _of_peaks(rows: Iterable[Row], entries: Iterable[Mfu], used: Iterable[Usage]) -> list[Flagged]:
+def _of_peaks(rows: Iterable[Row], entries: Iterable[Mfu], usage: Iterable[Usage]) -> list[Flagged]:
     """Return flags of rows whose MFU cannot be true, or is of a peak that does not count.
 
     Where tensor cores do all the arithmetic that the workload declares, they are active for about as much of
     the window as the MFU says.
     """
     by_case = {row["case"]: row for row in rows}
-    active = {each["case"]: each["mean"] for each in used if each["quantity"] == "pipe_tensor_active"}
+    active = {each["case"]: each["mean"] for each in usage if each["quantity"] == "pipe_tensor_active"}
     made = []
     for entry in entries:
         if entry["mfu"] is None or entry["peak_of"] is None:

@@ -117,9 +117,11 @@ def _measurement(read: Mapping[str, Any]) -> Measurement:
     }
 
 
-def failures(made: Sequence[MicrobenchRecord]) -> list[Message]:
+def failures(records: Sequence[MicrobenchRecord]) -> list[Message]:
     """Return why each program failed that did."""
-    return [message(f"program.{each['kind']}", why=each["reason"]) for each in made if each["status"] != "ok"]
+    return [
+        message(f"program.{each['kind']}", why=each["reason"]) for each in records if each["status"] != "ok"
+    ]
 
 
 def name_of(files: Files) -> str:

@@ -115,12 +115,12 @@ def _wrong(entry: Any) -> str:
     return ""
 
 
-def _are_translations(given: Any) -> bool:
-    return isinstance(given, Mapping) and all(
+def _are_translations(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(
         isinstance(texts, Mapping)
         and set(texts) <= _TEXTS
         and all(isinstance(text, str) for text in texts.values())
-        for texts in given.values()
+        for texts in value.values()
     )
 
 

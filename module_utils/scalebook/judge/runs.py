@@ -136,8 +136,8 @@ def _unmeasured(record: Record) -> Run:
         "self_reported": {
             str(name): str(value) for name, value in dict(record.get("self_reported") or {}).items()
         },
-        "hosts": {node: host for node, host in _said(record, "host").items() if host != "localhost"},
-        "boots": _said(record, "boot"),
+        "hosts": {node: host for node, host in _reported(record, "host").items() if host != "localhost"},
+        "boots": _reported(record, "boot"),
         "hardware": list(record.get("hardware") or []),
         "command": str(record.get("command") or ""),
         "utilisation": {},
@@ -181,7 +181,7 @@ def repeated(run: Run, place: str) -> Run:
     return refused(run, message("run.same-log", place=place))
 
 
-def _said(record: Record, key: str) -> dict[str, str]:
+def _reported(record: Record, key: str) -> dict[str, str]:
     """Return node -> what its node script reported as `key`, for nodes whose log has it."""
     said = {}
     nodes = record.get("nodes")

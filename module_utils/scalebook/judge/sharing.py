@@ -18,7 +18,7 @@ def attach(
 
     They are those of its valid runs, of any run where none is valid.
     """
-    known = _known(provenance)
+    known = _machine_ids(provenance)
     for row in rows:
         own = [run for run in runs if run["case"] == row["case"]]
         own = [run for run in own if run["rate"] is not None] or own
@@ -45,7 +45,7 @@ def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, i
 
     `containers` is there where the nodes took themselves for machines of their own.
     """
-    known = _known(provenance)
+    known = _machine_ids(provenance)
     found: list[dict[str, int]] = []
     for run in runs:
         machines, hosts = _machines(run, known), _hosts(run, known)
@@ -55,22 +55,22 @@ def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, i
     return max(found, key=lambda counts: counts["nodes"], default=None)
 
 
-def _machines(run: Run, known: Mapping[str, str]) -> list[str]:
+def _machines(run: Run, machine_of: Mapping[str, str]) -> list[str]:
     """Return a word for the machine of each node of a run that tells it.
 
     It is the start of its kernel (Linux's boot_id), which containers of one host share, where every node says
     it.
     """
-    boots, hosts = run.get("boots") or {}, _hosts(run, known)
+    boots, hosts = run.get("boots") or {}, _hosts(run, machine_of)
     return list(boots.values()) if boots and len(boots) >= len(hosts) else hosts
 
 
-def _hosts(run: Run, known: Mapping[str, str]) -> list[str]:
+def _hosts(run: Run, machine_of: Mapping[str, str]) -> list[str]:
     """Return the machine of each node by the inventory, else the host name that its node script reported."""
-    return [known.get(node, host) for node, host in run["hosts"].items()]
+    return [machine_of.get(node, host) for node, host in run["hosts"].items()]
 
 
-def _known(provenance: Mapping[str, Any]) -> dict[str, str]:
+def _machine_ids(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Return node -> its machine, as provenance.json has it."""
     facts = provenance.get("nodes")
     return {

@@ -90,7 +90,7 @@ def _group(name: str, case: Case, table: Sequence[Row], workloads: Workloads) ->
     workload = case["workload"]
     group = {
         "id": name,
-        **{field: work(case, field) for field in GROUP_FIELDS},
+        **{field: group_value(case, field) for field in GROUP_FIELDS},
         "unit": table[0]["unit"],
         "rows": [row["case"] for row in table],
         "family": family_of(workload, workloads),
@@ -111,10 +111,10 @@ def compiler_of(workload: str, workloads: Workloads) -> str:
 
 
 def _key(case: Case) -> str:
-    return json.dumps([work(case, field) for field in GROUP_FIELDS], sort_keys=True, default=str)
+    return json.dumps([group_value(case, field) for field in GROUP_FIELDS], sort_keys=True, default=str)
 
 
-def work(case: Case, field: str) -> Any:
+def group_value(case: Case, field: str) -> Any:
     """Return `field` of a case as its group has it: the steps of an epoch follow from the batch."""
     return None if field in ("warmup", "window") and case.get("epoch_samples") else case.get(field)
 
@@ -152,7 +152,7 @@ MOST_STEPS = 100
 """Steps of a run that a report keeps for its chart."""
 
 
-def _shown(run: Run) -> dict[str, Any]:
+def _shown_values(run: Run) -> dict[str, Any]:
     """Return what a row has of a run that counts."""
     values: Mapping[str, Any] = run
     shown = {key: values[key] for key in SHOWN}
@@ -166,14 +166,14 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
     planned = len(expected | {run["repeat"] for run in runs})
     row: dict[str, Any] = {
         "case": case["name"],
-        **{field: work(case, field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
+        **{field: group_value(case, field) for field in ("label", *GROUP_FIELDS, "nodes", "gpus", "devices")},
         "unit": next((run["unit"] for run in runs), "samples"),
         "status": "ok" if len(good) >= ENOUGH_RUNS else ("provisional" if good else "incomplete"),
         "good": len(good),
         "planned": planned,
         "hardware": [],
         "machines": None,
-        "runs": [_shown(run) for run in good],
+        "runs": [_shown_values(run) for run in good],
         "outliers": [],
         **dict.fromkeys(NOT_YET),
         "flags": [],
@@ -231,14 +231,14 @@ def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
             row["steps"]["slowest"] = stats.mean_of_longest(alone, row["devices"])
 
 
-def lost(steps: StepTimes, alone: StepTimes) -> tuple[float, float] | None:
+def longer_parts(steps: StepTimes, of_one: StepTimes) -> tuple[float, float] | None:
     """Return the parts of a step by which it is longer than one of 1n1g, None where they are not known.
 
     The first is waiting for the slowest device, the second all else that devices do for each other: exchange,
     and work of the host for the others.  Their sum is about 1 − efficiency.
     """
     beyond = beyond_slowest(steps)
-    return None if beyond is None else (1 - alone["mean"] / steps["mean"] - beyond, beyond)
+    return None if beyond is None else (1 - of_one["mean"] / steps["mean"] - beyond, beyond)
 
 
 def beyond_slowest(steps: StepTimes) -> float | None:

@@ -267,7 +267,8 @@ def _losses(drawer: _Drawer, group: Table) -> list[tuple[Row, float, float]]:
     rows = drawer.rows_of(group)
     alone = next((row["steps"] for row in rows if row["label"] == BASELINE), None)
     parts = [
-        (row, weak_scaling.lost(row["steps"], alone) if row["steps"] and alone else None) for row in rows
+        (row, weak_scaling.longer_parts(row["steps"], alone) if row["steps"] and alone else None)
+        for row in rows
     ]
     return [(row, *lost) for row, lost in parts if lost]
 

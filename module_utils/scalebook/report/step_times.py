@@ -61,7 +61,7 @@ def _columns(view: View) -> list[Column]:
 
 def _cells(row: Row, steps: StepTimes | None, alone: StepTimes | None) -> dict[str, Any]:
     """Return the step times of a row, and where they are longer than those of 1n1g, `alone`."""
-    lost = weak_scaling.lost(steps, alone) if steps and alone else None
+    lost = weak_scaling.longer_parts(steps, alone) if steps and alone else None
     waiting, rest = lost or (None, None)
     return {
         **(steps or {}),

@@ -44,14 +44,14 @@ def find_baseline(named: str, path: Path, results: Path) -> Path:
     return path
 
 
-def _missing(named: str, results: Path, known: Campaigns) -> str:
+def _missing(named: str, results: Path, campaigns_there: Campaigns) -> str:
     """Return why there is no baseline of this name, and which there are."""
     if named in PUBLISHED:
         return f"baseline={named}: to compare with what {named} published, use compare={named}"
-    why = "has no runs yet; it " if named in known.planned else ""
+    why = "has no runs yet; it " if named in campaigns_there.planned else ""
     there = (
-        f", or one of {', '.join(known.measured)} in {results}"
-        if known.measured
+        f", or one of {', '.join(campaigns_there.measured)} in {results}"
+        if campaigns_there.measured
         else f"; there is no campaign with runs in {results}"
     )
     return f"baseline={named}: {why}must be the path of a results.json, a campaign or a runs.tar.xz{there}"

@@ -110,7 +110,7 @@ def _unsealed(source: Source) -> list[Message]:
     return [message("note.unsealed", lacking=lacking)] if lacking else []
 
 
-def counted(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
+def counted_records(campaign: Campaign, source: Source) -> Iterator[tuple[str, Record]]:
     """Yield (directory, record) of each run of a campaign that counts, whole, from its files."""
     for run in campaign.runs:
         if run["rate"] is not None:

@@ -64,9 +64,9 @@ def signer(archive: Path, allowed: str = "") -> str:
     return f"{_first(done)}."
 
 
-def _check(done: subprocess.CompletedProcess[bytes], archive: Path, own: Path) -> None:
-    if done.returncode:
-        raise SignatureError(f"{own} is not a signature of {archive}: {_last(done)}")
+def _check(process: subprocess.CompletedProcess[bytes], archive: Path, own: Path) -> None:
+    if process.returncode:
+        raise SignatureError(f"{own} is not a signature of {archive}: {_last(process)}")
 
 
 def _ssh_keygen(archive: Path, action: str, *options: str) -> subprocess.CompletedProcess[bytes]:
@@ -90,10 +90,10 @@ def _ssh_keygen(archive: Path, action: str, *options: str) -> subprocess.Complet
         raise SignatureError(f"ssh-keygen -Y {action} did not end within {SECONDS} s") from None
 
 
-def _first(done: subprocess.CompletedProcess[bytes]) -> str:
-    return (done.stdout.decode(errors="replace").splitlines() or [""])[0].strip()
+def _first(process: subprocess.CompletedProcess[bytes]) -> str:
+    return (process.stdout.decode(errors="replace").splitlines() or [""])[0].strip()
 
 
-def _last(done: subprocess.CompletedProcess[bytes]) -> str:
-    said = (done.stderr + done.stdout).decode(errors="replace").split("\n")
+def _last(process: subprocess.CompletedProcess[bytes]) -> str:
+    said = (process.stderr + process.stdout).decode(errors="replace").split("\n")
     return " ".join([line.strip().rstrip(".") for line in said if line.strip()][:2]) or "ssh-keygen failed"

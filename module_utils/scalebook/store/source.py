@@ -59,7 +59,7 @@ class Source(ABC):
         self.top, self.name, self.sealed = top, name, sealed
         self.packed = 0  # bytes of the archive
 
-    def kept(self, out: Path) -> list[str]:
+    def kept_paths(self, out: Path) -> list[str]:
         """Return the paths of what the campaign keeps, seen from `out`."""
         base = Path(os.path.relpath(self.top, out))
         names = [ARCHIVE] if self.sealed else [*PLANS, *FOLDERS]

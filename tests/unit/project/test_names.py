@@ -13,12 +13,12 @@ BARE = frozenset(
     "written built drawn counted sent work at of without within".split()
 )
 """Words that leave open of what: `found` is `paths`, `given` is `extra_variables`, `at` is `offset`."""
-TELLING = re.compile(r"module_utils/scalebook/(report|evaluate|judge|store|pages|hardware\.py)")
+TELLING = re.compile(r"module_utils/scalebook/(report|evaluate|pages|hardware\.py|judge/rules\.py)")
 """What tells of campaigns has such names still."""
 ALLOWED = {
     ("module_utils/scalebook/workload.py", "of"),  # a constructor, Workload.of(data)
 }
-OF_ROLES = re.compile(r"roles/|scripts/")
+OF_ROLES = re.compile(r"roles/|scripts/|module_utils/scalebook/(judge|store)/")
 """Their functions have such names for values within them still."""
 FILES = [
     name
