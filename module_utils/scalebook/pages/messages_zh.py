@@ -802,7 +802,7 @@ MESSAGES = {
     "chart.percent": "百分比，含范围",
     "chart.ms": "毫秒",
     "chart.run": "{label}，第 {repeat} 次，{node}",
-    "chart.mean-of": "，{gpus}的均值",
+    "chart.mean-of": "，{gpus} 的均值",
     "chart.seconds": "距计时窗口第一步的秒数",
     "chart.timeline": "{quantities}随时间的变化；阴影为 {seconds} 秒的计时窗口。",
     "method.epoch": "{unit}/s = {samples} / 最后一个 epoch 的秒数，不含其后的评估",

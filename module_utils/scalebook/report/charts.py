@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, Run
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, stacked_chart, ticks_to
+from ansible.module_utils.scalebook.pages.catalogue import PERCENT
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.pages.strip_chart import Strip, strip_chart
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
@@ -212,7 +213,7 @@ def _scaling(field: str, of: str = "groups") -> Callable[[_Drawer], Iterator[Set
     return sets
 
 
-def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[..., str]:
+def _curves(field: str, y: str, ideal: str = "") -> Callable[..., str]:
     """Return what draws `field` of the rows over the number of devices, a line for each group."""
 
     def draw(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
@@ -221,7 +222,7 @@ def _curves(field: str, y: str, ideal: str = "", unit: str = "") -> Callable[...
             _(y, unit=_.name("unit", groups[0]["unit"])),
             _("head.GPUs" if drawer.noun(groups) == "GPU" else "head.devices"),
             _("chart.full" if ideal == "full" else "chart.linear"),
-            unit,
+            PERCENT[_.language] if ideal == "full" else "",
             _("chart.log"),
             _("chart.aside"),
             _("chart.cut"),
@@ -331,10 +332,10 @@ def _milliseconds(seconds: Sequence[float], wording: Wording) -> str:
 
 KINDS: Mapping[str, tuple[Callable[[_Drawer], Iterable[Set]], Callable[..., str]]] = {
     "ranked": (_ranked_sets, _ranked),
-    "efficiency": (_scaling("efficiency"), _curves("efficiency", "chart.percent", "full", " %")),
+    "efficiency": (_scaling("efficiency"), _curves("efficiency", "chart.percent", "full")),
     "losses": (_lost_sets, _where_steps_go),
     "throughput": (_scaling("median"), _curves("median", "chart.median", "own")),
-    "strong": (_scaling("efficiency", "strong"), _curves("efficiency", "chart.percent", "full", " %")),
+    "strong": (_scaling("efficiency", "strong"), _curves("efficiency", "chart.percent", "full")),
     "latency": (_scaling("latency_ms"), _curves("latency_ms", "chart.ms")),
     "steps": (_step_sets, _strips),
 }
