@@ -86,6 +86,8 @@ def _environment(writer: Writer) -> None:
             rows.append({"hardware": text, "campaigns": campaign["name"]})
     silent = [campaign["name"] for campaign in campaigns if not campaign["hardware"]]
     rows += [{"hardware": writer.text("not-recorded"), "campaigns": ", ".join(silent)}] if silent else []
+    for source, nodes in writer.evaluation["published_nodes"].items():
+        rows += [{"hardware": hardware.sentence(node, writer.wording), "campaigns": source} for node in nodes]
     writer.table(writer.text("environment"), writer.columns("hardware, campaigns"), rows)
     several = [host for host in hosts if len(host.get("gpus") or ()) > 1]
     maps = dict.fromkeys(host["gpu_topology"] for host in several if host.get("gpu_topology"))

@@ -47,7 +47,8 @@ class Evaluation(TypedDict):
     """The content of evaluation.json. Numbers are unrounded; what is said of them are messages.
 
     `texts` are paragraphs of the user's own by section, `task` is the training whose time and cost `costs`
-    has, `problems` the runs that do not count, `checksums` the SHA-256 of the files that were read.
+    has, `problems` the runs that do not count, `checksums` the SHA-256 of the files that were read,
+    `published_nodes` what the nodes of published results were, by the source of their options.
     """
 
     schema: int
@@ -67,6 +68,7 @@ class Evaluation(TypedDict):
     slower_than_one: list[dict[str, Any]]
     problems: list[dict[str, Any]]
     checksums: dict[str, str]
+    published_nodes: dict[str, list[Hardware]]
     conclusion: list[Message]
 
 
@@ -77,11 +79,13 @@ def document(
     price_list: Sequence[Price],
     workloads: Workloads,
     checksums: Mapping[str, str],
+    nodes: Mapping[str, list[Hardware]] | None = None,
 ) -> Evaluation:
     """Return the evaluation as data, every number unrounded.
 
     `given` are the options of module evaluation, `campaigns` the contents of results.json of each campaign,
-    `workloads` the declarations, `checksums` the SHA-256 of the files that were read.
+    `workloads` the declarations, `checksums` the SHA-256 of the files that were read, `nodes` what the nodes
+    of published results were by their source.
     Raises costs.ComparisonError where prices are in several currencies.
     """
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
@@ -122,6 +126,7 @@ def document(
             for run in results.get("uncounted") or ()
         ],
         "checksums": dict(checksums),
+        "published_nodes": dict(nodes or {}),
         "conclusion": [],
     }
     return {**data, "conclusion": sentences.conclusion(data)}

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import Results
+from ansible.module_utils.scalebook.contracts import Hardware, Results
 from ansible.module_utils.scalebook.evaluate import fields, published
 from ansible.module_utils.scalebook.evaluate.options import Option
 from ansible.module_utils.scalebook.files import read_small
@@ -22,12 +22,14 @@ from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import read_source
 from ansible.module_utils.scalebook.store.source import ARCHIVE, DirectorySource, open_source
 from ansible.module_utils.scalebook.workload import Workloads
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 TABLES = {
     published.TRAINER: "hf-trainer-published.csv",
     published.DLPERF: "dlperf-published-results.csv",
     published.INSIGHTFACE: "dlperf-insightface.csv",
 }
+NODES = "published-nodes.yml"
 
 
 class EvaluationError(ValueError):
@@ -35,10 +37,13 @@ class EvaluationError(ValueError):
 
 
 class Sources(NamedTuple):
-    """What was read: results, options of published tables, prices, and the checksum of each file."""
+    """What was read: results, options of published tables, what their nodes were, prices, and the checksum of
+    each file.
+    """
 
     campaigns: list[Results]
     others: list[Option]
+    nodes: dict[str, list[Hardware]]
     prices: list[prices.Price]
     checksums: dict[str, str]
 
@@ -47,10 +52,12 @@ def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Workloa
     """Return what the fields of an evaluation name; relative paths count from `here`."""
     files = campaign_files(given["campaigns"], here)
     read = [*files, *(data / TABLES[name] for name in given["published"])]
+    read += [data / NODES] if given["published"] else []
     read += [here / given["prices"]] if given["prices"] else []
     return Sources(
         [_results(file, data, workloads) for file in files],
         [option for name in given["published"] for option in _published(name, data, workloads)],
+        _nodes(given["published"], data),
         _prices(here, given["prices"]),
         _checksums(read, here),
     )
@@ -119,6 +126,12 @@ def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
         if name == published.DLPERF:
             return published.of_dlperf(file, workloads)
         return published.of_trainer(file) if name == published.TRAINER else published.of_insightface(file)
+
+
+def _nodes(names: Sequence[str], data: Path) -> dict[str, list[Hardware]]:
+    """Return what the nodes of published tables were, by the code of what the document calls a table."""
+    known = read_yaml(data / NODES) if names else {}
+    return {published.SOURCES[name]: known[name] for name in names}
 
 
 def _prices(here: Path, name: str) -> list[prices.Price]:

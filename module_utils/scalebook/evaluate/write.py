@@ -44,7 +44,13 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     sources = read.sources(given, here, Path(params["data"]), workloads)
     _check_names(given, sources, workloads)
     evaluation = document.document(
-        given, sources.campaigns, sources.others, sources.prices, workloads, sources.checksums
+        given,
+        sources.campaigns,
+        sources.others,
+        sources.prices,
+        workloads,
+        sources.checksums,
+        sources.nodes,
     )
     wording = Wording(given["language"], for_people=True)
     blocks = content.blocks(evaluation, wording)

@@ -605,3 +605,12 @@ def test_imported_logs_with_the_processors_alone_are_judged_by_no_utilisation(im
 def test_imported_logs_have_no_price(imported):
     price = {"gpu": "H200", "per": "gpu hour", "amount": 1.0, "currency": "USD"}
     assert costs.offers(options.of_campaign(imported), [price], 1e6) == []
+
+
+def test_what_others_measured_on_stands_with_the_hardware(english):
+    text, data = english
+    by = " | published: HF Trainer, Beijing Super Cloud Computing Center"
+    v100 = "8 × Tesla V100-SXM2-32GB, linked by NVLink 300 GB/s; Gold 61 series v5 @ 2.5GHz, 72 threads"
+    a100 = "8 × A100-PCIE-40GB; Intel 6248R @ 3.0GHz, 48 cores; 384 GiB memory; RDMA (RoCE, 100 Gb/s)"
+    assert {f"{v100}; 320 GiB memory; CentOS 7.8{by}", f"{a100}; CentOS{by}"} <= set(text.splitlines())
+    assert "data/published-nodes.yml" in data["checksums"]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time, cost and best value, from the 19 published runs of HF Trainer and from made ones."""
 
+import csv
 import re
 from pathlib import Path
 
@@ -37,6 +38,16 @@ def names(found):
 
 def test_every_published_run_is_an_option(published):
     assert len(published) == 19
+
+
+def test_the_published_columns_agree_with_each_other():
+    for row in csv.DictReader((ROOT / "data/hf-trainer-published.csv").open()):
+        steps = int(row["global_step"]) / float(row["train_runtime_s"])
+        assert float(row["train_steps_per_s"]) == pytest.approx(steps, abs=0.00051), row["row"]
+        # 1024 samples were evaluated with all devices.
+        batch = int(row["bsz_per_device"]) * int(row["gpus"])
+        evaluated = -(-1024 // batch) / float(row["eval_runtime_s"])
+        assert float(row["eval_steps_per_s"]) == pytest.approx(evaluated, abs=0.00051), row["row"]
 
 
 def test_the_cheapest_per_sample_is_one_v100_with_fp16(offers):
