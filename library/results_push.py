@@ -56,6 +56,7 @@ pushed:
 
 import importlib
 import os
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -72,6 +73,7 @@ TAG = "scalebook.id"
 # Neither of them is to tell its makers anything, or to record this machine: the runs were made on others.
 QUIET = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
+    "WANDB_CONSOLE": "off",
     "WANDB_ERROR_REPORTING": "false",
     "WANDB_DISABLE_GIT": "true",
     "WANDB_HOST": "not recorded",
@@ -143,7 +145,9 @@ def push_wandb(
         )  # fmt: skip
         wandb_run.log(run.metrics)
         for path in files:
-            wandb_run.save(str(path), base_path=str(path.parent), policy="now")
+            # Of a file elsewhere it would keep a link, and upload what that has become.
+            copied = shutil.copy(path, wandb_run.dir)
+            wandb_run.save(copied, base_path=wandb_run.dir, policy="now")
         wandb_run.finish()
         pushed += 1
     return pushed

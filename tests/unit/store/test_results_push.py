@@ -1,6 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Results -> runs of MLflow and W&B, by clients that only keep what they get: the real ones take minutes."""
+"""Results -> runs of MLflow and W&B, by clients that only keep what they get.
+
+tests/integration/test_wandb.py has the real wandb.
+"""
 
 import json
 import re
@@ -75,10 +78,12 @@ class Wandb:
         self.runs = []
 
     def init(self, **options):
-        Path(options["dir"], "wandb", f"offline-run-20261124_220043-{options['id']}").mkdir(parents=True)
+        folder = Path(options["dir"], "wandb", f"offline-run-20261124_220043-{options['id']}")
+        folder.mkdir(parents=True)
         run = {**options, "files": []}
         self.runs.append(run)
         return SimpleNamespace(
+            dir=str(folder),
             log=lambda metrics: run.update(metrics=metrics),
             save=lambda path, **_: run["files"].append(Path(path).name),
             finish=lambda: run.update(ended=True),

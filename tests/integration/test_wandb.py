@@ -1,0 +1,100 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Results -> offline runs, by the wandb of PyPI, and what its own reader finds in them."""
+
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.store import tracking
+from ansible.module_utils.scalebook.store.load import load_campaign
+from recordings import torch_bert
+from report_records import campaign, case, record
+
+HERE = Path(__file__).parent
+PUSH = """
+import json, sys, pathlib, ansible.module_utils as utils
+utils.__path__.append(sys.argv[1])
+import results_push
+for _ in range(2):
+    print(json.dumps(results_push.push(pathlib.Path(sys.argv[2]), "wandb", sys.argv[3], True)))
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(platform.machine() != "x86_64", reason="wandb.txt has the wheels for x86-64 alone"),
+]
+
+
+@pytest.fixture(scope="module")
+def run_python(tmp_path_factory):
+    """A function that runs this Python where wandb can be imported, with no server of W&B in reach."""
+    packages = tmp_path_factory.mktemp("packages")
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--require-hashes"]
+    install += ["--python", sys.executable, "--target", packages, "-r", HERE / "wandb.txt"]
+    subprocess.run(install, check=True, timeout=300)
+    env = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
+    env |= {"PYTHONPATH": f"{packages}:{HERE.parents[1] / 'library'}", "WANDB_BASE_URL": "http://127.0.0.1:9"}
+
+    def run(*arguments, cwd):
+        done = subprocess.run(
+            [sys.executable, *arguments], env=env, cwd=cwd, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    records = [torch_bert(64), record(case(1, 2), 1, None)]
+    return build_results(load_campaign(campaign(tmp_path_factory.mktemp("night1") / "night1", records)))
+
+
+@pytest.fixture(scope="module")
+def pushed(run_python, made, tmp_path_factory):
+    """Where the runs are, and what each of two pushes said; the report is gone since."""
+    top = tmp_path_factory.mktemp("there")
+    report = tmp_path_factory.mktemp("report")
+    (report / "results.json").write_text(json.dumps(made))
+    (report / "report.html").write_text("<html></html>")
+    said = run_python("-c", PUSH, HERE.parents[1] / "module_utils", report, top, cwd=top)
+    shutil.rmtree(report)
+    return top, [json.loads(line) for line in said.splitlines()]
+
+
+def test_a_case_is_pushed_once(pushed):
+    assert [said["pushed"] for said in pushed[1]] == [1, 0]
+
+
+def test_the_run_has_the_parameters_and_metrics_of_the_case(pushed, made, run_python):
+    [path] = pushed[0].glob("wandb/offline-run-*/*.wandb")
+    found = json.loads(run_python(HERE / "wandb_records.py", path, cwd=pushed[0]))
+    [run] = tracking.runs(made)
+    names = (found["project"], found["run_group"], found["display_name"])
+    assert names == ("scalebook", made["campaign"], run.name)
+    assert run.params.items() <= found["config"].items()
+    assert {name: found["metrics"][name] for name in run.metrics} == pytest.approx(run.metrics)
+    assert sorted(found["files"]) == ["report.html", "results.json"] and found["ended"]
+
+
+def test_the_files_outlive_the_report(pushed, made):
+    [path] = pushed[0].glob("wandb/offline-run-*/files/results.json")
+    assert json.loads(path.read_text()) == json.loads(json.dumps(made))
+
+
+def test_the_run_does_not_name_the_machine(pushed):
+    [path] = pushed[0].glob("wandb/offline-run-*/*.wandb")
+    assert socket.gethostname().encode() not in path.read_bytes()
+
+
+def test_wandb_sync_finds_the_run(pushed, run_python):
+    assert "Would sync 1 run(s)" in run_python("-m", "wandb", "sync", "--dry-run", cwd=pushed[0])
