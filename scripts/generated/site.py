@@ -3,7 +3,7 @@
 """Hook of MkDocs: files outside of docs/ as pages of the site, reports, and the links between all pages.
 
 A page links to a file by its relative path in the repository, so that the link also works where the
-repository is browsed.
+repository is browsed. A link to a file that is in the repository and not in the site is its text alone there.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import ansible.module_utils
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_PAGES = {name: f"project/{name.lower()}" for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")}
 LINK = re.compile(r"(?<=\]\()(?![a-z]+:|#|/)([^)#\s]+)")
+WHOLE_LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?![a-z]+:|#|/)([^)#\s]+)[^)]*\)")
 REPORTS = {
     "h200x4-2026-11-26/torch_resnet50": "ResNet-50 on one, two and four H200: A short report, three cases.",
     "h200x4-2026-11-26/torch_gpt2": "GPT-2 on one, two and four H200: Which setting is the fastest?",
@@ -32,6 +33,7 @@ SEARCH = {
     "results/": {"exclude": True},
     "project/": {"boost": 0.2},
     "experiments/": {"boost": 0.2},
+    "coverage.md": {"boost": 0.2},
     "explanation/": {"boost": 2},
     "how-to/": {"boost": 3},
     "how-to/uninstall.md": {"boost": 9},
@@ -140,14 +142,20 @@ def on_post_build(config: Any) -> None:
 def rewritten(markdown: str, here: str, uri: str) -> str:
     """Return the text of the file `here` of the repository for the page `uri` of the site."""
 
+    def in_repository(link: str) -> str:
+        return posixpath.normpath(posixpath.join(posixpath.dirname(here), link))
+
+    def linked(match: re.Match[str]) -> str:
+        wanted = in_repository(match.group(2))
+        return match.group() if site_path(wanted) or not (ROOT / wanted).is_file() else match.group(1)
+
     def moved(match: re.Match[str]) -> str:
-        wanted = posixpath.normpath(posixpath.join(posixpath.dirname(here), match.group(1)))
-        target = site_path(wanted)
+        target = site_path(in_repository(match.group(1)))
         return posixpath.relpath(target, posixpath.dirname(uri) or ".") if target else match.group(1)
 
     # In code of a cell, Markdown of GitHub needs \| and that of the site shows the backslash.
     lines = [
         CODE.sub(lambda code: code.group().replace("\\|", "|"), line) if line.startswith("|") else line
-        for line in CHINESE_LINE_END.sub("", LINK.sub(moved, markdown)).splitlines()
+        for line in CHINESE_LINE_END.sub("", LINK.sub(moved, WHOLE_LINK.sub(linked, markdown))).splitlines()
     ]
     return "\n".join(lines) + "\n"

@@ -71,6 +71,10 @@ def test_a_link_to_a_file_that_is_not_in_the_site_stays_and_fails_the_build():
     assert "(../../roles/none.md)" in site.rewritten("[a](../../roles/none.md)", "docs/a/b.md", "a/b.md")
 
 
+def test_a_link_to_a_file_of_the_repository_alone_is_its_text_in_the_site():
+    assert site.rewritten("[code](../tests/conftest.py#L1)", "docs/a.md", "a.md") == "code\n"
+
+
 def test_a_bar_in_the_code_of_a_cell_has_no_backslash_in_the_site():
     assert site.rewritten("| `a \\| b` |", "docs/a.md", "a.md") == "| `a | b` |\n"
 
