@@ -22,7 +22,7 @@ def write(writer: Writer) -> None:
     """Write the section."""
     writer.heading("background")
     writer.heading("platform", 3)
-    writer.blocks.append(Paragraph(writer.evaluation["platform"] or writer.text("not-recorded")))
+    writer.blocks.append(Paragraph(writer.evaluation["platform"] or writer.wording("report.not-recorded")))
     writer.own("platform")
     _frameworks(writer)
     _models(writer)
@@ -85,7 +85,7 @@ def _environment(writer: Writer) -> None:
             text = writer.text("containers" if shared.get("containers") else "simulated", **shared)
             rows.append({"hardware": text, "campaigns": campaign["name"]})
     silent = [campaign["name"] for campaign in campaigns if not campaign["hardware"]]
-    rows += [{"hardware": writer.text("not-recorded"), "campaigns": ", ".join(silent)}] if silent else []
+    rows += [{"hardware": NOT_RECORDED, "campaigns": ", ".join(silent)}] if silent else []
     for source, nodes in writer.evaluation["published_nodes"].items():
         rows += [{"hardware": hardware.sentence(node, writer.wording), "campaigns": source} for node in nodes]
     writer.table(writer.text("environment"), writer.columns("hardware, campaigns"), rows)
@@ -103,7 +103,7 @@ def _rules(writer: Writer) -> None:
     rows = [
         {
             "campaign": campaign["name"],
-            "started": writer.wording.moment(campaign["started"] or "") or writer.text("not-recorded"),
+            "started": writer.wording.moment(campaign["started"] or "") or NOT_RECORDED,
             **{axis: _listed(writer, campaign["matrix"][axis]) for axis in axes},
             "good": f"{campaign['runs']['good']} / {campaign['runs']['planned']}",
         }

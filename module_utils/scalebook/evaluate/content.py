@@ -128,7 +128,7 @@ def _within(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     for limit, key, question in asked:
         names = ", ".join(dict.fromkeys(offer["name"] for offer in cost[key]))
         if limit and cost["offers"]:
-            answer = names or writer.text("nothing-within")
+            answer = names or writer.wording("report.none")
             rows.append({"training": cost["name"], "question": question, "option": answer})
     return rows
 

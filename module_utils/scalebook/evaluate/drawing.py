@@ -32,7 +32,7 @@ def of_family(writer: Writer, options: Sequence[Option], name: str) -> list[tupl
     title = writer.text("names", parts=[name, *training_words(own[0])])
     title = writer.text("titled", name=title, title=writer.text("throughput"))
     unit = writer.value(term("unit", own[0]["unit"]))
-    axes = Axes(unit, writer.text("devices"), writer.text("linear"), log=writer.text("log"))
+    axes = Axes(unit, writer.wording("head.devices"), writer.text("linear"), log=writer.text("log"))
     curves = list(_curves(own).values())[: svg.SERIES]
     series = [{"label": curve[0]["workload"], "points": list(map(_point, curve))} for curve in curves]
     chart = line_chart(series, writer.text("throughput"), title, axes, f"family{writer.section}", "own")

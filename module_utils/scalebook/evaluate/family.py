@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate import comparisons, drawing, ranking
 from ansible.module_utils.scalebook.evaluate.front import USED
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
 from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
-from ansible.module_utils.scalebook.evaluate.sentences import conclusive, term
+from ansible.module_utils.scalebook.evaluate.sentences import conclusive, heading, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure
 from ansible.module_utils.scalebook.published import warning
@@ -136,7 +136,7 @@ def _rate(writer: Writer, option: Option) -> Figure:
     rate = figure(option["rate"]) if option["rates"] else exact(option["rate"])
     text = rate.text  # type: ignore[union-attr]
     if devices(option) > 1 and option["efficiency"] is not None:
-        text += writer.text("in-brackets", text=writer.wording.percent(option["efficiency"]))
+        text += writer.wording("page.aside", text=writer.wording.percent(option["efficiency"]))
     return Figure(option["rate"], text)
 
 
@@ -147,7 +147,7 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
         row = _of_row(writer, pair.off)
         key = (pair.what, *(row[key] for key in ("source", "workload", "model", "dtype", "bsz", "others")))
         between = f"{pair.least:.2f} – {pair.most:.2f}"
-        cell = Figure(pair.times, f"{pair.times:.2f}" + writer.text("in-brackets", text=between))
+        cell = Figure(pair.times, f"{pair.times:.2f}" + writer.wording("page.aside", text=between))
         rows.setdefault(key, {**row, "what": pair.what})[_scale(pair.off)] = cell
     heads = writer.columns("workload, what text switch, dtype text beside, bsz count, others")
     _over_scales(writer, name, writer.text("gains"), heads, rows)
@@ -211,7 +211,7 @@ def _differences(writer: Writer, found: Sequence[Mapping[str, Any]]) -> None:
     writer.say("differences-text" if found else "differences-none")
     rows = [
         {
-            "what": term("head", each["what"]),
+            "what": message(heading(each["what"])),
             "value": _fact(writer, each["what"], entry["value"]),
             "workload": ", ".join(dict.fromkeys(name.partition(" ")[0] for name in entry["of"])),
         }

@@ -33,6 +33,13 @@ def term(kind: str, word: str) -> str | Message:
     return message(code) if code in CATALOGUES["en"] else word
 
 
+def heading(key: str) -> str:
+    """Return the code of the heading of a key: one of evaluations, of reports, or what a fact is called."""
+    key = key.replace("_", "-")
+    codes = [f"evaluation.head-{key}", f"head.{key}", f"fact.{key}"]
+    return next((code for code in codes if code in CATALOGUES["en"]), codes[0])
+
+
 def extrapolated(each: Mapping[str, Any]) -> Message:
     """Return an extrapolation in words, or why there is none."""
     fit = each["fit"]
@@ -61,7 +68,7 @@ def evidence(verdict: Mapping[str, Any]) -> Message | None:
     ]
     if len(ordered) > SHOWN:
         parts.append(message("evaluation.evidence-more", count=len(ordered) - SHOWN))
-    return message("evaluation.all", parts=parts) if parts else None
+    return message("reason.together", parts=parts) if parts else None
 
 
 def conclusion(evaluation: Mapping[str, Any]) -> list[Message]:
@@ -145,8 +152,8 @@ def differs(best: comparisons.Best) -> Message | None:
     values = {key: words for key, words in _trained(best.option).items() if key in best.differs}
     if values:
         return message("evaluation.other-training", training=list(values.values()))
-    keys = [f"head-{key}" for key in best.differs] or ["nothing"] * (best.share < 1)
-    words = [message(f"evaluation.{key}") for key in keys]
+    codes = list(map(heading, best.differs)) or ["evaluation.nothing"] * (best.share < 1)
+    words = list(map(message, codes))
     return message("evaluation.names", parts=words) if words else None
 
 

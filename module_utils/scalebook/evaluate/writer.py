@@ -11,7 +11,7 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate.options import NOT_RECORDED, Option
 from ansible.module_utils.scalebook.evaluate.published import SOURCES
-from ansible.module_utils.scalebook.evaluate.sentences import conclusive
+from ansible.module_utils.scalebook.evaluate.sentences import conclusive, heading
 from ansible.module_utils.scalebook.pages.blocks import (
     NONE,
     Block,
@@ -60,7 +60,7 @@ class Writer:
         if isinstance(value, Mapping):
             return self.wording.tell(value)  # type: ignore[arg-type]
         if value == NOT_RECORDED:
-            return self.text("not-recorded")
+            return self.wording("report.not-recorded")
         if isinstance(value, str):
             return self.wording(value) if value in SOURCES.values() else self.wording.fact(value)
         return value
@@ -94,7 +94,7 @@ class Writer:
 
     def column(self, key: str, kind: str = "text", head: str = "", unit: str | None = None) -> Column:
         """Return a column; `head` is the code of its heading where that is not its key."""
-        name = self.text(f"head-{head or key}".replace("_", "-"))
+        name = self.wording(heading(head or key))
         head = self.text("in-unit", name=name, unit=unit) if unit else name
         return Column(key, head, kind, NONE, look="wrap" if key in WRAPPED else "")
 

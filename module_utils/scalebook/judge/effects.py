@@ -14,8 +14,6 @@ LEAST = 0.02
 """Share by which rows must differ before a sentence says so; docs/explanation/repeats.md."""
 SAME = ("workload", "model", "device", "unit", "nodes", "gpus", "machines", "seq")
 FIELDS = ("dtype", "xla", "bsz", "accumulation")
-FOLLOW = ("warmup", "window", "epoch_samples")
-"""How long was measured; it follows from the batch and changes no rate."""
 
 
 class Effect(NamedTuple):
@@ -33,11 +31,6 @@ class Effect(NamedTuple):
     def value(self, row: Row) -> Any:
         """Return the value of the setting in one of the rows."""
         return settings_of(row)[self.setting]
-
-    @property
-    def least_runs(self) -> int:
-        """Return the runs of the row that has fewer."""
-        return min(self.faster["good"], self.slower["good"])
 
 
 def settings_of(row: Row) -> dict[str, Any]:

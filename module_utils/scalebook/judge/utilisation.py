@@ -236,13 +236,6 @@ def _energy_lines(line: Usage) -> list[Usage]:
     return made
 
 
-def judgement(line: Usage) -> Message | None:
-    """Return whether a resource meets the criterion, None for a quantity that is not judged."""
-    if line["met"] is None:
-        return None
-    return message("quantity.met" if line["met"] else "quantity.not_met", criterion=line["criterion"])
-
-
 def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
     """Return the run's quantities and, where every device's power is known, the joules per sample."""
     measured = run.get("utilisation") or {}

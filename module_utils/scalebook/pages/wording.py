@@ -69,7 +69,8 @@ class Wording:
 
     def count(self, number: int, noun: str) -> str:
         """Return `1 case`, `2 cases`."""
-        return self(f"count.{noun}".replace(" ", "-") + ("" if number == 1 else "s"), count=number)
+        end = "s" if self.language == "en" and number != 1 else ""
+        return self(f"count.{noun}".replace(" ", "-"), count=number) + end
 
     def tell(self, given: str | Message) -> str:
         """Return a message in the language of the report; what a record has as text stays as it is."""

@@ -113,5 +113,5 @@ def _listed(differs: Iterable[Difference], wording: Wording) -> str:
 def _name(what: str, wording: Wording) -> str:
     """Return what a field of the hardware, the versions or the settings is called."""
     if what in ("hardware", "link", "machines"):
-        return wording(f"compare.{what}")
+        return wording(f"head.{what}")
     return wording.name("setting", what) if what in STEPS else wording.name("fact", what)

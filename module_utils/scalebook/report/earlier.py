@@ -50,7 +50,7 @@ def table(view: View) -> Table:
         Column("interval", kind="changes", only=some, sheet="baseline_interval95"),
         Column("margin", kind="margin"),
         Column("verdict", kind="tags", only="html txt", soft="why", sheet="baseline_verdict"),
-        Column("judged", only="md"),
+        Column("judged", _("head.verdict"), only="md"),
     ]
     return Table("", columns, rows)
 

@@ -16,15 +16,15 @@ def excluded(view: View) -> list[Block]:
     """Return the section of the runs that do not count, and how to have them count where that is known."""
     if not view.document["uncounted"]:
         return []
-    title = view.wording("title.uncounted")
+    _, title = view.wording, view.wording("title.uncounted")
     heading = Heading(2, title, "uncounted")
     columns = [
         Column("case", only="md"),
         Column("label", only="html", soft="group", hint="case"),
-        Column("repeats", kind="count"),
+        Column("repeats", _("head.repeat"), "count"),
         Column("status"),
         Column("reason", only="html", look="wrap", soft="source", lines="last_lines"),
-        Column("with_source", only="md"),
+        Column("with_source", _("head.reason"), only="md"),
     ]
     fix = fix_of_import(view)
     return [heading, Table("", columns, excluded_rows(view), title), *([Paragraph(fix)] if fix else [])]

@@ -191,10 +191,10 @@ def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
     """Return the table of all campaigns, the newest first."""
     _ = wording
     columns = [
-        Column("day", _("index.day")),
+        Column("day", _("head.date")),
         Column("campaign", look="wrap", href="report"),
         Column("what", _("index.what"), look="wrap", soft="others"),
-        Column("kind", look="tags"),
+        Column("kind", _("head.hardware"), look="tags"),
         Column("rate", _("index.best"), missing="not measured", look="main", soft="unit"),
         Column("mfu", kind="percent", missing="–"),
         Column("trust", _("index.trust"), kind="tags", look="tags", soft="why"),
@@ -262,7 +262,7 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
     blocks: list[Block] = []
     if slower:
         columns = _case_columns(slower, _)
-        columns.insert(1, Column("kind", look="tags wraps"))
+        columns.insert(1, Column("kind", _("head.hardware"), look="tags wraps"))
         blocks += _section("regressions", columns, _lines(slower, _), _)
     # GPUs before processors, and what is not known last.
     models = {

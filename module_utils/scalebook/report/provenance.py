@@ -23,7 +23,7 @@ def section(view: View) -> list[Block]:
     title, rows = _("title.environment"), facts(view)
     lines = environment.machines(document["hardware"], _, document["rows"])
     lines += environment.software(document["provenance"], _)
-    columns = [Column("what"), Column("where"), Column("value", look="wrap")]
+    columns = [Column("what"), Column("where", _("head.nodes")), Column("value", look="wrap")]
     table = [Table("", columns, rows, title)] if rows else []
     return [Heading(2, title, "environment"), Items(lines), *table]
 

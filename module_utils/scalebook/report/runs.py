@@ -26,13 +26,14 @@ def section(view: View) -> list[Block]:
 
 def columns(view: View) -> list[Column]:
     """Return the columns of runs; the sheet has those that do not count too."""
+    _ = view.wording
     return [
         *sheet_only("case label"),
         *(column._replace(only="md html") for column in view.case_columns()),
         Column("repeat", kind="count", sheet="repeat"),
         *sheet_only("status"),
         Column("rate", kind="rate", look="main", sheet="rate"),
-        Column("per_second", "", only="md html"),
+        Column("per_second", _("head.unit"), only="md html"),
         *sheet_only("unit"),
         *sheet_only("seconds", "seconds"),
         Column("time_source", sheet="time_source"),
