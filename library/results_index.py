@@ -100,7 +100,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         write_whole(top / name, text.encode("utf-8", "replace"), not check) for name, text in texts.items()
     ]
     slower = [each for each in built_index["series"] if each["points"][-1]["regression"]]
-    lines = [line for each in compared for line in (*index_page.shown(each, declared).splitlines(), "")]
+    lines = [line for each in compared for line in (*index_page.on_terminal(each, declared).splitlines(), "")]
     lines += [f"{each['title']} ({each['hardware']}): regression" for each in slower]
     lines += [f"cannot be read: {sentence}" for sentence in built_index["unread"]]
     lines += [f"Side by side: {top / 'compare.html'}"] if compared else []

@@ -52,9 +52,9 @@ def plain(code: str, **values: Any) -> str:
     return TEXTS[code].format(**values)
 
 
-def group(found: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
+def group(nodes: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
     """Return {node: what hardware_info returned} as one entry for each kind of node, with its `nodes`."""
-    return merge([cast(Hardware, {"nodes": [node], **values}) for node, values in found.items()])
+    return merge([cast(Hardware, {"nodes": [node], **values}) for node, values in nodes.items()])
 
 
 def merge(entries: Iterable[Hardware]) -> list[Hardware]:
@@ -114,55 +114,55 @@ def visible(entries: Iterable[Hardware], host: Hardware) -> list[int]:
     return sorted({len(entry.get("gpus") or ()) for entry in entries if _same_node(host, entry)})
 
 
-def of_case(entries: Sequence[Hardware], of: Mapping[str, Any]) -> list[Hardware]:
+def of_case(entries: Sequence[Hardware], row: Mapping[str, Any]) -> list[Hardware]:
     """Return the entries that a case, or a row with its fields, ran on: those that it names, if it does.
 
     Others that have fewer GPUs than it used are not its own.
     """
-    named = [entries[index] for index in of.get("hardware") or () if index < len(entries)]
-    if named or of.get("device") == "cpu":
+    named = [entries[index] for index in row.get("hardware") or () if index < len(entries)]
+    if named or row.get("device") == "cpu":
         return named or list(entries)
-    enough = [entry for entry in entries if len(entry.get("gpus") or ()) >= of["gpus"]]
+    enough = [entry for entry in entries if len(entry.get("gpus") or ()) >= row["gpus"]]
     return enough or list(entries)
 
 
-def used(entries: Sequence[Hardware], of: Mapping[str, Any]) -> list[Hardware]:
+def used_of_nodes(entries: Sequence[Hardware], row: Mapping[str, Any]) -> list[Hardware]:
     """Return what a case used of its nodes: on each as many GPUs as it says, and no GPU on processors."""
-    return merge(_part(entry, of) for entry in of_case(entries, of))
+    return merge(_part(entry, row) for entry in of_case(entries, row))
 
 
-def kind(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+def kind(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
     """Return what two runs of a case have in common if they can be compared: `2 × NVIDIA H200, NV18`.
 
     That is the GPU, how many of each node were used and their link, or the processor; for nodes that share
     machines also their numbers.  It is "" where no record says it.
     """
-    names = {_gpus_and_links(_part(entry, of)) or processor(entry) for entry in of_case(entries, of)}
+    names = {_gpus_and_links(_part(entry, row)) or processor(entry) for entry in of_case(entries, row)}
     text = clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
-    return text and "; ".join(filter(None, [text, shared(of)]))
+    return text and "; ".join(filter(None, [text, shared(row)]))
 
 
-def model(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+def model(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
     """Return the model of the GPUs that a case used, or of its processors, '' if unknown."""
-    parts = used(entries, of)
+    parts = used_of_nodes(entries, row)
     names = {gpu["name"] for entry in parts for gpu in entry.get("gpus") or ()}
     names = names or {entry.get("processor", "") for entry in parts}
     return clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
 
 
-def link(entries: Sequence[Hardware], of: Mapping[str, Any]) -> str:
+def link(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
     """Return how the GPUs of a case are linked and whether its nodes share machines, '' if unknown."""
-    names = {name for entry in of_case(entries, of) for name in _part(entry, of).get("gpu_links") or ()}
-    return "; ".join(filter(None, [", ".join(sorted(names)), shared(of)]))
+    names = {name for entry in of_case(entries, row) for name in _part(entry, row).get("gpu_links") or ()}
+    return "; ".join(filter(None, [", ".join(sorted(names)), shared(row)]))
 
 
-def shared(of: Mapping[str, Any], _: Say = plain) -> str:
+def shared(row: Mapping[str, Any], _: Say = plain) -> str:
     """Return such as `4 nodes, 1 machine` for a case whose nodes shared machines, else ''."""
-    machines = of.get("machines")
-    if not machines or machines >= of["nodes"]:
+    machines = row.get("machines")
+    if not machines or machines >= row["nodes"]:
         return ""
     return _(
-        "hardware.shared-one" if machines == 1 else "hardware.shared", nodes=of["nodes"], machines=machines
+        "hardware.shared-one" if machines == 1 else "hardware.shared", nodes=row["nodes"], machines=machines
     )
 
 
@@ -253,15 +253,15 @@ def system(entry: Hardware, _: Say = plain) -> str:
 _OF_GPU = re.compile(r"GPU\d+\t")
 
 
-def _part(entry: Hardware, of: Mapping[str, Any]) -> Hardware:
+def _part(entry: Hardware, row: Mapping[str, Any]) -> Hardware:
     """Return a node with the GPUs that a case used of it; nodes of one machine have links to each other."""
     rest = {key: value for key, value in entry.items() if key not in VISIBLE}
     found = entry.get("gpus") or []
-    if of.get("device") == "cpu" or not found:
+    if row.get("device") == "cpu" or not found:
         return cast(Hardware, rest)
-    on_one = -(-of["nodes"] // of["machines"]) if shared(of) else 1
-    between = links(entry, min(of["gpus"] * on_one, len(found)))
-    return cast(Hardware, {**rest, "gpus": found[: of["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
+    on_one = -(-row["nodes"] // row["machines"]) if shared(row) else 1
+    between = links(entry, min(row["gpus"] * on_one, len(found)))
+    return cast(Hardware, {**rest, "gpus": found[: row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
 
 
 def _gpus_and_links(entry: Hardware) -> str:

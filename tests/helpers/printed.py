@@ -10,7 +10,7 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH
 def rows(blocks, form="md", wording=ENGLISH):
     """Return each row of the tables among blocks, {key of the column: text}."""
     return [
-        {column.key: cells.said(row, column, wording) for column in meant_for(form, table.columns)}
+        {column.key: cells.text_of(row, column, wording) for column in meant_for(form, table.columns)}
         for table in blocks
         if isinstance(table, Table)
         for row in table.rows

@@ -19,14 +19,14 @@ OTHERS = ("source", "workload", *TRAINING, "variant", "differing", "gpu", "link"
 
 
 class Best(NamedTuple):
-    """The best option of a workload on one device (`alone`) or on the most that it ran on.
+    """The best option of a workload on one device (`on_one`) or on the most that it ran on.
 
     `share` is the rate of a device as a share of the best of the same training there.  `differs` are the keys
     in which the option differs from that best one, which itself is compared with the first of the family.
     """
 
     option: Option
-    alone: bool
+    on_one: bool
     share: float
     differs: list[str]
 
@@ -69,38 +69,38 @@ def best_of_each(options: Sequence[Option]) -> list[Best]:
         grouped(options, training).values(), key=lambda each: -len({option["workload"] for option in each})
     )
     found: list[Best] = []
-    for alone in (True, False):
-        rows = [row for each in trainings for row in _fastest(each, alone)]
+    for on_one in (True, False):
+        rows = [row for each in trainings for row in _fastest(each, on_one)]
         first = {training(row): row for row in reversed(rows)}
         for row in rows:
             same = first[training(row)]
             beside = rows[0] if row is same else same
-            differs = [key for key in COMPARED if _of(row, key) != _of(beside, key)]
-            found.append(Best(row, alone, per_device(row) / per_device(same), differs))
+            differs = [key for key in COMPARED if _value_of(row, key) != _value_of(beside, key)]
+            found.append(Best(row, on_one, per_device(row) / per_device(same), differs))
     return found
 
 
-def _fastest(options: Sequence[Option], alone: bool) -> list[Option]:
+def _fastest(options: Sequence[Option], on_one: bool) -> list[Option]:
     """Return the fastest option of each workload, the fastest of them first."""
     rows = []
     for own in grouped(options, lambda option: option["workload"]).values():
         most = max(map(devices, own))
-        scale = [each for each in own if devices(each) == (1 if alone else most)]
+        scale = [each for each in own if devices(each) == (1 if on_one else most)]
         # Nodes that share a machine say less of scaling than one node with as many devices.
         spread = [each for each in scale if each["machines"] == each["nodes"]] or scale
-        if spread and (alone or most > 1):
+        if spread and (on_one or most > 1):
             rows.append(max(spread, key=lambda option: option["rate"]))
     return sorted(rows, key=lambda option: -per_device(option))
 
 
-def _of(option: Option, key: str) -> Any:
+def _value_of(option: Option, key: str) -> Any:
     return devices(option) if key == "devices" else option[key]  # type: ignore[literal-required]
 
 
 def gains(options: Sequence[Option]) -> list[Gain]:
     """Return each pair of options of a campaign that differ in nothing but the compiler or the precision."""
     found = []
-    for own in grouped(options, lambda option: tuple(_of(option, key) for key in OTHERS)).values():
+    for own in grouped(options, lambda option: tuple(_value_of(option, key) for key in OTHERS)).values():
         for off in own:
             for on in own:
                 compiled = off["dtype"] == on["dtype"] and on["compiler"] and not off["compiler"]

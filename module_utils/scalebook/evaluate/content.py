@@ -109,14 +109,14 @@ def _cost(writer: Writer) -> None:
         writer.say("front-text")
     heads = writer.columns("training, name text option, hardware, seconds duration time, cost figure")
     writer.table(writer.text("front"), heads, [_in_words(writer, offer) for offer in fronts])
-    questions = [line for cost in costs for line in _within(writer, cost)]
+    questions = [line for cost in costs for line in _answers(writer, cost)]
     writer.table(writer.text("wanted"), writer.columns("training, question, option"), questions)
     _times(writer, costs)
     writer.heading("advice", 3)
     writer.items(ADVICE)
 
 
-def _within(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _answers(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions after deadline and budget with the options that answer them."""
     hours, budget = writer.evaluation["deadline_hours"], writer.evaluation["budget"]
     money = {"budget": budget, "currency": term("currency", cost["currency"] or "")}

@@ -66,25 +66,25 @@ class ComparisonError(ValueError):
     """Offers that cannot be compared; the text says why."""
 
 
-def task(given: Mapping[str, Any]) -> dict[str, Any]:
+def task(task_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the training whose cost is computed, with its number of samples in `total`."""
-    total = float(given["samples"]) * float(given["epochs"])
-    return {**given, "name": given["name"] or f"{total:,.0f}", "total": total}
+    total = float(task_fields["samples"]) * float(task_fields["epochs"])
+    return {**task_fields, "name": task_fields["name"] or f"{total:,.0f}", "total": total}
 
 
 def of_options(
-    given: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
+    fields: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
 ) -> list[Cost]:
     """Return time and cost of the task for each workload, model and size.
 
-    `given` are the options of module evaluation.
+    `fields` are the options of module evaluation.
     """
     trainings: dict[tuple[str, str, str], list[Option]] = {}
     for option in options:
         trainings.setdefault((option["workload"], option["model"], option["size"]), []).append(option)
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        _cost(given, _name(found[0], alike[workload, model] > 1), found, price_list)
+        _cost(fields, _name(found[0], alike[workload, model] > 1), found, price_list)
         for (workload, model, _), found in trainings.items()
     ]
 
@@ -96,9 +96,9 @@ def _name(option: Option, sized: bool) -> Message:
 
 
 def _cost(
-    given: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
+    fields: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
 ) -> Cost:
-    samples, electricity = task(given["task"])["total"], float(given["electricity"] or 0)
+    samples, electricity = task(fields["task"])["total"], float(fields["electricity"] or 0)
     priced = offers(options, price_list, samples, electricity)
     bare = [option for option in options if not _prices(option, price_list)]
     known = [offer for offer in priced if offer["cost"] is not None]
@@ -116,8 +116,8 @@ def _cost(
         "front": front(known),
         "cheapest": best(known, COST),
         "fastest": best(priced, HOURS),
-        "within_deadline": cheapest_within(known, given["deadline_hours"] or 0),
-        "within_budget": fastest_within(known, given["budget"] or 0),
+        "within_deadline": cheapest_within(known, fields["deadline_hours"] or 0),
+        "within_budget": fastest_within(known, fields["budget"] or 0),
     }
 
 
@@ -153,12 +153,12 @@ def _offer(option: Option, price: Price | None, samples: float, electricity: flo
     hourly = prices.hourly(price, option["nodes"], option["gpus"]) if price else None
     is_known = not electricity or kwh is not None
 
-    def at(rate: float) -> tuple[float, float | None]:
+    def needs_at(rate: float) -> tuple[float, float | None]:
         hours = samples / rate / 3600
         known = hourly is not None and is_known
         return hours, hours * (hourly or 0) + (kwh or 0) * electricity if known else None
 
-    hours, cost = at(option["rate"])
+    hours, cost = needs_at(option["rate"])
     return {
         **{key: option[key] for key in ("name", "source", "gpu")},  # type: ignore[typeddict-item]
         "per": price["per"] if price else None,
@@ -167,8 +167,8 @@ def _offer(option: Option, price: Price | None, samples: float, electricity: flo
         "cost": cost,
         "kwh": kwh,
         "energy_cost": None if kwh is None or price is None else kwh * electricity,
-        "least": at(option["fastest"]),
-        "most": at(option["slowest"]),
+        "least": needs_at(option["fastest"]),
+        "most": needs_at(option["slowest"]),
     }
 
 
@@ -178,33 +178,33 @@ def better(one: Offer, other: Offer, quantity: int) -> bool:
     return most is not None and least is not None and most < least
 
 
-def front(found: Sequence[Offer]) -> list[Offer]:
+def front(choices: Sequence[Offer]) -> list[Offer]:
     """Return the Pareto front: offers that no other one beats in time or cost without losing in the other."""
 
     def beaten(offer: Offer) -> bool:
         return any(
             better(other, offer, one) and not better(offer, other, COST - one)
-            for other in found
+            for other in choices
             for one in (HOURS, COST)
         )
 
-    return sorted((offer for offer in found if not beaten(offer)), key=lambda offer: offer["hours"])
+    return sorted((offer for offer in choices if not beaten(offer)), key=lambda offer: offer["hours"])
 
 
-def best(found: Sequence[Offer], quantity: int) -> list[Offer]:
+def best(choices: Sequence[Offer], quantity: int) -> list[Offer]:
     """Return the offer that needs least, and those that tie with it; none where there is no offer."""
-    ordered = sorted(found, key=lambda offer: (offer["hours"], offer["cost"] or 0.0)[quantity])
+    ordered = sorted(choices, key=lambda offer: (offer["hours"], offer["cost"] or 0.0)[quantity])
     return [offer for offer in ordered if not better(ordered[0], offer, quantity)]
 
 
-def cheapest_within(found: Sequence[Offer], hours: float) -> list[Offer]:
+def cheapest_within(choices: Sequence[Offer], hours: float) -> list[Offer]:
     """Return the cheapest offers of which every run is done within `hours`, ties included."""
-    return best([offer for offer in found if (offer["most"][HOURS] or 0.0) <= hours], COST)
+    return best([offer for offer in choices if (offer["most"][HOURS] or 0.0) <= hours], COST)
 
 
-def fastest_within(found: Sequence[Offer], cost: float) -> list[Offer]:
+def fastest_within(choices: Sequence[Offer], cost: float) -> list[Offer]:
     """Return the fastest offers of which no run costs more than `cost`, ties included."""
-    return best([offer for offer in found if (offer["most"][COST] or 0.0) <= cost], HOURS)
+    return best([offer for offer in choices if (offer["most"][COST] or 0.0) <= cost], HOURS)
 
 
 def slower_than_one(options: Sequence[Option]) -> list[dict[str, Any]]:

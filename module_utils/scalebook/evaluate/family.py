@@ -205,17 +205,17 @@ def _ranking(writer: Writer, leads: Sequence[ranking.Lead]) -> None:
     writer.table(writer.text("ranking"), heads, rows)
 
 
-def _differences(writer: Writer, found: Sequence[Mapping[str, Any]]) -> None:
+def _differences(writer: Writer, unlike: Sequence[Mapping[str, Any]]) -> None:
     """Write what is not the same; the list of what is not measured has what no record says."""
     writer.heading("differences", 3)
-    writer.say("differences-text" if found else "differences-none")
+    writer.say("differences-text" if unlike else "differences-none")
     rows = [
         {
             "what": message(heading(each["what"])),
             "value": _fact(writer, each["what"], entry["value"]),
             "workload": ", ".join(dict.fromkeys(name.partition(" ")[0] for name in entry["of"])),
         }
-        for each in found
+        for each in unlike
         for entry in each["values"]
         if entry["value"] != NOT_RECORDED
     ]

@@ -56,35 +56,37 @@ def refusal(field: str, value: Any, allowed: str) -> str:
     return f"evaluation.{field}={text[:60]}: allowed are {allowed}"
 
 
-def check_values(given: Mapping[str, Any]) -> None:
+def check_values(evaluation: Mapping[str, Any]) -> None:
     """Raise FieldError for numbers out of range, for texts that are none and for what is listed twice."""
     found = []
     for field, (right, allowed) in RANGES.items():
         section, _, name = field.rpartition(".")
-        value = (given[section] if section else given)[name]
+        value = (evaluation[section] if section else evaluation)[name]
         if value is not None and not right(value):
             found.append(refusal(field, value, allowed))
-    for name, text in given["texts"].items():
+    for name, text in evaluation["texts"].items():
         if isinstance(text, (list, dict)):
             found.append(refusal(f"texts.{name}", text, "texts, with an empty line between two paragraphs"))
-    found += _twice("published", [(name, name) for name in given["published"]])
-    if not given["out"]:
+    found += _twice("published", [(name, name) for name in evaluation["published"]])
+    if not evaluation["out"]:
         found.append(refusal("out", "", "directories"))
     _refuse(found)
 
 
-def check_names(given: Mapping[str, Any], workloads: Iterable[str], families: Iterable[str]) -> None:
+def check_names(evaluation: Mapping[str, Any], workloads: Iterable[str], families: Iterable[str]) -> None:
     """Raise FieldError where a workload or a section is named that does not exist.
 
     `workloads` are those that there are, `families` those that the document has a section of.
     """
     found = []
-    ahead, known = given["criteria"]["ahead"], sorted(set(workloads))
+    ahead, known = evaluation["criteria"]["ahead"], sorted(set(workloads))
     if ahead and ahead not in known:
         found.append(refusal("criteria.ahead", ahead, _listed(ahead, known)))
     sections = [*SECTIONS, *dict.fromkeys(families)]
     found += [
-        refusal("texts", name, _listed(name, sections)) for name in given["texts"] if name not in sections
+        refusal("texts", name, _listed(name, sections))
+        for name in evaluation["texts"]
+        if name not in sections
     ]
     _refuse(found)
 
@@ -111,6 +113,6 @@ def _listed(word: str, allowed: Sequence[str]) -> str:
     return ", ".join(allowed) + (f" (did you mean {near[0]}?)" if near else "")
 
 
-def _refuse(found: Sequence[str]) -> None:
-    if found:
-        raise FieldError("; ".join(found))
+def _refuse(refusals: Sequence[str]) -> None:
+    if refusals:
+        raise FieldError("; ".join(refusals))

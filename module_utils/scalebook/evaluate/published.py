@@ -51,8 +51,8 @@ def of_insightface(lines: Iterable[str]) -> list[Option]:
     return [_row(row, model=row["model"], size=NOT_RECORDED, **same) for row in read(lines)]
 
 
-def _row(listed: Mapping[str, Any], **known: str) -> Option:
-    """Return the option of a row of DLPerf's; `known` is what the table does not say."""
+def _row(listed: Mapping[str, Any], **facts: str) -> Option:
+    """Return the option of a row of DLPerf's; `facts` is what the table does not say."""
     compiler = "XLA" if listed["xla"] else ""
     words = [f"{listed['framework']} {listed['label']} b{listed['bsz']} {listed['dtype']}"]
     name = " ".join(
@@ -67,7 +67,7 @@ def _row(listed: Mapping[str, Any], **known: str) -> Option:
         compiler=compiler,
         runs=0,
         **{each: listed[each] for each in TAKEN},
-        **known,
+        **facts,
     )
 
 
@@ -138,7 +138,7 @@ def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
     return row["gpu"], row["dtype"], row["bsz_per_device"]
 
 
-def _bare(name: str, rate: float, **known: Any) -> Option:
+def _bare(name: str, rate: float, **facts: Any) -> Option:
     """Return an option of which nothing but its rate was published."""
     made: dict[str, Any] = {
         "name": name,
@@ -154,7 +154,7 @@ def _bare(name: str, rate: float, **known: Any) -> Option:
         "bottleneck": None,
         "differing": "",
         "link": "",
-        "machines": known["nodes"],
-        **known,
+        "machines": facts["nodes"],
+        **facts,
     }
     return made  # type: ignore[return-value]

@@ -48,17 +48,17 @@ class Sources(NamedTuple):
     checksums: dict[str, str]
 
 
-def sources(given: Mapping[str, Any], here: Path, data: Path, workloads: Workloads) -> Sources:
+def sources(evaluation: Mapping[str, Any], here: Path, data: Path, workloads: Workloads) -> Sources:
     """Return what the fields of an evaluation name; relative paths count from `here`."""
-    files = campaign_files(given["campaigns"], here)
-    read = [*files, *(data / TABLES[name] for name in given["published"])]
-    read += [data / NODES] if given["published"] else []
-    read += [here / given["prices"]] if given["prices"] else []
+    files = campaign_files(evaluation["campaigns"], here)
+    read = [*files, *(data / TABLES[name] for name in evaluation["published"])]
+    read += [data / NODES] if evaluation["published"] else []
+    read += [here / evaluation["prices"]] if evaluation["prices"] else []
     return Sources(
         [_results(file, data, workloads) for file in files],
-        [option for name in given["published"] for option in _published(name, data, workloads)],
-        _nodes(given["published"], data),
-        _prices(here, given["prices"]),
+        [option for name in evaluation["published"] for option in _published(name, data, workloads)],
+        _nodes(evaluation["published"], data),
+        _prices(here, evaluation["prices"]),
         _checksums(read, here),
     )
 

@@ -113,8 +113,8 @@ def of_family(family: ModelFamily) -> list[Message]:
         what += [] if own[0]["rates"] else [message("evaluation.published")]
         rows = [each for each in best if comparisons.training(each.option) == kind]
         parts = [
-            *_fastest([each for each in rows if each.alone]),
-            *_scaled([each for each in rows if not each.alone]),
+            *_fastest([each for each in rows if each.on_one]),
+            *_scaled([each for each in rows if not each.on_one]),
         ]
         messages.append(message("evaluation.of-training", what=what, parts=parts))
     gains = comparisons.grouped(comparisons.gains(options), lambda gain: gain.what)

@@ -62,7 +62,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     }
     out = here / given["out"]
     try:
-        changed = _written(out, evaluation, forms, write)
+        changed = _write_files(out, evaluation, forms, write)
     except OSError as error:
         allowed = f"directories that can be written to ({error.strerror})"
         raise read.EvaluationError(fields.refusal("out", given["out"], allowed)) from error
@@ -70,15 +70,15 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {"changed": changed, "display": shown}
 
 
-def _check_names(given: Mapping[str, Any], sources: read.Sources, workloads: Workloads) -> None:
+def _check_names(evaluation: Mapping[str, Any], sources: read.Sources, workloads: Workloads) -> None:
     """Refuse a workload or a section that does not exist."""
     groups = [group for results in sources.campaigns for group in results["groups"]]
     families = [str(group.get("family", "")) for group in groups]
     families += [option["family"] for option in sources.others]
-    fields.check_names(given, [*workloads, *(group["workload"] for group in groups)], families)
+    fields.check_names(evaluation, [*workloads, *(group["workload"] for group in groups)], families)
 
 
-def _written(out: Path, evaluation: Mapping[str, Any], forms: Mapping[str, bytes], write: bool) -> bool:
+def _write_files(out: Path, evaluation: Mapping[str, Any], forms: Mapping[str, bytes], write: bool) -> bool:
     """Write the files of an evaluation if `write`; return whether one differs from what was there."""
     if write:
         out.mkdir(parents=True, exist_ok=True)

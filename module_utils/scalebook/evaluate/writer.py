@@ -50,10 +50,10 @@ class Writer:
         """Return the number of the section that is being written."""
         return self._numbers[0]
 
-    def text(self, given: str | Message, **values: Any) -> str:
+    def text(self, statement: str | Message, **values: Any) -> str:
         """Return a text in the language of the document."""
-        is_code = isinstance(given, str)
-        return self.wording(f"evaluation.{given}", **values) if is_code else self.wording.tell(given)
+        is_code = isinstance(statement, str)
+        return self.wording(f"evaluation.{statement}", **values) if is_code else self.wording.tell(statement)
 
     def value(self, value: Any) -> Any:
         """Return what a cell has: messages and what no record says in the language of the document."""
@@ -98,13 +98,13 @@ class Writer:
         head = self.text("in-unit", name=name, unit=unit) if unit else name
         return Column(key, head, kind, NONE, look="wrap" if key in WRAPPED else "")
 
-    def columns(self, given: str) -> list[Column]:
+    def columns(self, listed: str) -> list[Column]:
         """Return columns by such as `runs count, name text option`: key, kind and heading of each."""
-        return [self.column(*each.split()) for each in given.split(", ")]
+        return [self.column(*each.split()) for each in listed.split(", ")]
 
-    def varying(self, kept: str, others: str, rows: Iterable[Mapping[Any, Any]]) -> list[Column]:
-        """Return the `kept` columns, and those of the `others` in which rows differ that would be alike."""
-        columns, shown = self.columns(kept), [dict(row) for row in rows]
+    def varying(self, always: str, others: str, rows: Iterable[Mapping[Any, Any]]) -> list[Column]:
+        """Return the `always` columns, and those of the `others` in which rows differ that would be alike."""
+        columns, shown = self.columns(always), [dict(row) for row in rows]
         for column in self.columns(others):
             values = {str(row[column.key]) for row in shown}
             if len(values) > 1 and (
@@ -113,11 +113,11 @@ class Writer:
                 columns.append(column)
         return columns
 
-    def quantities(self, used: Iterable[Quantity], kind: str = "readable") -> list[Column]:
+    def quantities(self, chosen: Iterable[Quantity], kind: str = "readable") -> list[Column]:
         """Return the columns of quantities of telemetry."""
         return [
             Column(each.name, self.text("in-unit", name=message(each.code), unit=each.unit), kind, NONE)
-            for each in used
+            for each in chosen
         ]
 
     def table(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:

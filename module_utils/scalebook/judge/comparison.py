@@ -123,7 +123,7 @@ def _differences(
 
 def _machine(side: Baseline, row: Row) -> dict[str, str]:
     """Return the model, the cores of a case on processors, the link and on how many machines nodes were."""
-    entries = hardware.used(side.hardware, row)
+    entries = hardware.used_of_nodes(side.hardware, row)
     on_cpu = row.get("device") == "cpu"
     cores = sorted({str(entry["cores"]) for entry in entries if on_cpu and entry.get("cores")})
     return {

@@ -52,12 +52,12 @@ class Rule(NamedTuple):
     advice: tuple[str, ...]
 
 
-def none(found: list[bool]) -> bool:
+def none(results: list[bool]) -> bool:
     """Return whether no condition holds."""
-    return not any(found)
+    return not any(results)
 
 
-def at(evidence: str, threshold: str) -> Limit:
+def above(evidence: str, threshold: str) -> Limit:
     """Return the condition that an evidence is at a threshold or above it."""
     return Limit(evidence, threshold, above=True)
 
@@ -67,19 +67,19 @@ def below(evidence: str, threshold: str) -> Limit:
     return Limit(evidence, threshold, above=False)
 
 
-def every(*of: Part, name: str = "") -> Condition:
+def every(*parts: Part, name: str = "") -> Condition:
     """Return the condition that all of some hold."""
-    return Condition(all, of, name)
+    return Condition(all, parts, name)
 
 
-def either(*of: Part, name: str = "") -> Condition:
+def either(*parts: Part, name: str = "") -> Condition:
     """Return the condition that one of some holds."""
-    return Condition(any, of, name)
+    return Condition(any, parts, name)
 
 
-def neither(*of: Part) -> Condition:
+def neither(*parts: Part) -> Condition:
     """Return the condition that none of some holds."""
-    return Condition(none, of)
+    return Condition(none, parts)
 
 
 def holds(part: Part, evidence: Evidence) -> bool:
@@ -102,8 +102,8 @@ def complete(evidence: Evidence, devices: int) -> dict[str, float]:
     add("usable_cpu", evidence.get("job_cpu", evidence.get("cpu")))
     known["own_cpu"] = known.get("usable_cpu", 100.0) * evidence.get("job_share", 100.0) / 100
     add("thread", evidence.get("process_processors", evidence.get("job_processors")))
-    add("wanted", _wanted(evidence))
-    alone = _wanted(evidence, "_of_one")
+    add("wanted", _processors_wanted(evidence))
+    alone = _processors_wanted(evidence, "_of_one")
     if alone is not None and "wanted" in known:
         known["wanted_less"] = alone - known["wanted"]
     if "sm_active" in evidence and "sm_active_of_one" in evidence:
@@ -111,10 +111,10 @@ def complete(evidence: Evidence, devices: int) -> dict[str, float]:
     return known
 
 
-def _wanted(evidence: Evidence, of: str = "") -> float | None:
+def _processors_wanted(evidence: Evidence, suffix: str = "") -> float | None:
     """Return the processors per device that the job kept busy or, as far as known, waited for."""
-    busy = evidence.get(f"job_processors{of}")
-    return None if busy is None else busy + evidence.get(f"job_queued{of}", 0.0)
+    busy = evidence.get(f"job_processors{suffix}")
+    return None if busy is None else busy + evidence.get(f"job_queued{suffix}", 0.0)
 
 
 def _queued(evidence: Evidence) -> bool:
@@ -150,30 +150,32 @@ OUT_OF_MEMORY = Fact(
 )
 
 # Processes wait for a disk that is not read, as in the network.
-STORAGE_WORKS = either(at("disk_busy", "host-busy"), at("storage_waits", "storage"), name="storage is busy")
+STORAGE_WORKS = either(
+    above("disk_busy", "host-busy"), above("storage_waits", "storage"), name="storage is busy"
+)
 # More than the one thread that starts kernels.
 HOST_WORKS = either(
-    every(at("usable_cpu", "host-busy"), neither(below("job_share", "own-share"))),
+    every(above("usable_cpu", "host-busy"), neither(below("job_share", "own-share"))),
     STORAGE_WORKS,
-    at("job_processors", "workers"),
+    above("job_processors", "workers"),
     name="the host is busy",
 )
 OTHERS_WORK = every(
-    at("usable_cpu", "host-busy"),
+    above("usable_cpu", "host-busy"),
     below("job_share", "own-share"),
     QUEUED,
     name="other programs are busy",
 )
 # Kernels follow each other, but are too small to fill the GPU.
 LAUNCHES = every(
-    at("gpu", "gpu-often"),
+    above("gpu", "gpu-often"),
     below("sm_active", "sm-low"),
-    at("thread", "one-thread"),
+    above("thread", "one-thread"),
     neither(HOST_WORKS),
     name="small kernels follow each other",
 )
 # With several devices it may be one that polls for the others.
-THREAD_BUSY = every(ONE_DEVICE, at("busiest_thread", "thread-busy"), name="one thread never waits")
+THREAD_BUSY = every(ONE_DEVICE, above("busiest_thread", "thread-busy"), name="one thread never waits")
 OTHER_THREADS_WAIT = every(
     THREAD_BUSY,
     below("next_thread", "threads-wait"),
@@ -181,7 +183,9 @@ OTHER_THREADS_WAIT = every(
     below("own_cpu", "cpu-bound"),
     name="all threads but one wait",
 )
-LINK_FULL = every(below("efficiency", "efficiency"), at("network_link", "link"), name="the network is full")
+LINK_FULL = every(
+    below("efficiency", "efficiency"), above("network_link", "link"), name="the network is full"
+)
 IDLE = every(
     below("wanted", "one-thread"), neither(STORAGE_WORKS, OTHERS_WORK), name="the processes are idle"
 )
@@ -193,7 +197,7 @@ IDLE_ALONE = every(
 )
 IDLE_BY_OTHERS = every(
     below("efficiency", "efficiency"),
-    at("wanted_less", "idle-loss"),
+    above("wanted_less", "idle-loss"),
     neither(OTHERS_WORK, LINK_FULL),
     name="the processes wait more than without other devices",
 )
@@ -207,7 +211,7 @@ OVER_THE_LINK = Rule(
 GPU_RULES = (
     Rule(
         "power-limited", "power_limited",
-        every(at("power_capped", "power"), at("power_used", "power-near")),
+        every(above("power_capped", "power"), above("power_used", "power-near")),
         shows=("power_capped", "power_used", "sm_active"),
         advice=("bits", "power_limit"),
     ),
@@ -220,13 +224,13 @@ GPU_RULES = (
     ),
     Rule(
         "memory-bound", "memory_bound",
-        every(at("dram_active", "memory-bound")),
+        every(above("dram_active", "memory-bound")),
         shows=("dram_active", "sm_active"),
         advice=("fused", "bits"),
     ),
     Rule(
         "gpu-bound", "gpu_bound",
-        every(at("sm_active", "gpu-bound")),
+        every(above("sm_active", "gpu-bound")),
         shows=("sm_active", "dram_active"),
         advice=("bits", "fused", "more_devices"),
     ),
@@ -234,7 +238,7 @@ GPU_RULES = (
         # Kernels run all the time, on fewer multiprocessors than without other devices.
         "communication-bound", "sm_lost",
         every(
-            below("efficiency", "efficiency"), at("sm_less", "sm-loss"),
+            below("efficiency", "efficiency"), above("sm_less", "sm-loss"),
             neither(below("gpu", "gpu-waits"), LINK_FULL),
         ),
         shows=("efficiency", "gpu", "sm_active", "sm_active_of_one"),
@@ -261,7 +265,7 @@ GPU_RULES = (
     Rule(
         "host-bound", "host_bound",
         every(
-            below("gpu", "gpu-waits"), either(at("thread", "one-thread"), THREAD_BUSY),
+            below("gpu", "gpu-waits"), either(above("thread", "one-thread"), THREAD_BUSY),
             neither(HOST_WORKS, LAUNCHES),
         ),
         shows=("gpu", "job_processors", "process_processors", "busiest_thread", "next_thread"),
@@ -281,7 +285,7 @@ CPU_RULES = (
     Rule(
         # Simulated nodes, or containers of one host, compete for its processors before anything else.
         "shared-processors", "one_machine",
-        every(at("nodes_per_machine", "several"), below("efficiency", "efficiency")),
+        every(above("nodes_per_machine", "several"), below("efficiency", "efficiency")),
         shows=("efficiency", "nodes_per_machine"),
         advice=("own_machines",),
     ),
@@ -293,20 +297,20 @@ CPU_RULES = (
     ),
     Rule(
         "shared-processors", "short_of_processors",
-        every(at("usable_cpu", "cpu-bound"), below("job_share", "own-share"), QUEUED),
+        every(above("usable_cpu", "cpu-bound"), below("job_share", "own-share"), QUEUED),
         shows=("cpu", "job_cpu", "job_share", "job_queued"),
         advice=("own_machines",),
     ),
     Rule(
         "processor-bound", "processor_bound",
-        every(at("usable_cpu", "cpu-bound"), neither(below("job_share", "own-share"), OTHER_THREADS_WAIT)),
+        every(above("usable_cpu", "cpu-bound"), neither(below("job_share", "own-share"), OTHER_THREADS_WAIT)),
         shows=("cpu", "job_cpu", "job_share"),
         advice=("fused", "more_processors"),
     ),
     OVER_THE_LINK,
     Rule(
         "memory-capacity-bound", "memory_full",
-        every(at("memory", "memory-full")),
+        every(above("memory", "memory-full")),
         shows=("memory",),
         advice=("bits", "checkpointing", "half_batch"),
     ),
@@ -346,7 +350,7 @@ MEMORY_FREE = every(below("gpu_memory", "memory-free"))
 """When twice the batch fits."""
 EXCHANGE = every(
     # GPUs run kernels all the time; too little for a cause.
-    at("gpu", "gpu-waits"),
-    at("beyond_slowest", "exchange"),
+    above("gpu", "gpu-waits"),
+    above("beyond_slowest", "exchange"),
 )
 """When part of each step is exchange: said beside other causes."""

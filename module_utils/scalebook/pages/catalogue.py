@@ -51,9 +51,9 @@ class CatalogueError(ValueError):
     """A message that a catalogue cannot say; the error names its code and language."""
 
 
-def sentence(given: str | Message, language: str = "en") -> str:
+def sentence(statement: str | Message, language: str = "en") -> str:
     """Return a message in a language, on one line. Raises CatalogueError."""
-    return clean(_said(given, language))
+    return clean(_text_of(statement, language))
 
 
 def phrase(code: str, values: Mapping[str, Any], language: str) -> str:
@@ -69,21 +69,21 @@ def in_words(value: Any) -> Any:
     return [in_words(each) for each in value] if isinstance(value, list) else value
 
 
-def _said(given: Any, language: str, kind: str = "") -> str:
-    if isinstance(given, Mapping):
-        return _filled(given, language)
-    if isinstance(given, (list, tuple)):
+def _text_of(value: Any, language: str, kind: str = "") -> str:
+    if isinstance(value, Mapping):
+        return _filled(value, language)
+    if isinstance(value, (list, tuple)):
         joint = CATALOGUES[language][f"join.{kind or 'list'}"]
-        return joint.join(_said(each, language) for each in given)
-    if not kind or isinstance(given, str):
-        return str(given)
+        return joint.join(_text_of(each, language) for each in value)
+    if not kind or isinstance(value, str):
+        return str(value)
     if kind not in KINDS:
-        return format(given, kind)
-    return KINDS[kind](given) + (PERCENT[language] if kind in SHARES else "")
+        return format(value, kind)
+    return KINDS[kind](value) + (PERCENT[language] if kind in SHARES else "")
 
 
-def _filled(given: Mapping[str, Any], language: str) -> str:
-    code, values = given["code"], given["values"]
+def _filled(statement: Mapping[str, Any], language: str) -> str:
+    code, values = statement["code"], statement["values"]
     pattern = CATALOGUES[language].get(code)
     if code == TEXT:
         text = str(values.get("text", ""))
@@ -94,8 +94,10 @@ def _filled(given: Mapping[str, Any], language: str) -> str:
         raise CatalogueError(f"messages_{language}.py has no {code}")
     try:
         if language != "zh":
-            return PLACE.sub(lambda place: _said(values[place[1]], language, place[2] or ""), pattern)
-        marked = PLACE.sub(lambda place: f"\0{_said(values[place[1]], language, place[2] or '')}\0", pattern)
+            return PLACE.sub(lambda place: _text_of(values[place[1]], language, place[2] or ""), pattern)
+        marked = PLACE.sub(
+            lambda place: f"\0{_text_of(values[place[1]], language, place[2] or '')}\0", pattern
+        )
         return GAP.sub("", marked).replace("\0", "")
     except (KeyError, ValueError, TypeError) as error:
         raise CatalogueError(f"{code} cannot be said in {language} with {dict(values)}: {error!r}") from error

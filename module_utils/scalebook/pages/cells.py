@@ -48,7 +48,7 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
 `published` are the figures of a row of several operations."""
 
 
-def said(row: Row, column: Column, wording: Wording) -> str:
+def text_of(row: Row, column: Column, wording: Wording) -> str:
     """Return the text of a cell; what is text already stays as it is."""
     value = row[column.key]
     if value is None:

@@ -13,7 +13,6 @@ import io
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 from ansible.module_utils.scalebook.pages import cells, html_page, svg_paper
@@ -79,7 +78,6 @@ def document(title: str, blocks: Sequence[Block], wording: Wording, templates: s
         "blocks": parts,
         "contents": [part for kind, part in parts if kind == "Heading" and part["level"] <= CONTENTS],
         "_": wording,
-        "said": partial(cells.said, wording=wording),
     }
     names = [*(name for name in _PARTS if name != "document")]
     related = [(name, name, f"{name}.xml") for name in names]
@@ -109,10 +107,10 @@ def document(title: str, blocks: Sequence[Block], wording: Wording, templates: s
     return archive.getvalue()
 
 
-def _prepared(block: Block, drawn: dict[str, str | bytes], wording: Wording) -> Any:
-    """Return what the template needs of a block; the files of charts are added to `drawn`."""
+def _prepared(block: Block, files: dict[str, str | bytes], wording: Wording) -> Any:
+    """Return what the template needs of a block; the files of charts are added to `files`."""
     if isinstance(block, Chart):
-        return _picture(block, drawn)
+        return _picture(block, files)
     if isinstance(block, Heading):
         return {
             "level": block.level,
@@ -122,7 +120,7 @@ def _prepared(block: Block, drawn: dict[str, str | bytes], wording: Wording) -> 
     if not isinstance(block, Table):
         return block
     columns = cells.columns_of(block, "docx", wording)
-    texts = [[cells.said(row, column, wording) for column in columns] for row in block.rows]
+    texts = [[cells.text_of(row, column, wording) for column in columns] for row in block.rows]
     return {
         "caption": block.caption,
         "columns": columns,
@@ -178,15 +176,15 @@ def _types() -> str:
     )
 
 
-def _picture(block: Chart, drawn: dict[str, str | bytes]) -> Mapping[str, Any]:
-    """Add a chart to `drawn`, as vectors and as a picture, and return how large it is on the page."""
-    number = sum(name.endswith(".svg") for name in drawn) + 1
+def _picture(block: Chart, files: dict[str, str | bytes]) -> Mapping[str, Any]:
+    """Add a chart to `files`, as vectors and as a picture, and return how large it is on the page."""
+    number = sum(name.endswith(".svg") for name in files) + 1
     vectors, picture = f"chart{number}.svg", f"chart{number}.png"
     chart, wide, tall = svg_paper.for_paper(block.svg)
-    drawn[vectors] = chart
-    drawn[vectors], wide, tall = svg_paper.for_paper(block.svg)
+    files[vectors] = chart
+    files[vectors], wide, tall = svg_paper.for_paper(block.svg)
     if DRAWS:
-        drawn[picture] = svg_to_bytes(
+        files[picture] = svg_to_bytes(
             svg_string=chart.replace('"sans-serif"', f'"{FONTS}"'), zoom=ZOOM, background="#fff"
         )
     return {

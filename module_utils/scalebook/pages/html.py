@@ -36,7 +36,7 @@ READABLE = ",;:/()=+@!$*-._~|?[]{}"
 
 def document(title: str, blocks: Sequence[Block], wording: Wording, templates: str) -> str:
     """Return a document as a page that is one file: no script, font or picture from elsewhere."""
-    shown_blocks = {"title": title, **shown(blocks, wording)}
+    shown_blocks = {"title": title, **for_template(blocks, wording)}
     return html_page.framed("evaluation.html.j2", templates, wording, wording.language, shown_blocks)
 
 
@@ -50,11 +50,17 @@ def page(
     **frame: Any,
 ) -> str:
     """Return a page of blocks; `frame` are the title, kicker, footer and choices of the template `name`."""
-    values = {"choices": (), "nav": False, **frame, **shown(blocks, wording), "head": parts(head, wording)}
+    values = {
+        "choices": (),
+        "nav": False,
+        **frame,
+        **for_template(blocks, wording),
+        "head": parts(head, wording),
+    }
     return html_page.framed(name, templates, wording, wording.language, values, scripts)
 
 
-def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
+def for_template(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """Return what the template needs: the sections, the headings of the contents, and how a cell is said.
 
     A section begins with a heading of level 2.
@@ -71,10 +77,15 @@ def shown(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
             sections.append([])
         sections[-1].append((kind, made))
 
-    def said(row: Row, column: Column) -> str:
-        return cells.said(row, column, wording)
+    def text_of(row: Row, column: Column) -> str:
+        return cells.text_of(row, column, wording)
 
-    return {"sections": list(filter(None, sections)), "contents": contents, "said": said, "left": cells.LEFT}
+    return {
+        "sections": list(filter(None, sections)),
+        "contents": contents,
+        "text_of": text_of,
+        "left": cells.LEFT,
+    }
 
 
 def parts(blocks: Sequence[Block], wording: Wording) -> list[tuple[str, Any]]:

@@ -37,7 +37,7 @@ def framed(
     templates: str,
     translate: Callable[[str], str],
     language: str,
-    shown: Mapping[str, Any],
+    values: Mapping[str, Any],
     scripts: Sequence[str] = SCRIPTS,
 ) -> str:
     """Return a page with what its frame needs: the language, the style, and the scripts with their hash."""
@@ -50,7 +50,7 @@ def framed(
         "script": markup(script),
         "script_hash": f"sha256-{digest}",
     }
-    return environment_of(templates, True).get_template(name).render(frame, **shown)
+    return environment_of(templates, True).get_template(name).render(frame, **values)
 
 
 def markup(text: str) -> Any:

@@ -80,6 +80,6 @@ def _item(item: str | Item, wording: Wording) -> str:
 def _table(block: Table, wording: Wording) -> str:
     columns = cells.columns_of(block, "md", wording)
     marks = [":---" if column.kind in cells.LEFT else "---:" for column in columns]
-    rows = [[md(cells.said(row, column, wording)) for column in columns] for row in block.rows]
+    rows = [[md(cells.text_of(row, column, wording)) for column in columns] for row in block.rows]
     lines = [" | ".join(row) for row in ([md(column.head) for column in columns], marks, *rows)]
     return "\n".join([*([f"**{md(block.caption)}**", ""] if block.caption else []), *lines])

@@ -81,7 +81,7 @@ def _dress(
             values.update(rule.values)
     variables = {**variables, **{name: value for name, value in values.items() if name.startswith("--")}}
     for name, value in values.items():
-        text = _VARIABLE.sub(lambda found: variables[found[1]], value)
+        text = _VARIABLE.sub(lambda name: variables[name[1]], value)
         font = _FONT.fullmatch(text)
         if name == "font" and font:
             element.set("font-size", font[1])

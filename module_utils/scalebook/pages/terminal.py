@@ -24,7 +24,7 @@ def table(title: str, block: Table, below: Sequence[str] = ()) -> str:
 def texts(block: Table) -> list[list[str]]:
     """Return the cells of a table, its head first."""
     columns = cells.columns_of(block, "txt", ENGLISH)
-    rows = [[cells.said(row, column, ENGLISH) for column in columns] for row in block.rows]
+    rows = [[cells.text_of(row, column, ENGLISH) for column in columns] for row in block.rows]
     return [[column.head for column in columns], *rows]
 
 

@@ -72,12 +72,12 @@ class Wording:
         end = "s" if self.language == "en" and number != 1 else ""
         return self(f"count.{noun}".replace(" ", "-"), count=number) + end
 
-    def tell(self, given: str | Message) -> str:
+    def tell(self, statement: str | Message) -> str:
         """Return a message in the language of the report; what a record has as text stays as it is."""
         try:
-            return catalogue.sentence(as_message(given), self.language)
+            return catalogue.sentence(as_message(statement), self.language)
         except (catalogue.CatalogueError, RecursionError):  # of a later version, or changed by hand
-            return clean(given)
+            return clean(statement)
 
     def number(self, value: float | None, missing: str = "n/a") -> str:
         """Return a rate: as DLPerf prints it, or with thousands separators and four digits for people.

@@ -201,11 +201,11 @@ def _ranked(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
 # Curves over the number of devices
 
 
-def _scaling(field: str, of: str = "groups") -> Callable[[_Drawer], Iterator[Set]]:
+def _scaling(field: str, tables: str = "groups") -> Callable[[_Drawer], Iterator[Set]]:
     """Return what finds the groups, or tables, with `field` for several numbers of devices."""
 
     def sets(drawer: _Drawer) -> Iterator[Set]:
-        every: Sequence[Table] = drawer.document["strong" if of == "strong" else "groups"]
+        every: Sequence[Table] = drawer.document["strong" if tables == "strong" else "groups"]
         known = [group for group in every if len({point["x"] for point in _points(drawer, group, field)}) > 1]
         for groups in _alike(known, "unit") if field == "median" else [known]:
             yield from _parted(groups, svg.SERIES)

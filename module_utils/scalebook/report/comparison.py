@@ -17,21 +17,21 @@ from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workloads
 
 
-def section(made: Comparison, declared: Workloads, wording: Wording, anchor: str) -> list[Block]:
+def section(compared: Comparison, declared: Workloads, wording: Wording, anchor: str) -> list[Block]:
     """Return the section of two campaigns; `anchor` is its identifier."""
-    name, rows = title(made, wording), [table(made, declared, wording)] if made["rows"] else []
-    return [Heading(2, name, anchor), Paragraph(differing(made, wording)), *rows]
+    name, rows = title(compared, wording), [table(compared, declared, wording)] if compared["rows"] else []
+    return [Heading(2, name, anchor), Paragraph(differing(compared, wording)), *rows]
 
 
-def title(made: Comparison, wording: Wording) -> str:
+def title(compared: Comparison, wording: Wording) -> str:
     """Return the names of the two campaigns."""
-    return wording("compare.title", now=clean(made["now"]), before=clean(made["before"]))
+    return wording("compare.title", now=clean(compared["now"]), before=clean(compared["before"]))
 
 
-def table(made: Comparison, declared: Workloads, wording: Wording) -> Table:
+def table(compared: Comparison, declared: Workloads, wording: Wording) -> Table:
     """Return the table of the cases that both measured."""
-    columns = columns_of(clean(made["before"]), clean(made["now"]), wording)
-    return Table("", columns, cells(made, declared, wording), title(made, wording))
+    columns = columns_of(clean(compared["before"]), clean(compared["now"]), wording)
+    return Table("", columns, cells(compared, declared, wording), title(compared, wording))
 
 
 def columns_of(before: str, now: str, wording: Wording) -> list[Column]:
@@ -47,10 +47,10 @@ def columns_of(before: str, now: str, wording: Wording) -> list[Column]:
     ]
 
 
-def cells(made: Comparison, declared: Workloads, wording: Wording) -> list[dict[str, Any]]:
+def cells(compared: Comparison, declared: Workloads, wording: Wording) -> list[dict[str, Any]]:
     """Return the rows of the table."""
     _ = wording
-    groups = [_group(entry["row"], declared) for entry in made["rows"]]
+    groups = [_group(entry["row"], declared) for entry in compared["rows"]]
     headings.name_groups(groups)  # type: ignore[arg-type]
     return [
         {
@@ -60,17 +60,19 @@ def cells(made: Comparison, declared: Workloads, wording: Wording) -> list[dict[
             "verdict": _.tell(entry["why"]) if entry["why"] else verdict(entry, _),
             "differs": _listed(entry["differs"], _) or "–",
         }
-        for entry, group in zip(made["rows"], groups, strict=True)
+        for entry, group in zip(compared["rows"], groups, strict=True)
     ]
 
 
-def differing(made: Comparison, wording: Wording) -> str:
+def differing(compared: Comparison, wording: Wording) -> str:
     """Return what differs in all cases, and how many only one of the campaigns measured."""
     _ = wording
     same = (
-        _("compare.alike") if not made["differs"] else _("compare.common", what=_listed(made["differs"], _))
+        _("compare.alike")
+        if not compared["differs"]
+        else _("compare.common", what=_listed(compared["differs"], _))
     )
-    counts = ((made["before"], made["only_before"]), (made["now"], made["only_now"]))
+    counts = ((compared["before"], compared["only_before"]), (compared["now"], compared["only_now"]))
     only = [
         _("compare.only", name=clean(name), cases=_.count(count, "case")) for name, count in counts if count
     ]

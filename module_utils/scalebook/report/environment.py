@@ -70,7 +70,7 @@ def simulated(document: Results) -> str | None:
 
 def system(document: Results, row: Row) -> Line:
     """Return `{"machines", "hardware", "software"}` of a row, each as a line, for tables read by programs."""
-    found = [hardware.sentence(entry) for entry in hardware.used(document["hardware"], row)]
+    found = [hardware.sentence(entry) for entry in hardware.used_of_nodes(document["hardware"], row)]
     known = row.get("machines") or (document["hardware"] and not sharing.unknown(document["hardware"], row))
     alone = "no simulated nodes" if known else NOT_RECORDED
     return {
@@ -165,7 +165,7 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
             sentences.append(clean(_.about(", ".join(where), text) if where else text))
     own = provenance.get("scalebook")
     commit = str(own.get("commit") or "") if isinstance(own, Mapping) else ""
-    short = re.sub(r"[0-9a-f]{40}", lambda found: found[0][:12], commit)
+    short = re.sub(r"[0-9a-f]{40}", lambda digits: digits[0][:12], commit)
     last = _("report.scalebook", commit=clean(short) or _("report.not-recorded"))
     return [*sentences[:-1], _.join([*(sentences[-1:] or [_("report.not-recorded")]), last], "list")]
 

@@ -75,11 +75,11 @@ def files(index: Index, reports: Reports, templates: str, language: str = "en") 
 
 
 def side_by_side(
-    made: Sequence[Comparison], declared: Workloads, templates: str, language: str = "en"
+    pairs: Sequence[Comparison], declared: Workloads, templates: str, language: str = "en"
 ) -> dict[str, str]:
     """Return file name -> text of the page and the Markdown of some comparisons."""
     _ = Wording(language, for_people=True)
-    sections = [comparison.section(each, declared, _, f"pair{at}") for at, each in enumerate(made, 1)]
+    sections = [comparison.section(each, declared, _, f"pair{at}") for at, each in enumerate(pairs, 1)]
     blocks = [block for section in sections for block in section]
     title, rule = _("index.side-by-side"), Paragraph(_("compare.rule"), "soft")
     frame = {"title": title, "kicker": _("index.kicker"), "footer": _("compare.footer")}
@@ -87,12 +87,12 @@ def side_by_side(
     return {"compare.html": page, "compare.md": markdown.document(title, [*blocks, rule], _)}
 
 
-def shown(made: Comparison, declared: Workloads) -> str:
+def on_terminal(compared: Comparison, declared: Workloads) -> str:
     """Return a comparison for the terminal."""
-    title, below = comparison.title(made, ENGLISH), comparison.differing(made, ENGLISH)
-    if not made["rows"]:
+    title, below = comparison.title(compared, ENGLISH), comparison.differing(compared, ENGLISH)
+    if not compared["rows"]:
         return f"{title}: {below}"
-    return terminal.table(title, comparison.table(made, declared, ENGLISH), [below])
+    return terminal.table(title, comparison.table(compared, declared, ENGLISH), [below])
 
 
 def _pairs(reports: Reports, wording: Wording) -> str:
@@ -102,7 +102,7 @@ def _pairs(reports: Reports, wording: Wording) -> str:
         f"{now}-{before}": [
             comparison.differing(made, wording),
             *(
-                [cells.said(row, column, wording) for column in columns]
+                [cells.text_of(row, column, wording) for column in columns]
                 for row in comparison.cells(made, reports.declared, wording)
             ),
         ]

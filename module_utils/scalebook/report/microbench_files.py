@@ -42,9 +42,9 @@ def _read(path: Path, what: str, check: Callable[[bytes], Any]) -> Any:
         raise ValueError(f"{path}: is not {what}: {error}") from error
 
 
-def _result(content: bytes, wanted: Mapping[str, Any]) -> Mapping[str, Any]:
+def _result(content: bytes, expected: Mapping[str, Any]) -> Mapping[str, Any]:
     result = decode(content)
-    for name, value in {"schema": SCHEMA, **wanted}.items():
+    for name, value in {"schema": SCHEMA, **expected}.items():
         if result.get(name) != value:
             raise ValueError(f"{name} is {result.get(name)!r}, must be {value!r}")
     if not result.get("measurements"):
@@ -80,7 +80,7 @@ def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
     results: dict[str, Mapping[str, Any]] = {}
     for kind, wanted in (("compute", {}), ("collectives", group)):
         failed, path = (jobs.get(kind) or {}).get("rc"), directory / f"{kind}.json"
-        check = functools.partial(_result, wanted={"kind": kind, **wanted})
+        check = functools.partial(_result, expected={"kind": kind, **wanted})
         result = None if failed else _read(path, f"the expected result of {kind}", check)
         results |= {kind: result} if result else {}
         if wanted and not failed and not result:
@@ -90,13 +90,13 @@ def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
     return judge.Files(results, about, machines)
 
 
-def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
+def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report that the options of module microbench_report ask for; return the module's result."""
-    source = MicrobenchSource(Path(given["path"]))
-    path, files = source.top / "report.html", load_files(source.top, given["expect"])
+    source = MicrobenchSource(Path(options["path"]))
+    path, files = source.top / "report.html", load_files(source.top, options["expect"])
     made = judge.records(files)
-    measured = [_measured(result, given)] if (result := files.results.get("compute")) else []
-    with Path(given["published"]).open(newline="") as lines:
+    measured = [_measured(result, options)] if (result := files.results.get("compute")) else []
+    with Path(options["published"]).open(newline="") as lines:
         devices = [*measured, *judge.read_published(lines)]
     summary: Microbench = {
         "schema": MICROBENCH_SCHEMA,
@@ -106,10 +106,10 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     }
     # They never change: another start removes the manifest with them.
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
-    language = wording.Wording(given["report_language"])
+    language = wording.Wording(options["report_language"])
     names = [*manifest.files_of(source), manifest.NAME]
     view = microbench.View(files, made, devices, language, notes_of(check), bool(check.wrong), names)
-    texts = microbench.texts(view, render.tools(), given["templates"])
+    texts = microbench.texts(view, render.tools(), options["templates"])
     changed = [write_json(source.top / MICROBENCH, summary, write)]
     changed += [write_whole(source.top / name, text.encode(), write) for name, text in texts.items()]
     changed.append(write_manifest(source.top, check.manifest, write))
@@ -125,8 +125,8 @@ def report(given: Mapping[str, Any], write: bool) -> dict[str, Any]:
     }
 
 
-def _measured(result: Mapping[str, Any], given: Mapping[str, Any]) -> judge.Device:
+def _measured(result: Mapping[str, Any], options: Mapping[str, Any]) -> judge.Device:
     """Return the device that was measured, with its peaks and prices."""
-    listed = prices.read_file(Path(given["prices"])) if given.get("prices") else []
-    with Path(given["gpus"]).open(newline="") as lines:
+    listed = prices.read_file(Path(options["prices"])) if options.get("prices") else []
+    with Path(options["gpus"]).open(newline="") as lines:
         return judge.measured(result, mfu.read_peaks(lines), prices.of_gpu(listed, result["name"]))

@@ -48,11 +48,11 @@ except ImportError as exc:
 
 
 def files(
-    document: Results, templates: str, kept: Sequence[str] = (), language: str = "en"
+    document: Results, templates: str, kept_paths: Sequence[str] = (), language: str = "en"
 ) -> dict[str, str | bytes]:
     """Return file name -> content of every file of the report; results.json has their names.
 
-    `kept` are the paths of the campaign's files, `language` is that of report.md, report.html and the
+    `kept_paths` are the paths of the campaign's files, `language` is that of report.md, report.html and the
     charts.  Raises ValueError for a language without a catalogue.
     """
     plain = Wording(language)
@@ -73,7 +73,7 @@ def files(
     names = sorted([*texts, "report.html", "results.json"])
     carried = {"csv": as_csv, "json": csv_sheet.split(results)}
     people = View(document, Wording(language, for_people=True))
-    texts["report.html"] = _html(people, templates, carried, [*names, *kept])
+    texts["report.html"] = _html(people, templates, carried, [*names, *kept_paths])
     document = {**document, "files": names}
     texts["results.json"] = json.dumps(document, indent=1) + "\n"
     return texts

@@ -102,13 +102,16 @@ def _notes(view: View) -> list[str]:
     return [_.join(notes, "sentences")]
 
 
-def explained(view: View, rows: Sequence[Row], known: Container[str] = ()) -> list[Block]:
-    """Return what the flags of rows mean, each kind once with its rows, the worst first; not of `known`."""
+def explained(view: View, rows: Sequence[Row], explained_codes: Container[str] = ()) -> list[Block]:
+    """Return what the flags of rows mean, each kind once with its rows, the worst first.
+
+    `explained_codes` are left out.
+    """
     _ = view.wording
     kinds: dict[str, dict[str, str]] = {}
     for row in rows:
         for flag in row["flags"]:
-            if flag["code"] not in known:
+            if flag["code"] not in explained_codes:
                 kinds.setdefault(flag["code"], {}).setdefault(row["case"], flag_sentence(flag, _))
     items = []
     for code in sorted(kinds, key=lambda each: ("stop", "care", "note").index(flags.LEVELS[each])):

@@ -59,9 +59,9 @@ def _columns(view: View) -> list[Column]:
     ]
 
 
-def _cells(row: Row, steps: StepTimes | None, alone: StepTimes | None) -> dict[str, Any]:
-    """Return the step times of a row, and where they are longer than those of 1n1g, `alone`."""
-    lost = weak_scaling.longer_parts(steps, alone) if steps and alone else None
+def _cells(row: Row, steps: StepTimes | None, of_one: StepTimes | None) -> dict[str, Any]:
+    """Return the step times of a row, and where they are longer than those of 1n1g, `of_one`."""
+    lost = weak_scaling.longer_parts(steps, of_one) if steps and of_one else None
     waiting, rest = lost or (None, None)
     return {
         **(steps or {}),

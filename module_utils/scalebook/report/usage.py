@@ -129,13 +129,13 @@ def bottlenecks(view: View) -> list[Block]:
     return [Heading(2, _("title.bottleneck"), "bottlenecks"), Items(first, "flags"), *more, about]
 
 
-def _without_numbers(given: Any) -> str:
+def _without_numbers(value: Any) -> str:
     """Return what a message says without its figures, which differ from case to case."""
-    if isinstance(given, Mapping):
-        return json.dumps([given["code"], *map(_without_numbers, given["values"].values())])
-    if isinstance(given, list):
-        return json.dumps([_without_numbers(each) for each in given])
-    return "" if isinstance(given, float) else str(given)
+    if isinstance(value, Mapping):
+        return json.dumps([value["code"], *map(_without_numbers, value["values"].values())])
+    if isinstance(value, list):
+        return json.dumps([_without_numbers(each) for each in value])
+    return "" if isinstance(value, float) else str(value)
 
 
 def courses(view: View) -> list[Block]:

@@ -116,21 +116,21 @@ def _named(summary: Table) -> Table:
     return Table("", [Column("name", ENGLISH("head.case")), *columns], rows)
 
 
-def _bars(drawn: Table) -> list[Plot]:
+def _bars(charted: Table) -> list[Plot]:
     """Return a chart of the rates of a device for each unit."""
     plots = []
-    for name, first, last in _runs_of(drawn.rows, "unit"):
+    for name, first, last in _runs_of(charted.rows, "unit"):
         unit = ENGLISH.name("unit", name)
         title = ENGLISH("report.rate-of-unit", unit=unit)
         plots.append(Plot(title, "name", "each", [(unit, first, last)], bars=True))
     return plots
 
 
-def _lines(drawn: Table) -> list[Plot]:
+def _lines(charted: Table) -> list[Plot]:
     """Return the chart of efficiency over devices, a line for each group of cases that has one."""
     lines = []
-    for _id, first, last in _runs_of(drawn.rows, "group"):
-        rows = drawn.rows[first : last + 1]
+    for _id, first, last in _runs_of(charted.rows, "group"):
+        rows = charted.rows[first : last + 1]
         if len({row["devices"] for row in rows if row["efficiency"] is not None}) > 1:
             lines.append((rows[0]["series"] or rows[0]["workload"], first, last))
     return [Plot(ENGLISH("head.efficiency"), "devices", "efficiency", lines, bars=False)] if lines else []

@@ -22,7 +22,7 @@ def made(workload, rate, gpus=1, nodes=1, **changes):
 
 def best(*options):
     return [
-        (each.option["name"], each.alone, round(each.share, 2), each.differs)
+        (each.option["name"], each.on_one, round(each.share, 2), each.differs)
         for each in comparisons.best_of_each(options)
     ]
 

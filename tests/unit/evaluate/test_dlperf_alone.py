@@ -33,7 +33,10 @@ def tables(blocks):
     return {
         block.caption.split(" ", 2)[2]: [
             [column.head for column in block.columns],
-            *([cells.said(row, column, wording.ENGLISH) for column in block.columns] for row in block.rows),
+            *(
+                [cells.text_of(row, column, wording.ENGLISH) for column in block.columns]
+                for row in block.rows
+            ),
         ]
         for block in blocks
         if type(block).__name__ == "Table" and not block.only

@@ -44,7 +44,7 @@ TABLE = Table(
 
 def page(*blocks, wording=ENGLISH):
     """The sections of a page without its frame."""
-    shown = html.shown([Heading(2, "top", "top"), *blocks], wording)
+    shown = html.for_template([Heading(2, "top", "top"), *blocks], wording)
     text = "{% import 'blocks.html.j2' as b with context %}{{ b.document() }}"
     return html_page.environment_of(TEMPLATES, True).from_string(text).render(shown, _=wording)
 
@@ -87,13 +87,13 @@ def test_columns_below_a_common_heading_are_named_in_a_second_row():
 
 def test_a_section_begins_with_a_heading_of_level_2_and_is_in_the_contents():
     blocks = [Heading(2, "one", "first"), Heading(3, "below"), Heading(2, "two")]
-    shown = html.shown(blocks, ENGLISH)
+    shown = html.for_template(blocks, ENGLISH)
     assert shown["contents"] == [("first", "one"), ("section-2", "two")]
     assert [len(section) for section in shown["sections"]] == [2, 1]
 
 
 def test_what_stands_before_the_first_section_is_shown():
-    shown = html.shown([Paragraph("lead"), Heading(2, "one")], ENGLISH)
+    shown = html.for_template([Paragraph("lead"), Heading(2, "one")], ENGLISH)
     assert [len(section) for section in shown["sections"]] == [1, 1]
 
 
@@ -160,7 +160,7 @@ def test_the_colon_of_an_item_is_that_of_the_language():
     ],
 )
 def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
-    assert cells.said({"x": value}, Column("x", "x", kind), ENGLISH) == text
+    assert cells.text_of({"x": value}, Column("x", "x", kind), ENGLISH) == text
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_value_is_said_by_the_kind_of_its_column(kind, value, text):
 def test_the_numbers_of_a_column_have_as_many_decimals(kind, values, texts):
     table = Table("", [Column("x", "x", kind)], [{"x": value} for value in values])
     [column] = cells.columns_of(table, "html", PEOPLE)
-    assert [cells.said(row, column, PEOPLE) for row in table.rows] == texts
+    assert [cells.text_of(row, column, PEOPLE) for row in table.rows] == texts
 
 
 def test_the_terminal_shows_ten_lines_of_a_section_and_counts_the_rest():
@@ -201,7 +201,7 @@ def test_a_row_can_be_found_by_a_script_and_its_name_can_be_a_link():
 
 def test_the_figures_of_a_row_are_said_as_published_tables_say_them():
     column = Column("rates", kind="published")
-    assert cells.said({"rates": [116.2, 1.26, 0.2021, None]}, column, ENGLISH) == "116 / 1.3 / 0.202 / –"
+    assert cells.text_of({"rates": [116.2, 1.26, 0.2021, None]}, column, ENGLISH) == "116 / 1.3 / 0.202 / –"
 
 
 def test_a_page_carries_files_and_other_forms_do_not():

@@ -13,18 +13,14 @@ BARE = frozenset(
     "written built drawn counted sent work at of without within".split()
 )
 """Words that leave open of what: `found` is `paths`, `given` is `extra_variables`, `at` is `offset`."""
-TELLING = re.compile(r"module_utils/scalebook/(report|evaluate|pages|hardware\.py|judge/rules\.py)")
-"""What tells of campaigns has such names still."""
 ALLOWED = {
     ("module_utils/scalebook/workload.py", "of"),  # a constructor, Workload.of(data)
 }
-OF_ROLES = re.compile(r"roles/|scripts/|module_utils/scalebook/(judge|store)/")
+OF_ROLES = re.compile(
+    r"roles/|scripts/|module_utils/scalebook/(judge|store|report|evaluate|pages|hardware.py)"
+)
 """Their functions have such names for values within them still."""
-FILES = [
-    name
-    for name in project_files()
-    if name.endswith(".py") and not name.startswith("tests/") and not TELLING.match(name)
-]
+FILES = [name for name in project_files() if name.endswith(".py") and not name.startswith("tests/")]
 
 
 def bare(source, within=True):
