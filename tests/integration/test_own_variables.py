@@ -117,3 +117,30 @@ def test_each_workload_reads_its_own_record(tmp_path):
             f"{owner}_home": "/nowhere",
         }
     play(tmp_path, "prepare", list(OWNERS), **given)
+
+
+# Answers the probes of versions, and runs everything else.
+PYTHON = f"""#!/bin/sh
+case $1 in
+-c) echo '{{"torch": "2", "cuda": "", "gpus": 0, "deepspeed": "1"}}' ;;
+*) exec {sys.executable} "$@" ;;
+esac
+"""
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def test_deepspeed_bert_trains_on_a_text_and_a_second_run_changes_nothing(tmp_path):
+    (tmp_path / "python").write_text(PYTHON)
+    (tmp_path / "python").chmod(0o755)
+    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "a", "b", "."]) + "\n")
+    (tmp_path / "text.txt").write_text(("a b a b .\n" * 40 + "\n") * 32)
+    values = {"python": "python", "text": "text*", "vocab_file": "vocab.txt"}
+    given = {f"deepspeed_bert_{name}": str(tmp_path / value) for name, value in values.items()}
+    given["deepspeed_bert_samples"] = 64
+    play(tmp_path, "main", ["deepspeed_bert"], **given)
+    manifest = json.loads((tmp_path / "deepspeed_bert/data/manifest.json").read_text())
+    assert {name.split("/")[0] for name in manifest["files"]} == {"1024", "30522"}
+    assert len(list((tmp_path / "deepspeed_bert/hdf5").glob("training_*.hdf5"))) == 8
+    before = (tmp_path / "deepspeed_bert/data/manifest.json").stat().st_mtime_ns
+    play(tmp_path, "prepare", ["deepspeed_bert"], **given)
+    assert (tmp_path / "deepspeed_bert/data/manifest.json").stat().st_mtime_ns == before

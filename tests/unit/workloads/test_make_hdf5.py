@@ -166,8 +166,8 @@ def test_bing_bert_accepts_the_files(job, tmp_path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"text_files": ["/no/file*"]}, "bing_bert_text_files: no file fits /no/file"),
-        ({"vocab_file": "/no/file"}, "bing_bert_vocab_file: no file /no/file"),
+        ({"text_files": ["/no/file*"]}, "bing_bert_text=/no/file*: found no such file"),
+        ({"vocab_file": "/no/file"}, "bing_bert_vocab_file=/no/file: found no such file"),
         ({"files": 64}, "the texts are too short: file "),
     ],
 )

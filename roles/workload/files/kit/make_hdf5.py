@@ -104,9 +104,9 @@ def text_paths(request: Dict[str, Any]) -> List[str]:
     """Return the files that the patterns of the request match."""
     found: List[str] = []
     for pattern in request["text_files"]:
-        paths = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+        paths = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
         if not paths:
-            raise RefusedError("%s_text_files: no file fits %s" % (request["workload"], pattern))
+            raise RefusedError("%s_text=%s: found no such file" % (request["workload"], pattern))
         found += paths
     return found
 
@@ -114,7 +114,9 @@ def text_paths(request: Dict[str, Any]) -> List[str]:
 def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all that determines the content of the files."""
     if not os.path.isfile(request["vocab_file"]):
-        raise RefusedError("%s_vocab_file: no file %s" % (request["workload"], request["vocab_file"]))
+        raise RefusedError(
+            "%s_vocab_file=%s: found no such file" % (request["workload"], request["vocab_file"])
+        )
     texts = [nvidia_hdf5.stamp(path) for path in text_paths(request)]
     size = sum(
         text["bytes"] * (COMPRESSED if text["path"].endswith((".bz2", ".gz")) else 1) for text in texts
