@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import h5py
@@ -225,6 +226,13 @@ ARTICLE = [
 def test_a_dump_gives_the_sentences_of_its_articles(tmp_path):
     (tmp_path / "dump.xml.bz2").write_bytes(bz2.compress(DUMP.encode()))
     assert list(bert_text.documents(str(tmp_path / "dump.xml.bz2"))) == [ARTICLE]
+
+
+@pytest.mark.parametrize("opened", ["<ref>", "<!--", "{{a|", "[[File:a|", "[http://x ", "{|"])
+def test_markup_that_is_never_closed_takes_no_longer(opened):
+    began = time.process_time()
+    bert_text.article(f"{opened}word " * 20000)
+    assert time.process_time() - began < 5
 
 
 def test_what_wikiextractor_wrote_gives_sentences_without_the_title(tmp_path):

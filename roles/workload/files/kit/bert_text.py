@@ -125,8 +125,10 @@ def sentences(line: str) -> List[str]:
 # Templates, tables and files lie in each other: the innermost is removed first.
 _INNERMOST = re.compile(r"\{\{[^{}]*\}\}|\{\|(?:(?!\{\||\|\}).)*\|\}", re.DOTALL)
 _FILES = re.compile(r"\[\[[^\[\]|:]+:(?:[^\[\]]|\[[^\[\]]*\]|\[\[[^\[\]]*\]\])*\]\]")
+# One that is not closed ends at the next: a page with many takes no longer.
 _HIDDEN = re.compile(
-    r"<!--.*?-->|<ref[^<>]*/>|<(ref|math|gallery|table|timeline|code|syntaxhighlight)\b[^<>]*>.*?</\1\s*>",
+    r"<!--(?:(?!<!--).)*?-->|<ref[^<>]*/>"
+    r"|<(ref|math|gallery|table|timeline|code|syntaxhighlight)\b[^<>]*>(?:(?!<\1\b).)*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
 
@@ -139,7 +141,7 @@ def article(text: str) -> List[str]:
         before, text = text, _INNERMOST.sub("", text)
     text = _FILES.sub("", text)
     text = re.sub(r"\[\[(?:[^\[\]|]*\|)?([^\[\]]*)\]\]", r"\1", text)
-    text = re.sub(r"\[(?:https?:|ftp:)?//[^\s\]]+\s*([^\]]*)\]", r"\1", text)
+    text = re.sub(r"\[(?:https?:|ftp:)?//[^\s\]]+[ \t]*([^\[\]\n]*)\]", r"\1", text)
     text = html.unescape(re.sub(r"'{2,}|</?\w[^<>]*>|__[A-Z]+__", "", text)).replace("\xa0", " ")
     lines = [line.strip() for line in text.split("\n")]
     return [line for line in lines if line and line[0] not in "=*#:;|!{}<"]
