@@ -4,12 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.evaluate.options import Option, devices
-
-Item = TypeVar("Item")
+from ansible.module_utils.scalebook.grouping import grouped
 
 TRAINING = ("model", "task", "size", "unit")
 """What options have in common that train the same."""
@@ -50,14 +49,6 @@ def per_device(option: Mapping[str, Any]) -> float:
 def training(option: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return what options have in common that train the same."""
     return tuple(option[key] for key in TRAINING)
-
-
-def grouped(items: Sequence[Item], by: Callable[[Item], Any]) -> dict[Any, list[Item]]:
-    """Return options or pairs of them by a property of theirs, in their order."""
-    groups: dict[Any, list[Item]] = {}
-    for item in items:
-        groups.setdefault(by(item), []).append(item)
-    return groups
 
 
 def best_of_each(options: Sequence[Option]) -> list[Best]:

@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.evaluate.options import Option, size_words
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import prices
 from ansible.module_utils.scalebook.judge.prices import Price
 
@@ -79,9 +80,7 @@ def of_options(
 
     `fields` are the options of module evaluation.
     """
-    trainings: dict[tuple[str, str, str], list[Option]] = {}
-    for option in options:
-        trainings.setdefault((option["workload"], option["model"], option["size"]), []).append(option)
+    trainings = grouped(options, lambda each: (each["workload"], each["model"], each["size"]))
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
         _cost(fields, _name(found[0], alike[workload, model] > 1), found, price_list)

@@ -23,6 +23,7 @@ from ansible.module_utils.scalebook.evaluate.criteria import Verdict
 from ansible.module_utils.scalebook.evaluate.extrapolate import Extrapolation
 from ansible.module_utils.scalebook.evaluate.options import Option, of_campaign, without_run
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge.prices import Price
 from ansible.module_utils.scalebook.workload import Workloads
 
@@ -139,9 +140,6 @@ def _families(
     workloads: Workloads,
 ) -> list[ModelFamily]:
     """Return the families of the options; `lines` are the frameworks of all of them."""
-    families: dict[str, list[Option]] = {}
-    for option in options:
-        families.setdefault(option["family"], []).append(option)
     return [
         {
             "name": name,
@@ -150,7 +148,7 @@ def _families(
             "ranking": ranking.of_family(own),
             "differences": differences.of_family(campaigns, name, workloads),
         }
-        for name, own in families.items()
+        for name, own in grouped(options, lambda option: option["family"]).items()
     ]
 
 

@@ -11,6 +11,7 @@ from ansible.module_utils.scalebook.evaluate import comparisons
 from ansible.module_utils.scalebook.evaluate.options import Option, devices
 from ansible.module_utils.scalebook.evaluate.sentences import term, training_words
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.text import readable
@@ -26,7 +27,7 @@ def of_family(writer: Writer, options: Sequence[Option], name: str) -> list[tupl
     devices.  A curve has two points or more.
     """
     own = max(
-        comparisons.grouped(options, comparisons.training).values(),
+        grouped(options, comparisons.training).values(),
         key=lambda each: len(_curves(each)),
     )
     title = writer.text("names", parts=[name, *training_words(own[0])])
@@ -42,8 +43,8 @@ def of_family(writer: Writer, options: Sequence[Option], name: str) -> list[tupl
 def _curves(options: Sequence[Option]) -> dict[str, list[Option]]:
     """Return the points of the best curve of each workload, the fastest workload first."""
     best: dict[str, list[Option]] = {}
-    for curve in comparisons.grouped(options, lambda each: tuple(each[key] for key in CURVE)).values():  # type: ignore[literal-required]
-        points = list(comparisons.grouped(sorted(curve, key=lambda each: -each["nodes"]), devices).values())
+    for curve in grouped(options, lambda each: tuple(each[key] for key in CURVE)).values():  # type: ignore[literal-required]
+        points = list(grouped(sorted(curve, key=lambda each: -each["nodes"]), devices).values())
         # On as many devices, the one on fewer nodes is drawn.
         line = sorted((point[-1] for point in points), key=devices)
         own = best.get(line[0]["workload"])

@@ -15,6 +15,7 @@ from typing import Any, TypedDict
 from ansible.module_utils.scalebook import stats
 from ansible.module_utils.scalebook.contracts import Message, MessageError
 from ansible.module_utils.scalebook.evaluate.options import Option
+from ansible.module_utils.scalebook.grouping import grouped
 
 FEWEST = 3
 """Numbers of machines that a fit needs: a line through two points has no scatter to judge it by."""
@@ -103,10 +104,8 @@ def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
 
     A single point is not a curve, and a curve that reaches `machines` needs no extrapolation.
     """
-    curves: dict[tuple[Any, ...], list[Option]] = {}
-    for option in options:
-        if option["efficiency"]:
-            curves.setdefault(tuple(option[key] for key in SERIES), []).append(option)  # type: ignore[literal-required]
+    scaled: list[Any] = [option for option in options if option["efficiency"]]
+    curves = grouped(scaled, lambda option: tuple(option[key] for key in SERIES))
     found = []
     for curve in curves.values():
         counts = [option["machines"] for option in curve]

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFAC
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import conclusive, heading, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure
 from ansible.module_utils.scalebook.published import warning
 
@@ -163,7 +164,7 @@ def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
     ]
     title = writer.text("titled", name=name, title=writer.text("utilisation"))
     writer.table(title, [*writer.columns("name text option"), *writer.quantities(used)], rows)
-    limited = comparisons.grouped(
+    limited = grouped(
         [option for option in measured if option["bottleneck"]],
         lambda option: _bound(writer, cast(Message, option["bottleneck"])),
     )

@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
     setting,
     setting_name,
 )
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.stats import ratio_interval
 
 FASTER, TIE, UNKNOWN = "faster", "no difference shown", "range unknown"
@@ -54,16 +55,16 @@ class ModelFamily(TypedDict):
 
 def of_family(options: Sequence[Option]) -> list[Lead]:
     """Return, for each case that several workloads ran, the lead of the fastest over each other workload."""
-    cases: dict[tuple[object, ...], list[Option]] = {}
-    for option in options:
-        place = (option["nodes"], option["gpus"], option.get("link", ""))
-        cases.setdefault((*setting(option), *place), []).append(option)
     found = []
-    for rivals in cases.values():
+    for rivals in grouped(options, _case).values():
         ordered = sorted(rivals, key=lambda each: -each["rate"])
         others = [each for each in ordered[1:] if each["workload"] != ordered[0]["workload"]]
         found += [_lead(ordered[0], other, place) for place, other in enumerate(others, 1)]
     return found
+
+
+def _case(option: Option) -> tuple[Any, ...]:
+    return *setting(option), option["nodes"], option["gpus"], option.get("link", "")
 
 
 def _lead(first: Option, other: Option, place: int) -> Lead:

@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.evaluate.options import (
 )
 from ansible.module_utils.scalebook.evaluate.published import SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES
 from ansible.module_utils.scalebook.pages.wording import duration
 
@@ -105,7 +106,7 @@ def of_family(family: ModelFamily) -> list[Message]:
     """Return the fastest of each training on one device and on the most, and what switches gain."""
     options = conclusive(family)
     best = comparisons.best_of_each(options)
-    trainings = comparisons.grouped([each.option for each in best], comparisons.training)
+    trainings = grouped([each.option for each in best], comparisons.training)
     messages = []
     for kind, own in trainings.items():
         what: list[str | Message] = [FAMILIES.get(family["name"], family["name"])]
@@ -117,7 +118,7 @@ def of_family(family: ModelFamily) -> list[Message]:
             *_scaled([each for each in rows if not each.on_one]),
         ]
         messages.append(message("evaluation.of-training", what=what, parts=parts))
-    gains = comparisons.grouped(comparisons.gains(options), lambda gain: gain.what)
+    gains = grouped(comparisons.gains(options), lambda gain: gain.what)
     return messages + [_gained(pairs) for pairs in gains.values()]
 
 
@@ -160,7 +161,7 @@ def differs(best: comparisons.Best) -> Message | None:
 def _gained(pairs: Sequence[comparisons.Gain]) -> Message:
     """Return how much faster each workload is with a compiler or with 16 bits."""
     parts = []
-    for workload, own in comparisons.grouped(pairs, lambda pair: pair.off["workload"]).items():
+    for workload, own in grouped(pairs, lambda pair: pair.off["workload"]).items():
         least, most = min(pair.times for pair in own), max(pair.times for pair in own)
         code = "gain-part" if least < most else "gain-part-one"
         parts.append(message(f"evaluation.{code}", workload=workload, least=least, most=most))

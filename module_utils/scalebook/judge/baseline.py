@@ -34,6 +34,7 @@ from ansible.module_utils.scalebook.contracts import (
     message,
     upgrade,
 )
+from ansible.module_utils.scalebook.judge.weak_scaling import rates_of
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
@@ -165,11 +166,6 @@ def key_of(row: Row, declared: Workloads | None = None) -> str:
     return _text([_value(row, field, declared) for field in IDENTITY])
 
 
-def rates(row: Row) -> list[float]:
-    """Return the rates of the valid runs of a row."""
-    return [rate for run in row["runs"] if (rate := run["rate"]) is not None]
-
-
 def _name(row: Row) -> dict[str, Any]:
     return {field: row.get(field) for field in ("case", "label", *GROUP_FIELDS)}
 
@@ -189,7 +185,7 @@ def _unlike(row: Row, before: Row) -> Message | None:
 
 
 def _too_few(row: Row, before: Row) -> Message | None:
-    now, old = len(rates(row)), len(rates(before))
+    now, old = len(rates_of(row["runs"])), len(rates_of(before["runs"]))
     if min(now, old) >= ENOUGH_RUNS:
         return None
     return message("compare.too-few", now=now, before=old, needed=ENOUGH_RUNS)
@@ -197,7 +193,7 @@ def _too_few(row: Row, before: Row) -> Message | None:
 
 def _entry(row: Row, before: Row, why: Message | None, family: int, limit: float) -> dict[str, Any]:
     """Return the comparison of one row, one of `family` rows that can be compared; `why` says why not."""
-    now, old = rates(row), rates(before)
+    now, old = (rates_of(each["runs"]) for each in (row, before))
     entry: dict[str, Any] = {
         "case": row["case"],
         "label": row["label"],

@@ -9,13 +9,13 @@ those are paired in which the fewest settings differ; what differs is named, har
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import Row
-from ansible.module_utils.scalebook.judge import baseline
+from ansible.module_utils.scalebook.grouping import grouped
+from ansible.module_utils.scalebook.judge import baseline, weak_scaling
 from ansible.module_utils.scalebook.judge.campaign import Baseline
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
@@ -50,7 +50,7 @@ class Comparison(TypedDict):
 
 def compare(now: Baseline, before: Baseline, declared: Workloads) -> Comparison:
     """Return how a campaign compares with one `before`; `declared` are the declarations of workloads."""
-    measured = [[row for row in each.rows if baseline.rates(row)] for each in (now, before)]
+    measured = [[row for row in each.rows if weak_scaling.rates_of(row["runs"])] for each in (now, before)]
     pairs = _pairs(measured[0], measured[1], declared)
     differing = [_differences(now, row, before, other, declared) for row, other in pairs]
     common = [each for each in differing[0] if all(each in own for own in differing)] if pairs else []
@@ -71,9 +71,7 @@ def compare(now: Baseline, before: Baseline, declared: Workloads) -> Comparison:
 
 def _pairs(now: Sequence[Row], before: Sequence[Row], declared: Workloads) -> list[tuple[Row, Row]]:
     """Return the rows of both in the order of `now`, each of them at most once."""
-    alike: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(before):
-        alike[_same(row)].append(place)
+    alike = grouped(range(len(before)), lambda place: _same(before[place]))
     candidates = sorted(
         (len(_changed(_settings(row, declared), _settings(before[other], declared))), place, other)
         for place, row in enumerate(now)

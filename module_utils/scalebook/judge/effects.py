@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import Message, Row, message
+from ansible.module_utils.scalebook.grouping import grouped
 
 LEAST = 0.02
 """Share by which rows must differ before a sentence says so; docs/explanation/repeats.md."""
@@ -41,11 +42,10 @@ def settings_of(row: Row) -> dict[str, Any]:
 
 def effects(rows: Iterable[Row]) -> list[Effect]:
     """Return the effects of settings, those at the most devices first, then the largest."""
-    alike: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["median"]:
-            values: Mapping[str, Any] = row
-            alike.setdefault(json.dumps([values.get(field) for field in SAME]), []).append(row)
+    alike = grouped(
+        (row for row in rows if row["median"]),
+        lambda row: json.dumps([row.get(field) for field in SAME]),
+    )
     made = [
         effect
         for own in alike.values()

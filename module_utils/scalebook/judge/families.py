@@ -13,6 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Message, Row, message
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
@@ -32,11 +33,9 @@ def tabulate(groups: Sequence[Group], rows: Iterable[Row], workloads: Workloads)
     None where that workload has no such case.
     """
     by_case = {row["case"]: row for row in rows}
-    members: dict[str, list[Member]] = {}
-    for group in groups:
-        member = _member(group, workloads.get(group["workload"], UNKNOWN))
-        members.setdefault(group["family"], []).append(member)
-    return [_family(name, own, by_case) for name, own in members.items()]
+    members = [_member(group, workloads.get(group["workload"], UNKNOWN)) for group in groups]
+    families = grouped(members, lambda member: member["family"])
+    return [_family(name, own, by_case) for name, own in families.items()]
 
 
 def _member(group: Group, declaration: Workload) -> Member:

@@ -22,9 +22,9 @@ from ansible.module_utils.scalebook.contracts import (
     Plan,
     Results,
     Row,
-    Run,
     message,
 )
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import (
     baseline,
     bottleneck,
@@ -169,10 +169,7 @@ def _other_hardware(
 
 def _commands(campaign: Campaign, workloads: Workloads) -> list[Command]:
     """Return the commands that measure again what has records."""
-    made: dict[str, list[Run]] = {}
-    for run in campaign.runs:
-        if run["status"] != "skipped":
-            made.setdefault(run["case"], []).append(run)
+    made = grouped((run for run in campaign.runs if run["status"] != "skipped"), lambda run: run["case"])
     measured = [
         command.Measured(
             campaign.cases[case], len(own), [each for run in own if (each := run.get("command"))]

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS, Row, global_batch
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import flags, headings, weak_scaling
 from ansible.module_utils.scalebook.workload import Workloads
 
@@ -33,17 +34,18 @@ def tabulate(rows: Sequence[Row], workloads: Workloads | None = None) -> list[di
     weak_scaling, and `efficiency` (speedup / devices).  Where 1n1g was run in several ways the one with
     the least accumulation is the baseline.
     """
-    members: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["good"]:
-            key = json.dumps([row.get(field) for field in FIELDS], sort_keys=True, default=str)
-            members.setdefault(json.dumps([key, global_batch(row)]), []).append(row)
+    members = grouped((row for row in rows if row["good"]), _key)
     tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
     made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
     for table in made:
         table["title"] = title(headings.with_varying_settings(table, rows), made)
     return made
+
+
+def _key(row: Row) -> str:
+    fields = [row.get(field) for field in FIELDS]
+    return json.dumps([*fields, global_batch(row)], sort_keys=True, default=str)
 
 
 def _table(name: str, own: Sequence[Row], workloads: Workloads) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from ansible.module_utils.scalebook.contracts import (
     as_message,
     message,
 )
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.quantities import MEGA, QUANTITIES, TABLE, Quantity
 
 CRITERION = 80.0
@@ -182,11 +183,7 @@ def _facts(
 
 def valid_by_case(runs: Iterable[Run]) -> dict[str, list[Run]]:
     """Return the runs that count, by the name of their case."""
-    by_case: dict[str, list[Run]] = {}
-    for run in runs:
-        if run["rate"] is not None:
-            by_case.setdefault(run["case"], []).append(run)
-    return by_case
+    return grouped((run for run in runs if run["rate"] is not None), lambda run: run["case"])
 
 
 def tabulate(rows: Iterable[Row], runs: Sequence[Run], criterion: float = CRITERION) -> list[Usage]:

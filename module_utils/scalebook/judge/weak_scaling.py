@@ -27,6 +27,7 @@ from ansible.module_utils.scalebook.contracts import (
     global_batch,
     message,
 )
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
@@ -60,15 +61,12 @@ def tabulate(
     expected: dict[str, set[int]] = {case["name"]: set() for case in cases}
     for entry in planned:
         expected.setdefault(entry["case"], set()).add(entry["repeat"])
-    members: dict[str, list[Case]] = {}
-    for case in cases:
-        members.setdefault(_key(case), []).append(case)
 
     def order(own: Sequence[Case]) -> tuple[Any, ...]:
         return (family_of(own[0]["workload"], workloads), *_order(own[0]))
 
     tables: Tables = {"groups": [], "rows": [], "uncounted": []}
-    for index, own in enumerate(sorted(members.values(), key=order), 1):
+    for index, own in enumerate(sorted(grouped(cases, _key).values(), key=order), 1):
         own.sort(key=lambda case: (case["devices"], case["nodes"]))
         table = [_row(case, by_case[case["name"]], expected[case["name"]]) for case in own]
         _divide(table)

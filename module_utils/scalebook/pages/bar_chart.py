@@ -97,12 +97,9 @@ def stacked_chart(
     y = top
     blocks: list[str] = []
     for label, text, parts in rows:
-        lines = svg.wrapped(label, WIDTH - svg.width_of(text) - 2 * AFTER)
-        blocks.append(svg.text(lines, 0, y + 12, "legend"))
-        blocks.append(f'<text x="{WIDTH}" y="{y + 12:.0f}" text-anchor="end">{escape(text)}</text>')
-        y += svg.LINE * len(lines) + 2
-        blocks += _stack(parts, y, right / ticks[-1][0])
-        y += THICK + GAP
+        above, y = svg.row_head(label, text, y, 2 * AFTER)
+        blocks += above + _stack(parts, y + 2, right / ticks[-1][0])
+        y += THICK + GAP + 2
     grid, y = _grid(ticks, right, top, y)
     return svg.framed([*body, *grid, *blocks], title, description, key, round(y), standalone)
 

@@ -182,7 +182,6 @@ def _picture(block: Chart, files: dict[str, str | bytes]) -> Mapping[str, Any]:
     vectors, picture = f"chart{number}.svg", f"chart{number}.png"
     chart, wide, tall = svg_paper.for_paper(block.svg)
     files[vectors] = chart
-    files[vectors], wide, tall = svg_paper.for_paper(block.svg)
     if DRAWS:
         files[picture] = svg_to_bytes(
             svg_string=chart.replace('"sans-serif"', f'"{FONTS}"'), zoom=ZOOM, background="#fff"

@@ -43,10 +43,9 @@ def strip_chart(
     body, y = svg.head(title, note)
     y -= BETWEEN
     for label, text, strips in rows:
-        lines = svg.wrapped(label, WIDTH - svg.width_of(text) - BETWEEN)
-        body.append(svg.text(lines, 0, y + 12, "legend"))
-        body.append(f'<text x="{WIDTH}" y="{y + 12:.0f}" text-anchor="end">{escape(text)}</text>')
-        y += svg.LINE * len(lines) + 3
+        above, y = svg.row_head(label, text, y, BETWEEN)
+        body += above
+        y += 3
         values = [value for strip in strips for value in strip.values]
         for index, strip in enumerate(strips):
             line, column = divmod(index, columns)

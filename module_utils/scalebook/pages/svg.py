@@ -174,6 +174,13 @@ def text(lines: Sequence[str], x: float, y: float, look: str = "", step: int = L
     return f'<text{css} x="{x:.0f}" y="{y:.0f}">{first}{rest}</text>'
 
 
+def row_head(label: str, note: str, y: float, gap: float) -> tuple[list[str], float]:
+    """Return the label of a row at `y` with a note at the other end of its line, and where they end."""
+    lines = wrapped(label, WIDTH - width_of(note) - gap)
+    at_end = f'<text x="{WIDTH}" y="{y + 12:.0f}" text-anchor="end">{escape(note)}</text>'
+    return [text(lines, 0, y + 12, "legend"), at_end], y + LINE * len(lines)
+
+
 def head(title: str, note: str) -> tuple[list[str], float]:
     """Return the title of a chart with a note below it, in lines that fit, and where its plot begins."""
     titles, notes = wrapped(title, WIDTH / TITLE), wrapped(note, WIDTH)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, Run
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import headings, weak_scaling
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, stacked_chart, ticks_to
@@ -18,6 +19,7 @@ from ansible.module_utils.scalebook.pages.catalogue import PERCENT
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
 from ansible.module_utils.scalebook.pages.strip_chart import Strip, strip_chart
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.report.view import noun_of
 from ansible.module_utils.scalebook.text import clean
 
 BARS, STRIPS = 16, 24
@@ -45,9 +47,6 @@ class _Drawer(NamedTuple):
 
     def devices_of(self, group: Table) -> set[int]:
         return {row["devices"] for row in self.rows_of(group)}
-
-    def noun(self, groups: Iterable[Table]) -> str:
-        return "GPU" if all(group["device"] == "gpu" for group in groups) else "device"
 
     def labels(self, groups: Set) -> list[str]:
         """Return what tells each group of a chart apart, numbered where nothing does; '' of one alone."""
@@ -115,7 +114,7 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
 def _titles(drawer: _Drawer, kind: str, sets: Sequence[Set]) -> list[str]:
     """Return the titles of the charts of a kind, which say what is on them where there are others."""
     _ = drawer.wording
-    title = _(f"chart.{kind}", device=_.name("noun", drawer.noun(drawer.document["groups"])))
+    title = _(f"chart.{kind}", device=_.name("noun", noun_of(drawer.document["groups"])))
     every = [*drawer.document["groups"], *(group for groups in sets for group in groups)]
     names = [clean(headings.shared(groups, every)) for groups in sets]
     if len(sets) > 1:
@@ -138,10 +137,7 @@ def _workloads(groups: Set, wording: Wording) -> str:
 
 def _alike(groups: Iterable[Table], *fields: str) -> Iterator[list[Table]]:
     """Return groups that agree in `fields` together."""
-    together: dict[tuple[Any, ...], list[Table]] = {}
-    for group in groups:
-        together.setdefault(tuple(group[field] for field in fields), []).append(group)
-    yield from together.values()
+    return iter(grouped(groups, lambda group: tuple(group[field] for field in fields)).values())
 
 
 def _parted(groups: Set, most: int, fields: Sequence[str] = ("workload", "model", "dtype")) -> Iterator[Set]:
@@ -176,7 +172,7 @@ def _ranked(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
 
     They are of the most devices that all groups were measured on, or of the most of each group.
     """
-    _, noun = drawer.wording, drawer.noun(groups)
+    _, noun = drawer.wording, noun_of(groups)
     common = set.intersection(*map(drawer.devices_of, groups))
     chosen = [
         max(
@@ -220,7 +216,7 @@ def _curves(field: str, y: str, ideal: str = "") -> Callable[..., str]:
         _ = drawer.wording
         axes = Axes(
             _(y, unit=_.name("unit", groups[0]["unit"])),
-            _("head.GPUs" if drawer.noun(groups) == "GPU" else "head.devices"),
+            _("head.GPUs" if noun_of(groups) == "GPU" else "head.devices"),
             _("chart.full" if ideal == "full" else "chart.linear"),
             PERCENT[_.language] if ideal == "full" else "",
             _("chart.log"),

@@ -14,16 +14,11 @@ from ansible.module_utils.scalebook.judge import flags
 from ansible.module_utils.scalebook.pages.blocks import Block, Code, Fold, Item, Items, Paragraph, Tag
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import environment
-from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.report.view import View, noun_of
 from ansible.module_utils.scalebook.text import clean
 
 FEW = 3
 """Names of a kind that a title has, and best results that the first screen has."""
-
-
-def noun_of(group: Group) -> str:
-    """Return what the devices of a group are called."""
-    return "GPU" if group.get("device") == "gpu" else "device"
 
 
 def title(view: View) -> str:
@@ -128,12 +123,12 @@ def _result(view: View, row: Row, group: Group, several: bool) -> Paragraph:
     """Return a result: the rate of a device, at what scale, and what else tells how good it is."""
     _, median = view.wording, row["median"] or 0.0
     devices = row["devices"]
-    unit, per = _.name("unit", row["unit"]), _("report.per-device", device=_.name("noun", noun_of(group)))
+    unit, per = _.name("unit", row["unit"]), _("report.per-device", device=_.name("noun", noun_of([group])))
     share, of = shares(view)[row["case"]]
     lead = _("report.rate-of-one", rate=_.number(median / devices), unit=unit, per=per)
     facts = []
     if devices > 1:
-        count = _.count(devices, noun_of(group))
+        count = _.count(devices, noun_of([group]))
         facts.append(_("report.on-devices", devices=count, total=_.number(median), unit=unit))
     if devices > 1 and row["efficiency"] is not None:
         facts.append(_("report.of-linear", percent=_.percent(row["efficiency"])))

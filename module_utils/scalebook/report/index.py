@@ -323,7 +323,7 @@ def _rates(reports: Sequence[Report], declared: Workloads) -> list[Rates]:
 
 
 def _rate(row: Row, model: str, campaign: str) -> Rate:
-    low, *_between, high = sorted([*baseline.rates(row), row["median"] or 0.0])
+    low, *_between, high = sorted([*weak_scaling.rates_of(row["runs"]), row["median"] or 0.0])
     devices = row["devices"]
     return {
         "model": model,

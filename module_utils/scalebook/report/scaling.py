@@ -26,6 +26,7 @@ from ansible.module_utils.scalebook.report.view import (
     flag_sentence,
     kind_of_flag,
     limits,
+    noun_of,
     spans,
     tags,
 )
@@ -52,7 +53,7 @@ def results(view: View) -> Table:
     _, groups = view.wording, view.document["groups"]
     units = {_.name("unit", group["unit"]) for group in groups}
     rows = view.document["rows"]
-    noun = "GPU" if all(first_screen.noun_of(group) == "GPU" for group in groups) else "device"
+    noun = noun_of(groups)
     shares = first_screen.shares(view)
     late = any(row["latency_ms"] for row in rows)
     utilised = any(share for share, _peak in shares.values())
@@ -96,7 +97,7 @@ def _notes(view: View) -> list[str]:
     if row is None:
         return []
     group = next(each for each in view.document["groups"] if each["id"] == row["group"])
-    counts = [_.count(row["nodes"], "node"), _.count(row["gpus"], first_screen.noun_of(group))]
+    counts = [_.count(row["nodes"], "node"), _.count(row["gpus"], noun_of([group]))]
     notes = [_("report.label", label=clean(row["label"]), nodes=counts[0], devices=counts[1])]
     notes += [_("report.mfu-of", peaks=_.join(peaks, "list"))] if peaks else []
     return [_.join(notes, "sentences")]

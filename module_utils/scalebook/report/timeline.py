@@ -96,7 +96,7 @@ def _panel(
 ) -> list[str]:
     """Return one panel whose upper edge is at `y`."""
     highest = max(value for each in quantities for value in line["lines"][each.name] if value is not None)
-    top = 100.0 if quantities[0].unit == "%" else _above(highest)
+    top = 100.0 if quantities[0].unit == "%" else svg.nice(max(highest, 0.0) or 1.0)
     left, right = x_at(0), x_at(line["window"])
     body = [
         f'<text x="0" y="{y - 24:.0f}">{escape(heading)}</text>',
@@ -140,15 +140,7 @@ def _path(line: CaseTimeline, name: str, top: float) -> str:
     return parts.replace(" -", "-")
 
 
-def _above(value: float) -> float:
-    """Return 1, 2 or 5 times a power of ten that is not below `value`."""
-    if value <= 0:
-        return 1.0
-    decade = 10.0 ** math.floor(math.log10(value))
-    return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= value)
-
-
 def _seconds(begin: float, end: float) -> list[float]:
     """Return the ticks of the axis of time, 0 among them."""
-    step = _above((end - begin) / 8)
+    step = svg.nice((end - begin) / 8)
     return [step * index for index in range(math.ceil(begin / step), math.floor(end / step) + 1)]

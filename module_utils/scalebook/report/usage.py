@@ -8,7 +8,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Bottleneck, Results, Usage, message
+from ansible.module_utils.scalebook.contracts import Results, Usage, message
+from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -83,10 +84,8 @@ def _span(line: Usage | None, view: View) -> str:
 def _judged(view: View) -> list[Block]:
     """Return how many cases meet the criterion of each resource that is judged."""
     _ = view.wording
-    lines: dict[str, list[Usage]] = {}
-    for line in view.document["utilisation"]:
-        if line["met"] is not None:
-            lines.setdefault(line["quantity"], []).append(line)
+    judged = [line for line in view.document["utilisation"] if line["met"] is not None]
+    lines = grouped(judged, lambda line: line["quantity"])
     if not lines:
         return []
     parts = []
@@ -109,9 +108,7 @@ def means(document: Results) -> Table:
 def bottlenecks(view: View) -> list[Block]:
     """Return what bounds the cases: a sentence for each diagnosis, with the figures of its largest case."""
     _ = view.wording
-    alike: dict[str, list[Bottleneck]] = {}
-    for entry in view.document["bottlenecks"]:
-        alike.setdefault(_without_numbers(entry["message"]), []).append(entry)
+    alike = grouped(view.document["bottlenecks"], lambda entry: _without_numbers(entry["message"]))
     devices = {row["case"]: row["devices"] for row in view.document["rows"]}
     items = []
     order = sorted(alike.values(), key=lambda own: -max(devices[entry["case"]] for entry in own))

@@ -74,6 +74,11 @@ class View(NamedTuple):
         ]
 
 
+def noun_of(groups: Iterable[Mapping[str, Any]]) -> str:
+    """Return what the devices of groups are called."""
+    return "GPU" if all(group.get("device") == "gpu" for group in groups) else "device"
+
+
 def limits(row: Row) -> dict[str, Any]:
     """Return the ranges and 95 % intervals of a row of weak or of strong scaling."""
     missing = "–" if row["label"] == BASELINE else None
