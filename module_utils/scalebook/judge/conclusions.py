@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ansible.module_utils.scalebook.contracts import (
     BASELINE,
@@ -47,7 +48,7 @@ def conclude(
     """Return the sentences: what makes rows fast, what bounds the best one, and what to measure next."""
     top = best(rows)
     if not top:
-        return [_conclusion_of(message("conclusion.nothing"))]
+        return [_conclusion("nothing")]
     causes = {entry["case"]: entry for entry in bottlenecks}
     return [
         *_of_workloads(families, {row["case"]: row for row in rows}),
@@ -58,8 +59,8 @@ def conclude(
     ][:5]
 
 
-def _conclusion_of(sentence: Message, row: Row | None = None) -> Conclusion:
-    return {"message": sentence, "case": row["case"] if row else None}
+def _conclusion(code: str, row: Row | None = None, **values: Any) -> Conclusion:
+    return {"message": message(f"conclusion.{code}", **values), "case": row["case"] if row else None}
 
 
 def _of_workloads(families: Iterable[Family], rows: Mapping[str, Row]) -> list[Conclusion]:
@@ -75,7 +76,7 @@ def _of_workloads(families: Iterable[Family], rows: Mapping[str, Row]) -> list[C
             first, second = max(pairs, key=lambda pair: pair[0]["devices"])
             values = {"faster": first["workload"], "slower": second["workload"], "label": first["label"]}
             gain = (first["median"] or 0) / (second["median"] or 1)
-            return [_conclusion_of(message("conclusion.faster", **values, gain=_gain(gain)), first)]
+            return [_conclusion("faster", first, **values, gain=_gain(gain))]
     return []
 
 
@@ -109,9 +110,7 @@ def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
             "label": faster["label"],
         }
         word = "setting-from" if several else "setting"
-        made.append(
-            _conclusion_of(message(f"conclusion.{word}", **values, least=_gain(least, least=True)), faster)
-        )
+        made.append(_conclusion(word, faster, **values, least=_gain(least, least=True)))
     return made
 
 
@@ -122,7 +121,7 @@ def _bound(row: Row, causes: Mapping[str, Bottleneck]) -> list[Conclusion]:
         return []
     first = entry["message"]["values"]["sentences"][0]["values"]
     what = message("bottleneck.likely", what=first["what"], evidence=first["evidence"][:1])
-    return [_conclusion_of(message("conclusion.bound", label=row["label"], what=what), row)]
+    return [_conclusion("bound", row, label=row["label"], what=what)]
 
 
 def _losses(row: Row, rows: Iterable[Row]) -> list[Conclusion]:
@@ -138,33 +137,22 @@ def _losses(row: Row, rows: Iterable[Row]) -> list[Conclusion]:
     )
     values = {"label": row["label"], "lost": 1 - efficiency}
     if parts is None:
-        return [_conclusion_of(message("conclusion.lost", **values), row)]
-    return [_conclusion_of(message("conclusion.lost-to", **values, waiting=parts[0], exchange=parts[1]), row)]
+        return [_conclusion("lost", row, **values)]
+    return [_conclusion("lost-to", row, **values, waiting=parts[0], exchange=parts[1])]
 
 
 def _next(rows: Sequence[Row], top: Row) -> list[Conclusion]:
     """Return what to measure next: what the rows lack first, then what the campaign did not reach."""
     stopped = [row for row in rows if not flags.usable(row)]
     if stopped:
-        return [
-            _conclusion_of(
-                message("conclusion.again", cases=_labels(stopped), count=len(stopped)), stopped[0]
-            )
-        ]
+        labels = list(dict.fromkeys(row["label"] for row in stopped))
+        return [_conclusion("again", stopped[0], cases=labels, count=len(stopped))]
     few = [row for row in rows if row["status"] == "provisional"]
     if few:
-        return [
-            _conclusion_of(
-                message("conclusion.repeats", count=len(few), of=len(rows), needed=ENOUGH_RUNS), few[0]
-            )
-        ]
+        return [_conclusion("repeats", few[0], count=len(few), of=len(rows), needed=ENOUGH_RUNS)]
     if any(flag["code"] == "shared-machine" for flag in top["flags"]):
-        return [_conclusion_of(message("conclusion.machines"), top)]
-    return [_conclusion_of(message("conclusion.nodes", nodes=2 * top["nodes"]), top)]
-
-
-def _labels(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(row["label"] for row in rows))
+        return [_conclusion("machines", top)]
+    return [_conclusion("nodes", top, nodes=2 * top["nodes"])]
 
 
 def trust(rows: Sequence[Row], hardware: Sequence[Hardware]) -> Trust:

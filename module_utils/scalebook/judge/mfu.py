@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.contracts import Hardware, Message, Mfu, Row, message
+from ansible.module_utils.scalebook.contracts import Hardware, Message, MessageError, Mfu, Row, message
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 TERA = 1e12
@@ -24,13 +24,8 @@ Peaks = Mapping[str, Mapping[str, float]]
 """Expression for the whole name of a GPU -> dtype or tf32 -> dense peak in TFLOP/s, and its memory."""
 
 
-class PeakError(ValueError):
+class PeakError(MessageError):
     """A peak that is not known; `message` says why."""
-
-    def __init__(self, code: str, **values: Any) -> None:
-        """Keep the message of this code."""
-        super().__init__(code)
-        self.message = message(code, **values)
 
 
 def read_peaks(lines: Iterable[str]) -> dict[str, dict[str, float]]:

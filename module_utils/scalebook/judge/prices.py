@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
@@ -25,6 +25,7 @@ FORMS: dict[str, set[str]] = {
 their hours in which the hardware works."""
 
 _COMMON = {"gpu", "per", "amount", "currency", "source", "date"}
+_NUMBERS = ("amount", "years", "use")
 _TEXTS = {"source", "date"}
 """Fields that `translations` may have in another language."""
 
@@ -76,19 +77,11 @@ def read(entries: Iterable[Any]) -> list[Price]:
         if wrong:
             problems.append(f"price {number}: {wrong}")
             continue
-        prices.append(
-            {
-                "gpu": str(entry["gpu"]),
-                "per": entry["per"],
-                "amount": float(entry["amount"]),
-                "currency": str(entry["currency"]),
-                "source": str(entry["source"]),
-                "date": str(entry["date"]),
-                "years": float(entry["years"]) if "years" in entry else None,
-                "use": float(entry["use"]) if "use" in entry else None,
-                "translations": entry.get("translations") or {},
-            }
-        )
+        fields = {
+            key: (float if key in _NUMBERS else str)(entry[key]) if key in entry else None
+            for key in ("gpu", "per", "amount", "currency", "source", "date", "years", "use")
+        }
+        prices.append(cast(Price, {**fields, "translations": entry.get("translations") or {}}))
     if problems:
         raise PriceError("; ".join(problems))
     return prices
@@ -107,7 +100,7 @@ def _wrong(entry: Any) -> str:
         return " and ".join(f"{verb} {', '.join(sorted(names))}" for verb, names in what if names)
     if not _are_translations(entry.get("translations") or {}):
         return "translations: allowed are source and date by language, such as zh"
-    for name in ("amount", "years", "use"):
+    for name in _NUMBERS:
         if name in entry and (isinstance(entry[name], bool) or not _positive(entry[name])):
             return f"{name}={entry[name]}: allowed are numbers above 0"
     if float(entry.get("use", 1)) > 1:
