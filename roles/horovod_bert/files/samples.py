@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sentences of an artificial language in two classes; the same seed gives the same sentences everywhere."""
 
-from typing import Tuple
+from typing import Sequence, Tuple
 
 import numpy as np
 import torch
@@ -30,5 +30,8 @@ class Samples:
 
     def batch(self, number: int, size: int, device: torch.device) -> Tuple[torch.Tensor, ...]:
         """Return (words [size, length], labels [size]) of a batch; after the last sentence, the first."""
-        rows = self.order[np.arange(number * size, (number + 1) * size) % len(self.order)]
+        return self.rows(self.order[np.arange(number * size, (number + 1) * size) % len(self.order)], device)
+
+    def rows(self, rows: Sequence[int], device: torch.device) -> Tuple[torch.Tensor, ...]:
+        """Return (words [rows, length], labels [rows]) of these sentences."""
         return tuple(torch.from_numpy(part[rows]).to(device) for part in (self.words, self.labels))

@@ -13,7 +13,7 @@ import gc
 import math
 import sys
 import time
-from typing import Any, List, Tuple
+from typing import Any, Dict, List, Tuple
 
 import trainer_kit
 
@@ -54,6 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--tf32", choices=["true", "false"], required=True)
     parser.add_argument("--seed", type=int, required=True)
+    parser.add_argument("--eval-samples", type=int, default=0, help="other samples to classify at the end")
     return parser.parse_args()
 
 
@@ -173,12 +174,34 @@ def train(trainer: Trainer) -> List[float]:
     return stamps
 
 
-def print_rate(trainer: Trainer, stamps: List[float]) -> None:
-    """Print the rate over the window."""
+def evaluate(trainer: Trainer) -> Dict[str, Any]:
+    """Return how many samples that were not trained with are classified, and which share rightly.
+
+    The processes share them; nothing of it is timed.
+    """
+    args = trainer.args
+    if not args.eval_samples:
+        return {}
+    vocabulary = bert.MODELS[args.model]["vocabulary"]
+    samples = Samples(args.eval_samples, args.length, vocabulary, args.seed + 1)
+    trainer.model.eval()
+    right = torch.zeros(1, dtype=torch.int64, device=trainer.device)
+    own = range(hvd.rank(), args.eval_samples, hvd.size())
+    autocast = torch.autocast(trainer.device.type, DTYPES[args.dtype], enabled=args.dtype != "fp32")
+    with torch.no_grad(), autocast:
+        for first in range(0, len(own), args.batch):
+            words, labels = samples.rows(list(own[first : first + args.batch]), trainer.device)
+            right += (trainer.model(words).argmax(-1) == labels).sum()
+    total = hvd.allreduce(right, op=hvd.Sum, name="right").item()
+    return {"eval_samples": args.eval_samples, "eval_accuracy": "%.4f" % (total / args.eval_samples)}
+
+
+def print_results(trainer: Trainer, stamps: List[float], evaluated: Dict[str, Any]) -> None:
+    """Print the rate over the window, and what the evaluation found."""
     args = trainer.args
     first = min(args.warmup, len(stamps) - 1)
     rate = args.batch * args.accumulation * (len(stamps) - first) / (stamps[-1] - stamps[first - 1])
-    say(samples_per_second="%.2f" % (rate * hvd.size()))
+    say(samples_per_second="%.2f" % (rate * hvd.size()), **evaluated)
 
 
 def main() -> None:
@@ -195,7 +218,7 @@ def main() -> None:
         sys.exit("the processes have different weights: gradients were not summed")
     if args.device == "gpu":
         say(peak_memory_mib=torch.cuda.max_memory_allocated() >> 20)
-    print_rate(trainer, stamps)
+    print_results(trainer, stamps, evaluate(trainer))
     say(steps_done=trainer.steps, loss="finite")
     say(weights="agree", end="true")
     hvd.shutdown()
