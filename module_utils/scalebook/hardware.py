@@ -52,9 +52,9 @@ def plain(code: str, **values: Any) -> str:
     return TEXTS[code].format(**values)
 
 
-def group(nodes: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
+def group(by_node: Mapping[str, Mapping[str, Any]]) -> list[Hardware]:
     """Return {node: what hardware_info returned} as one entry for each kind of node, with its `nodes`."""
-    return merge([cast(Hardware, {"nodes": [node], **values}) for node, values in nodes.items()])
+    return merge([cast(Hardware, {"nodes": [node], **values}) for node, values in by_node.items()])
 
 
 def merge(entries: Iterable[Hardware]) -> list[Hardware]:
@@ -114,55 +114,61 @@ def visible(entries: Iterable[Hardware], host: Hardware) -> list[int]:
     return sorted({len(entry.get("gpus") or ()) for entry in entries if _same_node(host, entry)})
 
 
-def of_case(entries: Sequence[Hardware], row: Mapping[str, Any]) -> list[Hardware]:
+def of_case(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> list[Hardware]:
     """Return the entries that a case, or a row with its fields, ran on: those that it names, if it does.
 
     Others that have fewer GPUs than it used are not its own.
     """
-    named = [entries[index] for index in row.get("hardware") or () if index < len(entries)]
-    if named or row.get("device") == "cpu":
+    named = [entries[index] for index in case_row.get("hardware") or () if index < len(entries)]
+    if named or case_row.get("device") == "cpu":
         return named or list(entries)
-    enough = [entry for entry in entries if len(entry.get("gpus") or ()) >= row["gpus"]]
+    enough = [entry for entry in entries if len(entry.get("gpus") or ()) >= case_row["gpus"]]
     return enough or list(entries)
 
 
-def used_of_nodes(entries: Sequence[Hardware], row: Mapping[str, Any]) -> list[Hardware]:
+def used_of_nodes(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> list[Hardware]:
     """Return what a case used of its nodes: on each as many GPUs as it says, and no GPU on processors."""
-    return merge(_part(entry, row) for entry in of_case(entries, row))
+    return merge(_part(entry, case_row) for entry in of_case(entries, case_row))
 
 
-def kind(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
+def kind(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> str:
     """Return what two runs of a case have in common if they can be compared: `2 × NVIDIA H200, NV18`.
 
     That is the GPU, how many of each node were used and their link, or the processor; for nodes that share
     machines also their numbers.  It is "" where no record says it.
     """
-    names = {_gpus_and_links(_part(entry, row)) or processor(entry) for entry in of_case(entries, row)}
+    names = {
+        _gpus_and_links(_part(entry, case_row)) or processor(entry) for entry in of_case(entries, case_row)
+    }
     text = clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
-    return text and "; ".join(filter(None, [text, shared(row)]))
+    return text and "; ".join(filter(None, [text, shared(case_row)]))
 
 
-def model(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
+def model(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> str:
     """Return the model of the GPUs that a case used, or of its processors, '' if unknown."""
-    parts = used_of_nodes(entries, row)
+    parts = used_of_nodes(entries, case_row)
     names = {gpu["name"] for entry in parts for gpu in entry.get("gpus") or ()}
     names = names or {entry.get("processor", "") for entry in parts}
     return clean(" and ".join(sorted(filter(None, names)))).replace("|", "/")
 
 
-def link(entries: Sequence[Hardware], row: Mapping[str, Any]) -> str:
+def link(entries: Sequence[Hardware], case_row: Mapping[str, Any]) -> str:
     """Return how the GPUs of a case are linked and whether its nodes share machines, '' if unknown."""
-    names = {name for entry in of_case(entries, row) for name in _part(entry, row).get("gpu_links") or ()}
-    return "; ".join(filter(None, [", ".join(sorted(names)), shared(row)]))
+    names = {
+        name for entry in of_case(entries, case_row) for name in _part(entry, case_row).get("gpu_links") or ()
+    }
+    return "; ".join(filter(None, [", ".join(sorted(names)), shared(case_row)]))
 
 
-def shared(row: Mapping[str, Any], _: Say = plain) -> str:
+def shared(case_row: Mapping[str, Any], _: Say = plain) -> str:
     """Return such as `4 nodes, 1 machine` for a case whose nodes shared machines, else ''."""
-    machines = row.get("machines")
-    if not machines or machines >= row["nodes"]:
+    machines = case_row.get("machines")
+    if not machines or machines >= case_row["nodes"]:
         return ""
     return _(
-        "hardware.shared-one" if machines == 1 else "hardware.shared", nodes=row["nodes"], machines=machines
+        "hardware.shared-one" if machines == 1 else "hardware.shared",
+        nodes=case_row["nodes"],
+        machines=machines,
     )
 
 
@@ -253,15 +259,15 @@ def system(entry: Hardware, _: Say = plain) -> str:
 _OF_GPU = re.compile(r"GPU\d+\t")
 
 
-def _part(entry: Hardware, row: Mapping[str, Any]) -> Hardware:
+def _part(entry: Hardware, case_row: Mapping[str, Any]) -> Hardware:
     """Return a node with the GPUs that a case used of it; nodes of one machine have links to each other."""
     rest = {key: value for key, value in entry.items() if key not in VISIBLE}
     found = entry.get("gpus") or []
-    if row.get("device") == "cpu" or not found:
+    if case_row.get("device") == "cpu" or not found:
         return cast(Hardware, rest)
-    on_one = -(-row["nodes"] // row["machines"]) if shared(row) else 1
-    between = links(entry, min(row["gpus"] * on_one, len(found)))
-    return cast(Hardware, {**rest, "gpus": found[: row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
+    on_one = -(-case_row["nodes"] // case_row["machines"]) if shared(case_row) else 1
+    between = links(entry, min(case_row["gpus"] * on_one, len(found)))
+    return cast(Hardware, {**rest, "gpus": found[: case_row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
 
 
 def _gpus_and_links(entry: Hardware) -> str:

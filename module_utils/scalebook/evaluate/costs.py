@@ -74,16 +74,16 @@ def task(task_fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_options(
-    fields: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
+    settings: Mapping[str, Any], options: Sequence[Option], price_list: Sequence[Price]
 ) -> list[Cost]:
     """Return time and cost of the task for each workload, model and size.
 
-    `fields` are the options of module evaluation.
+    `settings` are the options of module evaluation.
     """
     trainings = grouped(options, lambda each: (each["workload"], each["model"], each["size"]))
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        _cost(fields, _name(found[0], alike[workload, model] > 1), found, price_list)
+        _cost(settings, _name(found[0], alike[workload, model] > 1), found, price_list)
         for (workload, model, _), found in trainings.items()
     ]
 
@@ -95,9 +95,9 @@ def _name(option: Option, sized: bool) -> Message:
 
 
 def _cost(
-    fields: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
+    settings: Mapping[str, Any], name: Message, options: Sequence[Option], price_list: Sequence[Price]
 ) -> Cost:
-    samples, electricity = task(fields["task"])["total"], float(fields["electricity"] or 0)
+    samples, electricity = task(settings["task"])["total"], float(settings["electricity"] or 0)
     priced = offers(options, price_list, samples, electricity)
     bare = [option for option in options if not _prices(option, price_list)]
     known = [offer for offer in priced if offer["cost"] is not None]
@@ -115,8 +115,8 @@ def _cost(
         "front": front(known),
         "cheapest": best(known, COST),
         "fastest": best(priced, HOURS),
-        "within_deadline": cheapest_within(known, fields["deadline_hours"] or 0),
-        "within_budget": fastest_within(known, fields["budget"] or 0),
+        "within_deadline": cheapest_within(known, settings["deadline_hours"] or 0),
+        "within_budget": fastest_within(known, settings["budget"] or 0),
     }
 
 

@@ -74,7 +74,7 @@ class Evaluation(TypedDict):
 
 
 def document(
-    fields: Mapping[str, Any],
+    settings: Mapping[str, Any],
     campaigns: Sequence[Results],
     published: Sequence[Option],
     price_list: Sequence[Price],
@@ -84,22 +84,22 @@ def document(
 ) -> Evaluation:
     """Return the evaluation as data, every number unrounded.
 
-    `fields` are the options of module evaluation, `campaigns` the contents of results.json of each campaign,
-    `workloads` the declarations, `checksums` the SHA-256 of the files that were read, `nodes` what the nodes
-    of published results were by their source.
+    `settings` are the options of module evaluation, `campaigns` the contents of results.json of each
+    campaign, `workloads` the declarations, `checksums` the SHA-256 of the files that were read, `nodes` what
+    the nodes of published results were by their source.
     Raises costs.ComparisonError where prices are in several currencies.
     """
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
     planned = [*measured, *(option for results in campaigns for option in without_run(results, workloads))]
     options = [*measured, *published]
-    chosen = {name: limit for name, limit in fields["criteria"].items() if limit is not None}
+    chosen = {name: limit for name, limit in settings["criteria"].items() if limit is not None}
     limits = {**criteria.DEFAULTS, **chosen}
     versions = frameworks.of_campaigns(campaigns, workloads)
     data: Evaluation = {
         "schema": SCHEMA,
-        "title": fields["title"],
-        "platform": fields["platform"],
-        "texts": dict(fields["texts"]),
+        "title": settings["title"],
+        "platform": settings["platform"],
+        "texts": dict(settings["texts"]),
         "campaigns": [campaign_of(results, workloads) for results in campaigns],
         "frameworks": versions,
         "families": _families(
@@ -112,11 +112,11 @@ def document(
             criteria.ahead([*planned, *published], limits["ahead"]),
         ],
         "extrapolations": extrapolate.of_options(measured, limits["machines"]),
-        "task": costs.task(fields["task"]),
-        "deadline_hours": fields["deadline_hours"],
-        "budget": fields["budget"],
-        "electricity": fields["electricity"],
-        "costs": costs.of_options(fields, options, price_list),
+        "task": costs.task(settings["task"]),
+        "deadline_hours": settings["deadline_hours"],
+        "budget": settings["budget"],
+        "electricity": settings["electricity"],
+        "costs": costs.of_options(settings, options, price_list),
         "slower_than_one": costs.slower_than_one(options),
         "problems": [
             {

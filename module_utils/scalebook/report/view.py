@@ -74,9 +74,9 @@ class View(NamedTuple):
         ]
 
 
-def noun_of(groups: Iterable[Mapping[str, Any]]) -> str:
+def noun_of(measured: Iterable[Mapping[str, Any]]) -> str:
     """Return what the devices of groups are called."""
-    return "GPU" if all(group.get("device") == "gpu" for group in groups) else "device"
+    return "GPU" if all(group.get("device") == "gpu" for group in measured) else "device"
 
 
 def limits(row: Row) -> dict[str, Any]:

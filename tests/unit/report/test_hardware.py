@@ -116,5 +116,5 @@ def test_a_case_on_processors_has_them_as_its_hardware():
 
 
 def test_what_a_case_used_leaves_out_other_gpus():
-    [used] = hardware.used([seeing(4)], of(gpus=2))
-    assert hardware.gpus(used) == "2 × NVIDIA H200 (140 GiB), linked by NV18"
+    [part] = hardware.used_of_nodes([seeing(4)], of(gpus=2))
+    assert hardware.gpus(part) == "2 × NVIDIA H200 (140 GiB), linked by NV18"
