@@ -112,7 +112,7 @@ print(json.dumps([labels.numpy().tolist(), list(shape)]))
 def labels(monkeypatch):
     """Return the labels of the eight images that a node makes."""
     monkeypatch.syspath_prepend(ROOT / "roles/workload/files/kit")
-    return [label for _, label in importlib.import_module("labelled_images").made(8)]
+    return [label for _, label in importlib.import_module("labelled_images").random_images(8)]
 
 
 def read(workload, program):

@@ -64,7 +64,7 @@ def test_the_report_is_written(first):
     assert {"report.md", "report.html", "results.json", "results.csv"} <= {
         path.name for path in report.iterdir()
     }
-    assert re.search(r"^2 \| 2 \| \d", (report / "report.md").read_text(), re.M)
+    assert re.search(r"^2n1g \| 2 \| \d", (report / "report.md").read_text(), re.M)
 
 
 def test_a_second_start_installs_and_measures_nothing(first):
