@@ -34,7 +34,10 @@ def test_a_wrong_value_of_group_vars_names_that_file():
     status, said = plan("own_names", "workload=tf2_bert")
     assert status == 2
     assert "device=mlx5_0: allowed are auto, cpu, gpu" in said
-    assert "tests/data/inventories/own_names/group_vars/all.yml sets device, dtype, gpus, model, nodes, window" in said
+    assert (
+        "tests/data/inventories/own_names/group_vars/all.yml sets device, dtype, gpus, model, nodes, window"
+        in said
+    )
 
 
 def test_values_of_group_vars_are_reported_and_remote_nodes_need_no_home():
