@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.grouping import grouped
 
 LEAST = 0.02
 """Share by which rows must differ before a sentence says so; docs/explanation/repeats.md."""
-SAME = ("workload", "model", "device", "unit", "nodes", "gpus", "machines", "seq")
+SAME = ("workload", "model", "device", "unit", "nodes", "gpus", "machines")
 FIELDS = ("dtype", "xla", "bsz", "accumulation")
 
 

@@ -26,15 +26,6 @@ import make_data
 import nvidia_hdf5
 
 
-def sha256(path: str) -> str:
-    """Return the SHA-256 checksum of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def vocabularies(folder: str) -> Dict[int, int]:
     """Return how many tokens all models of a size of vocabulary know, by that size; make missing files."""
     tokens_by_size: Dict[int, int] = {}
@@ -80,7 +71,7 @@ def prepare(data: str, folder: str, length: int, predictions: int, own: str) -> 
         return {"changed": False, "samples": found["samples"], "identity": found["identity"]}
     samples = min(nvidia_hdf5.check(path, length, predictions) for path in paths)
     link(data, paths, max(nvidia_hdf5.largest_token(path) for path in paths), tokens_by_size)
-    sums = [(os.path.basename(path), sha256(path)) for path in paths]
+    sums = [(os.path.basename(path), nvidia_hdf5.sha256(path)) for path in paths]
     identity = hashlib.sha256(json.dumps(sums).encode()).hexdigest()
     data_stamp.write(data, {"wanted": wanted, "samples": samples, "identity": identity})
     return {"changed": True, "samples": samples, "identity": identity}

@@ -185,4 +185,4 @@ def test_links_lead_to_files_that_exist(readme):
 
 @pytest.mark.parametrize("readme", READMES)
 def test_the_readme_is_short(readme):
-    assert len((ROOT / readme).read_text().splitlines()) <= 150
+    assert len((ROOT / readme).read_text().splitlines()) <= 140

@@ -157,6 +157,7 @@ def test_the_filter_takes_a_campaign_and_its_cases_by_the_model_of_their_gpus(tm
 def test_its_scripts_are_small():
     assert len((Path(TEMPLATES) / "report.js").read_bytes()) <= 3000
     assert len((Path(TEMPLATES) / "index.js").read_bytes()) <= 2500
+    assert len((Path(TEMPLATES) / "chart.js").read_bytes()) <= 4096
 
 
 def test_each_case_has_the_title_of_its_own_campaign(tmp_path):

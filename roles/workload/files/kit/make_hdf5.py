@@ -64,15 +64,6 @@ class RefusedError(ValueError):
 REFUSALS = (RefusedError, bert_text.RefusedError, nvidia_hdf5.RefusedError)
 
 
-def sha256(path: str) -> str:
-    """Return the SHA-256 checksum of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with open(path, "rb") as stream:
-        for block in iter(lambda: stream.read(1 << 20), b""):
-            digest.update(block)
-    return digest.hexdigest()
-
-
 def write_json(path: str, value: Any) -> None:
     """Write a value as JSON, completely or not at all."""
     with open(path + ".part", "w", encoding="utf-8") as stream:
@@ -124,7 +115,7 @@ def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     return {
         "version": VERSION,
         "texts": texts,
-        "vocabulary": sha256(request["vocab_file"]),
+        "vocabulary": nvidia_hdf5.sha256(request["vocab_file"]),
         "files": max(request["files"], min(MOST_FILES, -(-size // TEXT_OF_A_FILE))),
         "seq_length": request["seq_length"],
         "predictions": request["predictions"],
@@ -272,7 +263,7 @@ def make_shard(data: str, file: int, expected: Dict[str, Any], tokens: bert_text
         for key in parts[0]:
             array = np.concatenate([part[key] for part in parts])[order]
             stream.create_dataset(key, data=array, compression="gzip", compression_opts=1, track_times=False)
-    write_json(record_path(path), {"samples": len(order), "sha256": sha256(path + ".part")})
+    write_json(record_path(path), {"samples": len(order), "sha256": nvidia_hdf5.sha256(path + ".part")})
     os.replace(path + ".part", path)
 
 
@@ -303,7 +294,7 @@ _SMALL = ("input_mask", "segment_ids", "next_sentence_labels")
 def fits(path: str) -> bool:
     """Return whether a file of samples is the one of its record."""
     record = read_json(record_path(path))
-    return bool(record) and os.path.exists(path) and sha256(path) == record["sha256"]
+    return bool(record) and os.path.exists(path) and nvidia_hdf5.sha256(path) == record["sha256"]
 
 
 def make_shards(data: str, expected: Dict[str, Any], request: Dict[str, Any]) -> None:

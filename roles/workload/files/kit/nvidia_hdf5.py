@@ -7,6 +7,7 @@ predictions], next_sentence_labels [samples]. A masked position of 0 ends the li
 `training` in its name; those for tests have not. Runs on the nodes, Python 3.6 or newer, with h5py and NumPy.
 """
 
+import hashlib
 import os
 from typing import Any, Dict, List, Tuple
 
@@ -28,6 +29,15 @@ def files(directory: str) -> List[str]:
         return []
     names = [name for name in os.listdir(directory) if "training" in name and name.endswith(SUFFIX)]
     return [os.path.join(directory, name) for name in sorted(names)]
+
+
+def sha256(path: str) -> str:
+    """Return the SHA-256 checksum of a file, in hexadecimal."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def stamp(path: str) -> Dict[str, Any]:
