@@ -41,15 +41,13 @@ REQUIRED = {
     "settings": "The settings: names of variables of the role. Two runs that differ in one of them are "
     "different cases. Their types are those of `meta/argument_specs.yml`. Elsewhere in the declaration and "
     "in results, a setting has the name of the variable without the role's prefix.",
-    "provenance": "The name of the variable that says where the software and the data are, for role "
-    "`stack_check`: a dictionary with options of module `stack_check_info`, and with `notes`, further "
-    "entries of the provenance.",
     "log": "How the lines of steps are read: see [log](#log).",
     "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity).",
 }
 """The keys that every declaration has, and what each is: docs/reference/workload.md is made from it."""
 
 OPTIONAL = {
+    "install": "What role `workload` installs for the workload: see [install](#install).",
     "source": "Where the model or the trainer is from, for the evaluation.",
     "features": "The list of what the trainer adds to the framework, such as `Horovod`, for the evaluation. "
     "A note `features` of the provenance adds what a node had.",
@@ -117,6 +115,10 @@ _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
+_INSTALL_KEYS = {"framework", "checkout", "kit", "images", "data", "tasks"}
+_CHECKOUT_KEYS = {"into", "trainer"}
+_IMAGES_KEYS = {"make", "check", "files"}
+_TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
 _DLPERF_KEYS = {"frameworks", "models", "others", "differs", "settings"}
 
@@ -296,7 +298,7 @@ class Workload:
     settings_before: Mapping[str, Any] = field(default_factory=dict)
     xla_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     size: int | str | None = None
-    provenance: str = ""
+    install: Mapping[str, Any] = field(default_factory=dict)
     downloads: bool = True
     drives_all_devices: bool = False
     reserves_gpu_memory: bool = False
@@ -330,6 +332,7 @@ class Workload:
             **{key: part.text(key) for key in (*_TEXTS, *(key for key in _OTHER_TEXTS if key in data))},
             **{key: part.flag(key) for key in _FLAGS},
             **_of_cases(part),
+            "install": _install(part) if "install" in data else {},
         }
         workload = cls(
             **keys,
@@ -430,7 +433,7 @@ UNKNOWN = Workload()
 Workloads = Mapping[str, Workload]
 """Workloads by name."""
 
-_TEXTS = ("title", "family", "framework", "task", "unit", "stack", "provenance")
+_TEXTS = ("title", "family", "framework", "task", "unit", "stack")
 _OTHER_TEXTS = ("source", "compiler", "slower")
 _FLAGS = ("downloads", "drives_all_devices", "reserves_gpu_memory", "latency")
 _RULE = {"when", "why"}
@@ -569,6 +572,23 @@ def _of_cases(part: _Part) -> dict[str, Any]:
         "xla_settings": part.mapping("xla_settings", 2),
         "size": data.get("size"),
     }
+
+
+def _install(part: _Part) -> Mapping[str, Any]:
+    """Return what role `workload` installs; raise WorkloadError for what it could not do."""
+    install = part.part("install", _INSTALL_KEYS)
+    for key, keys in (("checkout", _CHECKOUT_KEYS), ("images", _IMAGES_KEYS)):
+        if key in install.values:
+            own = install.part(key, keys)
+            for name in sorted(keys):
+                own.words(name) if name in ("make", "check") else own.text(name)
+    install.words("kit")
+    for name in ("framework", "data"):
+        install.text(name) if name in install.values else None
+    for name in install.words("tasks"):
+        if name not in _TASKS:
+            raise install.wrong("tasks", f"{name!r}; allowed are {', '.join(_TASKS)}")
+    return install.values
 
 
 def _processes(part: _Part, key: str) -> Any:

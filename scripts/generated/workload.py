@@ -59,6 +59,20 @@ PARTS = {
         "rate": "The name of the rate of all devices over the window. A report notes where it is not that of "
         "the steps.",
     },
+    "install": {
+        "framework": "The role of the framework, whose variable `<role>_environment` says what is in the "
+        "environment (`roles/oneflow`). Left out where the workload's own role has this variable.",
+        "checkout": "Where the trainer comes from: `<workload>_repo` at `<workload>_commit` is checked out "
+        "`into` this directory, and `trainer` is the directory in it.",
+        "kit": "The programs of `roles/workload/files/kit` that the trainer imports, besides `run_head.sh` "
+        "and `trainer_kit.py`.",
+        "images": "Random images for `<workload>_images` above 0. `make` and `check` are a program and the "
+        "variables that are its arguments, after the directory; `files` is the pattern of the files whose "
+        "checksum the records have.",
+        "data": "What the data are where there are none of the user's own, for the records.",
+        "tasks": "The files of tasks of the workload's own that role `workload` includes: `install`, "
+        "`prepare` and `mirror`.",
+    },
     "sanity": {
         "name": "The name of the check in messages; no two checks have the same.",
         "literal": "A text of the line that is looked for.",

@@ -24,7 +24,6 @@ DECLARED = {
     "window": 100,
     "settings": [],
     "setting_types": {},
-    "provenance": "trainer_provenance",
     "log": {"literal": "step=", "step": r"step=(?P<step>\d+)"},
     "sanity": [],
 }

@@ -93,8 +93,6 @@ def test_the_versions_of_deepspeed_are_those_of_its_own_interpreter(installed):
 
 # The role whose tasks a workload runs, and the version that its record must have.
 OWNERS = {
-    "oneflow_bert": ("oneflow_resnet50", "0.9.0"),
-    "oneflow_wide_deep": ("oneflow_resnet50", "0.9.0"),
     "paddle_bert": ("paddle_resnet50", "2.6.2"),
     "tf1_resnet50": ("horovod_tf1_bert", ""),
     "horovod_bert": ("torch_bert", ""),

@@ -70,9 +70,9 @@ def test_an_environment_of_the_users_own_is_not_judged(variable):
 
 
 def test_an_environment_that_a_role_fills_is_not_the_users_own():
-    """oneflow_resnet50_venv says where it is, not what is in it."""
+    """oneflow_venv says where it is, not what is in it."""
     with pytest.raises(StackError, match=r"Fix: device=cpu, or other GPUs$"):
-        choose(H200, "oneflow_resnet50", variables={"oneflow_resnet50_venv": "/opt/oneflow"})
+        choose(H200, "oneflow_resnet50", variables={"oneflow_venv": "/opt/oneflow"})
 
 
 def test_a_workload_that_is_installed_for_cpus_is_not_judged():

@@ -87,6 +87,7 @@ def test_every_key_of_a_declaration_is_described():
         "log.own": reading._RATE_KEYS,
         "log.unread": reading._UNREAD_KEYS,
         "self_reported": {"literal", "rate"},
+        "install": reading._INSTALL_KEYS,
         "sanity": reading._SANITY_KEYS,
         "failures": reading._FAILURE_KEYS,
         "refuses": {"when", "why"},

@@ -139,7 +139,7 @@ def oneflow_run(monkeypatch):
     flow.sbp = SimpleNamespace(broadcast=None)
     flow.full = lambda _, value, **where: value
     monkeypatch.setitem(sys.modules, "oneflow", flow)
-    return load("workload", "oneflow_run")
+    return load("oneflow", "oneflow_run")
 
 
 @pytest.mark.parametrize(

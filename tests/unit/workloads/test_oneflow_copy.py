@@ -5,7 +5,7 @@
 import pytest
 from role_files import load
 
-oneflow_copy = load("workload", "oneflow_copy")
+oneflow_copy = load("oneflow", "oneflow_copy")
 FILES = ("train.py", "graph.py", "models/data.py")
 
 

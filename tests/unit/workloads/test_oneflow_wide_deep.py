@@ -4,6 +4,7 @@
 
 import shlex
 import subprocess
+from pathlib import Path
 from types import SimpleNamespace
 
 import jinja2
@@ -121,11 +122,12 @@ def test_a_node_that_did_not_take_part_is_refused(tmp_path, shown, other, name):
 @pytest.fixture
 def started(tmp_path):
     """Return a function that runs the node script, with a Python that prints what it is given."""
-    for name in ("run_head.sh", "oneflow_head.sh"):
-        (tmp_path / name).write_text((ROLES / "workload/files/kit" / name).read_text())
+    for name in ("workload/files/kit/run_head.sh", "oneflow/files/oneflow_head.sh"):
+        (tmp_path / Path(name).name).write_text((ROLES / name).read_text())
     (tmp_path / "python").write_text('#!/bin/sh\necho "$LOCAL_RANK $LD_LIBRARY_PATH" "$@"\n')
     (tmp_path / "python").chmod(0o755)
     install = {"device": "cpu", "python": tmp_path / "python", "libraries": "/cuda/lib", "trainer": "/models"}
+    install["code"] = tmp_path
     values = {"install": install, "mode": "eager", "print_every": 10, "threads": 1}
     values.update(learning_rate=0.001, dropout=0.5)
     engine = jinja2.Environment(keep_trailing_newline=True, trim_blocks=True)
@@ -134,7 +136,7 @@ def started(tmp_path):
 
     def run(dtype="fp32", library_path="/driver", warmup=20, **changed):
         named = {f"oneflow_wide_deep_{name}": value for name, value in {**values, **changed}.items()}
-        (tmp_path / "run.sh").write_text(template.render(named, __oneflow_wide_deep_code=tmp_path))
+        (tmp_path / "run.sh").write_text(template.render(named))
         env = {"DEVICE": "cpu", "NNODES": "2", "GPUS_PER_NODE": "1", "WORLD_SIZE": "2", "NODE": "NODE2"}
         env.update(OMPI_COMM_WORLD_RANK="1", MASTER_ADDR="127.0.0.1", MASTER_PORT="5000", BSZ="4")
         env.update(MODEL="tiny", DTYPE=dtype, WARMUP=str(warmup), STEPS="120", JOB_DIR=str(tmp_path))
