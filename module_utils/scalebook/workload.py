@@ -115,9 +115,10 @@ _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
-_INSTALL_KEYS = {"framework", "checkout", "kit", "images", "data", "tasks"}
+_INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
+_INSTALL_KEYS |= {"dataset", "data", "tasks"}
 _CHECKOUT_KEYS = {"into", "trainer"}
-_IMAGES_KEYS = {"make", "check", "files"}
+_DATASET_KEYS = {"make", "check", "files"}
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
 _DLPERF_KEYS = {"frameworks", "models", "others", "differs", "settings"}
@@ -577,13 +578,15 @@ def _of_cases(part: _Part) -> dict[str, Any]:
 def _install(part: _Part) -> Mapping[str, Any]:
     """Return what role `workload` installs; raise WorkloadError for what it could not do."""
     install = part.part("install", _INSTALL_KEYS)
-    for key, keys in (("checkout", _CHECKOUT_KEYS), ("images", _IMAGES_KEYS)):
-        if key in install.values:
-            own = install.part(key, keys)
-            for name in sorted(keys):
-                own.words(name) if name in ("make", "check") else own.text(name)
-    install.words("kit")
-    for name in ("framework", "data"):
+    checkout = install.part("checkout", _CHECKOUT_KEYS) if "checkout" in install.values else None
+    dataset = install.part("dataset", _DATASET_KEYS) if "dataset" in install.values else None
+    for name in sorted(_CHECKOUT_KEYS) if checkout else ():
+        checkout.text(name)
+    for name in dataset.values if dataset else ():
+        dataset.text(name) if name == "files" else dataset.words(name)
+    for name in ("kit", "locks", "packages"):
+        install.words(name)
+    for name in ("framework", "launcher", "data"):
         install.text(name) if name in install.values else None
     for name in install.words("tasks"):
         if name not in _TASKS:

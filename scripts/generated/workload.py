@@ -62,12 +62,20 @@ PARTS = {
     "install": {
         "framework": "The role of the framework, whose variable `<role>_environment` says what is in the "
         "environment (`roles/oneflow`). Left out where the workload's own role has this variable.",
+        "separate": "`true` where the environment is the workload's own: `venv` in its directory.",
+        "locks": "Locks in the role's `files` of what its own tasks install into the environment besides; "
+        "`{version}` is that of the workload.",
+        "packages": "The packages that name the framework and its version, where they are not those of the "
+        "framework's role.",
+        "launcher": "The role of a launcher that starts the processes, with the tasks `main`, `check` and "
+        "`mirror` (`roles/deepspeed`).",
         "checkout": "Where the trainer comes from: `<workload>_repo` at `<workload>_commit` is checked out "
         "`into` this directory, and `trainer` is the directory in it.",
         "kit": "The programs of `roles/workload/files/kit` that the trainer imports, besides `run_head.sh` "
         "and `trainer_kit.py`.",
-        "images": "Random images for `<workload>_images` above 0. `make` and `check` are a program and the "
-        "variables that are its arguments, after the directory; `files` is the pattern of the files whose "
+        "dataset": "`make` and `check` are a program and the variables that are its arguments, "
+        "after the directory. Data are made where the first variable of `make`, their number, is "
+        "above 0, and checked before every campaign. `files` is the pattern of the files whose "
         "checksum the records have.",
         "data": "What the data are where there are none of the user's own, for the records.",
         "tasks": "The files of tasks of the workload's own that role `workload` includes: `install`, "

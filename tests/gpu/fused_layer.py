@@ -12,14 +12,14 @@ rounding explains. Run by hand: neither CI nor scripts/test has a GPU.
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "roles/torch_bert/files"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "roles/pytorch/files"))
 
 import torch  # noqa: E402
 import torch.nn.functional as functional  # noqa: E402
-from attention import sdpa  # noqa: E402
-from fused import FusedLayer  # noqa: E402
+from bert_attention import sdpa  # noqa: E402
+from bert_fused import FusedLayer  # noqa: E402
+from bert_model import NORM_EPSILON, Layer, Norm  # noqa: E402
 from fused_kernels import add_norm, add_norm_backward  # noqa: E402
-from model import NORM_EPSILON, Layer, Norm  # noqa: E402
 
 SIZE = {"hidden": 768, "heads": 12, "intermediate": 3072}
 BATCH, SEQ = 8, 128

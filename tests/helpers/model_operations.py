@@ -4,7 +4,7 @@
 
 from role_files import load
 
-GPT2 = load("torch_gpt2", "sizes")
+GPT2 = load("workload", "gpt2_sizes")
 RESNET = load("torch_resnet50", "sizes")
 
 

@@ -21,12 +21,12 @@ STEPS, BATCH, LENGTH, WORDS = 3, 4, 32, 1024
 
 def torch_bert(checkpointing):
     """Return the model, its layers, and a function from a step's number to its loss."""
-    import attention
+    import bert_attention
     import bert_sizes
-    from model import Bert, Layer
+    from bert_model import Bert, Layer
 
     size = bert_sizes.MODELS["tiny"]
-    attend = attention.choose("sdpa", "cpu", torch.float32, LENGTH, size["hidden"] // size["heads"])
+    attend = bert_attention.choose("sdpa", "cpu", torch.float32, LENGTH, size["hidden"] // size["heads"])
     model = Bert(size, torch.float32, attend, 0.1, Layer, checkpointing)
 
     def loss(step):

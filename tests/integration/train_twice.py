@@ -16,8 +16,7 @@ import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import train  # noqa: E402
-
-from data import Loader, shape  # noqa: E402
+from bert_batches import Loader, shape  # noqa: E402
 
 directory = f"{DATA}/{bert_sizes.MODELS['tiny']['vocabulary']}"
 BATCH, SEED = 8, 1

@@ -21,17 +21,16 @@ import trainer_kit
 
 trainer_kit.die_with_parent()
 
-import attention  # noqa: E402
+import bert_attention  # noqa: E402
+import bert_optim  # noqa: E402
 import bert_sizes  # noqa: E402
 import deepspeed  # noqa: E402
-import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_run  # noqa: E402
-from model import Bert  # noqa: E402
-
-from data import Loader, shape  # noqa: E402
+from bert_batches import Loader, shape  # noqa: E402
+from bert_model import Bert  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -174,7 +173,7 @@ def main() -> None:
     dtype = DTYPES[args.dtype]
     directory = bert_sizes.data_of(args.data, args.model)
     seq, predictions = shape(directory)
-    attend = attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
+    attend = bert_attention.choose("auto", args.device, dtype, seq, size["hidden"] // size["heads"])
     torch.manual_seed(args.seed)  # the same weights everywhere
     model = Bert(size, dtype, attend, args.dropout)
     torch.manual_seed(args.seed + rank)  # dropout differs
@@ -182,7 +181,7 @@ def main() -> None:
     model = model.to(device)
     engine, *_ = deepspeed.initialize(
         model=model,
-        optimizer=optim.make("adamw", model, args.learning_rate, args.decay, True),
+        optimizer=bert_optim.make("adamw", model, args.learning_rate, args.decay, True),
         config=settings(args),
     )
     loader = Loader(directory, args.batch, sites, rank, world, args.seed, device)

@@ -20,16 +20,15 @@ import trainer_kit  # noqa: E402
 # Before torch is imported, which takes seconds.
 trainer_kit.die_with_parent()
 
-import attention  # noqa: E402
+import bert_attention  # noqa: E402
+import bert_optim  # noqa: E402
 import bert_sizes  # noqa: E402
-import optim  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_run  # noqa: E402
-from model import Bert  # noqa: E402
-
-from data import Loader, shape  # noqa: E402
+from bert_batches import Loader, shape  # noqa: E402
+from bert_model import Bert  # noqa: E402
 
 say = trainer_kit.Say("TORCH_BERT")
 
@@ -72,8 +71,8 @@ class Trainer:
         size = bert_sizes.MODELS[args.model]
         dtype = torch_run.DTYPES[args.dtype]
         head = size["hidden"] // size["heads"]
-        attend = attention.choose(args.attention, args.device, dtype, args.seq, head)
-        layer = attention.layer(args.layer, attend, args.batch * args.seq)
+        attend = bert_attention.choose(args.attention, args.device, dtype, args.seq, head)
+        layer = bert_attention.layer(args.layer, attend, args.batch * args.seq)
         torch.manual_seed(args.seed)  # the same weights everywhere
         self.model = Bert(size, dtype, attend, args.dropout, layer, args.checkpointing).to(device)
         self.sites = self.model.sites
@@ -87,7 +86,9 @@ class Trainer:
 
             sharding.shard(self.model, dtype, args.bucket_mb)
             self.check = sharding.once
-        self.optimizer = optim.make(args.optimizer, self.model, args.learning_rate, args.decay, args.fused)
+        self.optimizer = bert_optim.make(
+            args.optimizer, self.model, args.learning_rate, args.decay, args.fused
+        )
         self.scaler = torch.amp.GradScaler(device.type, enabled=args.dtype == "fp16")
         self.runner = self.model
         if world > 1 and not self.sharded:
@@ -113,7 +114,7 @@ class Trainer:
             self.scaler.scale(loss / self.args.accumulation).backward()
         if self.args.clip:
             self.scaler.unscale_(self.optimizer)
-            optim.clip(self.model, self.args.clip)
+            bert_optim.clip(self.model, self.args.clip)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)

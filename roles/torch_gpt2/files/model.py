@@ -10,7 +10,7 @@ from typing import Any, Dict
 
 import torch
 import torch.nn.functional as functional
-from sizes import padded
+from gpt2_sizes import padded
 from tensor_parallel import copied, summed
 from torch import nn
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sequences of tokens on the device: invented ones, or those of a file of 16-bit tokens, one after the other.
 
-usage: tokens.py FILE SEQ-LENGTH VOCABULARY
+usage: tokens.py FILE SEQ-LENGTH [VOCABULARY]
 
 As a program it checks the file and prints what it is as one JSON object, or a sentence and status 1.
 """
@@ -15,6 +15,7 @@ from typing import Any, Dict, Tuple
 
 import numpy as np
 
+VOCABULARY = 50257  # of GPT-2; the trainer checks that of its model
 POOL = 4  # invented batches that take turns
 CHUNK = 1 << 24  # tokens that are looked at together
 
@@ -43,7 +44,7 @@ def read(path: str, seq: int, vocabulary: int) -> Any:
     return tokens
 
 
-def describe(path: str, seq: int, vocabulary: int) -> Dict[str, Any]:
+def describe(path: str, seq: int, vocabulary: int = VOCABULARY) -> Dict[str, Any]:
     """Return the number of tokens and the checksum of a file."""
     tokens, digest = read(path, seq, vocabulary), hashlib.sha256()
     for start in range(0, len(tokens), CHUNK):
@@ -88,7 +89,7 @@ class Sequences:
 def main() -> None:
     """Print the description."""
     try:
-        print(json.dumps(describe(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))))
+        print(json.dumps(describe(sys.argv[1], *map(int, sys.argv[2:]))))
     except TokenError as error:
         sys.exit(str(error))
 

@@ -20,7 +20,7 @@ import trainer_kit  # noqa: E402
 # Before torch is imported, which takes seconds.
 trainer_kit.die_with_parent()
 
-import sizes  # noqa: E402
+import gpt2_sizes  # noqa: E402
 import tensor_parallel  # noqa: E402
 import tokens  # noqa: E402
 import torch  # noqa: E402
@@ -37,7 +37,7 @@ DECAY = 0.1  # of weights, not of norms and biases (Brown et al. 2020, arXiv:200
 
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
-    parser = trainer_kit.parser(sizes.MODELS, torch_run.DTYPES)
+    parser = trainer_kit.parser(gpt2_sizes.MODELS, torch_run.DTYPES)
     boolean = trainer_kit.boolean
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
     parser.add_argument("--data", default="", help="file of tokens, two bytes each")
@@ -57,7 +57,7 @@ def arguments() -> argparse.Namespace:
 def check(args: argparse.Namespace) -> None:
     """Exit where the devices or the model cannot be divided as --tensor-parallel says."""
     share, local = args.tensor_parallel, int(os.environ["LOCAL_WORLD_SIZE"])
-    heads = sizes.MODELS[args.model]["heads"]
+    heads = gpt2_sizes.MODELS[args.model]["heads"]
     if local % share:
         sys.exit("torch_gpt2_tensor_parallel=%d: each node of this run has %d devices" % (share, local))
     if heads % share:
@@ -82,7 +82,7 @@ class Trainer:
 
     def __init__(self, args: argparse.Namespace, device: torch.device) -> None:
         self.args, self.device = args, device
-        size = sizes.MODELS[args.model]
+        size = gpt2_sizes.MODELS[args.model]
         self.group, self.replicas = form_groups(args.tensor_parallel)
         self.number = dist.get_world_size(self.replicas)
         torch.manual_seed(args.seed)  # the same weights everywhere
@@ -138,12 +138,12 @@ class Trainer:
 
 def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> None:
     """Print what takes part and what it does."""
-    size = sizes.MODELS[args.model]
+    size = gpt2_sizes.MODELS[args.model]
     dtype = torch_run.product_dtype(device, torch_run.precision(device, args.dtype))
     torch_run.announce(say, args, nodes, dtype, tensor_parallel=args.tensor_parallel)
     say(
         model=args.model,
-        parameters=sizes.parameters(size, args.seq_length),
+        parameters=gpt2_sizes.parameters(size, args.seq_length),
         seq_length=args.seq_length,
         data="own" if args.data else "synthetic",
     )

@@ -68,7 +68,7 @@ class Torch:
         job = {"data": str(folder / "data"), "seed": 1, "samples": 8, "seq_length": LENGTH}
         job |= {"predictions": PREDICTIONS, "vocabularies": [1024, 30522], "check": False}
         job |= {"own": str(own), "own_variable": self.name, **other}
-        return call(ROLES / "torch_bert/files/make_data.py", json.dumps(job))
+        return call(ROLES / "pytorch/files/make_bert_data.py", json.dumps(job))
 
 
 class Bing:

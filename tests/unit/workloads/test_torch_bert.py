@@ -11,10 +11,11 @@ import pytest
 from ansible.module_utils.scalebook.throughput import measure
 from in_english import log_record
 from model_operations import flops_of_bert
-from role_files import declaration, load
+from role_files import ROLES, declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 ROLE = ROOT / "roles/torch_bert"
+MAKE_DATA = ROLES / "pytorch/files/make_bert_data.py"
 LOGS = ROOT / "tests/data/torch_bert"
 WORKLOAD = declaration("torch_bert")
 
@@ -103,7 +104,7 @@ def test_the_run_script_is_sh():
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 def test_every_locked_package_has_a_hash(device):
-    text = (ROLE / f"files/torch_bert-2.13.0-{device}.txt").read_text().replace("\\\n", " ")
+    text = (ROLES / f"pytorch/files/pytorch-2.13.0-{device}.txt").read_text().replace("\\\n", " ")
     pins = [line for line in text.splitlines() if line and not line.startswith("#")]
     assert any(pin.startswith("torch==2.13.0 ") for pin in pins)
     assert [pin for pin in pins if "--hash=sha256:" not in pin] == []
@@ -114,7 +115,9 @@ def test_a_job_that_is_checked_makes_nothing(tmp_path):
     job = {"data": str(tmp_path / "data"), "seed": 1, "samples": 64, "seq_length": 32, "predictions": 4}
     job.update(vocabularies=[1024], own="", check=True)
     done = subprocess.run(
-        [sys.executable, ROLE / "files/make_data.py", json.dumps(job)], capture_output=True, text=True
+        [sys.executable, MAKE_DATA, json.dumps(job)],
+        capture_output=True,
+        text=True,
     )
     assert json.loads(done.stdout) == {"changed": True, "manifest": {}}
     assert not (tmp_path / "data").exists()
@@ -126,7 +129,9 @@ def test_a_directory_that_scalebook_has_not_begun_is_left_alone(tmp_path):
     job = {"data": str(tmp_path), "seed": 1, "samples": 64, "seq_length": 32, "predictions": 4}
     job.update(vocabularies=[1024], own="", check=False)
     done = subprocess.run(
-        [sys.executable, ROLE / "files/make_data.py", json.dumps(job)], capture_output=True, text=True
+        [sys.executable, MAKE_DATA, json.dumps(job)],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stdout) == (3, "")
     assert f"{tmp_path}/1024 would be removed" in done.stderr

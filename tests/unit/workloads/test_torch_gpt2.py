@@ -19,7 +19,7 @@ LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
 WORKLOAD = with_settings(declaration("torch_gpt2"), tensor_parallel=1)
 CHECK = ROLES / "torch_gpt2/files/tokens.py"
 
-sizes = load("torch_gpt2", "sizes")
+sizes = load("workload", "gpt2_sizes")
 
 
 def record(name="1n2g_tp1.log", **other):

@@ -18,8 +18,8 @@ from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
 WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="scalebook")
-CHECK = ROLES / "torch_resnet50/files/image_files.py"
-LOADER = ROLES / "torch_resnet50/files/image_loader.py"
+CHECK = ROLES / "pytorch/files/image_files.py"
+LOADER = ROLES / "pytorch/files/image_loader.py"
 # The modules of the kit are installed next to it.
 ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROLES / "workload/files/kit"), *sys.path[1:]])}
 

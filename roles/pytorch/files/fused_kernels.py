@@ -13,7 +13,7 @@ from typing import Any, Dict, Sequence, Tuple
 import torch
 import triton
 import triton.language as tl
-from model import NORM_EPSILON
+from bert_model import NORM_EPSILON
 
 # The parameters of kernels have no Python types: Triton evaluates annotations itself.
 

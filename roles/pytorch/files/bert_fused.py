@@ -11,8 +11,8 @@ from typing import Any, List, Optional, Tuple
 
 import torch
 import torch.nn.functional as functional
+from bert_model import Layer
 from fused_kernels import add_norm, add_norm_backward, gelu, gelu_backward
-from model import Layer
 from short_attention import backward as attention_backward
 from short_attention import forward as attention_forward
 

@@ -11,7 +11,7 @@ from typing import Optional, Type
 
 import torch
 import torch.nn.functional as functional
-from model import Attention, Layer, split_heads
+from bert_model import Attention, Layer, split_heads
 
 
 def sdpa(
@@ -65,6 +65,6 @@ def layer(name: str, attend: Attention, tokens: int) -> Type[Layer]:
         raise ValueError(
             "layer=fused brings its attention: it runs where attention=short does, not with sdpa"
         )
-    from fused import FusedLayer
+    from bert_fused import FusedLayer
 
     return FusedLayer
