@@ -24,8 +24,8 @@ DOCUMENTATION = r"""
 name: scalebook_declaration
 short_description: Return the declaration of a workload with the values of its variables
 description:
-  - Reads C(meta/workload.yml) of the role of this name in Ansible's roles path, and puts in the values that
-    the play gives to the variables which the declaration names.
+  - Reads C(meta/workload.yml) of the role of this name in Ansible's roles path, and puts in the values of the
+    variables which the declaration names, of the play or the role's defaults. The role need not be included.
   - A plugin, since a template that goes through a declaration takes ten times as long.
 options:
   _terms:
@@ -59,8 +59,8 @@ class LookupModule(LookupBase):
         """Return the resolved declaration of each workload in `terms`."""
         if kwargs:
             raise AnsibleError(f"scalebook_declaration has no option {', '.join(kwargs)}")
-        variables_of_hosts = lookup_loader.get(
-            "ansible.builtin.vars", loader=self._loader, templar=self._templar
+        role_variables = lookup_loader.get(
+            "scalebook_role_variables", loader=self._loader, templar=self._templar
         )
         try:
             workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
@@ -71,7 +71,7 @@ class LookupModule(LookupBase):
                         f"there is no workload {name!r}: there are {', '.join(sorted(workloads))}"
                     )
                 names = workloads[name].variables
-                values = dict(zip(names, variables_of_hosts.run(names, variables), strict=True))
+                values = dict(zip(names, role_variables.run(names, variables), strict=True))
                 declarations.append(workloads[name].resolve(values).as_data())
         except WorkloadError as error:
             raise AnsibleError(str(error)) from error

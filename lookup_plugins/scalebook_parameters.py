@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import ansible.module_utils
 from ansible import constants
 from ansible.errors import AnsibleError
+from ansible.plugins.loader import lookup_loader
 from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
@@ -111,6 +113,7 @@ class LookupModule(LookupBase):
                 self._slots(values, variables),
                 dict(self._sources(sorted(names - set(extra_variables)), variables)),
                 dict(self._uneven(variables)),
+                functools.partial(self._role_values, variables),
             )
             read = parameters.read(terms, values, extra_variables, context)
             inventory = parameters.taken_from(terms, read, extra_variables, context)
@@ -119,6 +122,16 @@ class LookupModule(LookupBase):
             return [{"values": {}, "problem": str(error), "inventory": ""}]
         except ValueError as error:
             raise AnsibleError(str(error)) from error
+
+    def _role_values(
+        self, variables: Mapping[str, Any], names: Sequence[str], stack: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the values of variables of workloads; an error in place of one that cannot be evaluated."""
+        lookup = lookup_loader.get("scalebook_role_variables", loader=self._loader, templar=self._templar)
+        values = lookup.values(names, variables, stack)
+        return {
+            name: value if isinstance(value, Exception) else plain(value) for name, value in values.items()
+        }
 
     def _slots(self, values: Mapping[str, Any], variables: Mapping[str, Any]) -> int:
         """Return the smallest `slots` of the nodes where these may count, 0 where GPUs do."""

@@ -19,6 +19,7 @@ from typing import Any
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case, Message, global_batch, message
 from ansible.module_utils.scalebook.flops import Flops
+from ansible.module_utils.scalebook.limits import Limit, LimitError, limits_of
 
 REQUIRED = {
     "title": "What the workload trains, in words. Reports have it as the name of the workload.",
@@ -69,6 +70,8 @@ OPTIONAL = {
     'cases have: `{"true": {compile_mode: default}}`. A campaign without that `xla` refuses another value.',
     "reads": "The variables of other workloads that this one reads too, such as the version of a framework "
     "that one role installs for several. Others of a workload that is not measured are refused.",
+    "limits": "The values that variables may have, by their names without the role's prefix: see "
+    "[limits](#limits). Variables with a list of allowed values have it in `meta/argument_specs.yml`.",
     "size": "How large a sample is, the tokens of a sequence or the width and height of an image: a "
     "number, or the name of the setting that has it. Reports compare samples of one size.",
     "downloads": "`false` where the role downloads nothing, and so has no `tasks/mirror.yml`. Default is "
@@ -298,6 +301,7 @@ class Workload:
     reads: tuple[str, ...] = ()
     settings_before: Mapping[str, Any] = field(default_factory=dict)
     xla_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    limits: tuple[Limit, ...] = ()
     size: int | str | None = None
     install: Mapping[str, Any] = field(default_factory=dict)
     downloads: bool = True
@@ -345,6 +349,7 @@ class Workload:
             self_reported=_self_reported(part) if "self_reported" in data else None,
             flops=_flops(part) if "flops" in data else None,
             dlperf=_dlperf(part) if "dlperf" in data else None,
+            limits=_limits(part),
             data=data,
         )
         _check_names(workload)
@@ -690,6 +695,13 @@ def _flops(part: _Part) -> Flops:
     if set(own.values) != keys:
         raise part.wrong("flops", f"give exactly the keys {', '.join(sorted(keys))}")
     return Flops(own.text("sample"), own.text("source"), own.mapping("models", 2), own.values["tf32"])
+
+
+def _limits(part: _Part) -> tuple[Limit, ...]:
+    try:
+        return limits_of(part.mapping("limits"), f"{part.values.get('name')}_")
+    except LimitError as error:
+        raise WorkloadError(f"limits: {error}") from None
 
 
 def _dlperf(part: _Part) -> Dlperf:

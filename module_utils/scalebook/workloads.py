@@ -9,10 +9,11 @@ variables of the role is declared by their names, and `Workload.resolve` puts in
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.scalebook import limits
 from ansible.module_utils.scalebook.workload import Workload, WorkloadError
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
@@ -31,6 +32,11 @@ def load_workloads(roles_paths: Iterable[str]) -> dict[str, Workload]:
             if role.name not in workloads:
                 workloads[role.name] = _load(role)
     return workloads
+
+
+def owner_of(variable: str, workloads: Iterable[str]) -> str:
+    """Return the workload whose role a variable belongs to by its name, "" where there is none."""
+    return max((name for name in workloads if variable.startswith(f"{name}_")), key=len, default="")
 
 
 def _load(role: Path) -> Workload:
@@ -54,9 +60,23 @@ def _load(role: Path) -> Workload:
         "setting_defaults": _defaults(role, variables),
     }
     try:
-        return Workload.of(data)
+        workload = Workload.of(data)
+        _check_limits(workload, options)
     except WorkloadError as error:
         raise WorkloadError(f"{file}: {error}") from None
+    return workload
+
+
+def _check_limits(workload: Workload, options: Mapping[str, Mapping[str, Any]]) -> None:
+    """Raise WorkloadError for a limit that names no variable of the role, or bounds a text."""
+    for limit in workload.limits:
+        others = [name for name in limit.names if not name.startswith(limits.STACK)]
+        for name in (limit.variable, *(name for name in others if name not in limits.PARAMETERS)):
+            if f"{workload.name}_{name}" not in options:
+                raise WorkloadError(f"limits: {limit.variable}: {name} is not a variable of the role")
+        kind = options[f"{workload.name}_{limit.variable}"].get("type", "str")
+        if limit.bounds and kind not in ("int", "float"):
+            raise WorkloadError(f"limits: {limit.variable}: a range needs a number, it is {kind}")
 
 
 def _defaults(role: Path, names: Iterable[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +53,9 @@ def readme(role: Path, workload: Workload | None) -> str:
         f"`ansible-doc -t role -r roles {role.name}` prints the same.\n",
     ]
     shown: dict[str, str] = {}
+    limits: dict[str, list[str]] = {}
+    for limit in workload.limits if workload else ():
+        limits.setdefault(f"{role.name}_{limit.variable}", []).append(limit.allowed)
     for entry, spec in specs.items():
         if len(specs) > 1:
             parts.append(f"## Entry point {entry}\n")
@@ -64,13 +67,15 @@ def readme(role: Path, workload: Workload | None) -> str:
             parts.append(f"The variables are those of `{same}`.\n")
         elif options:
             shown[json.dumps(options, sort_keys=True)] = entry
-            parts.append(table(("variable", "type", "default", "meaning"), _rows(options)))
+            parts.append(table(("variable", "type", "default", "meaning"), _rows(options, limits)))
     if workload:
         parts.insert(2, _declaration(workload))
     return "\n".join(parts)
 
 
-def _rows(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+def _rows(
+    options: Mapping[str, Any], limits: Mapping[str, Sequence[str]], prefix: str = ""
+) -> Iterator[tuple[str, str, str, str]]:
     """Yield the rows of a table of variables; keys of dictionaries follow as `variable.key`."""
     for name, option in options.items():
         kind = option.get("type", "str")
@@ -79,11 +84,13 @@ def _rows(options: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, s
         text = " ".join(sentences(option.get("description")))
         if option.get("choices"):
             text += " One of " + ", ".join(f"`{_value(choice)}`" for choice in option["choices"]) + "."
+        if name in limits:
+            text += f" Allowed: {'; '.join(dict.fromkeys(limits[name]))}."
         default = "required" if option.get("required") else ""
         if "default" in option:
             default = f"`{_value(option['default'])}`"
         yield f"`{prefix}{name}`", kind, default, text
-        yield from _rows(option.get("options") or {}, f"{prefix}{name}.")
+        yield from _rows(option.get("options") or {}, {}, f"{prefix}{name}.")
 
 
 def _value(value: Any) -> str:

@@ -54,6 +54,15 @@ PARTS = {
         "parameters": "With which parameters the workload runs this program, and so reads its steps: "
         "`{torch_resnet50_trainer: examples}`.",
     },
+    "limits": {
+        "range": "`32 to 512`, `0 to below 1`, `1 and more`, `numbers above 0`, or one of these with a "
+        "reason after a comma. A bound may be a formula of other variables without the role's prefix, as in "
+        "`1 to seq_length - 3`. A limit with this key alone can be written as its text.",
+        "pattern": "In place of `range`, a regular expression that the whole value must match.",
+        "allowed": "What a refusal says is allowed, required with `pattern`.",
+        "when": "A formula, as in [refuses](#refuses): the limit counts where it is not zero. `stack_KEY` is "
+        "what the stack has for the workload, and `accumulation` the parameter.",
+    },
     "self_reported": {
         "literal": "A text of the line. The last line with it has `name=value` words.",
         "rate": "The name of the rate of all devices over the window. A report notes where it is not that of "

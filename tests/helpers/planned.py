@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import yaml
 from ansible.module_utils.scalebook.contracts import IDENTITY
 from ansible.module_utils.scalebook.plan import declared, matrix, parameters
 from ansible.module_utils.scalebook.workload import Workload
-from ansible.module_utils.scalebook.workloads import load_workloads
+from ansible.module_utils.scalebook.workloads import load_workloads, owner_of
 from ansible.parsing.splitter import parse_kv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +35,28 @@ def known() -> parameters.Context:
     )
 
 
+def known_with(given: Mapping[str, Any]) -> parameters.Context:
+    """Return the same, with the values that the variables of workloads have where these are given."""
+
+    def role_values(names: Iterable[str], stack: Mapping[str, Any]) -> dict[str, Any]:
+        names = set(names)
+        owners = {owner_of(name, known().workloads) for name in names} - {""}
+        values = {**_of_roles(owners), **given, "stack": stack}
+        _render(values, [name for name in values if "home" not in str(values[name])])
+        return {name: values[name] for name in names & values.keys()}
+
+    return known()._replace(role_values=role_values)
+
+
+def _of_roles(names: Iterable[str]) -> dict[str, Any]:
+    """Return the defaults of the roles."""
+    return {
+        key: value
+        for name in names
+        for key, value in declared.role_defaults(str(ROOT / "roles" / name)).items()
+    }
+
+
 def extra_variables(command: str) -> dict[str, str]:
     """Return the variables that a command line gives with -e, as Ansible reads them."""
     words = shlex.split(command)
@@ -45,7 +66,7 @@ def extra_variables(command: str) -> dict[str, str]:
 def plan_of(command: str) -> Mapping[str, Any]:
     """Return the plan of bench.yml for a command line; raise ParameterError for one that it refuses."""
     given = extra_variables(command)
-    values = parameters.read(("bench",), given, given, known())
+    values = parameters.read(("bench",), given, given, known_with(given))
     chosen = {name: _resolved(name, given, values["stack_name"] or "") for name in values["workload"]}
     return matrix.plan(values, chosen, NODES, values["device"], extra_names=list(given))
 
@@ -72,7 +93,7 @@ def identity(case: Mapping[str, Any]) -> str:
 def _resolved(name: str, given: Mapping[str, str], stack_name: str) -> Workload:
     """Return a workload with the defaults of its role and the variables that are given."""
     declaration = known().workloads[name]
-    values = yaml.safe_load((ROOT / f"roles/{name}/defaults/main.yml").read_text()) | dict(given)
+    values = _of_roles([name]) | dict(given)
     values["stack"] = declared.stack_of([name], known().workloads, known().stacks, stack_name)
     _render(values, declaration.variables)
     return declaration.resolve(values)

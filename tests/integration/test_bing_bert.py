@@ -52,14 +52,6 @@ def test_sources_that_are_there_are_left_as_they_are(sources):
     assert get() == []
 
 
-@pytest.mark.parametrize("name", ["bing_bert_commit", "bing_bert_examples_commit"])
-def test_sources_without_a_commit_are_refused(sources, name):
-    get, home = sources
-    with pytest.raises(AssertionError, match=f"{name}=master: allowed are the 40 digits of a commit"):
-        get("validate", **{name: "master"})
-    assert not home.exists()
-
-
 def test_a_vocabulary_stays_when_the_sources_are_checked_out_again(sources):
     get, home = sources
     own = home / "vocabulary/bert-base-uncased-vocab.txt"

@@ -21,11 +21,6 @@ TASKS = """
     workload_code: "{{ my_home }}/code"
     workload_files: [train.py]
     workload_kit: [run_head.sh, trainer_kit.py]
-- ansible.builtin.include_role: {name: workload, tasks_from: validate}
-  vars:
-    workload_name: my
-    workload_checks:
-      - {name: my_length, value: "{{ my_length }}", good: "{{ my_length | int >= 8 }}", allowed: 8 and more}
 - ansible.builtin.include_role: {name: workload, tasks_from: install_record}
   vars:
     workload_name: my
@@ -48,7 +43,7 @@ def role(tmp_path_factory):
     folder = tmp_path_factory.mktemp("kit")
     for name, text in {
         "roles/my/tasks/main.yml": TASKS,
-        "roles/my/defaults/main.yml": "{my_length: 64, my_device: auto, my_lock: new}",
+        "roles/my/defaults/main.yml": "{my_device: auto, my_lock: new}",
         "roles/my/files/train.py": "import trainer_kit\n",
         "play.yml": "[{hosts: all, gather_facts: false, roles: [my]}]",
     }.items():
@@ -148,7 +143,6 @@ def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role,
             {},
             "The nodes differ in torch: A has 2.13.0, B has 2.12.0.",
         ),
-        ({"A": record()}, {"my_length": 4}, "my_length=4: allowed are 8 and more"),
     ],
 )
 def test_what_a_node_lacks_is_refused_with_the_reason(role, tmp_path, records, variables, message):

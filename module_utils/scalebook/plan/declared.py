@@ -33,13 +33,19 @@ def role_variables(roles_paths: Iterable[str]) -> dict[str, str]:
     return variables
 
 
+def role_defaults(role: str) -> dict[str, Any]:
+    """Return the defaults of the role in the directory `role`, templates as they are written."""
+    file = Path(role) / "defaults/main.yml"
+    return _read(file) if file.is_file() else {}
+
+
 def role_choices(roles_paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the public variables of all roles that have a list of allowed values, with that list."""
     choices: dict[str, list[str]] = {}
     for file in _files(roles_paths, "*/meta/argument_specs.yml"):
         for spec in (_read(file).get("argument_specs") or {}).values():
             for name, option in (spec.get("options") or {}).items():
-                if "choices" in option and option.get("type", "str") == "str":
+                if "choices" in option and option.get("type", "str") in ("str", "int"):
                     choices.setdefault(name, [str(choice) for choice in option["choices"]])
     return choices
 

@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+from ansible.module_utils.scalebook import limits
+from ansible.module_utils.scalebook.plan import declared
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, without_secrets
-from ansible.module_utils.scalebook.workload import Workload, Workloads
+from ansible.module_utils.scalebook.workload import Workload, Workloads, coerce
+from ansible.module_utils.scalebook.workloads import owner_of
 
 PLAYBOOKS = (
     *("bench", "provision", "report", "import", "verify", "index", "share"),
@@ -25,6 +28,9 @@ PLAYBOOKS = (
 
 TAKES_ALL = ("provision", "preflight", "mirror", "uninstall")
 """Playbooks that accept the parameters of bench.yml, so that one file of variables serves them all."""
+
+CHECKS_VALUES = ("bench", "provision", "mirror")
+"""Playbooks that use the variables of the chosen workloads."""
 
 
 class Parameter(NamedTuple):
@@ -365,7 +371,9 @@ class Context(NamedTuple):
     `variables` maps each public variable of a role to its type, `choices` those with a list of allowed values
     to it.  `nodes` is the number of nodes in the inventory, `slots` the smallest number of devices that it
     gives one of them; 0 where that is not known.  `sources` tells where in the inventory a value is from,
-    `uneven` which nodes have another value of a parameter than the others.
+    `uneven` which nodes have another value of a parameter than the others.  `role_values` returns the values
+    that variables of workloads have with a stack, given or by default, by name; an error in place of one
+    that cannot be evaluated.  Without it no limits are checked.
     """
 
     workloads: Workloads
@@ -376,6 +384,7 @@ class Context(NamedTuple):
     slots: int = 0
     sources: Mapping[str, str] = {}
     uneven: Mapping[str, str] = {}
+    role_values: Callable[[Sequence[str], Mapping[str, Any]], Mapping[str, Any]] | None = None
 
 
 def rows_of(playbooks: Iterable[str]) -> dict[str, Parameter]:
@@ -423,6 +432,8 @@ def read(
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _of_other_workloads(extra, read["workload"], context)
         problems += _settings_of_another_xla(extra, read, context.workloads)
+    if first in CHECKS_VALUES:
+        problems = list(dict.fromkeys([*problems, *_of_roles(read, context)]))
     problems += _without_effect(read, extra)
     if problems and read.get("device") == "auto":
         # Alone it is not a mistake, since the nodes may have GPUs.
@@ -552,7 +563,7 @@ def _of_other_workloads(extra: Mapping[str, Any], chosen: Sequence[str], context
     """
     read = {name for workload in chosen for name in context.workloads[workload].reads}
     owners = {
-        name: max((each for each in context.workloads if name.startswith(f"{each}_")), key=len, default="")
+        name: owner_of(name, context.workloads)
         for name in extra
         if name in context.variables and name not in read
     }
@@ -578,8 +589,48 @@ def _settings_of_another_xla(
     ]
 
 
-def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> list[str]:
-    """Return what is wrong with the value of a role's variable; a template is not checked here."""
+def _of_roles(read: Mapping[str, Any], context: Context) -> list[str]:
+    """Return what is wrong with the values of the chosen workloads' variables, wherever they are from."""
+    chosen = [name for name in read["workload"] if name in context.workloads]
+    return [
+        problem
+        for name in (chosen if context.role_values else ())
+        for problem in _of_role(context.workloads[name], read, context)
+    ]
+
+
+def _of_role(workload: Workload, read: Mapping[str, Any], context: Context) -> list[str]:
+    """Return what is wrong with the values of one workload's variables: their types and their limits."""
+    prefix = f"{workload.name}_"
+    stack = declared.stack_of([workload.name], context.workloads, context.stacks, read["stack_name"] or "")
+    names = {prefix + name for limit in workload.limits for name in (limit.variable, *limit.names)}
+    names |= {name for name in context.variables if name.startswith(prefix) and _is_scalar(name, context)}
+    evaluated = context.role_values(["stack", *sorted(names)], stack) if context.role_values else {}
+    values = {limits.STACK + key: each for key, each in evaluated["stack"].get(workload.name, {}).items()}
+    values.update(accumulation=read.get("accumulation") or 1)
+    problems: list[str] = []
+    for name in sorted(names & evaluated.keys()):
+        value = evaluated[name]
+        kind = context.variables.get(name, "str")
+        if isinstance(value, Exception):
+            wrong = [f"{name}: its value cannot be evaluated: {value}"]
+        else:
+            wrong = _role_value(name, hidden(value), kind, context.choices.get(name, ()), empty=False)
+        problems += wrong
+        if not wrong:
+            values[name.removeprefix(prefix)] = coerce(kind, hidden(value))
+    return [*problems, *limits.problems(workload.limits, prefix, values, hidden(evaluated))]
+
+
+def _is_scalar(name: str, context: Context) -> bool:
+    return context.variables[name] in ("bool", "int", "float") or name in context.choices
+
+
+def _role_value(name: str, value: Any, kind: str, choices: Sequence[str], empty: bool = True) -> list[str]:
+    """Return what is wrong with the value of a role's variable; a template is not checked here.
+
+    `empty`: a choice may also be empty, which stands for no value.
+    """
     text = str(value).strip()
     if "{{" in text or "{%" in text:
         return []
@@ -590,7 +641,7 @@ def _role_value(name: str, value: Any, kind: str, choices: Sequence[str]) -> lis
         return [f"{name}={text[:40]}: it must be a list; give it as JSON, -e '{{\"{name}\": {words}}}'"]
     if kind == "dict" and not isinstance(value, Mapping):
         return [f"{name}={text[:40]}: it must have fields; give it as JSON, -e '{{\"{name}\": {{…}}}}'"]
-    if choices and text:
+    if choices and (text or not empty):
         try:
             as_choice(name, text, choices)
         except ParameterError as error:
@@ -844,7 +895,8 @@ def as_choice(name: str, value: Any, allowed: Sequence[str]) -> str:
     near = get_close_matches(word, allowed, n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     verb = "are" if len(allowed) > 1 else "is"
-    raise ParameterError(f"{name}={word[:40]}: allowed {verb} {', '.join(allowed)}{hint}")
+    values = ", ".join(filter(None, allowed)) + (" or nothing" if "" in allowed else "")
+    raise ParameterError(f"{name}={word[:40]}: allowed {verb} {values}{hint}")
 
 
 def as_topology(name: str, value: Any) -> str:

@@ -642,3 +642,63 @@ def test_too_many_devices_are_refused_with_all_other_mistakes(device, where):
 def test_more_devices_than_slots_are_no_mistake_where_the_nodes_may_have_gpus():
     values = {"gpus": "9"}
     assert read(["bench"], values, values, KNOWN._replace(slots=8))["gpus"] == [9]
+
+
+LIMITED = workload(
+    name="x", limits={"length": "8 to 512", "predictions": "1 to length - 3", "rate": "numbers above 0"}
+)
+LIMITED_TYPES = {"x_length": "int", "x_predictions": "int", "x_rate": "float", "x_kind": "str"}
+DEFAULTS = {"x_length": 128, "x_predictions": 20, "x_rate": 0.1, "x_kind": "plain"}
+
+
+def limited(playbook="bench", inventory=None, **extra):
+    """Read the parameters where the role x has limits; `inventory` are values besides the extra variables."""
+    values = {**DEFAULTS, **(inventory or {}), **extra}
+    context = Context(
+        {"x": LIMITED},
+        {"modern": {}},
+        LIMITED_TYPES,
+        choices={"x_kind": ["plain", "fused"]},
+        role_values=lambda names, stack: {name: {**values, "stack": stack}[name] for name in names},
+    )
+    given = {"workload": "x", **extra}
+    return read([playbook], given, given, context)
+
+
+@pytest.mark.parametrize("playbook", ["bench", "provision", "mirror"])
+def test_all_values_outside_their_limits_are_refused_together(playbook):
+    more = {"mirror": "there"} if playbook == "mirror" else {}
+    assert limited(playbook, x_length="64", x_predictions="61", **more)
+    with pytest.raises(ParameterError) as error:
+        limited(playbook, x_length="64", x_predictions="62", x_rate="0", **more)
+    assert str(error.value) == (
+        "x_predictions=62: allowed are 1 to x_length - 3 (x_length=64); x_rate=0: allowed are numbers above 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("inventory", "refusal"),
+    [
+        ({"x_length": 513}, "x_length=513: allowed are 8 to 512"),
+        ({"x_predictions": 126}, "x_predictions=126: allowed are 1 to x_length - 3 (x_length=128)"),
+        ({"x_length": "long"}, "x_length=long: allowed are whole numbers from 0 on"),
+        ({"x_kind": "fussed"}, "x_kind=fussed: allowed are plain, fused (did you mean fused?)"),
+        ({"x_kind": ""}, "x_kind=: allowed are plain, fused"),
+    ],
+)
+def test_values_of_the_inventory_have_the_same_limits(inventory, refusal):
+    with pytest.raises(ParameterError) as error:
+        limited(inventory=inventory)
+    assert str(error.value) == refusal
+
+
+def test_a_mistake_of_an_extra_variable_is_named_once():
+    with pytest.raises(ParameterError) as error:
+        limited(x_length="long")
+    assert str(error.value) == "x_length=long: allowed are whole numbers from 0 on"
+
+
+def test_a_value_that_cannot_be_evaluated_is_refused():
+    with pytest.raises(ParameterError) as error:
+        limited(inventory={"x_length": ValueError("'nope' is undefined")})
+    assert str(error.value) == "x_length: its value cannot be evaluated: 'nope' is undefined"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import measured
 import pytest
+from ansible.module_utils.scalebook import limits
 from ansible.module_utils.scalebook import workload as reading
 from ansible.module_utils.scalebook.contracts import STATUSES, Plan
 from ansible.module_utils.scalebook.flops import Flops
@@ -86,6 +87,7 @@ def test_every_key_of_a_declaration_is_described():
         "log.rate": reading._RATE_KEYS,
         "log.own": reading._RATE_KEYS,
         "log.unread": reading._UNREAD_KEYS,
+        "limits": limits.KEYS,
         "self_reported": {"literal", "rate"},
         "install": reading._INSTALL_KEYS,
         "sanity": reading._SANITY_KEYS,

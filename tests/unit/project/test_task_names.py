@@ -16,7 +16,7 @@ VERBS = set(
     Generate Group Hold Import Inspect Install Join Launch Link List Load Lock Mark Measure Move Pack
     Patch Pin Plan Prepare Probe Push Raise Read Record Refuse Release Remove Repair Report Request
     Resolve Restore Restrict Run Save Search Set Show Sign Simulate Split Start Stop Store Sum Test Unpack
-    Unset Update Use Validate Verify Wait Write
+    Unset Update Use Verify Wait Write
     """.split()
 )
 """Verbs that tasks begin with; a new one is a decision."""
