@@ -180,6 +180,15 @@ def test_a_driver_that_does_not_answer_is_no_host_without_gpus(tmp_path):
     assert "device cpu" in bench(tmp_path, "nodes=1 device=cpu plan_only=true", path=smi.parent).shown
 
 
+def test_limits_are_those_of_the_stack_that_the_gpus_need(tmp_path):
+    smi = tmp_path / "bin/nvidia-smi"
+    smi.parent.mkdir()
+    smi.write_text("#!/bin/sh\necho 6.0\n")
+    smi.chmod(0o755)
+    played = play("bench.yml", tmp_path, "workload=paddle_resnet50 plan_only=true", path=smi.parent)
+    assert played.failures[-1].startswith("paddle_resnet50_data=: allowed are a directory of images")
+
+
 def test_every_node_had_its_own_task_index_and_port(resumed):
     work = ROOT / ".scalebook/work"
     (first,) = work.glob("NODE1/test/*2n1g*/1/job.env")
