@@ -62,6 +62,12 @@ def test_every_option_is_described(role):
     assert [name for name, spec in documented(role).items() if not spec.get("description")] == []
 
 
+@each(WORKLOADS)
+def test_variables_of_a_workload_are_described_in_its_argument_specs_alone(role):
+    lines = (role / "defaults/main.yml").read_text().splitlines()
+    assert [line for line in lines if line.lstrip().startswith("#")] == []
+
+
 @each(ROLES)
 def test_what_a_role_exposes_bears_its_name(role):
     names = [*load(role / "defaults/main.yml"), *load(role / "vars/main.yml")]
