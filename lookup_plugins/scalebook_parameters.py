@@ -104,14 +104,16 @@ class LookupModule(LookupBase):
         paths = constants.DEFAULT_ROLES_PATH
         try:
             extra_variables = plain(extra)
+            of_roles = declared.role_variables(paths)
+            named = names | (of_roles.keys() & variables.keys())
             context = parameters.Context(
                 load_workloads(paths),
                 declared.stacks(str(ROOT / "playbooks/vars")),
-                declared.role_variables(paths),
+                of_roles,
                 len(variables.get("groups", {}).get("nodes", [])),
                 declared.role_choices(paths),
                 self._slots(values, variables),
-                dict(self._sources(sorted(names - set(extra_variables)), variables)),
+                dict(self._sources(sorted(named - set(extra_variables)), variables)),
                 dict(self._uneven(variables)),
                 functools.partial(self._role_values, variables),
             )

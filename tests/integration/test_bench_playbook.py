@@ -180,6 +180,18 @@ def test_a_driver_that_does_not_answer_is_no_host_without_gpus(tmp_path):
     assert "device cpu" in bench(tmp_path, "nodes=1 device=cpu plan_only=true", path=smi.parent).shown
 
 
+def test_a_template_of_the_inventory_is_evaluated_before_its_limit_is_checked(tmp_path):
+    (tmp_path / "group_vars").mkdir()
+    (tmp_path / "group_vars/all.yml").write_text(
+        'scripted_memory: 8\nscripted_step: "{{ scripted_memory - 8 }}"\n'
+    )
+    inventory = tmp_path / "hosts.yml"
+    inventory.write_text((ROOT / "inventory/local/hosts.yml").read_text())
+    played = play("bench.yml", tmp_path, "workload=scripted plan_only=true", inventory=inventory)
+    assert "scripted_step=0: allowed are seconds above 0" in played.failures[-1]
+    assert f"{inventory.parent}/group_vars/all.yml sets scripted_step" in played.failures[-1]
+
+
 def test_limits_are_those_of_the_stack_that_the_gpus_need(tmp_path):
     smi = tmp_path / "bin/nvidia-smi"
     smi.parent.mkdir()
