@@ -8,14 +8,16 @@
       models: {resnet50: {blocks: 4087136256}}
       tf32: true
 
-The names of a formula are the sizes of the case's model and the settings of the workload without its prefix.
-`tf32` says whether fp32 products may use the tensor cores of a GPU: true, false or the name of a setting.
+`{model: resnet50, tf32: true}` takes formula, source and sizes from data/models.yml. The names of a formula
+are the sizes of the case's model and the settings of the workload without its prefix. `tf32` says whether
+fp32 products may use the tensor cores of a GPU: true, false or the name of a setting.
 """
 
 from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +34,7 @@ _OPERATORS: dict[type[ast.operator], Any] = {
     ast.Pow: operator.pow,
 }
 _HIGHEST_POWER = 4
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class FlopsError(ValueError):
@@ -55,6 +58,34 @@ class Flops:
     source: str
     models: Mapping[str, Mapping[str, Any]]
     tf32: bool | str
+
+
+def of_model(
+    declared: Mapping[str, Any], models: Mapping[str, Any], model_names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the key `flops` of a declaration that names a model, with what `models` has of it.
+
+    Its `with` are settings or numbers in place of names of the formula, its `models` sizes that differ.
+    Raises FlopsError.
+    """
+    own = dict(declared)
+    model, replaced, sizes = own.pop("model"), own.pop("with", {}), own.pop("models", {})
+    if not isinstance(model, str) or model not in models:
+        raise FlopsError(f"model: {model!r}; data/models.yml has {', '.join(models)}")
+    parts = (replaced, sizes, *(sizes.values() if isinstance(sizes, Mapping) else ()))
+    if not all(isinstance(part, Mapping) for part in parts):
+        raise FlopsError("with and the sizes of models must be dicts")
+    shared = models[model]
+    unknown = set(replaced) - set(_NAME.findall(shared["sample"]))
+    if unknown:
+        raise FlopsError(f"with: the formula of {model} has no {min(unknown)}")
+    names = [*(name for name in shared["models"] if name in model_names), *sizes]
+    return {
+        "sample": _NAME.sub(lambda name: str(replaced.get(name[0], name[0])), shared["sample"]),
+        "source": shared["source"],
+        "models": {name: {**shared["models"].get(name, {}), **sizes.get(name, {})} for name in names},
+        **own,
+    }
 
 
 def check(declared: Flops, model_names: Sequence[str], settings: Sequence[str]) -> None:

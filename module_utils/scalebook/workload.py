@@ -693,7 +693,7 @@ def _flops(part: _Part) -> Flops:
     keys = {each.name for each in fields(Flops)}
     own = part.part("flops", keys)
     if set(own.values) != keys:
-        raise part.wrong("flops", f"give exactly the keys {', '.join(sorted(keys))}")
+        raise part.wrong("flops", f"give exactly the keys {', '.join(sorted(keys))}, or model and tf32")
     return Flops(own.text("sample"), own.text("source"), own.mapping("models", 2), own.values["tf32"])
 
 

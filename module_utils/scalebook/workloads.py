@@ -13,11 +13,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook import limits
+from ansible.module_utils.scalebook import flops, limits
 from ansible.module_utils.scalebook.workload import Workload, WorkloadError
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 FILE = "meta/workload.yml"
+MODELS = Path(__file__).parents[2] / "data/models.yml"
 
 
 def load_workloads(roles_paths: Iterable[str]) -> dict[str, Workload]:
@@ -60,7 +61,7 @@ def _load(role: Path) -> Workload:
         "setting_defaults": _defaults(role, variables),
     }
     try:
-        workload = Workload.of(data)
+        workload = Workload.of({**data, **_shared(declaration)})
         _check_limits(workload, options)
     except WorkloadError as error:
         raise WorkloadError(f"{file}: {error}") from None
@@ -77,6 +78,17 @@ def _check_limits(workload: Workload, options: Mapping[str, Mapping[str, Any]]) 
         kind = options[f"{workload.name}_{limit.variable}"].get("type", "str")
         if limit.bounds and kind not in ("int", "float"):
             raise WorkloadError(f"limits: {limit.variable}: a range needs a number, it is {kind}")
+
+
+def _shared(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of a declaration that data/models.yml completes, for modules that cannot read it."""
+    own, names = keys.get("flops"), keys.get("model_names")
+    if not isinstance(own, dict) or "model" not in own or not isinstance(names, list):
+        return {}
+    try:
+        return {"flops": flops.of_model(own, _read(MODELS), names)}
+    except flops.FlopsError as error:
+        raise WorkloadError(f"flops.{error}") from None
 
 
 def _defaults(role: Path, names: Iterable[str]) -> dict[str, Any]:

@@ -123,11 +123,16 @@ PARTS = {
         "why": "The reason. The same names in braces become their values (`roles/torch_gpt2`).",
     },
     "flops": {
+        "model": "A model of `data/models.yml`, which has its formula, source and sizes for all workloads "
+        "that train it. Without it, `sample`, `source` and `models` are required.",
+        "with": "Settings or numbers in place of names of that formula, where a workload has another name "
+        "for them or no such setting: `{seq_length: length, predictions: 0}` (`roles/horovod_bert`).",
         "sample": "The formula of the floating point operations of a sample, forward and backward: numbers, "
         "names, `+ - * / // % **`, parentheses, and `(name == 'text')`, which is 1 or 0. Its names are "
         "settings and the sizes of the model.",
         "source": "Where the formula is from.",
-        "models": "The sizes of each model, `{resnet50: {blocks: 4087136256}}`.",
+        "models": "The sizes of each model, `{resnet50: {blocks: 4087136256}}`; with `model`, only those "
+        "that differ (`roles/tf2_bert`).",
         "tf32": "Whether products of fp32 may use the tensor cores of a GPU: `true`, `false`, or the name of "
         "a setting.",
     },
@@ -149,7 +154,7 @@ NEEDED = {
     "sanity": ("name", "literal", "pattern"),
     "failures": ("literal", "why"),
     "refuses": ("when", "why"),
-    "flops": ("sample", "source", "models", "tf32"),
+    "flops": ("tf32",),
     "dlperf": ("frameworks", "models"),
 }
 """The keys that a part must have."""

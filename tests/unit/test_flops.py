@@ -84,6 +84,26 @@ def test_a_declaration_with_a_wrong_formula_is_refused_when_it_is_loaded(tmp_pat
         load_workloads(changed(tmp_path, flops={**GOOD, **change}))
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"model": "bart"}, "flops.model: 'bart'; data/models.yml has bert, gpt2, resnet50"),
+        ({"with": {"words": 128}}, "flops.with: the formula of bert has no words"),
+        ({"models": "tiny"}, "flops.with and the sizes of models must be dicts"),
+        ({"with": "length"}, "flops.with and the sizes of models must be dicts"),
+        ({"sizes": {}}, "flops: unknown key 'sizes'"),
+    ],
+)
+def test_a_shared_model_that_cannot_be_used_is_refused_when_it_is_loaded(tmp_path, change, problem):
+    with pytest.raises(WorkloadError, match=f"torch_bert.*: {problem}"):
+        load_workloads(changed(tmp_path, "torch_bert", flops={"model": "bert", "tf32": "tf32", **change}))
+
+
+def test_sizes_that_differ_from_those_of_the_shared_model_count():
+    sizes = WORKLOADS["tf2_bert"].flops.models
+    assert (sizes["tiny"]["layers"], sizes["base"]["layers"], sorted(sizes)) == (1, 12, ["base", "tiny"])
+
+
 def test_tf32_is_that_of_the_setting_that_the_declaration_names():
     assert flops.tensor_cores(flops.Flops(**GOOD), case("tiny", tf32=True))
     assert not flops.tensor_cores(flops.Flops(**GOOD), case("tiny", tf32=False))
