@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import Any
 
-from ansible.module_utils.scalebook import flops
+from ansible.module_utils.scalebook import flops, kit_log
 from ansible.module_utils.scalebook.contracts import LOGGED_FIELDS, Case, Message, global_batch, message
 from ansible.module_utils.scalebook.flops import Flops
 from ansible.module_utils.scalebook.limits import Limit, LimitError, limits_of
@@ -43,7 +43,6 @@ REQUIRED = {
     "different cases. Their types are those of `meta/argument_specs.yml`. Elsewhere in the declaration and "
     "in results, a setting has the name of the variable without the role's prefix.",
     "log": "How the lines of steps are read: see [log](#log).",
-    "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity).",
 }
 """The keys that every declaration has, and what each is: docs/reference/workload.md is made from it."""
 
@@ -80,6 +79,8 @@ OPTIONAL = {
     "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
     "reserves_gpu_memory": "`true` where the framework reserves the memory of a GPU when it starts, as "
     "TensorFlow does. How much is in use then does not tell the report whether a larger batch fits.",
+    "sanity": "The list of what a log must show, or the run does not count: see [sanity](#sanity). Required "
+    "without `log.kit`.",
     "oom": "Texts by which a trainer of its own says that memory ran out. Those of frameworks, CUDA and the "
     "system are known for all workloads: `module_utils/scalebook/failure_causes.py`.",
     "failures": "The list of what a log tells of why its run failed, besides what is known for all "
@@ -113,7 +114,8 @@ TIME_FORMATS = ("absl", "datetime", "clock", "unix")
 DEVICES = ("cpu", "gpu")
 SCOPES = ("global", "rank")
 _FORM_KEYS = {"literal", "step", "time", "rate", "mean_after"}
-_LOG_KEYS = _FORM_KEYS | {"nodes", "unread", "forms", "own"}
+_KIT_KEYS = {"kit", "witnesses", "without"}
+_LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
@@ -328,10 +330,12 @@ class Workload:
     def of(cls, data: Mapping[str, Any]) -> Workload:
         """Return the workload of a loaded declaration, plain data; raise WorkloadError."""
         part = _Part(data, "", {*REQUIRED, *OPTIONAL, *ADDED})
-        missing = sorted(set(REQUIRED) - set(data))
+        of_kit = isinstance(data.get("log"), Mapping) and "kit" in data["log"]
+        missing = sorted({*REQUIRED, *(() if of_kit else ("sanity",))} - set(data))
         if missing:
             raise WorkloadError(f"the key {missing[0]} is missing")
-        log = _log(part.part("log", _LOG_KEYS))
+        log_part = part.part("log", _LOG_KEYS)
+        log = _log(log_part)
         keys: dict[str, Any] = {
             **{key: data[key] for key in ADDED if key in data},
             **{key: part.text(key) for key in (*_TEXTS, *(key for key in _OTHER_TEXTS if key in data))},
@@ -342,7 +346,7 @@ class Workload:
         workload = cls(
             **keys,
             log=log,
-            sanity=tuple(_sanity(rule, log.first_node) for rule in part.parts("sanity", _SANITY_KEYS)),
+            sanity=_rules(part, log_part, log.first_node),
             oom=tuple(word.encode() for word in part.words("oom")),
             failures=tuple(_failure(rule) for rule in part.parts("failures", _FAILURE_KEYS)),
             refuses=tuple(Rule(each.text("when"), each.text("why")) for each in part.parts("refuses", _RULE)),
@@ -619,6 +623,11 @@ def _xla(part: _Part) -> tuple[bool, ...]:
 
 
 def _log(part: _Part) -> Log:
+    if "kit" in part.values:
+        form = {} if {"literal", "step"} & set(part.values) else kit_log.form(_prefix(part))
+        part = _Part({"nodes": "first", **form, **part.values}, part.place, _LOG_KEYS)
+    elif _KIT_KEYS & set(part.values):
+        raise part.wrong("kit", "witnesses and without are of a trainer of the kit: give its prefix")
     first_node = part.choice("nodes", "all", ("all", "first")) == "first"
     own = part.part("own", _RATE_KEYS) if "own" in part.values else None
     return Log(
@@ -656,6 +665,33 @@ def _form(part: _Part) -> Form:
 
 def _pairs(part: _Part, key: str) -> tuple[tuple[str, str], ...]:
     return tuple(part.texts(key).items())
+
+
+def _prefix(log: _Part) -> str:
+    """Return what the lines of a trainer of the kit begin with."""
+    prefix = log.text("kit")
+    if not re.fullmatch("[A-Z][A-Z0-9_]*", prefix):
+        raise log.wrong("kit", f"{prefix!r}; allowed are capital letters, digits and _")
+    return prefix
+
+
+def _rules(part: _Part, log: _Part, first_node: bool) -> tuple[Sanity, ...]:
+    """Return the sanity rules: the kit's, unless the workload has one of that name, and the workload's own.
+
+    A trainer that accumulates no gradients need not print `accumulation`.
+    """
+    own = tuple(_sanity(rule, first_node) for rule in part.parts("sanity", _SANITY_KEYS))
+    if "kit" not in log.values:
+        return own
+    left_out = set(log.words("without"))
+    nodes = log.choice("witnesses", "all", ("all", "first"))
+    of_kit = {rule["name"]: rule for rule in kit_log.sanity(_prefix(log), nodes)}
+    unknown = left_out - set(of_kit)
+    if unknown:
+        raise log.wrong("without", f"the kit has no rule {min(unknown)}")
+    left_out |= {rule.name for rule in own} | ({"accumulation"} - set(part.values))
+    parts = [_Part(rule, "log.kit", _SANITY_KEYS) for name, rule in of_kit.items() if name not in left_out]
+    return (*(_sanity(each, first_node) for each in parts), *own)
 
 
 def _sanity(part: _Part, first_node: bool) -> Sanity:

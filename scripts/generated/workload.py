@@ -7,25 +7,34 @@ The keys of their parts are described here.
 
 from __future__ import annotations
 
+from ansible.module_utils.scalebook.kit_log import FORM, SANITY
 from ansible.module_utils.scalebook.workload import OPTIONAL, REQUIRED
 
 from generated.text import table
 
 PARTS = {
     "log": {
-        "literal": "A text that every line of a step has.",
-        "step": "The pattern of such a line, a regular expression with the group `step`, the number of the "
-        "step. These groups are read too, where the pattern has them: `time`, `last` (the number of the "
-        "last step), `loss`, `rate` (samples per second), `latency` (milliseconds of a step), `mean` (the "
-        "mean rate so far) and `micro` (micro-steps so far). With a pattern that has `micro`, the numbers of "
-        "lines without it are those of micro-steps (`roles/deepspeed_bert`).",
+        "kit": "The prefix of the lines of a trainer that prints with the kit (`trainer_kit.Say`), such as "
+        "`TORCH_BERT`. Its steps are read, and its log is checked, as [log.kit](#logkit) says.",
+        "witnesses": "`first` where only rank 0 prints the lines that [log.kit](#logkit) compares, else "
+        "`all`, the default: the first process of each node does. With `kit` only.",
+        "without": "The list of the rules of [log.kit](#logkit) that the trainer prints no line for. With "
+        "`kit` only.",
+        "literal": "A text that every line of a step has. Required without `kit`; with it, where the steps "
+        "have another form than the kit's.",
+        "step": "Given with `literal`: the pattern of such a line, a regular expression with the group "
+        "`step`, the number of the step. These groups are read too, where the pattern has them: `time`, "
+        "`last` (the number of the last step), `loss`, `rate` (samples per second), `latency` "
+        "(milliseconds of a step), `mean` (the mean rate so far) and `micro` (micro-steps so far). With a "
+        "pattern that has `micro`, the numbers of lines without it are those of micro-steps "
+        "(`roles/deepspeed_bert`).",
         "time": "The format of the group `time`, required with it: `absl` (`MMDD HH:MM:SS.f`), `datetime` "
         "(`YYYY-MM-DD HH:MM:SS.f`), `clock` (`HH:MM:SS.f`) or `unix` (seconds). Without that group, the time "
         "of a step is when the node script printed the line.",
         "rate": "The rates that the trainer prints: see [log.rate](#lograte). Not needed where the group "
         "`rate` is the rate of all devices.",
         "mean_after": "The step after which the group `mean` begins to count, required with it.",
-        "nodes": "`first` where only the first node prints steps, else `all`, the default.",
+        "nodes": "`first` where only the first node prints steps, the default with `kit`, else `all`.",
         "forms": "The list of other forms of the lines, of other versions of the program, each with "
         "`literal`, `step`, `time`, `rate` and `mean_after` of its own. They are tried in turn on a log "
         "without lines of the first.",
@@ -148,7 +157,6 @@ PARTS = {
 """The keys of parts of a declaration, by the part."""
 
 NEEDED = {
-    "log": ("literal", "step"),
     "log.unread": ("literal", "pattern", "program", "why"),
     "self_reported": ("literal",),
     "sanity": ("name", "literal", "pattern"),
@@ -177,4 +185,18 @@ def files() -> dict[str, str]:
         needed = NEEDED.get(name, ())
         rows = [(f"`{key}`", "yes" if key in needed else "no", text) for key, text in keys.items()]
         parts += [f"## {name}\n", table(("key", "required", "meaning"), rows)]
+        parts += _kit() if name == "log" else []
     return {"docs/reference/workload.md": "\n".join(parts)}
+
+
+def _kit() -> list[str]:
+    """Return the section about what all trainers of the kit print."""
+    rows = [(f"`{rule['name']}`", f"`{rule['pattern']}`", rule.get("expect", "")) for rule in SANITY]
+    return [
+        "## log.kit\n",
+        f"The line of a step is `{FORM['step']}`, with the time in seconds since the epoch, and these are "
+        "rules of `sanity`. A rule of the declaration counts in place of one of the same name. "
+        "`accumulation` is left out where the declaration has no such key, and `weights` must be at the end "
+        "of the log.\n",
+        table(("name", "pattern", "expect"), rows),
+    ]
