@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the logs of all trainers of the kit show: `log: {kit: PREFIX}` of a declaration stands for it.
 
-The functions of the kit print these lines (roles/workload/files/kit: `trainer_kit.Say`, `torch_run.announce`,
-`paddle_run.Group`, `oneflow_run`), and trainers that have functions of their own print the same.
+The functions that trainers share print these lines (`trainer_kit.Say`, `torch_run.announce`,
+`paddle_run.Group`, `oneflow_run.begin` …), and trainers that have functions of their own print the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,11 @@ SANITY: tuple[dict[str, Any], ...] = (
     {"name": "devices", "pattern": r"PREFIX world_size=(?P<value>\d+) ", "expect": "devices"},
     {"name": "nodes", "pattern": r"PREFIX world_size=.* nodes=(?P<value>\d+) ", "expect": "nodes"},
     {"name": "task", "pattern": r"PREFIX world_size=.* node_rank=(?P<value>\d+) ", "expect": "task_index"},
-    {"name": "backend", "pattern": r"PREFIX world_size=.* backend=(nccl|gloo|mpi)( |$)"},
+    # One process may form no group.
+    {
+        "name": "backend",
+        "pattern": r"PREFIX world_size=(1 (.* )?backend=none|\d+ (.* )?backend=(nccl|gloo|mpi))( |$)",
+    },
     {
         "name": "accumulation",
         "pattern": r"PREFIX batch=.* accumulation=(?P<value>\d+) ",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from ansible.module_utils.scalebook import kit_log
 from ansible.module_utils.scalebook.plan.declared import role_variables
 from ansible.module_utils.scalebook.workloads import load_workloads
 
@@ -158,3 +159,22 @@ def test_a_workload_declares_the_variables_of_others_that_its_role_reads(workloa
     given = ("_instance", "_install", "_installs", "_locked")
     assert {name for name in read if not name.endswith(given)} <= set(WORKLOADS[workload].reads)
     assert set(WORKLOADS[workload].reads) <= public.keys()
+
+
+def declared(name):
+    return yaml.safe_load((Path(WORKLOADS[name].path) / "meta/workload.yml").read_text())
+
+
+@pytest.mark.parametrize("name", [name for name in WORKLOADS if "kit" in declared(name)["log"]])
+def test_a_workload_of_the_kit_lists_no_rule_that_the_kit_has(name):
+    kit = {rule["name"]: rule["pattern"] for rule in kit_log.sanity(declared(name)["log"]["kit"], "all")}
+    if "accumulation" not in declared(name):
+        del kit["accumulation"]  # some print it anyway
+    own = declared(name).get("sanity", ())
+    assert [rule["name"] for rule in own if rule["pattern"].strip() in kit.get(rule["name"], "")] == []
+
+
+def test_no_formula_of_operations_stands_in_two_declarations():
+    formulas = [declared(name).get("flops", {}).get("sample") for name in WORKLOADS]
+    formulas += [model["sample"] for model in yaml.safe_load((ROOT / "data/models.yml").read_text()).values()]
+    assert len(formulas) - formulas.count(None) == len(set(formulas) - {None})
