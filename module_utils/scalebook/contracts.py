@@ -632,15 +632,24 @@ class Usage(TypedDict):
     met: bool | None
 
 
+class Bound(TypedDict):
+    """What a case is likely bound by, and what shows it, the first of it the clearest."""
+
+    what: Message
+    evidence: list[Message]
+
+
 class Bottleneck(TypedDict):
     """What a case is likely held back by: `causes`, the likeliest first, none where that is not known.
 
-    `evidence` are means over runs, nodes and devices by name, `missing` names what was not measured.
+    `bound` says the likeliest, `message` all of it with advice. `evidence` are means over runs, nodes and
+    devices by name, `missing` names what was not measured.
     """
 
     case: str
     label: str
     causes: list[str]
+    bound: Bound | None
     message: Message
     evidence: dict[str, float]
     missing: list[str]

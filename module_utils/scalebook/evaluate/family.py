@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Message, message
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.evaluate import comparisons, drawing, ranking
 from ansible.module_utils.scalebook.evaluate.front import USED
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
@@ -166,7 +166,7 @@ def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
     writer.table(title, [*writer.columns("name text option"), *writer.quantities(used)], rows)
     limited = grouped(
         [option for option in measured if option["bottleneck"]],
-        lambda option: _bound(writer, cast(Message, option["bottleneck"])),
+        lambda option: str(writer.value(option["bottleneck"])),
     )
     rows = [
         {"bottleneck": what, "count": len(cases), "cases": _first(writer, [each["name"] for each in cases])}
@@ -174,14 +174,6 @@ def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
     ]
     heads = writer.columns("bottleneck, count count cases, cases text option")
     writer.table(writer.text("titled", name=name, title=writer.text("bottlenecks")), heads, rows)
-
-
-def _bound(writer: Writer, bottleneck: Message) -> str:
-    """Return what a case was limited by, without the evidence, which its report has."""
-    for sentence in bottleneck["values"].get("sentences") or ():
-        if isinstance(sentence, Mapping) and "what" in sentence["values"]:
-            return str(writer.value(sentence["values"]["what"]))
-    return writer.text("no-bottleneck")
 
 
 def _first(writer: Writer, names: Sequence[str]) -> str:

@@ -95,7 +95,12 @@ def _options(results: Results, workloads: Workloads, rows: Sequence[Row]) -> lis
     for entry in results.get("utilisation") or ():
         usage.setdefault(entry["case"], {})[entry["quantity"]] = entry["mean"]
     shares = {entry["case"]: entry["mfu"] for entry in results.get("mfu") or ()}
-    bottlenecks = {entry["case"]: entry["message"] for entry in results.get("bottlenecks") or ()}
+    bottlenecks = {
+        entry["case"]: entry["bound"]["what"] if entry["bound"] else message("evaluation.no-bottleneck")
+        for entry in results.get("bottlenecks") or ()
+        # A report of an earlier version has none.
+        if "bound" in entry
+    }
     entries = results.get("hardware") or ()
     options: list[Any] = [
         {

@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     IDENTITY,
     Bottleneck,
+    Bound,
     Case,
     Message,
     Row,
@@ -115,7 +116,8 @@ def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[
     possible = rules.GPU_RULES if on_gpus else rules.CPU_RULES
     found = [rule for rule in possible if rules.holds(rule.when, known)]
     without = message("bottleneck.none", evidence=_values(evidence, (*needed, rules.WITHOUT_A_RULE)))
-    sentences = _sentences(found, row, evidence, workload, measured) if found else [without]
+    bound = _bound(found[0], evidence) if found else None
+    sentences = _sentences(bound, found, row, evidence, workload, measured) if bound else [without]
     if "communication-bound" not in (rule.cause for rule in found):
         sentences += _exchange(row, evidence, workload, measured)
     names = [message(f"quantity.{name}") for name in missing]
@@ -124,18 +126,27 @@ def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[
         "case": row["case"],
         "label": row["label"],
         "causes": list(dict.fromkeys(rule.cause for rule in found)),
+        "bound": bound,
         "message": message("bottleneck.judged", sentences=sentences),
         "evidence": dict(evidence),
         "missing": missing,
     }
 
 
+def _bound(rule: Rule, evidence: Evidence) -> Bound:
+    return {"what": message(f"bottleneck.{rule.says}"), "evidence": _values(evidence, rule.shows)}
+
+
 def _sentences(
-    applying: Sequence[Rule], row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect]
+    bound: Bound,
+    applying: Sequence[Rule],
+    row: Row,
+    evidence: Evidence,
+    workload: Workload,
+    measured: Sequence[Effect],
 ) -> list[Message]:
     """Return the sentences on the rules that apply: the first, the other causes, and what to try."""
     first, *others = applying
-    what = message(f"bottleneck.{first.says}")
     more = [
         message(
             "bottleneck.other",
@@ -147,7 +158,7 @@ def _sentences(
     ]
     also = [message("bottleneck.also", causes=more)] if more else []
     return [
-        message("bottleneck.likely", what=what, evidence=_values(evidence, first.shows)),
+        message("bottleneck.likely", **bound),
         *also,
         *_try(advised(first, row, evidence, workload, measured)),
     ]

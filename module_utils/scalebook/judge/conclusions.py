@@ -116,11 +116,10 @@ def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
 
 def _bound(row: Row, causes: Mapping[str, Bottleneck]) -> list[Conclusion]:
     """Return what bounds a row, as its bottleneck says first."""
-    entry = causes.get(row["case"])
-    if not entry or not entry["causes"]:
+    bound = causes[row["case"]]["bound"] if row["case"] in causes else None
+    if not bound:
         return []
-    first = entry["message"]["values"]["sentences"][0]["values"]
-    what = message("bottleneck.likely", what=first["what"], evidence=first["evidence"][:1])
+    what = message("bottleneck.likely", what=bound["what"], evidence=bound["evidence"][:1])
     return [_conclusion("bound", row, label=row["label"], what=what)]
 
 

@@ -104,6 +104,17 @@ def test_a_recorded_run_at_the_power_limit_is_power_limited(tmp_path):
     )
 
 
+def test_what_bounds_a_case_is_data_beside_its_sentence(tmp_path):
+    [made] = judged(tmp_path, torch_bert(512))
+    assert made["bound"]["what"] == {"code": "bottleneck.power_limited", "values": {}}
+    assert [each["values"]["value"] for each in made["bound"]["evidence"]][0] == 100
+
+
+def test_a_case_without_a_known_cause_has_no_bound(tmp_path):
+    [made] = judged(tmp_path, record(case(), 1, 100.0, telemetry=[node()]))
+    assert (made["causes"], made["bound"]) == ([], None)
+
+
 def test_a_recorded_run_on_shared_processors_says_that_others_use_them(tmp_path):
     """Two containers on two processors, while other programs ran there."""
     [made] = judged(tmp_path, containers())
