@@ -121,10 +121,12 @@ class Writer:
         ]
 
     def table(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
-        """Add a table with its number, if it has lines."""
+        """Add a table with its number, if it has lines, with the columns that one of them fills."""
         rows = [{column.key: self.value(line[column.key]) for column in columns} for line in lines]
+        empty = (None, "", NONE)
+        filled = [column for column in columns if any(row[column.key] not in empty for row in rows)]
         if rows:
-            self.blocks.append(Table(self._caption("caption", title), columns, rows))
+            self.blocks.append(Table(self._caption("caption", title), filled, rows))
 
     def sheet(self, title: str, columns: Sequence[Column], lines: Iterable[Mapping[str, Any]]) -> None:
         """Add a table that is in the workbook alone."""

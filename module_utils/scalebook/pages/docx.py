@@ -36,7 +36,7 @@ FONTS = "Arial, Liberation Sans, DejaVu Sans, Noto Sans CJK SC, WenQuanYi Micro 
 """Of the pictures, which are drawn where the document is made: the first that is installed there."""
 TEXT_WIDTH = 9978
 """Width of the text in twentieths of a point."""
-LETTER, PADDING, BOLD = 76, 130, 1.3
+LETTER, PADDING, BOLD = 80, 130, 1.2
 """Width of a letter in a table, of what is left and right of its text, and of bold letters beside others."""
 LONG = 64
 """Letters of a cell from which on its column is made no wider."""
@@ -50,7 +50,13 @@ _WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml"
-_PARTS = {"document": "document.main", "styles": "styles", "numbering": "numbering", "footer": "footer"}
+_PARTS = {
+    "document": "document.main",
+    "styles": "styles",
+    "numbering": "numbering",
+    "footer": "footer",
+    "settings": "settings",
+}
 """Parts of the document by their content type."""
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What XML cannot hold, not even escaped."""
@@ -63,6 +69,8 @@ _FIXED = {
     '<w:lvl w:ilvl="0"><w:numFmt w:val="bullet"/><w:lvlText w:val="•"/><w:pPr><w:ind w:left="420" '
     'w:hanging="280"/></w:pPr></w:lvl></w:abstractNum><w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
     "</w:numbering>",
+    # Only what lays out the document knows its pages: Word asks, others write the contents' numbers at once.
+    "word/settings.xml": f'{_HEAD}<w:settings xmlns:w="{_WORD}"><w:updateFields w:val="true"/></w:settings>',
     "word/footer.xml": f'{_HEAD}<w:ftr xmlns:w="{_WORD}"><w:p><w:pPr><w:pStyle w:val="Footer"/></w:pPr>'
     '<w:fldSimple w:instr="PAGE"><w:r><w:t>1</w:t></w:r></w:fldSimple></w:p></w:ftr>',
 }
@@ -138,16 +146,18 @@ def _widths(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> list[i
         words = [_letters(text) + 1 if column.kind not in cells.LEFT else _longest(text) for text in texts]
         words.append(round(BOLD * _longest(column.head)))
         least.append(LETTER * min(max(words), LONG // 3) + PADDING)
-        most.append(max(LETTER * min(max(map(_letters, texts), default=0), LONG) + PADDING, least[-1]))
+        # A head has room in two lines.
+        wanted = [*map(_letters, texts), round(BOLD * _letters(column.head) / 2) + 2]
+        most.append(max(LETTER * min(max(wanted), LONG) + PADDING, least[-1]))
     # Where even the words have no room, those of the widest columns are broken.
     for limit in range(max(least), 0, -LETTER):
         least = [min(low, limit) for low in least]
         if sum(least) <= TEXT_WIDTH:
             break
-    spare, wanted = TEXT_WIDTH - sum(least), sum(most) - sum(least)
-    if not wanted:
+    spare, more = TEXT_WIDTH - sum(least), sum(most) - sum(least)
+    if not more:
         return [TEXT_WIDTH * low // sum(least) for low in least]
-    return [round(low + (high - low) * spare / wanted) for low, high in zip(least, most, strict=True)]
+    return [round(low + (high - low) * spare / more) for low, high in zip(least, most, strict=True)]
 
 
 def _longest(text: str) -> int:
@@ -156,8 +166,8 @@ def _longest(text: str) -> int:
 
 
 def _letters(text: str) -> int:
-    """Return how wide a text is in letters; Chinese ones are twice as wide."""
-    return sum(2 if ord(letter) > 0x2E7F else 1 for letter in text)
+    """Return how wide a text is in letters; Chinese ones are two, capitals more than one."""
+    return round(sum(2 if ord(letter) > 0x2E7F else 1 + 0.3 * letter.isupper() for letter in text))
 
 
 def _types() -> str:
