@@ -261,6 +261,56 @@ def test_the_first_screen_says_what_was_measured_how_good_it_is_and_whether_to_t
     assert below == []
 
 
+@pytest.fixture
+def phone(browser, tmp_path):
+    """Return what opens the report of a measured campaign on a phone of 390 × 844."""
+
+    def opened(name):
+        page = tmp_path / "report.html"
+        page.write_text(render.files(measured.results(name), str(ROOT / "templates"))["report.html"])
+        browser.open(page, 390)
+        return browser
+
+    return opened
+
+
+@pytest.mark.parametrize(
+    ("name", "screens"), [("h200x4-2026-11-26/torch_gpt2", 8), ("h100x2-2026-11-25/torch", 12)]
+)
+def test_a_report_is_no_more_screens_long_on_a_phone_than_on_a_desk(phone, name, screens):
+    assert phone(name).run("document.documentElement.scrollHeight") <= screens * 844
+
+
+def test_two_screens_of_a_phone_have_title_results_conclusions_trust_and_a_chart(phone):
+    browser = phone("h100x2-2026-11-25/torch")
+    below = [
+        part
+        for part in ("h1", ".best", ".conclusions", ".trust", ".charts figure")
+        if browser.run(f"document.querySelector('{part}').getBoundingClientRect().bottom") > 2 * 844
+    ]
+    assert below == []
+
+
+def test_a_section_on_a_phone_opens_below_its_heading(phone):
+    browser = phone("h100x2-2026-11-25/torch")
+    table = "document.querySelector('#utilisation').closest('section').querySelector('table')"
+    assert not browser.run(f"{table}.checkVisibility()")
+    browser.run("document.querySelector('#utilisation').click()")
+    assert browser.run(f"{table}.checkVisibility()")
+
+
+def test_a_card_on_a_phone_has_rate_efficiency_and_flags_and_a_button_shows_the_rest(phone):
+    browser = phone("h100x2-2026-11-25/torch")
+    shown = (
+        "[...[...document.querySelectorAll('section:has(#results) tbody tr')]"
+        ".find((row) => row.querySelector('.flag')).cells].filter((cell) => cell.checkVisibility())"
+        ".map((cell) => cell.dataset.label)"
+    )
+    assert browser.run(shown) == ["group", "case", "per GPU", "efficiency", "flags"]
+    browser.run("document.querySelector('section:has(#results) button').click()")
+    assert {"speedup", "spread", "runs"} <= set(browser.run(shown))
+
+
 def test_the_head_of_a_table_stands_on_every_page_that_it_reaches(browser, pages, tmp_path):
     browser.open(pages["scaling-en"])
     heads = browser.printed(tmp_path / "page.pdf").count("\ncase GPUs")

@@ -50,7 +50,7 @@ class Column(NamedTuple):
     for None.  `sheet` is its name in results.csv and results.xlsx, '' of one that they do not have. The
     other keys are for HTML: `soft` of a lesser text after the value, `hint` of one that the mouse shows,
     `lines` of lines that unfold, `href` of where the value leads; `over` is a heading above several columns,
-    `look` a class: `main`, `wrap` or `tags`.
+    `look` a class: `main`, `wrap`, `tags`, or `less` of what a phone shows on demand.
     """
 
     key: str

@@ -28,8 +28,8 @@ except ImportError as exc:
     MISSING = str(exc)
     TEMPLATE_ERROR = ImportError
 
-SCRIPTS = ("report.js", "chart.js")
-"""What every page runs: the sorting and filters of tables, and what points of charts say."""
+SCRIPTS = ("report.js", "chart.js", "phone.js")
+"""What every page runs: the sorting and filters of tables, what points of charts say, what phones fold."""
 
 
 def framed(

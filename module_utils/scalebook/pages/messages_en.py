@@ -921,6 +921,7 @@ MESSAGES = {
     "method.outlier": "An outlier, from {runs} runs on, is flagged and kept: Grubbs' test at {level} %, and more than {share} % from the median.",
     "method.drift": "drift: how much longer the last quarter of the steps took than the first. It is flagged from {share} % and {errors} standard errors on; these allow for steps that resemble the step before.",
     "page.filter": "Filter rows",
+    "page.columns": "All columns",
     "page.compared": "compared with",
     "page.last-lines": "last lines",
     "page.valid": "{cases}, {good} of {planned} runs valid",

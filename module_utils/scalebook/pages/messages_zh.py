@@ -798,6 +798,7 @@ MESSAGES = {
     "method.outlier": "从 {runs} 次运行起标记离群值，但仍计入：Grubbs 检验显著性水平 {level}%，且偏离中位数超过 {share}%。",
     "method.drift": "漂移：最后四分之一的步比最初四分之一的步多花的时间。达到 {share}% 且达到 {errors} 倍标准误时标记；标准误已考虑相邻步之间的相关性。",
     "page.filter": "筛选行",
+    "page.columns": "显示所有列",
     "page.compared": "对比",
     "page.last-lines": "最后几行",
     "page.valid": "{cases}，{planned} 次运行中 {good} 次有效",

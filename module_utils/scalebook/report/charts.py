@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, Run
 from ansible.module_utils.scalebook.grouping import grouped
-from ansible.module_utils.scalebook.judge import headings, weak_scaling
+from ansible.module_utils.scalebook.judge import flags, headings, weak_scaling
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart, stacked_chart, ticks_to
 from ansible.module_utils.scalebook.pages.catalogue import PERCENT
@@ -260,8 +260,8 @@ def _by_rows(groups: Set, rows_of: Callable[[Table], int], most: int) -> Iterato
 
 
 def _losses(drawer: _Drawer, group: Table) -> list[tuple[Row, float, float]]:
-    """Return the cases of a group with the parts of a step that are waiting, and exchange and rest."""
-    rows = drawer.rows_of(group)
+    """Return the usable cases of a group with the parts of a step: waiting, and exchange and rest."""
+    rows = [row for row in drawer.rows_of(group) if flags.usable(row)]
     alone = next((row["steps"] for row in rows if row["label"] == BASELINE), None)
     parts = [
         (row, weak_scaling.longer_parts(row["steps"], alone) if row["steps"] and alone else None)
@@ -284,7 +284,8 @@ def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
             drawn = [max(0.0, waiting), max(0.0, rest)]
             drawn = [max(0.0, 1 - sum(drawn)), *(part / max(1.0, sum(drawn)) for part in drawn)]
             parts = [Bar(index, part, "", note) for index, part in zip(names, drawn, strict=True)]
-            bars.append((case, f"{_.percent(waiting)} + {_.percent(rest)}", parts))
+            sign = "−" if rest < 0 else "+"
+            bars.append((case, f"{_.percent(waiting)} {sign} {_.percent(abs(rest))}", parts))
     ticks = [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)]
     about = _("chart.losses-about")
     return stacked_chart(bars, names, title, about, _("chart.of-a-step"), key, ticks, drawer.standalone)

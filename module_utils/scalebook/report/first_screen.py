@@ -115,11 +115,17 @@ def _best(view: View) -> list[Block]:
     rows = {row["case"]: row for row in view.document["rows"]}
     groups = {group["id"]: group for group in view.document["groups"]}
     best = [rows[case] for case in view.document["best"]]
+    known = shares(view)
+    peaks = [known[row["case"]][1] for row in best]
     several = len(best) > 1
-    return [_result(view, row, groups[row["group"]], several) for row in best[:FEW]]
+    # A peak that results share is said once.
+    return [
+        _result(view, row, groups[row["group"]], several, peaks[index] not in peaks[:index])
+        for index, row in enumerate(best[:FEW])
+    ]
 
 
-def _result(view: View, row: Row, group: Group, several: bool) -> Paragraph:
+def _result(view: View, row: Row, group: Group, several: bool, with_peak: bool) -> Paragraph:
     """Return a result: the rate of a device, at what scale, and what else tells how good it is."""
     _, median = view.wording, row["median"] or 0.0
     devices = row["devices"]
@@ -133,7 +139,8 @@ def _result(view: View, row: Row, group: Group, several: bool) -> Paragraph:
     if devices > 1 and row["efficiency"] is not None:
         facts.append(_("report.of-linear", percent=_.percent(row["efficiency"])))
     if share is not None:
-        facts.append(_("report.mfu", percent=_.percent(share), peak=of))
+        percent = _.percent(share)
+        facts.append(_("report.mfu", percent=percent, peak=of) if with_peak else f"MFU {percent}")
     facts.append(_.count(row["good"], "run"))
     if row["good"] > 1:
         facts.append(_("report.spread", percent=_.percent(row["spread"])))

@@ -60,16 +60,16 @@ def results(view: View) -> Table:
     unit = f"{min(units)}/s" if len(units) == 1 else _("head.rate")
     columns = [
         *view.case_columns(),
-        Column("devices", _(f"head.{noun}s"), "count"),
-        *([] if len(units) == 1 else [Column("unit")]),
-        Column("median", unit, "rate", "INCOMPLETE", hint="spans"),
+        Column("devices", _(f"head.{noun}s"), "count", look="less"),
+        *([] if len(units) == 1 else [Column("unit", look="less")]),
+        Column("median", unit, "rate", "INCOMPLETE", look="less", hint="spans"),
         Column("each", _("report.per-device", device=_.name("noun", noun)), "rate", "–", look="main"),
-        *([Column("latency_ms", kind="milliseconds", missing="–")] if late else []),
-        Column("speedup", kind="speedup", missing="–"),
+        *([Column("latency_ms", kind="milliseconds", missing="–", look="less")] if late else []),
+        Column("speedup", kind="speedup", missing="–", look="less"),
         Column("efficiency", kind="percent", missing="–"),
-        *([Column("mfu", "MFU", "percent", "–", hint="peak")] if utilised else []),
-        Column("spread", kind="percent", missing="–"),
-        Column("runs", kind="count"),
+        *([Column("mfu", "MFU", "percent", "–", look="less", hint="peak")] if utilised else []),
+        Column("spread", kind="percent", missing="–", look="less"),
+        Column("runs", kind="count", look="less"),
         Column("flags", kind="tags", look="tags"),
     ]
     short, anchors = view.short_names(), view.anchors()

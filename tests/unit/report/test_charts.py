@@ -100,6 +100,17 @@ def test_the_parts_of_a_step_are_those_of_the_table_of_step_times():
     assert "1.9 % + 4.7 %" in [each.text for each in texts(chart_of(GPT2, "losses"))]
 
 
+def test_a_part_of_a_step_that_became_shorter_is_taken_off():
+    assert "4.5 % − 0.2 %" in [each.text for each in texts(chart_of("h100x2-2026-11-25/torch", "losses"))]
+
+
+def test_a_row_that_must_not_be_used_has_no_parts_of_a_step():
+    """Above linear, its exchange would be −57.5 % of a step."""
+    assert not any(
+        "57.5" in (each.text or "") for each in texts(chart_of("h100x2-2026-11-25/torch", "losses"))
+    )
+
+
 def test_the_parts_of_a_step_fill_the_whole_of_each_bar():
     root = ElementTree.fromstring(chart_of(SCALING, "losses")["svg"])
     bars = [group for group in root.iter(f"{SVG}g") if len(group.findall(f"{SVG}rect")) == 3]

@@ -158,6 +158,7 @@ def test_its_scripts_are_small():
     assert len((Path(TEMPLATES) / "report.js").read_bytes()) <= 3000
     assert len((Path(TEMPLATES) / "index.js").read_bytes()) <= 2500
     assert len((Path(TEMPLATES) / "chart.js").read_bytes()) <= 4096
+    assert len((Path(TEMPLATES) / "phone.js").read_bytes()) <= 800
 
 
 def test_each_case_has_the_title_of_its_own_campaign(tmp_path):
