@@ -201,9 +201,21 @@ def _rendezvous(
     began = {node.name for node, node_end in exits if node_end.get("said")}
     missing = [node for node in nodes if node.name not in began]
     who = message("reason.never-began", nodes=names(missing)) if missing else message("reason.all-began")
-    limit = one_line(late[0][1].get("reason")).partition(",")[0]
-    why = together(who, as_message(limit)) if limit else who
+    limit = _passed(late[0][1])
+    why = together(who, limit) if limit else who
     return Verdict("failed", message("reason.rendezvous", why=why), last_lines((missing or nodes)[0]))
+
+
+def _passed(node_end: Mapping[str, Any]) -> Message | None:
+    """Return which limit a node passed; nodes of an earlier version said it in a sentence alone."""
+    limit, late = node_end.get("limit"), node_end["status"] == "rendezvous"
+    seconds = _number(limit.get("seconds")) if isinstance(limit, Mapping) else math.inf
+    if not isinstance(limit, Mapping) or not math.isfinite(seconds):
+        sentence = one_line(node_end.get("reason"))
+        return as_message(sentence.partition(",")[0] if late else sentence) if sentence else None
+    after = one_line(limit.get("after"))
+    code = "reason.late" if late else "reason.silent-after" if after else "reason.silent"
+    return message(code, seconds=seconds, **({"after": after} if after else {}))
 
 
 def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
@@ -216,12 +228,12 @@ def _hung(exits: Sequence[tuple[Node, Mapping[str, Any]]]) -> Verdict | None:
         return None
     stopped = [pair for pair in exits if pair[1].get("stopped")]
     node, node_end = min(stopped or hung, key=lambda pair: _number(pair[1].get("ended")))
-    why = one_line(hung[0][1].get("reason"))
-    reason = because(message("reason.hung", who=_who(node, node_end)), why)
+    reason = because(message("reason.hung", who=_who(node, node_end)), _passed(hung[0][1]))
     if stopped:
         reason = together(reason, message("reason.stopped", count=node_end["stopped"]))
     for rule in () if stopped else node.workload.failures:
-        reason = because(reason, rule.why) if f'"{rule.text}"' in why else reason
+        after = f'"{rule.text}"' in one_line(hung[0][1].get("reason"))
+        reason = because(reason, rule.why) if after else reason
     return Verdict("hung", reason, last_lines(node))
 
 

@@ -212,18 +212,20 @@ class Watch:
                     self.mark("last" if self.readings else "first")
                     self.readings.append((time.monotonic(), procfs.work_of(self.pid)))
 
-    def overdue(self, last_output: float) -> Optional[Tuple[str, str]]:
-        """Return (status, reason) when a limit has passed since `last_output`, else None."""
+    def overdue(self, last_output: float) -> Optional[Tuple[str, str, Dict[str, Any]]]:
+        """Return (status, reason, limit) when a limit has passed since `last_output`, else None."""
         now = time.monotonic()
         if self.literal and not self.stepped:
             text, most = self.since
             if text and now - last_output > most:
-                return "hung", 'no output for %g s after "%s"' % (most, text)
+                limit = {"seconds": most, "after": text}
+                return "hung", 'no output for %g s after "%s"' % (most, text), limit
             if self.rendezvous and now - self.began > self.rendezvous:
                 silent = "" if self.said else ", and nothing was said"
-                return "rendezvous", "no step within %g s%s" % (self.rendezvous, silent)
+                reason = "no step within %g s%s" % (self.rendezvous, silent)
+                return "rendezvous", reason, {"seconds": self.rendezvous}
         elif self.stall and now - last_output > self.stall:
-            return "hung", "no output for %g s" % self.stall
+            return "hung", "no output for %g s" % self.stall, {"seconds": self.stall}
         return None
 
     def busy(self) -> Optional[Dict[str, float]]:
@@ -383,7 +385,7 @@ def run(
     watch = Watch(limits, process.pid, sampler.mark)
     reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
-    status, reason = "exited", None
+    status, reason, limit = "exited", None, None
     while process.poll() is None:
         overdue = watch.overdue(log.heard)
         if ended_by:
@@ -393,7 +395,7 @@ def run(
         elif failures:
             status, reason = "failed", failures[0]
         elif overdue:
-            status, reason = overdue
+            status, reason, limit = overdue
         if status != "exited":
             break
         reader.join(0.1)
@@ -424,6 +426,7 @@ def run(
         "signal": -code if code < 0 else None,
         "status": status,
         "reason": reason,
+        "limit": limit,
         "said": watch.said,
         "stepped": watch.stepped if watch.literal else None,
         "stopped": len(stopped),

@@ -144,6 +144,7 @@ def test_silence_after_a_line_that_a_known_hang_ends_with_has_a_limit_of_its_own
     assert time.monotonic() - began < 10
     said = ended(tmp_path)
     assert (said["status"], said["reason"]) == ("hung", 'no output for 1 s after "sums by nccl"')
+    assert said["limit"] == {"seconds": 1, "after": "sums by nccl"}
 
 
 def test_that_limit_counts_from_the_last_line_of_any_kind_and_ends_with_the_first_step(tmp_path):

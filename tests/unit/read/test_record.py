@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.judge.runs import check_record, digest
+from ansible.module_utils.scalebook.pages import catalogue
 from ansible.module_utils.scalebook.read import record as read
 from ansible.module_utils.scalebook.read.record import sha256_of, skip_record
 from ansible.module_utils.scalebook.throughput import measure
@@ -361,6 +362,35 @@ def test_of_nodes_that_fell_silent_the_one_that_was_stopped_hung(tmp_path):
         "hung",
         "NODE2 (rank 1, host host2) hung: no output for 15 s; 1 of its processes stopped (SIGSTOP)",
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "limit", "english", "chinese"),
+    [
+        ("hung", {"seconds": 15}, "hung: no output for 15 s", "卡死：15 秒没有输出"),
+        (
+            "hung",
+            {"seconds": 0.5, "after": "x = nccl"},
+            'hung: no output for 0.5 s after "x = nccl"',
+            "卡死：在“x = nccl”之后 0.5 秒没有输出",
+        ),
+        ("rendezvous", {"seconds": 60}, "no step within 60 s", "60 秒内没有完成任何一步"),
+    ],
+)
+def test_the_limit_that_a_node_passed_is_said_in_the_language_of_the_report(
+    tmp_path, status, limit, english, chinese
+):
+    late = {**LATE, "status": status, "reason": "of the node", "limit": limit}
+    assert run(tmp_path, node_log(0, 1, exits=late), job={**JOB, "rc": 1})["reason"].endswith(english)
+    written = json.loads((tmp_path / "result.json").read_text())
+    assert catalogue.sentence(written["reason"], "zh").endswith(chinese)
+
+
+@pytest.mark.parametrize("limit", [None, [], {}, {"seconds": "x"}])
+def test_a_limit_that_is_no_number_leaves_the_sentence_of_the_node(tmp_path, limit):
+    late = {**LATE, "status": "hung", "reason": "no output for 15 s", "limit": limit}
+    reason = run(tmp_path, node_log(0, 1, exits=late), job={**JOB, "rc": 1})["reason"]
+    assert reason.endswith("hung: no output for 15 s")
 
 
 def test_what_the_kernel_killed_for_memory_ran_out_of_memory(tmp_path):
