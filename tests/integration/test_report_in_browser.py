@@ -281,6 +281,17 @@ def test_a_report_is_no_more_screens_long_on_a_phone_than_on_a_desk(phone, name,
     assert phone(name).run("document.documentElement.scrollHeight") <= screens * 844
 
 
+@pytest.mark.parametrize("name", ["h200x4-2026-11-26/torch_gpt2", "h100x2-2026-11-25/torch"])
+def test_the_first_screen_of_a_phone_has_title_hardware_best_result_and_trust(phone, name):
+    browser = phone(name)
+    below = [
+        part
+        for part in ("h1", ".lead", ".best", ".trust strong")
+        if browser.run(f"document.querySelector('{part}').getBoundingClientRect().bottom") > 844
+    ]
+    assert below == []
+
+
 def test_two_screens_of_a_phone_have_title_results_conclusions_trust_and_a_chart(phone):
     browser = phone("h100x2-2026-11-25/torch")
     below = [

@@ -286,7 +286,7 @@ def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
             parts = [Bar(index, part, "", note) for index, part in zip(names, drawn, strict=True)]
             sign = "−" if rest < 0 else "+"
             bars.append((case, f"{_.percent(waiting)} {sign} {_.percent(abs(rest))}", parts))
-    ticks = [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)]
+    ticks = [(tick / 100, f"{tick}{PERCENT[_.language]}") for tick in range(0, 101, 25)]
     about = _("chart.losses-about")
     return stacked_chart(bars, names, title, about, _("chart.of-a-step"), key, ticks, drawer.standalone)
 

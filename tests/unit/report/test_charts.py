@@ -104,6 +104,11 @@ def test_a_part_of_a_step_that_became_shorter_is_taken_off():
     assert "4.5 % − 0.2 %" in [each.text for each in texts(chart_of("h100x2-2026-11-25/torch", "losses"))]
 
 
+def test_ticks_of_parts_are_written_as_the_language_writes_per_cents():
+    chart = next(each for each in drawn(GPT2, "zh") if each["name"] == "losses")
+    assert "75%" in [each.text for each in texts(chart)]
+
+
 def test_a_row_that_must_not_be_used_has_no_parts_of_a_step():
     """Above linear, its exchange would be −57.5 % of a step."""
     assert not any(
