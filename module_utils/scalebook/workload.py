@@ -118,7 +118,7 @@ _KIT_KEYS = {"kit", "witnesses", "without"}
 _LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
-_SANITY_KEYS |= {"device", "min_devices", "unless", "means", "program"}
+_SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
 _INSTALL_KEYS |= {"dataset", "data", "tasks"}
@@ -145,9 +145,10 @@ class LinePattern:
 class Sanity:
     """One thing that a log must show, or the run does not count.
 
-    It need not where the log has the text `unless`.  `means` are pairs of a value that a log shows and what a
-    case has for it, such as `float32` and `fp32`.  `program` says that no other program prints the line: an
-    imported log must show it too.
+    It need not where the log has the text `unless`, or not the text `only_if` near its beginning: it is of an
+    earlier version.  `means` are pairs of a value that a log shows and what a case has for it, such as
+    `float32` and `fp32`.  `program` says that no other program prints the line: an imported log must show it
+    too.
     """
 
     name: str
@@ -158,6 +159,7 @@ class Sanity:
     first_node: bool
     device: str | None = None
     min_devices: int = 1
+    only_if: bytes | None = None
     unless: bytes | None = None
     means: tuple[tuple[str, str], ...] = ()
     program: bool = False
@@ -709,6 +711,7 @@ def _sanity(part: _Part, first_node: bool) -> Sanity:
         first_node=nodes == "first",
         device=part.choice("device", None, DEVICES),
         min_devices=part.count("min_devices", 1, 1),
+        only_if=part.text("if").encode() if "if" in part.values else None,
         unless=part.text("unless").encode() if "unless" in part.values else None,
         means=_pairs(part, "means"),
         program=part.flag("program"),

@@ -114,6 +114,8 @@ PARTS = {
         "device": "`cpu` or `gpu`: only cases on this device are checked.",
         "min_nodes": "Only cases with this many nodes or more are checked.",
         "min_devices": "Only cases with this many devices or more are checked.",
+        "if": "A text that the node script prints before the trainer starts. A log without it is of an "
+        "earlier version, and need not have the line (`roles/tf2_bert`).",
         "unless": "A text. A log that has it need not have the line.",
         "program": "`true` where no other program prints the line. An imported log must have it too; of the "
         "other checks it need only not contradict its case.",

@@ -68,6 +68,7 @@ def changed(path, value, declared=WORKLOAD.data):
         (("sanity", 2, "min_devices"), 0, r"sanity\[2\].min_devices: 0 is not a whole number from 1 on"),
         (("sanity", 2, "means"), {"False": False}, r"sanity\[2\].means: .* is not a dict of texts"),
         (("sanity", 2, "unless"), "", r"sanity\[2\].unless: is not a text"),
+        (("sanity", 2, "if"), "", r"sanity\[2\].if: is not a text"),
         (("oom",), [""], "oom: .* is not a list of texts"),
         (("failures",), ["x"], r"failures\[0\]: is not a dict"),
         (("failures",), [{"literal": "x"}], r"failures\[0\].why: is not a text"),

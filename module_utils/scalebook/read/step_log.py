@@ -181,6 +181,8 @@ class _Reader:
     # What stands where
 
     def _begin(self, data: bytes) -> None:
+        rules = self.workload.sanity
+        self.log.excused = {rule.name for rule in rules if rule.only_if and rule.only_if not in data}
         line = data[: data.find(b"\n") + 1] or data
         stamps = _STAMP.match(line)
         self.stamped = stamps is not None
