@@ -20,6 +20,7 @@ GROUND = {
 }  # fmt: skip
 # Each package and the packages that it imports: data flows from store through judge to pages.
 ARROWS = {
+    "accept": set(),
     **{each: set() for each in ("plan", "launch", "read", "preflight", "provision", "judge", "pages")},
     "store": {"judge"},
     "report": {"judge", "pages", "store"},

@@ -1,0 +1,132 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Says of each part of a fleet whether it is as fast as its equals, or as a published value.
+
+A sequential test (Wald, Sequential Analysis, 1947) of two statements about a part: its rate is that of its
+equals but for what healthy ones differ by (TOLERATED), or it is `least` of it.  Each measurement adds its log
+likelihood ratio under a normal law, limited to MOST_EVIDENCE (Huber, Annals of Mathematical Statistics 36,
+1965), so that no single disturbed measurement condemns a part.  A part is good or bad as soon as the sum
+leaves its limits; until then it is measured again.  tests/unit/accept/test_verdict.py and
+tests/bench/acceptance measure how often the test is wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import NamedTuple
+
+GOOD, BAD, UNCLEAR, OPEN, NO_REFERENCE = "good", "bad", "unclear", "open", "no reference"
+"""`open` needs another measurement, `unclear` has had all of them and scatters too much."""
+
+FEWEST_EQUALS = 3
+"""Two parts that differ do not say which of them is wrong."""
+FEWEST_VALUES = 8
+"""Measurements of all parts together from which their scatter is known well enough."""
+MOST_EVIDENCE = 3.1
+"""One good measurement accepts a part.  Two slow ones condemn it among 4 parts, four among 125."""
+TOLERATED = 0.4
+"""Share of the loss at which a part has to be found by which equal parts may differ: of 5 %, 2 %."""
+LEAST_SCATTER = 0.002
+"""Standard deviation of a measurement where fewer would make differences of no use decide."""
+UNKNOWN_SCATTER = 0.01
+"""Standard deviation of a measurement where there are no equals to see it from."""
+NORMAL_MAD = 1.4826
+"""Standard deviation of a normal law, as a multiple of the median distance from its middle."""
+
+
+class Criteria(NamedTuple):
+    """What a part has to reach, and how often the verdict may be wrong.
+
+    `least` is the rate, relative to that of its equals, at which a part has to be found.  Healthy parts are
+    condemned in at most `false_alarms` of all fleets, a part at `least` is accepted in at most `misses` of
+    all cases.  After `most` measurements a part without a verdict is unclear.
+    """
+
+    least: float = 0.95
+    false_alarms: float = 0.01
+    misses: float = 0.05
+    most: int = 20
+
+
+class Finding(NamedTuple):
+    """The verdict on one part; `ratio` is its median rate relative to the reference, None without one."""
+
+    verdict: str
+    ratio: float | None
+    measurements: int
+
+
+def against_equals(
+    rates: Mapping[str, Sequence[float]], criteria: Criteria, tests: int
+) -> dict[str, Finding]:
+    """Return the finding on each part, from its rates in the order in which they were measured.
+
+    The reference is the median of all parts, so fewer than half of them may be bad.  `tests` is the number
+    of verdicts on the whole fleet, over which its false alarms are shared.
+    """
+    checked(rates)
+    if len(rates) < FEWEST_EQUALS:
+        return {part: Finding(NO_REFERENCE, None, len(values)) for part, values in rates.items()}
+    middles = {part: median(values) for part, values in rates.items()}
+    reference = median(middles.values())
+    spread = scatter(rates, reference)
+    findings = {}
+    for part, values in rates.items():
+        verdict = decide(values, reference, spread, criteria, tests) if spread else OPEN
+        findings[part] = Finding(verdict, middles[part] / reference, len(values))
+    return findings
+
+
+def against_value(
+    rates: Mapping[str, Sequence[float]], value: float, criteria: Criteria, tests: int
+) -> dict[str, Finding]:
+    """Return the finding on each part compared with a published value; criteria.least is its tolerance."""
+    checked(rates)
+    spread = max(UNKNOWN_SCATTER, scatter(rates, median(map(median, rates.values()))) or 0)
+    return {
+        part: Finding(decide(values, value, spread, criteria, tests), median(values) / value, len(values))
+        for part, values in rates.items()
+    }
+
+
+def checked(rates: Mapping[str, Sequence[float]]) -> None:
+    """Raise ValueError unless each part has a rate, and each rate is a number above zero."""
+    for part, values in rates.items():
+        wrong = [value for value in values if not (math.isfinite(value) and value > 0)]
+        if wrong or not values:
+            value = wrong[0] if wrong else "no rate"
+            raise ValueError(f"{part}: {value}; a part is judged by rates above zero, measure it again")
+
+
+def scatter(rates: Mapping[str, Sequence[float]], reference: float) -> float | None:
+    """Return the standard deviation of a measurement of a healthy part; None where too few are known.
+
+    That is how far the first measurements are from the reference, each part counted alike: the scatter of
+    repeated measurements and the difference between equal parts together.  The median of the distances is
+    robust to the bad ones.
+    """
+    rounds = min(map(len, rates.values()), default=0)
+    distances = [abs(math.log(value / reference)) for values in rates.values() for value in values[:rounds]]
+    if len(distances) < FEWEST_VALUES:
+        return None
+    # Of few values the median distance is often too small.
+    few = 1 + FEWEST_VALUES / 2 / len(distances)
+    return max(LEAST_SCATTER, NORMAL_MAD * median(distances) * few)
+
+
+def decide(values: Iterable[float], reference: float, spread: float, criteria: Criteria, tests: int) -> str:
+    """Return the verdict of the sequential test on one part."""
+    drop = -math.log(criteria.least)
+    tolerated = TOLERATED * drop
+    upper = math.log((1 - criteria.misses) * max(tests, 1) / criteria.false_alarms)
+    lower = math.log(criteria.misses)
+    total, count = 0.0, 0
+    for value in values:
+        count += 1
+        evidence = (drop - tolerated) / spread**2 * (-math.log(value / reference) - (drop + tolerated) / 2)
+        total += min(max(evidence, -MOST_EVIDENCE), MOST_EVIDENCE)
+        if total >= upper or total <= lower:
+            return BAD if total > 0 else GOOD
+    return UNCLEAR if count >= criteria.most else OPEN

@@ -1,0 +1,128 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Simulated fleets: parts that differ a little, measurements that scatter, and some that are disturbed.
+
+Equal parts differ by a standard deviation of 0.5 %, measurements of one part by 0.1 to 1 % (those of runs in
+docs/results by 0.02 to 1 %, see noise.py), and two measurements of a hundred are 3 to 30 % slow because
+something else used the machine meanwhile.
+"""
+
+from __future__ import annotations
+
+import random
+from statistics import mean, median
+
+from ansible.module_utils.scalebook.accept import triage, verdict
+
+DIFFERENCE = 0.005
+SCATTER = (0.001, 0.01)
+DISTURBED, SLOWED = 0.02, (0.03, 0.3)
+CRITERIA = verdict.Criteria()
+
+
+class Fleet:
+    """Parts by name, each with its true rate; 1 is that of a healthy one."""
+
+    def __init__(self, source, true):
+        self.source = source
+        self.scatter = source.uniform(*SCATTER)
+        self.true = {part: rate * (1 + DIFFERENCE * source.gauss(0, 1)) for part, rate in true.items()}
+
+    @classmethod
+    def of(cls, source, count, slow=None):
+        """Return `count` parts, numbered, of which `slow` gives some their rate."""
+        return cls(source, {index: (slow or {}).get(index, 1.0) for index in range(count)})
+
+    def measured(self, part):
+        rate = self.true[part] * (1 + self.scatter * self.source.gauss(0, 1))
+        return rate * (1 - self.source.uniform(*SLOWED)) if self.source.random() < DISTURBED else rate
+
+    def findings(self, criteria=CRITERIA, tests=None):
+        """Measure in rounds, each time the parts that are still open, and return the findings."""
+        rates = {part: [] for part in self.true}
+        still_open = list(rates)
+        while still_open:
+            for part in still_open:
+                rates[part].append(self.measured(part))
+            findings = verdict.against_equals(rates, criteria, tests or len(rates))
+            still_open = [part for part, each in findings.items() if each.verdict == verdict.OPEN]
+        return findings
+
+    def bad(self, **options):
+        return {part for part, each in self.findings(**options).items() if each.verdict == verdict.BAD}
+
+    def bad_by_fixed(self, count, least=0.965):
+        """Return the parts that the medians of `count` measurements of each condemn."""
+        middles = {part: median(self.measured(part) for _ in range(count)) for part in self.true}
+        reference = median(middles.values())
+        return {part for part, each in middles.items() if each < least * reference}
+
+
+def fleets(count, seed=48):
+    """Yield `count` sources of randomness and sizes of fleets, from 4 to 125 nodes."""
+    source = random.Random(seed)
+    for _ in range(count):
+        yield source, source.choice((4, 5, 6, 8, 12, 16, 24, 32, 64, 96, 125))
+
+
+class Errors:
+    """How often a verdict is wrong on `count` fleets, and after how many measurements it is given."""
+
+    def __init__(self, count):
+        healthy = [Fleet.of(*each).findings() for each in fleets(count)]
+        slow = [Fleet.of(*each, {0: 0.95}).findings() for each in fleets(count, seed=45)]
+        self.condemned = sum(any(map(is_bad, each.values())) for each in healthy) / count
+        self.found = sum(is_bad(each[0]) for each in slow) / count
+        self.measurements = mean(part.measurements for each in healthy for part in each.values())
+        self.measurements_of_slow = mean(each[0].measurements for each in slow)
+
+
+def errors_of_fixed(count, measurements):
+    """Return (fleets with a healthy part condemned, slow parts found) by medians of so many measurements."""
+    condemned = sum(bool(Fleet.of(*each).bad_by_fixed(measurements)) for each in fleets(count))
+    found = sum(0 in Fleet.of(*each, {0: 0.95}).bad_by_fixed(measurements) for each in fleets(count, seed=45))
+    return condemned / count, found / count
+
+
+def is_bad(finding):
+    return finding.verdict == verdict.BAD
+
+
+class Cluster:
+    """Nodes with GPUs, processors and rails between them, and planted faults, each with its rate."""
+
+    def __init__(self, source, nodes, faults, gpus=8, rails=2):
+        self.names = [f"NODE{index + 1}" for index in range(nodes)]
+        self.faults = faults
+        self.gpus = Fleet(
+            source, {(name, gpu): self.rate(("gpu", name, gpu)) for name in self.names for gpu in range(gpus)}
+        )
+        self.processors = Fleet(source, {name: self.rate(("processor", name)) for name in self.names})
+        links = [
+            triage.Link(*ends, rail)
+            for pairs in triage.rounds(self.names)
+            for one, other in pairs
+            for ends in ((one, other), (other, one))
+            for rail in range(rails)
+        ]
+        self.links = Fleet(source, {link: min(map(self.rate, triage._causes(link))) for link in links})
+
+    def rate(self, part):
+        return self.faults.get(part, 1.0)
+
+    def slow(self, group):
+        """Return whether a collective of a group is slow, as repeated measurements of it would say."""
+        ends = set(group)
+        return any(
+            rate < 0.96 and set(cause.nodes) <= ends and len(ends) > 1
+            for cause, rate in self.faults.items()
+            if isinstance(cause, triage.Cause)
+        )
+
+    def blamed(self):
+        """Return the parts that acceptance names, as keys of `faults`."""
+        return {
+            *(("gpu", *part) for part in self.gpus.bad()),
+            *(("processor", name) for name in self.processors.bad()),
+            *triage.explain(self.links.bad(), set(self.links.true)),
+        }

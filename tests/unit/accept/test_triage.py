@@ -1,0 +1,89 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The cause of slow measurements of several nodes is named, and nothing else is."""
+
+import random
+from itertools import combinations
+
+import pytest
+from ansible.module_utils.scalebook.accept.triage import Cause, Link, explain, locate, rounds
+from fleets import Cluster
+
+NODES = [f"NODE{index}" for index in range(1, 7)]
+LINKS = [Link(one, other, rail) for one in NODES for other in NODES if one != other for rail in (0, 1)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 8, 125])
+def test_each_pair_comes_once_in_rounds_of_disjoint_pairs(count):
+    nodes = [f"NODE{index}" for index in range(count)]
+    made = list(rounds(nodes))
+    assert len(made) == (count - 1 if count % 2 == 0 else count)
+    assert all(len({node for pair in pairs for node in pair}) == 2 * len(pairs) for pairs in made)
+    pairs = [frozenset(pair) for pairs in made for pair in pairs]
+    assert sorted(map(sorted, pairs)) == sorted(map(sorted, combinations(nodes, 2)))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_fewer_than_two_nodes_have_no_pairs(count):
+    assert list(rounds(NODES[:count])) == []
+
+
+@pytest.mark.parametrize(
+    ("slow", "cause"),
+    [
+        (lambda link: "NODE2" in link, Cause("node", ("NODE2",))),
+        (lambda link: link.source == "NODE2", Cause("outgoing", ("NODE2",))),
+        (lambda link: link.target == "NODE2", Cause("incoming", ("NODE2",))),
+        (lambda link: "NODE2" in link and link.rail == 1, Cause("rail", ("NODE2",), 1)),
+        (lambda link: {"NODE2", "NODE5"} <= set(link), Cause("link", ("NODE2", "NODE5"))),
+        (lambda link: link[:2] == ("NODE5", "NODE2"), Cause("direction", ("NODE5", "NODE2"))),
+    ],
+    ids=lambda each: each.kind if isinstance(each, Cause) else "",
+)
+def test_the_least_cause_that_explains_all_slow_links_is_named(slow, cause):
+    assert explain(list(filter(slow, LINKS)), LINKS) == [cause]
+
+
+def test_a_slow_pair_of_two_nodes_is_a_slow_link():
+    links = [Link("NODE1", "NODE2"), Link("NODE2", "NODE1")]
+    assert explain(links, links) == [Cause("link", ("NODE1", "NODE2"))]
+
+
+def test_a_fast_cluster_has_no_cause():
+    assert explain([], LINKS) == []
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {Cause("node", ("NODE7",)): 0.5},
+        {Cause("link", ("NODE1", "NODE125")): 0.5},
+        {
+            Cause("node", ("NODE1",)): 0.5,
+            Cause("node", ("NODE99",)): 0.9,
+            Cause("link", ("NODE3", "NODE4")): 0.5,
+        },
+        {},
+    ],
+    ids=["node", "link", "three", "none"],
+)
+def test_groups_that_are_halved_lead_to_the_cause_in_fewer_tests_than_there_are_rounds(faults):
+    cluster = Cluster(random.Random(1), 125, faults, gpus=1, rails=1)
+    tests = []
+    found = locate(cluster.names, lambda group: tests.append(group) or cluster.slow(group))
+    assert set(found) == set(faults)
+    assert len(tests) <= 1 + 22 * len(faults)
+
+
+FAULTS = {
+    ("gpu", "NODE3", 5): 0.93,
+    ("processor", "NODE9"): 0.9,
+    Cause("link", ("NODE1", "NODE7")): 0.8,
+    Cause("outgoing", ("NODE4",)): 0.8,
+    Cause("rail", ("NODE5",), 1): 0.7,
+    Cause("node", ("NODE11",)): 0.9,
+}
+
+
+def test_planted_faults_of_every_kind_are_named_and_nothing_else_is():
+    assert Cluster(random.Random(48), 24, FAULTS).blamed() == set(FAULTS)
