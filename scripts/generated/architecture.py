@@ -38,7 +38,7 @@ class Command(NamedTuple):
 def commands() -> list[Command]:
     """Return the playbooks of the root, in the order in which they are used."""
     found = [path for path in ROOT.glob("*.yml") if (ROOT / "playbooks" / path.name).is_file()]
-    order = ("provision", "bench", "report", "import", "verify", "index", "share")
+    order = ("provision", "acceptance", "bench", "report", "import", "verify", "index", "share")
     found.sort(key=lambda path: (order.index(path.stem) if path.stem in order else len(order), path.name))
     return [_command(ROOT / "playbooks" / path.name) for path in found]
 

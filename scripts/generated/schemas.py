@@ -10,6 +10,7 @@ import typing
 from typing import Any
 
 from ansible.module_utils.scalebook import contracts
+from ansible.module_utils.scalebook.accept.document import Acceptance
 from ansible.module_utils.scalebook.evaluate.document import Evaluation
 
 PUBLISHED = {
@@ -17,6 +18,7 @@ PUBLISHED = {
     "result.json": (contracts.Record, "result.schema.json"),
     "results.json": (contracts.Results, "results.schema.json"),
     "microbench.json": (contracts.Microbench, "microbench.schema.json"),
+    "acceptance.json": (Acceptance, "acceptance.schema.json"),
     "evaluation.json": (Evaluation, "evaluation.schema.json"),
 }
 """The published files: each with the object that it holds, and its schema."""

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.slow
 REPORTS = ["report.yml", "import.yml", "verify.yml", "index.yml", "share.yml", "evaluation.yml"]
 
 
-@pytest.mark.parametrize("playbook", ["bench.yml", "microbench.yml", "playbooks/preflight.yml", *REPORTS])
+@pytest.mark.parametrize(
+    "playbook", ["acceptance.yml", "bench.yml", "microbench.yml", "playbooks/preflight.yml", *REPORTS]
+)
 def test_a_limit_is_refused_where_all_hosts_are_needed(playbook):
     argv = ["ansible-playbook", "-i", "inventory/local", playbook, "--limit", "NODE1"]
     done = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT)
@@ -22,7 +24,10 @@ def test_a_limit_is_refused_where_all_hosts_are_needed(playbook):
     assert done.stdout == ""
 
 
-NODES = ["provision.yml", "bench.yml", "microbench.yml", "playbooks/preflight.yml", "playbooks/mirror.yml"]
+NODES = [
+    *("acceptance.yml", "provision.yml", "bench.yml", "microbench.yml"),
+    *("playbooks/preflight.yml", "playbooks/mirror.yml"),
+]
 
 
 @pytest.mark.parametrize("playbook", NODES)

@@ -13,6 +13,7 @@ tests/bench/acceptance measure how often the test is wrong.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -130,3 +131,19 @@ def decide(values: Iterable[float], reference: float, spread: float, criteria: C
         if total >= upper or total <= lower:
             return BAD if total > 0 else GOOD
     return UNCLEAR if count >= criteria.most else OPEN
+
+
+def of_traces(traces: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return the verdict on each part by the digests of its trainings: equal parts have one and the same.
+
+    That of more than half of at least FEWEST_EQUALS parts is right.  A part that gives two is bad anyway.
+    """
+    counts = Counter(digest for digests in traces.values() for digest in set(digests))
+    [(right, most)] = counts.most_common(1) or [("", 0)]
+    has_reference = len(traces) >= FEWEST_EQUALS and most * 2 > len(traces)
+    return {
+        part: BAD
+        if len(set(digests)) > 1 or (has_reference and right not in digests)
+        else (GOOD if has_reference else NO_REFERENCE)
+        for part, digests in traces.items()
+    }

@@ -23,7 +23,7 @@ from ansible.module_utils.scalebook.workloads import owner_of
 
 PLAYBOOKS = (
     *("bench", "provision", "report", "import", "verify", "index", "share"),
-    *("microbench", "preflight", "mirror", "evaluation", "uninstall"),
+    *("microbench", "acceptance", "preflight", "mirror", "evaluation", "uninstall"),
 )
 
 TAKES_ALL = ("provision", "preflight", "mirror", "uninstall")
@@ -78,7 +78,7 @@ TABLE = (
     Parameter(
         "stack_name",
         "choice",
-        ("bench", "microbench", *TAKES_ALL),
+        ("bench", "microbench", "acceptance", *TAKES_ALL),
         "versions of the software, for all workloads: playbooks/vars/stack_<name>.yml",
         otherwise="the stack that each workload names",
         example="modern",
@@ -196,7 +196,7 @@ TABLE = (
     Parameter(
         "device",
         "choice",
-        ("bench", "microbench", "preflight"),
+        ("bench", "microbench", "acceptance", "preflight"),
         "what the nodes compute with",
         default="auto",
         otherwise="gpu where every machine has GPUs, cpu where none has",
@@ -313,6 +313,22 @@ TABLE = (
     ),
     Parameter("push_to", "uri", ("share",), "directory for push, or the URI of an MLflow server"),
     Parameter("measured", "text", ("microbench",), "directory of earlier results to report on"),
+    Parameter(
+        "least",
+        "share",
+        ("acceptance",),
+        "rate at which a part has to be found, in per cent of that of its equals; below 100",
+        default=95.0,
+        example="90",
+    ),
+    Parameter(
+        "measurements",
+        "count",
+        ("acceptance",),
+        "measurements of a part after which it has no verdict",
+        default=20,
+        largest=1000,
+    ),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
     Parameter(
         "reap", "bool", ("preflight",), "stop the jobs that have lost their control node", default=False
@@ -783,6 +799,8 @@ def _conflicts(read: Mapping[str, Any], context: Context) -> list[str]:
         problems += [
             f"xla={str(value).lower()}: not a value of {names}" for value in read["xla"] if value not in able
         ]
+    if read.get("least") == 100:
+        problems.append("least=100: allowed are 1 to 99; equal parts differ a little")
     steps = [name for name in ("warmup", "window") if read.get(name)]
     if steps and declarations and all(each.epoch for each in declarations):
         names = ", ".join(each.title for each in declarations)

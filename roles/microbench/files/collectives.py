@@ -9,6 +9,9 @@ the whole buffer; for all-gather, of the receive buffer. The time of an operatio
 of the mean over all iterations. Algorithm bandwidth is size / time. Bus bandwidth is algorithm bandwidth
 times 2 (n - 1) / n for all-reduce, and (n - 1) / n for all-gather; it can be compared with the speed of a
 link for any number of ranks. Every result is checked: a wrong result stops the run.
+
+`forward` and `backward`, for acceptance.yml: the first half of the ranks sends to the other half, each rank
+to one, and the other way; the bandwidth is that of all of them.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import signal
 import socket
 import sys
 import time
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 import torch
@@ -32,6 +36,8 @@ WIDTH = 4  # bytes per number
 FACTORS: Dict[str, Callable[[int], float]] = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: (n - 1) / n,
+    "forward": lambda n: n // 2,
+    "backward": lambda n: n // 2,
 }
 
 
@@ -46,7 +52,11 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     parser.add_argument("--most", type=int, default=0, help="largest size; 0: 1 GiB on GPUs, 4 MiB on CPUs")
     parser.add_argument("--warmup", type=int, default=5, help="operations before the measured ones")
     parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--only", default="all_reduce,all_gather", help="names, separated by commas")
     args = parser.parse_args(argv)
+    unknown = [name for name in args.only.split(",") if name not in FACTORS]
+    if unknown:
+        parser.error("--only %s: unknown; allowed are %s" % (",".join(unknown), ", ".join(FACTORS)))
     if args.device == "auto":
         args.device = "gpu" if torch.cuda.is_available() else "cpu"
     args.most = args.most or (1 << 30 if args.device == "gpu" else 1 << 22)
@@ -73,6 +83,13 @@ def operations(
     )
     yield "all_reduce", buffer, lambda: dist.all_reduce(buffer), torch.full_like(buffer, float(world))
     yield "all_gather", buffer, lambda: dist.all_gather_into_tensor(buffer, part), gathered
+    if world % 2 == 0:
+        half = world // 2
+        numbers, sent = torch.full_like(buffer, rank + 2.0), torch.ones_like(buffer)
+        for name, sends in (("forward", rank < half), ("backward", rank >= half)):
+            peer = (rank + half) % world
+            transfer = partial(dist.send, numbers, peer) if sends else partial(dist.recv, buffer, peer)
+            yield name, buffer, transfer, sent if sends else torch.full_like(buffer, peer + 2.0)
 
 
 def settle(device: torch.device) -> None:
@@ -102,6 +119,8 @@ def run(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str, An
     rank, world = dist.get_rank(), dist.get_world_size()
     for size in sizes(args.least, args.most, world):
         for name, buffer, operation, wanted in operations(size // WIDTH, rank, world, device):
+            if name not in args.only.split(","):
+                continue
             buffer.fill_(1.0)
             operation()
             settle(device)

@@ -9,6 +9,8 @@ Requires only PyTorch. Shapes, numbers of operations and timer are those of mli/
 
 - matmul: a @ b of two n x n matrices, 2 n^3 operations; fp32 can use TF32, as in the containers of that table
 - vector: a * 1.2 of n fp32 numbers, n operations and 8 n bytes
+- memory, for acceptance.yml: a copy of n fp32 numbers on the device, 8 n bytes read and written, and on a GPU
+  one from and to pinned memory of the host, 4 n bytes
 - layers: feed-forward 16 b s h^2, attention 4 b h s^2 + 8 b s h^2 (T5's decoder: twice); forward and backward
   together are three times the forward pass. Biases, softmax and norms are not counted.
 - timer: the median of torch.utils.benchmark's blocked_autorange
@@ -60,6 +62,9 @@ SIZES: Dict[str, Dict[str, Any]] = {
         "t5": ([32], [2, 4]),
         "parts": (4, 32),
     },
+    # One large shape of each operation, for acceptance.yml.
+    "large": {"matmul": [8192], "memory": [1 << 28]},
+    "moderate": {"matmul": [1024], "memory": [1 << 24]},
 }
 
 
@@ -100,6 +105,18 @@ def vector(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterat
     for n in size["vector"]:
         a = torch.randn(n, device=device)
         yield "vector", "fp32", {"n": n}, n, 8 * n, "a * 1.2", {"a": a}
+
+
+def memory(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
+    """Yield the points of the copies, of the sizes that have some."""
+    for n in size.get("memory", ()):
+        a = torch.zeros(n, device=device)
+        yield "memory", "copy", {"n": n}, 0, 8 * n, "b.copy_(a)", {"a": a, "b": torch.empty_like(a)}
+        if device.type == "cuda":
+            host = torch.zeros(n, pin_memory=True)
+            names = {"a": a, "host": host}
+            yield "memory", "to_device", {"n": n}, 0, 4 * n, "a.copy_(host, non_blocking=True)", names
+            yield "memory", "from_device", {"n": n}, 0, 4 * n, "host.copy_(a, non_blocking=True)", names
 
 
 def feed_forward(b: int, s: int, h: int) -> int:
@@ -167,7 +184,7 @@ def t5_decoder(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -
 
 
 BENCHMARKS: Dict[str, Callable[[Dict[str, Any], torch.device, torch.dtype], Iterator[Point]]] = {
-    each.__name__: each for each in (matmul, vector, bert, gpt2, t5_encoder, t5_decoder)
+    each.__name__: each for each in (matmul, vector, memory, bert, gpt2, t5_encoder, t5_decoder)
 }
 
 
@@ -231,7 +248,10 @@ def row(
 def line(each: Dict[str, Any]) -> str:
     """Return one measurement as text."""
     shape = ["%s=%s" % pair for pair in each["shape"].items()]
-    figure = "%.3f TFLOP/s" % each["tflops"] if each["seconds"] else each["reason"]
+    figure = each["reason"]
+    if each["seconds"]:
+        rate = (each["tflops"], "TFLOP/s") if each["tflops"] else (each["gbytes_per_second"], "GB/s")
+        figure = "%.3f %s" % rate
     words = ["MICROBENCH", each["benchmark"], each["variant"], *shape]
     return "%s: %s" % (" ".join(word for word in words if word), figure)
 

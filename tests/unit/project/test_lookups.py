@@ -69,12 +69,12 @@ def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
     playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
     on_nodes = {name: hosts for name, hosts in first.items() if "nodes" in hosts}
-    assert sorted(on_nodes) == ["machines", "microbench", "mirror", "release", "uninstall"]
+    assert sorted(on_nodes) == ["acceptance", "machines", "microbench", "mirror", "release", "uninstall"]
     checks = "lookup('scalebook_hosts', 'nodes'"
     assert [name for name, hosts in on_nodes.items() if checks not in hosts] == []
 
 
-@pytest.mark.parametrize("name", ["bench", "microbench", "preflight", "release"])
+@pytest.mark.parametrize("name", ["acceptance", "bench", "microbench", "preflight", "release"])
 def test_what_measures_or_stops_jobs_becomes_the_user_of_the_runs(name):
     """Programs of jobs are in a directory of that user, so root executes none of them."""
     plays = yaml.safe_load((ROOT / f"playbooks/{name}.yml").read_text())

@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[3]
 # Why a role is played by no scenario.
 OTHERS = {
+    "acceptance": "puts programs beside those of role microbench, and installs nothing else",
     "campaign": "puts the files of a run on a node, and installs nothing",
     "microbench": "installs role torch_bert, where no microbench_python is given, and nothing else",
 }

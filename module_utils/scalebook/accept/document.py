@@ -1,0 +1,366 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""acceptance.json: the verdict on each part of a cluster, from the lines that its nodes printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
+from typing import Any, NamedTuple, TypedDict
+
+from ansible.module_utils.scalebook.accept import triage, verdict
+from ansible.module_utils.scalebook.accept.expected import Expected, expected
+from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
+
+SCHEMA = 1
+WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
+KILLED_BY_TIMEOUT = (124, 137)
+LINK = "link"
+TRACE = "trace"
+EQUALS = "equals"
+
+
+class Measurement(TypedDict):
+    """What a node, or the first node of a pair, printed; the other keys are those of measure_parts.py."""
+
+    nodes: list[str]
+    name: str | None
+    rates: dict[str, Any]
+    traces: dict[str, str]
+    problems: dict[str, str]
+
+
+class CriteriaUsed(TypedDict):
+    """What a part has to reach, and how often the verdict may be wrong; see docs/reference/acceptance.md."""
+
+    least: float
+    false_alarms: float
+    misses: float
+    most: int
+
+
+class PartFinding(TypedDict):
+    """The verdict on one quantity of a part, which is on `nodes`.
+
+    `rate` is the median of `measurements`, `ratio` that relative to the reference: the median of equals
+    in the fleet, or the published value of `against`, a source.  They are null for a trace of a training.
+    """
+
+    part: str
+    nodes: list[str]
+    quantity: str
+    verdict: str
+    against: str | None
+    rate: float | None
+    unit: str
+    ratio: float | None
+    measurements: int
+
+
+class Fault(TypedDict):
+    """What explains slow links: a node, its outgoing or incoming direction, a link or its direction."""
+
+    kind: str
+    nodes: list[str]
+
+
+class Problem(TypedDict):
+    """What could not be measured, and why."""
+
+    part: str
+    nodes: list[str]
+    reason: str
+
+
+class Acceptance(TypedDict):
+    """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
+
+    `accepted` is true where every part is good.  `bad` are the nodes to take out, `unclear` those without a
+    verdict; `limit` and `drain` are for the good and bad ones, for Ansible and Slurm.
+    """
+
+    schema: int
+    accepted: bool
+    criteria: CriteriaUsed
+    nodes: list[str]
+    findings: list[PartFinding]
+    faults: list[Fault]
+    problems: list[Problem]
+    good: list[str]
+    bad: list[str]
+    unclear: list[str]
+    limit: str
+    drain: list[str]
+    scalebook: dict[str, str]
+    command: str
+
+
+class Group(NamedTuple):
+    """Equal parts: the rates of one quantity by part, and the nodes of each part."""
+
+    quantity: str
+    device: str
+    devices: int
+    rates: dict[str, list[float]]
+    nodes: dict[str, list[str]]
+
+
+def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Measurement:
+    """Return what a node printed, from the result of its task; what it did not print is a problem."""
+    lines = str(result.get("stdout") or "").strip().splitlines()
+    try:
+        content = json.loads(lines[-1]) if lines and not result.get("rc") else None
+    except ValueError:
+        content = None
+    keys = ("rates", "traces", "problems")
+    if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
+        name = content.get("name")
+        return {"nodes": [*nodes], "name": name and str(name), **{key: content[key] for key in keys}}  # type: ignore[typeddict-item]
+    errors = str(result.get("stderr") or result.get("msg") or "it gave no answer").strip().splitlines()
+    reason = errors[-1][:300] if errors else "it gave no answer"
+    if result.get("rc") in KILLED_BY_TIMEOUT:
+        reason = f"it had not ended after {seconds} s"
+    return {"nodes": [*nodes], "name": None, "rates": {}, "traces": {}, "problems": {"node": reason}}
+
+
+def link_name(source: str, target: str) -> str:
+    """Return the name of one direction of a link."""
+    return f"{source} → {target}"
+
+
+def _values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, float]]:
+    """Yield (part, its nodes, quantity, rate) of one measurement."""
+    nodes = measurement["nodes"]
+    if len(nodes) == 2:
+        for quantity, ends in (("forward", nodes), ("backward", nodes[::-1])):
+            if quantity in measurement["rates"]:
+                yield link_name(*ends), [*ends], LINK, measurement["rates"][quantity]
+        return
+    for part, rates in measurement["rates"].items():
+        for quantity, rate in rates.items():
+            yield f"{nodes[0]} {part}", nodes, quantity, rate
+
+
+def groups(measurements: Iterable[Measurement]) -> list[Group]:
+    """Return the groups of equal parts: of one device, and of one quantity."""
+    by_key: dict[tuple[str, str, int], Group] = {}
+    for measurement in measurements:
+        devices = sum(part.startswith("GPU") and part != "GPUs" for part in measurement["rates"])
+        for part, nodes, quantity, rate in _values(measurement):
+            count = devices if part.endswith(" GPUs") else 1
+            key = (quantity, measurement["name"] or "", count)
+            group = by_key.setdefault(key, Group(*key, {}, {}))
+            group.rates.setdefault(part, []).append(rate)
+            group.nodes[part] = nodes
+    return list(by_key.values())
+
+
+def findings(
+    measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria
+) -> list[PartFinding]:
+    """Return the verdict on each quantity of each part: by its equals or a published value, the worse one."""
+    equal_parts = groups(measurements)
+    values = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
+    tests = sum(
+        len(group.rates) * (1 + (value is not None)) for group, value in zip(equal_parts, values, strict=True)
+    )
+    rows: list[PartFinding] = []
+    for group, value in zip(equal_parts, values, strict=True):
+        by_source = {EQUALS: verdict.against_equals(group.rates, criteria, tests)}
+        if value:
+            tolerant = criteria._replace(least=1 - value.tolerance)
+            by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
+        for part, rates in group.rates.items():
+            source = min(by_source, key=lambda name: WORST.index(by_source[name][part].verdict))  # noqa: B023
+            finding = by_source[source][part]
+            rows.append(
+                {
+                    "part": part,
+                    "nodes": group.nodes[part],
+                    "quantity": group.quantity,
+                    "verdict": finding.verdict,
+                    "against": None if finding.verdict == NO_REFERENCE else source,
+                    "rate": median(rates),
+                    "unit": "TFLOP/s" if group.quantity.startswith("matmul") else "GB/s",
+                    "ratio": finding.ratio,
+                    "measurements": len(rates),
+                }
+            )
+    return rows + _of_traces(measurements)
+
+
+def _of_traces(measurements: Iterable[Measurement]) -> list[PartFinding]:
+    """Return the verdict on the training of each part; parts with another torch are not compared."""
+    by_device: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for measurement in measurements:
+        for part, trace in measurement["traces"].items():
+            digest, _, software = trace.partition(" torch ")
+            equals = by_device.setdefault((measurement["name"] or "", software), {})
+            equals.setdefault(f"{measurement['nodes'][0]} {part}", []).append(digest)
+    return [
+        {
+            "part": part,
+            "nodes": [part.rpartition(" ")[0]],
+            "quantity": TRACE,
+            "verdict": each,
+            "against": None if each == NO_REFERENCE else EQUALS,
+            "rate": None,
+            "unit": "",
+            "ratio": None,
+            "measurements": len(traces[part]),
+        }
+        for traces in by_device.values()
+        for part, each in verdict.of_traces(traces).items()
+    ]
+
+
+def still_open(
+    nodes: Sequence[str], rows: Iterable[PartFinding], failed: Iterable[Problem]
+) -> tuple[list[str], list[list[tuple[str, str]]]]:
+    """Return the nodes, and the pairs in rounds of disjoint ones, that have to be measured, or again.
+
+    What could not be measured is not tried again, nor are the links of a node that could not.
+    """
+    unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
+    ended = {frozenset(each["nodes"]) for each in failed}
+    waiting: set[frozenset[str]] = set()
+    for row in rows:
+        part = frozenset(row["nodes"][:1] if row["quantity"] != LINK else row["nodes"])
+        (waiting if row["verdict"] == OPEN else ended).add(part)
+    open_nodes = [node for node in nodes if frozenset([node]) in waiting or frozenset([node]) not in ended]
+    pairs = [
+        [pair for pair in each if frozenset(pair) in waiting or frozenset(pair) not in ended]
+        for each in triage.rounds([node for node in nodes if node not in unmeasured])
+    ]
+    return [node for node in open_nodes if node not in unmeasured], list(filter(None, pairs))
+
+
+def faults(rows: Iterable[PartFinding], measurements: Iterable[Measurement]) -> list[Fault]:
+    """Return what explains the links that are slow or could not be measured."""
+    verdicts = {
+        triage.Link(row["nodes"][0], row["nodes"][1]): row["verdict"]
+        for row in rows
+        if row["quantity"] == LINK
+    }
+    slow = {link for link, each in verdicts.items() if each == BAD}
+    for measurement in measurements:
+        if len(measurement["nodes"]) == 2 and measurement["problems"]:
+            one, other = measurement["nodes"]
+            slow |= {triage.Link(one, other), triage.Link(other, one)}
+    return [{"kind": cause.kind, "nodes": [*cause.nodes]} for cause in triage.explain(slow, set(verdicts))]
+
+
+def problems(measurements: Iterable[Measurement]) -> list[Problem]:
+    """Return what could not be measured, each thing once."""
+    by_name: dict[str, Problem] = {}
+    for measurement in measurements:
+        nodes = measurement["nodes"]
+        for part, reason in measurement["problems"].items():
+            where = link_name(*nodes) if len(nodes) == 2 else nodes[0]
+            name = where if part == "node" else f"{where} {part}"
+            by_name[name] = {"part": name, "nodes": nodes, "reason": str(reason)}
+    return list(by_name.values())
+
+
+def document(
+    nodes: Sequence[str], measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria
+) -> Acceptance:
+    """Return acceptance.json, but for its origin."""
+    rows, failed = findings(measurements, listed, criteria), problems(measurements)
+    causes = faults(rows, measurements)
+    reasons = _reasons(rows, causes, failed)
+    bad = [node for node in nodes if node in reasons]
+    unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
+    judged = {node for row in rows if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
+    good = [node for node in nodes if node in judged - unclear - set(bad)]
+    return {
+        "schema": SCHEMA,
+        "accepted": good == [*nodes],
+        "criteria": {
+            "least": criteria.least,
+            "false_alarms": criteria.false_alarms,
+            "misses": criteria.misses,
+            "most": criteria.most,
+        },
+        "nodes": [*nodes],
+        "findings": rows,
+        "faults": causes,
+        "problems": failed,
+        "good": good,
+        "bad": bad,
+        "unclear": [node for node in nodes if node not in (*good, *bad)],
+        "limit": ",".join(["all", *(f"!{node}" for node in bad)]) if bad else "",
+        "drain": [_drain(node, reasons[node]) for node in bad],
+        "scalebook": {},
+        "command": "",
+    }
+
+
+def _reasons(
+    rows: Iterable[PartFinding], causes: Iterable[Fault], failed: Iterable[Problem]
+) -> dict[str, str]:
+    """Return why each bad node is bad; of a slow link one end, without which the cluster is good."""
+    reasons: dict[str, str] = {}
+    for problem in failed:
+        if len(problem["nodes"]) == 1:
+            reasons.setdefault(problem["nodes"][0], f"{problem['part']}: {problem['reason']}")
+    for row in rows:
+        if row["verdict"] == BAD and row["quantity"] != LINK:
+            reasons.setdefault(row["nodes"][0], f"{row['part']} {_value(row)}")
+    for cause in causes:
+        if not reasons.keys() & set(cause["nodes"]):
+            reasons[cause["nodes"][-1]] = f"slow network, {cause['kind']} {' '.join(cause['nodes'])}"
+    return reasons
+
+
+def _value(row: PartFinding) -> str:
+    """Return a quantity, its rate and the reference as text."""
+    if row["rate"] is None:
+        return f"{TRACE} {'differs from that of its equals' if row['verdict'] == BAD else row['verdict']}"
+    reference = "its equals" if row["against"] == EQUALS else row["against"]
+    ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
+    return f"{row['quantity']} {row['rate']:.4g} {row['unit']}{ratio}"
+
+
+def _drain(node: str, reason: str) -> str:
+    """Return the command that takes a node out of a Slurm cluster; nobody runs it but its owner."""
+    quoted = "".join(letter for letter in reason if letter not in "\"'\\`$\n")
+    return f"scontrol update nodename={node} state=drain reason='scalebook: {quoted[:160]}'"
+
+
+def display(acceptance: Acceptance) -> list[str]:
+    """Return the lines of the terminal: one for each part, of links only those that are not good."""
+    by_part: dict[str, list[PartFinding]] = {}
+    for row in acceptance["findings"]:
+        by_part.setdefault(row["part"], []).append(row)
+    worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
+    lines = [
+        f"{worst[part]:12} {part}: {', '.join(map(_value, rows))}"
+        for part, rows in by_part.items()
+        if worst[part] != GOOD or rows[0]["quantity"] != LINK
+    ]
+    lines += [f"{'bad':12} {each['part']}: {each['reason']}" for each in acceptance["problems"]]
+    for cause in acceptance["faults"]:
+        advice = "; to take out one of them is enough" if len(cause["nodes"]) > 1 else ""
+        lines.append(f"Slow links have one cause: {cause['kind']} {', '.join(cause['nodes'])}{advice}")
+    counts = [f"{number} {each}" for each in WORST if (number := [*worst.values()].count(each))]
+    lines.append(f"{len(acceptance['nodes'])} nodes; parts: {', '.join(counts) or 'none was measured'}")
+    if acceptance["bad"]:
+        lines += [f"Leave out bad nodes: --limit '{acceptance['limit']}'", *acceptance["drain"]]
+    return lines
+
+
+def refusal(acceptance: Acceptance) -> str:
+    """Return why a cluster is not accepted, with what to do; "" for one that is."""
+    reasons = []
+    if acceptance["bad"]:
+        reasons.append(f"{', '.join(acceptance['bad'])}: bad; repair these nodes, or leave them out")
+    if acceptance["unclear"]:
+        nodes = ", ".join(acceptance["unclear"])
+        reasons.append(
+            f"{nodes}: no verdict. Measurements scatter too much: measure idle nodes, "
+            "or find larger faults only, with a lower -e least=; or nothing can be compared, which takes "
+            f"{verdict.FEWEST_EQUALS} equal parts, or a GPU in data/expected.yml"
+        )
+    return ". ".join(reasons)

@@ -1,0 +1,192 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""acceptance.json: what nodes print becomes a verdict on each part, and what to do about the bad ones."""
+
+import json
+import random
+from pathlib import Path
+
+import acceptance_report
+import pytest
+from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept.verdict import Criteria
+from run_module import call_module
+
+NODES = [f"NODE{index}" for index in range(1, 9)]
+EXPECTED = Path(__file__).parents[3] / "data/expected.yml"
+
+
+class Site:
+    """Eight nodes that print what they are asked for; `rates` gives parts and links a rate below 1."""
+
+    def __init__(self, folder, nodes=NODES, name="AMD EPYC", devices=("CPU",), **options):
+        self.source, self.folder = random.Random(48), folder
+        self.nodes, self.name, self.devices = nodes, name, devices
+        self.rates, self.traces, self.broken = {}, {}, {}
+        self.options = {
+            "path": str(folder),
+            "nodes": nodes,
+            "expected": str(EXPECTED),
+            "seconds": 60,
+            **options,
+        }
+        self.asked = []
+
+    def rate(self, *part):
+        return 100 * self.rates.get(part, 1) * (1 + 0.003 * self.source.gauss(0, 1))
+
+    def line(self, node, pair=()):
+        if pair in self.broken or node in self.broken:
+            return self.broken.get(pair) or self.broken[node]
+        line = {"name": None, "rates": {}, "traces": {}, "problems": {}}
+        if pair and node == pair[0]:
+            line["rates"] = {"forward": self.rate(*pair), "backward": self.rate(*pair[::-1])}
+        elif not pair:
+            line["name"] = self.name
+            line["rates"] = {device: {"copy": self.rate(node, device)} for device in self.devices}
+            line["traces"] = {
+                device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
+            }
+        return {"rc": 0, "stdout": "a warning\n" + json.dumps(line)}
+
+    def report(self, **options):
+        result = call_module(acceptance_report, **{**self.options, **options})
+        assert "failed" not in result, result
+        return result
+
+    def judged(self):
+        """Return acceptance.json and the last result, after all that had to be measured, as the role does."""
+        result = self.report(again=False)
+        while result["alone"] or result["rounds"]:
+            alone = result["alone"]
+            if alone:
+                result = self.report(outputs={node: self.line(node) for node in alone})
+            rounds = result["rounds"]
+            self.asked.append((len(alone), sum(map(len, rounds))))
+            for pairs in rounds:
+                outputs = {node: self.line(node, tuple(pair)) for pair in pairs for node in pair}
+                result = self.report(outputs=outputs, pairs=pairs)
+        return json.loads((self.folder / "acceptance.json").read_text()), result
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Site(tmp_path)
+
+
+def test_a_healthy_cluster_is_accepted_after_one_measurement_of_each_part(site):
+    made, result = site.judged()
+    assert (made["accepted"], made["good"], made["bad"], result["refusal"]) == (True, NODES, [], "")
+    assert site.asked == [(8, 28)]
+    assert "8 nodes; parts: 64 good" in result["display"]
+
+
+def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
+    site.rates["NODE3", "CPU"] = 0.9
+    made, result = site.judged()
+    assert (made["accepted"], made["bad"], made["limit"]) == (False, ["NODE3"], "all,!NODE3")
+    assert made["drain"][0].startswith(
+        "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 89."
+    )
+    assert "NODE3: bad" in result["refusal"]
+    assert site.asked[1:] == [(1, 0)] * (len(site.asked) - 1)
+
+
+def test_the_inventory_of_good_nodes_has_their_variables_and_not_the_bad_ones(tmp_path):
+    site = Site(tmp_path, variables={node: {"ansible_host": f"10.0.0.{node[4:]}"} for node in NODES})
+    site.rates["NODE3", "CPU"] = 0.9
+    site.judged()
+    hosts = json.loads((tmp_path / "good.yml").read_text())["nodes"]["hosts"]
+    assert sorted(hosts) == [node for node in NODES if node != "NODE3"]
+    assert hosts["NODE4"] == {"ansible_host": "10.0.0.4"}
+
+
+def test_one_slow_direction_of_a_link_is_named(site):
+    site.rates["NODE5", "NODE2"] = 0.8
+    made, _ = site.judged()
+    assert made["faults"] == [{"kind": "direction", "nodes": ["NODE5", "NODE2"]}]
+    assert made["bad"] == ["NODE2"]
+
+
+def test_a_node_with_a_slow_network_is_named_once(site):
+    for node in NODES:
+        site.rates["NODE7", node] = site.rates[node, "NODE7"] = 0.5
+    made, _ = site.judged()
+    assert made["faults"] == [{"kind": "node", "nodes": ["NODE7"]}]
+    assert made["bad"] == ["NODE7"]
+
+
+def test_a_part_that_trains_other_numbers_is_bad(site):
+    site.traces["NODE6"] = "aa cc"
+    made, result = site.judged()
+    assert made["bad"] == ["NODE6"]
+    assert any("NODE6 CPU" in line and "trace differs" in line for line in result["display"])
+
+
+def test_two_nodes_have_nothing_to_be_compared_with_and_are_not_accepted(tmp_path):
+    made, result = Site(tmp_path, NODES[:2]).judged()
+    assert (made["accepted"], made["unclear"]) == (False, NODES[:2])
+    assert "3 equal parts" in result["refusal"]
+
+
+def test_one_gpu_is_compared_with_what_was_published(tmp_path):
+    site = Site(tmp_path, NODES[:1], "NVIDIA H100 80GB HBM3", ["GPU0"])
+    site.rates["NODE1", "GPU0"] = 29.0
+    assert site.judged()[0]["accepted"]
+    site.rates["NODE1", "GPU0"] = 26.0
+    made, _ = site.judged()
+    assert made["bad"] == ["NODE1"]
+    assert made["findings"][0]["against"].startswith("Azure/AI-benchmarking-guide@")
+
+
+def test_a_node_without_an_answer_is_bad_and_its_links_are_not_measured(site):
+    site.broken["NODE4"] = {"unreachable": True, "msg": "No route to host"}
+    made, result = site.judged()
+    assert made["bad"] == ["NODE4"]
+    assert made["drain"] == [
+        "scontrol update nodename=NODE4 state=drain reason='scalebook: NODE4: No route to host'"
+    ]
+    assert "bad          NODE4: No route to host" in result["display"]
+
+
+def test_a_link_that_cannot_be_measured_is_a_fault_of_the_link(site):
+    site.broken["NODE1", "NODE2"] = {"rc": 124, "stdout": "", "stderr": ""}
+    made, result = site.judged()
+    assert made["faults"] == [{"kind": "link", "nodes": ["NODE1", "NODE2"]}]
+    assert "bad          NODE1 → NODE2: it had not ended after 60 s" in result["display"]
+    assert len(made["good"]) == 7
+
+
+def test_parts_that_scatter_too_much_have_no_verdict_and_say_what_to_do(tmp_path):
+    site = Site(tmp_path, most=4)
+    site.rate = lambda *part: 100 * site.source.uniform(0.3, 1)
+    made, result = site.judged()
+    assert not made["accepted"]
+    assert "measure idle nodes, or find larger faults only, with a lower -e least=" in result["refusal"]
+
+
+@pytest.mark.parametrize("stdout", ["", "text", "[]", '{"rates": 1}', '{"rates": {}, "traces": {}}'])
+def test_a_line_that_is_not_what_the_program_prints_is_a_problem(stdout):
+    line = document.line_of(["NODE1"], {"rc": 0, "stdout": stdout, "stderr": "Traceback\nKeyError: 1"}, 60)
+    assert line["problems"] == {"node": "KeyError: 1"}
+
+
+def test_a_start_forgets_what_was_measured_before(site):
+    site.rates["NODE3", "CPU"] = 0.9
+    site.judged()
+    site.rates.clear()
+    assert site.judged()[0]["accepted"]
+
+
+def test_a_reason_cannot_end_the_quotes_of_the_command(site):
+    site.broken["NODE4"] = {"rc": 1, "stdout": "", "stderr": "it's $(broken) `here`"}
+    assert site.judged()[0]["drain"][0].endswith("reason='scalebook: NODE4: its (broken) here'")
+
+
+def test_gpus_of_another_model_are_no_equals():
+    lines = [
+        {"nodes": [node], "name": name, "rates": {"GPU0": {"copy": rate}}, "traces": {}, "problems": {}}
+        for node, name, rate in zip(NODES, ["A"] * 4 + ["B"] * 4, [100.0] * 4 + [50.0] * 4, strict=True)
+    ] * 3
+    rows = document.findings(lines, [], Criteria())
+    assert {row["verdict"] for row in rows} == {"good"}
