@@ -60,16 +60,10 @@ def run_layout(
 
 
 def launch_command(
-    layout: jobs.Layout,
-    run: PendingRun,
-    workload: Mapping[str, Any],
-    mpirun: str,
-    run_node: Sequence[str],
-    options: Sequence[str],
+    layout: jobs.Layout, run: PendingRun, workload: Mapping[str, Any], launch: Mapping[str, Any]
 ) -> list[str]:
-    """See jobs.job_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
-    processes = jobs.processes_of(run["case"], Workload.of(workload))
-    return jobs.job_command(layout["jobs"], layout["members"], mpirun, run_node, processes, options)
+    """See jobs.start_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
+    return jobs.start_command(launch, layout["jobs"], layout["members"], run["case"], Workload.of(workload))
 
 
 def job_dirs(

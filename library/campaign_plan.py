@@ -74,8 +74,8 @@ options:
     default: false
   launch:
     description:
-      - What the launch command of the first case is shown with when O(write) is false, keys C(mpirun),
-        C(run_node) (a list), C(port) and C(options). Empty shows none.
+      - What the launch command of the first case is shown with when O(write) is false, keys C(launcher),
+        C(mpirun), C(allocation), C(run_node) (a list), C(port) and C(options). Empty shows none.
     type: dict
     default: {}
   holder:
@@ -163,7 +163,7 @@ from ansible.module_utils.scalebook.command import command
 from ansible.module_utils.scalebook.contracts import Case, Node, PendingRun, Plan
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch import lock_file, lock_holder
-from ansible.module_utils.scalebook.launch.jobs import job_command, make_jobs, processes_of, too_long
+from ansible.module_utils.scalebook.launch.jobs import make_jobs, start_command, too_long
 from ansible.module_utils.scalebook.pages.catalogue import in_words
 from ansible.module_utils.scalebook.plan import continued
 from ansible.module_utils.scalebook.plan.largest_batch import DECIDED, Outcome
@@ -234,14 +234,7 @@ def launch_command(
     """Return the command that starts the first run of `case`, as text."""
     case_nodes = members(case, nodes)
     jobs = make_jobs(case, 1, planned["campaign"], case_nodes, int(launch["port"]))
-    words = job_command(
-        jobs,
-        case_nodes,
-        launch["mpirun"],
-        launch["run_node"],
-        processes_of(case, workload),
-        launch["options"],
-    )
+    words = start_command(launch, jobs, case_nodes, case, workload)
     problem = too_long(words)
     return shlex.join(words) + (f"\n  It cannot be started: {problem}. Use fewer nodes." if problem else "")
 

@@ -30,6 +30,10 @@ options:
     description: The result of the preflight, or why there is none.
     type: raw
     required: true
+  launcher:
+    description: What starts the runs; recorded where it is not C(mpirun).
+    type: str
+    default: mpirun
 attributes:
   check_mode:
     support: full
@@ -67,5 +71,6 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Write the file and return the module's result."""
     path = Path(params["path"]) / "provenance.json"
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    facts = provenance(params["nodes"], params["versions"], params["preflight"], earlier, commit(str(ROOT)))
+    nodes, versions, preflight = (params[name] for name in ("nodes", "versions", "preflight"))
+    facts = provenance(nodes, versions, preflight, earlier, commit(str(ROOT)), params["launcher"])
     return {"changed": write_json(path, facts, write=not check), "file": str(path)}

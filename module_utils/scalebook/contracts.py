@@ -270,8 +270,9 @@ class NodeJob(TypedDict):
 
 
 class JobEnd(TypedDict, total=False):
-    """How a job ended: mpirun's exit status and the times of its start and end (UTC)."""
+    """How a job ended: the exit status of its launcher (mpirun or srun), and its start and end (UTC)."""
 
+    launcher: str
     rc: int | None
     seconds: float | None
     started: str | None
@@ -279,13 +280,13 @@ class JobEnd(TypedDict, total=False):
 
 
 class JobReport(JobEnd, total=False):
-    """What the verdict on a run needs of its job besides: what mpirun printed, and the nodes that failed it.
+    """What the verdict on a run needs of its job besides: what its launcher printed, and what failed it.
 
     `unstarted` are nodes without a login; `lost` maps nodes that no longer answer to the reason, `unwritten`
     those that did not get their node jobs.  `unreported` says that run_job ended without a report,
-    `unreachable` that the control node lost the first node.  `ended_by` is why run_job ended mpirun, None
-    where it ended by itself; `lingered` says that this was after the first node's part had ended well, and
-    `hosts` are the nodes that mpirun was still connected to.
+    `unreachable` that the control node lost the first node.  `ended_by` is why run_job ended the launcher,
+    None where it ended by itself; `lingered` says that this was after the first node's part had ended well,
+    and `hosts` are the nodes that mpirun was still connected to, or that are lost where `ended_by` says so.
     """
 
     stderr: str

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import VARIABLES, Case, Node, NodeJob
+from ansible.module_utils.scalebook.launch.srun import step_command
 from ansible.module_utils.scalebook.workload import Workload
 
 
@@ -214,6 +215,25 @@ def processes_of(case: Case, workload: Workload) -> int:
         [(setting, numbers)] = processes.items()
         processes = numbers[workload.setting_values[setting]]
     return case["gpus"] if processes == "gpus" else int(processes)
+
+
+def start_command(
+    launch: Mapping[str, Any],
+    jobs: Sequence[NodeJob],
+    members: Sequence[Node],
+    case: Case,
+    workload: Workload,
+) -> list[str]:
+    """Return the command line that starts all node jobs of a run.
+
+    `launch` has the `launcher`, mpirun or srun, the `options` and the `run_node` for it, and what it needs:
+    the path of `mpirun`, or the id of the `allocation`.
+    """
+    processes = processes_of(case, workload)
+    run_node, options = launch["run_node"], launch["options"]
+    if launch["launcher"] == "srun":
+        return step_command(jobs, members, run_node, processes, options, launch["allocation"])
+    return job_command(jobs, members, launch["mpirun"], run_node, processes, options)
 
 
 def job_command(

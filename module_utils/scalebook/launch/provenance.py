@@ -14,8 +14,13 @@ Versions = Mapping[str, str]
 """What one node has for one workload, as role stack_check finds it."""
 
 
-class Provenance(TypedDict):
-    """provenance.json: what the nodes have for each of `workloads`; `nodes` is that of the first one."""
+class Provenance(TypedDict, total=False):
+    """provenance.json: what the nodes have for each of `workloads`; `nodes` is that of the first one.
+
+    `launcher` is there unless it is mpirun.
+    """
+
+    launcher: str
 
     scalebook: dict[str, str]
     preflight: Any
@@ -29,6 +34,7 @@ def provenance(
     preflight: Any,
     earlier: Mapping[str, Any],
     commit: str,
+    launcher: str = "mpirun",
 ) -> Provenance:
     """Return the provenance of a campaign with the result of its preflight.
 
@@ -43,6 +49,7 @@ def provenance(
     workloads = {**earlier.get("workloads", {}), **prepared}
     return {
         "scalebook": {"commit": commit},
+        **({} if launcher == "mpirun" else {"launcher": launcher}),
         "preflight": preflight,
         "nodes": next(iter(workloads.values())),
         "workloads": workloads,

@@ -245,6 +245,16 @@ TABLE = (
         otherwise="none: nothing is exported",
         example="/var/lib/prometheus/node-exporter",
     ),
+    Parameter(
+        "launcher",
+        "choice",
+        _BENCH,
+        "what starts a run on all nodes: mpirun over ssh, or srun in the Slurm allocation that bench.yml "
+        "is started in",
+        otherwise="mpirun",
+        choices=("mpirun", "srun"),
+        example="srun",
+    ),
     Parameter("baseline", "text", _REPORT, "campaign or results.json to compare with"),
     Parameter(
         "max_regression",

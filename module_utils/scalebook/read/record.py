@@ -53,9 +53,8 @@ def run_record(
 ) -> Record:
     """Return the record of a run whose node logs lie in `run_dir` as `<node>.log`.
 
-    `nodes` are the node names in task_index order, `job` what
-    became of mpirun: `{"rc", "seconds", "started", "ended", "stderr"}` and what ending.py reads besides,
-    `notes` further warnings.  A log that is
+    `nodes` are the node names in task_index order, `job` what became of the launcher: `{"rc", "seconds",
+    "started", "ended", "stderr"}` and what ending.py reads besides, `notes` further warnings.  A log that is
     not valid makes a record that says so.
     """
     workload = workload.of_case(case)
@@ -73,6 +72,7 @@ def run_record(
             "seconds": report.get("seconds"),
             "started": report.get("started"),
             "ended": report.get("ended"),
+            **({"launcher": report["launcher"]} if "launcher" in report else {}),
         }
     record = _judged(record, verdict, read)
     record["notes"] += map(as_message, notes)

@@ -50,14 +50,20 @@ _ENDS = {
 _STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
 _CONTACT = re.compile(
     r"lost communication with a remote daemon|unable to reliably start one or more daemons"
-    r"|daemon on the following node|connection to .* (was closed|timed out)|No route to host",
+    r"|daemon on the following node|connection to .* (was closed|timed out)|No route to host"
+    r"|srun: error: (Node failure on|Task launch for .* failed on node)",
     re.IGNORECASE,
 )
 _LOST_DAEMON = re.compile(r"Remote daemon: \S+ on node (\S+)")
+_LOST_NODE = re.compile(r"srun: error: (?:Node failure on|Task launch for \S+ failed on node) ([^\s:]+)(.*)")
 _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on signal (\d+)")
 # mpirun on a job in which a rank failed, and which one was the first: [[12345,1],2], [prterun-n1-7@1,2]
-_FIRST = re.compile(r"exited with non-zero status|exited on signal")
-_FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]")
+_FIRST = re.compile(r"exited with non-zero status|exited on signal|srun: error: \S+ task \d+: [EKT]")
+_FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]|srun: error: \S+ task (\d+): [EKT]")
+_NOISE = (
+    *("plm:rsh: Warning: setpgid", "srun: cluster configuration lacks support for cpu binding"),
+    *("srun: Force Terminated", "srun: Job step aborted: Waiting up to"),
+)
 # What run_node says of a further rank of a node, whose log stays there.
 _RANK = re.compile(
     r"scalebook: failed: (?P<node>\S+) \(rank (?P<rank>\d+), host (?P<host>\S+)\) "
@@ -126,7 +132,7 @@ class Suspect(NamedTuple):
 
 def lost_contact(job: JobReport) -> bool:
     """Return whether nodes lost each other, or the control node lost one: a retry may succeed."""
-    return bool(job.get("lost") or job.get("unreachable")) or bool(
+    return bool(job.get("lost") or job.get("unreachable") or job.get("ended_by") == "lost") or bool(
         _CONTACT.search(str(job.get("stderr") or ""))
     )
 
@@ -138,7 +144,7 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     node to go wrong is the culprit; those that the job then terminated are its victims.
     """
     stderr = _without_noise(plain_lines(str(job.get("stderr") or "").encode()))
-    for failed, code in ((job.get("lost"), "reason.lost"), (job.get("unwritten"), "reason.no-job")):
+    for failed, code in ((_lost_nodes(job), "reason.lost"), (job.get("unwritten"), "reason.no-job")):
         for name, why in (failed or {}).items():
             return Verdict("failed", because(message(code, node=name), one_line(why)), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
@@ -161,6 +167,15 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     return rank or _job(nodes, exits, silent, job, stderr, suspects)
 
 
+def _lost_nodes(job: JobReport) -> dict[str, str]:
+    """Return {node: why} of the nodes that the control node, run_job or Slurm has lost."""
+    unreachable = job.get("lost") or {}
+    if job.get("ended_by") == "lost":
+        return {**dict.fromkeys(job.get("hosts") or (), ""), **unreachable}
+    failure = _LOST_NODE.search(str(job.get("stderr") or "")) if job.get("rc") else None
+    return unreachable or ({failure[1]: failure[2].strip(" :")} if failure else {})
+
+
 def names(nodes: Sequence[Node]) -> list[str]:
     """Return the names of `nodes` for a message."""
     return [node.name for node in nodes]
@@ -181,8 +196,8 @@ def _unclosed(silent: Sequence[Node]) -> Message:
 
 
 def _without_noise(lines: Iterable[str]) -> list[str]:
-    """Return lines of mpirun without the rules around its messages and a warning that it then ignores."""
-    return [line for line in lines if line.strip("-") and "plm:rsh: Warning: setpgid" not in line]
+    """Return lines of a launcher without the rules around its messages and what tells no cause."""
+    return [line for line in lines if line.strip("-") and not any(text in line for text in _NOISE)]
 
 
 def _rendezvous(
@@ -282,7 +297,9 @@ def _ended_with(suspect: Suspect, job: JobReport) -> bool:
     first = _FIRST_RANK.search(text)
     if job.get("ended_by") or not _FIRST.search(text):
         return True
-    return first is not None and int(first[1]) != suspect.said.get("rank", suspect.node.task_index)
+    return first is not None and int(first[1] or first[2]) != suspect.said.get(
+        "rank", suspect.node.task_index
+    )
 
 
 def _explained(verdict: Verdict, suspects: Sequence[Suspect]) -> Verdict:
@@ -353,11 +370,11 @@ def _job(
     stderr: list[str],
     suspects: Sequence[Suspect],
 ) -> Verdict | None:
-    """Return the verdict where no node's closing line tells: from mpirun, and from what is missing."""
+    """Return the verdict where no node's closing line tells: from the launcher, and from what is missing."""
     rc = job.get("rc")
     rc = None if rc is None else int(rc)
     ours = [line for line in stderr if line.startswith("scalebook: ")]
-    ended, cause = _mpirun(nodes, job, stderr, ours) if rc else (None, None)
+    ended, cause = _of_launcher(nodes, job, stderr, ours) if rc else (None, None)
     killed = _KILLED.search(" ".join(stderr))
     if silent and killed:
         rank, host, number = killed.groups()
@@ -376,7 +393,8 @@ def _job(
     if unread:
         return Verdict("failed", together(unread[0], *then), stderr)
     if rc == TIMED_OUT or job.get("timed_out"):
-        late = Verdict("hung", message("reason.mpirun-time-limit", seconds=job.get("seconds")), stderr)
+        code = "reason.srun-time-limit" if _launcher(job) == "srun" else "reason.mpirun-time-limit"
+        late = Verdict("hung", message(code, seconds=job.get("seconds")), stderr)
         return _explained(late, suspects)
     if silent:
         reason = together(message("reason.log-unclosed", file=silent[0].file), *then)
@@ -390,17 +408,21 @@ def _job(
     return None
 
 
-def _mpirun(
+def _launcher(job: JobReport) -> str:
+    return job.get("launcher") or "mpirun"
+
+
+def _of_launcher(
     nodes: Sequence[Node], job: JobReport, stderr: list[str], ours: list[str]
 ) -> tuple[Message, Cause | None]:
-    """Return how mpirun ended, or what watches it, and the cause that its output tells."""
+    """Return how the launcher ended, or what watches it, and the cause that its output tells."""
     lost_daemon = _LOST_DAEMON.search(" ".join(stderr))
     end = _exit({"status": "exited", "rc": int(job.get("rc") or 0)})
     text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
     hit = first_cause([text.encode()])
     if hit and not (lost_daemon and hit.cause.kind != ROOT):
         says = because(message("reason.it-says", line=one_line(hit.line[:160])), advice(hit.cause))
-        return because(message("reason.ended", who="mpirun", end=end), says), hit.cause
+        return because(message("reason.ended", who=_launcher(job), end=end), says), hit.cause
     if lost_daemon:
         return message("reason.lost-contact", host=lost_daemon.group(1)), None
     run_job = message("reason.run-job", node=nodes[0].name)
@@ -411,7 +433,7 @@ def _mpirun(
     elif job.get("ended_by") == "signal":
         ended = message("reason.signalled", who=run_job)
     else:
-        ended = message("reason.ended", who="mpirun", end=end)
+        ended = message("reason.ended", who=_launcher(job), end=end)
     return because(ended, "".join((ours or stderr)[-1:])), None
 
 

@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find and end the processes of jobs, whoever started them and wherever they went.
 
-usage: orphans.py PLACE [PLACE ...]
+usage: orphans.py [--steps] PLACE [PLACE ...]
 
 Every process of a job carries SCALEBOOK_JOB=<directory of the first node's job> in its
 environment. Those whose directory lies below one of the PLACEs (where nodes keep their jobs) are
 ended; one JSON line tells which they were: {"ended": {job: number of processes}, "stopped": number,
-"left": [pid]}; those that were stopped (SIGSTOP, a debugger) may have held up the others.
+"left": [pid]}; those that were stopped (SIGSTOP, a debugger) may have held up the others. With --steps, the
+steps that Slurm still runs for such jobs are ended first, on whatever nodes they are.
 Names of processes are never looked at: somebody else's python or mpirun is not ours to end.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
@@ -22,6 +23,7 @@ import time
 from typing import Callable, Dict, Iterable, List
 
 import procfs
+import slurm_step
 
 MARK = "SCALEBOOK_JOB"
 
@@ -97,11 +99,12 @@ def end(find: Callable[[], Iterable[int]], patience: float = PATIENCE) -> List[i
 
 def main() -> None:
     """End the jobs below the places named on the command line and say which there were."""
-    places = sys.argv[1:]
+    places = [word for word in sys.argv[1:] if word != "--steps"]
+    steps = slurm_step.cancel(places) if places != sys.argv[1:] else {}
     found = of_places(places)
     jobs, stopped = list(found.values()), procfs.stopped(found)
     left = end(lambda: of_places(places)) if jobs else []
-    ended = {job: jobs.count(job) for job in sorted(set(jobs))}
+    ended = {job: jobs.count(job) for job in sorted({*jobs, *steps.values()})}
     print(json.dumps({"ended": ended, "stopped": len(stopped), "left": left}))
 
 

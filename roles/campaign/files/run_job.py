@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Start one job and wait for it: mpirun in a session of its own, under limits.
+"""Start one job and wait for it: its launcher, mpirun or srun, in a session of its own, under limits.
 
 usage: run_job.py --dir DIR --timeout SECONDS --rendezvous SECONDS [--lock FILE --holder ID] [-- mpirun ...]
 
 DIR is the job directory of the job's first node, which is this machine; its launch.json has the command
 where none is given. Prints one JSON line: {"rc", "seconds", "cpu", "started", "ended", "timed_out",
-"ended_by", "unstarted", "lingered", "hosts", "stderr"}; `seconds` is the time mpirun ran, `cpu` the processor
-time of the job on this machine, `stderr` the beginning and the end of what mpirun said.
+"ended_by", "unstarted", "lingered", "hosts", "launcher", "stderr"}; `seconds` is the time the launcher ran,
+`cpu` the processor time of the job on this machine, `stderr` the beginning and the end of what it said.
 
 `ended_by` says why this program ended the job, null where it ended by itself: `timeout` (its time limit),
-`rendezvous` (the first node's part has not begun in time; `unstarted` are the hosts that mpirun still logs in
-to), `failure` (the first node's part went wrong, and mpirun did not end), `signal` (somebody ended this
-program), `connection` (to the control node), or `lingered`: the first node's part ended well, and mpirun did
+`rendezvous` (the first node's part has not begun in time; `unstarted` are the hosts that mpirun still logs
+in to), `failure` (the first node's part went wrong, and mpirun did not end), `signal` (somebody ended this
+program), `connection` (to the control node), `lost` (the `hosts` do not answer this machine any more; with
+srun only, mpirun notices it itself), or `lingered`: the first node's part ended well, and the launcher did
 not end. Then `rc` is 0, since the logs tell what the nodes did, and `hosts` are those that mpirun still
 waited for, as far as this machine knows.
 
@@ -35,9 +36,10 @@ import subprocess
 import sys
 import time
 from datetime import datetime, timezone
-from typing import BinaryIO, List, Optional
+from typing import BinaryIO, Dict, List, Optional
 
 import orphans
+import slurm_step
 
 GRACE = 10.0
 """Seconds that mpirun gets to end its ranks before it is killed itself."""
@@ -47,6 +49,9 @@ LINGER = 12.0
 
 FAREWELL = 30.0
 """Seconds that mpirun may take to end when the first node's part has ended well."""
+
+SETTLE = 5.0
+"""Seconds that the tasks of a step get to end before Slurm ends it."""
 
 END = 3000
 """Bytes of the beginning, and of the end, of what mpirun said that are reported."""
@@ -92,8 +97,17 @@ def read_by_nobody(descriptor: int) -> bool:
     return any(event & (select.POLLERR | select.POLLHUP) for _, event in poll.poll(0))
 
 
+def read_env(directory: str) -> Dict[str, str]:
+    """Return the variables of the directory's job.env, none where it has none."""
+    try:
+        with open(os.path.join(directory, "job.env"), encoding="utf-8") as file:
+            return dict(line.rstrip("\n").split("=", 1) for line in file if "=" in line)
+    except OSError:
+        return {}
+
+
 class Job:
-    """mpirun, and what is known of it."""
+    """The launcher of a job, and what is known of it."""
 
     def __init__(self, args: argparse.Namespace, command: List[str], stderr: BinaryIO) -> None:
         self.directory, self.rendezvous, self.command = args.dir, args.rendezvous, command
@@ -102,17 +116,25 @@ class Job:
         self.ended_by: Optional[str] = None
         self.unstarted: List[str] = []
         self.awaited: List[str] = []
+        self.by_srun = slurm_step.starts(command)
+        hosts = read_env(args.dir).get("HOSTS", "").split(",") if self.by_srun else [""]
+        self.peers = slurm_step.Peers(set(hosts) - {hosts[0]})
+        if self.by_srun:
+            command = slurm_step.bounded(command, args.timeout, GRACE)
+        else:
+            # `timeout` outlives this process should somebody kill it: the job stays bounded.
+            command = ["timeout", "--kill-after=%d" % GRACE, "%d" % (args.timeout + GRACE)] + command
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=stderr,
             stderr=stderr,
             start_new_session=True,
-            env=dict(os.environ, **{orphans.MARK: args.dir}),
+            env=dict(slurm_step.environment() if self.by_srun else os.environ, **{orphans.MARK: args.dir}),
         )
 
     def wait(self, seconds: float) -> bool:
-        """Tell whether mpirun ended within `seconds`."""
+        """Tell whether the launcher ended within `seconds`."""
         try:
             return self.process.wait(seconds) is not None
         except subprocess.TimeoutExpired:
@@ -129,6 +151,9 @@ class Job:
                 self.unstarted = self.logins()
                 return "rendezvous"
             self.rendezvous = 0
+        self.awaited = self.peers.silent()
+        if self.awaited:
+            return "lost"
         well = self._ended_well()
         if well is None:
             return None
@@ -144,7 +169,22 @@ class Job:
         return orphans.with_group(self.process.pid, ("%s=%s" % (orphans.MARK, self.directory)).encode())
 
     def end(self) -> None:
-        """End it: mpirun is asked first, so that it ends the other nodes' parts."""
+        """End it: its launcher is asked first, so that it ends the other nodes' parts."""
+        if self.by_srun:
+            self._end_step()
+        else:
+            self._end_mpirun()
+        orphans.end(self.find)
+
+    def _end_step(self) -> None:
+        """End it in Slurm's ways, which SIGTERM and a kill of the process group are not, see slurm_step."""
+        self.process.send_signal(signal.SIGUSR1)
+        if not self.wait(SETTLE):
+            slurm_step.cancel([self.directory])
+            self.wait(GRACE)  # by then `timeout` has killed an srun that waits for a lost node
+        slurm_step.cancel([self.directory])
+
+    def _end_mpirun(self) -> None:
         for number, seconds in ((signal.SIGTERM, GRACE), (signal.SIGKILL, 1)):
             try:
                 os.killpg(self.process.pid, number)
@@ -152,7 +192,6 @@ class Job:
                 break
             if self.wait(seconds):
                 break
-        orphans.end(self.find)
 
     def logins(self) -> List[str]:
         """Return the hosts of mpirun's --host list that it still logs in to."""
@@ -220,8 +259,6 @@ def main() -> None:
         )
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     command = command or launch_command(args.dir)
-    # `timeout` outlives this process should somebody kill it: the job stays bounded.
-    command = ["timeout", "--kill-after=%d" % GRACE, "%d" % (args.timeout + GRACE)] + command
 
     said, started = os.path.join(args.dir, "mpirun.stderr"), now()
     signals = catch_signals()  # before there is anything that would be left
@@ -249,6 +286,7 @@ def main() -> None:
                 "unstarted": job.unstarted,
                 "lingered": lingered,
                 "hosts": job.awaited,
+                "launcher": "srun" if job.by_srun else "mpirun",
                 "stderr": text,
             }
         )

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""One node's part of one run: started by mpirun on every node, ends with exit.json.
+"""One node's part of one run: started by mpirun or srun on every node, ends with exit.json.
 
 usage: run_node.py --processes P NODE=DIR [NODE=DIR ...]
 
-The directories are the nodes' job directories in task_index order; this node's is the one of
-its own mpirun rank. It checks that rank and job agree, starts DIR/run.sh in a process group of
-its own with the environment of DIR/job.env, and stamps every line of its output with the time it
-was received (monotonic and wall clock, a reading that needs no framework). It ends the workload when
-no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is full and
-when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed. Where
-DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is.
+The directories are the nodes' job directories in task_index order; this node's is the one of its own
+rank, OMPI_COMM_WORLD_RANK or SLURM_PROCID. It checks that rank and job agree, starts DIR/run.sh in a
+process group of its own with the environment of DIR/job.env, and stamps every line of its output with
+the time it was received (monotonic and wall clock, a reading that needs no framework). It ends the
+workload when no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is
+full and when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed.
+Where DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -52,6 +52,10 @@ RESERVE = 16384
 """Bytes kept free so that a full disk cannot keep the closing line from being written."""
 
 
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1)
+"""Signals by which a launcher ends the job; SIGUSR1 is the one that srun passes on."""
+
+
 class RefusedError(Exception):
     """This rank is not the node that the job is for."""
 
@@ -76,11 +80,15 @@ def find_job(rank: int, processes: int, jobs: Sequence[str]) -> Tuple[str, str, 
     """Return (node, directory, environment) of mpirun rank `rank`.
 
     `jobs` are NODE=DIR words in task_index order, `processes` how many ranks a node has.
-    Raises RefusedError when this host has no such job: mpirun ordered the hosts otherwise.
+    Raises RefusedError when this host has no such job: mpirun ordered the hosts otherwise.  On a file system
+    that nodes share every job is here; there Slurm's name of this node tells.
     """
     if rank // processes >= len(jobs):
         raise RefusedError("mpirun rank %d has no job: there are %d nodes" % (rank, len(jobs)))
     node, directory = jobs[rank // processes].split("=", 1)
+    here = os.environ.get("SLURMD_NODENAME", node)
+    if here != node:
+        raise RefusedError("Slurm started rank %d on %s, and its job is that of %s" % (rank, here, node))
     try:
         env = read_env(os.path.join(directory, "job.env"))
     except OSError as error:
@@ -95,6 +103,29 @@ def find_job(rank: int, processes: int, jobs: Sequence[str]) -> Tuple[str, str, 
             % (rank, node, env["TASK_INDEX"], env["NODE"])
         )
     return node, directory, env
+
+
+def world_rank(processes: int) -> int:
+    """Return the rank of this process; where Slurm gave it, node scripts read it by mpirun's names too."""
+    if "OMPI_COMM_WORLD_RANK" not in os.environ:
+        rank = int(os.environ["SLURM_PROCID"])
+        ranks = {"RANK": rank, "LOCAL_RANK": rank % processes, "LOCAL_SIZE": processes}
+        os.environ.update({"OMPI_COMM_WORLD_" + name: str(value) for name, value in ranks.items()})
+    return int(os.environ["OMPI_COMM_WORLD_RANK"])
+
+
+def take_gpus(env: Dict[str, str]) -> None:
+    """Take the GPUs that the job needs from those that Slurm gave it: the others are somebody else's."""
+    count = len(env.get("CUDA_VISIBLE_DEVICES", "").split(",")) if env.get("CUDA_VISIBLE_DEVICES") else 0
+    if not count or "SLURM_PROCID" not in os.environ:
+        return
+    given = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
+    if len(given) < count:
+        raise RefusedError(
+            "Slurm gave %s %d of the %d GPUs that the run uses: make the allocation with --gpus-per-node=%d"
+            % (env["NODE"], len(given), count, count)
+        )
+    env["CUDA_VISIBLE_DEVICES"] = ",".join(given[:count])
 
 
 def check_port(port: int) -> None:
@@ -298,7 +329,7 @@ def run_behind_proxy() -> int:
     if behind == 0:
         os.setsid()
         return front
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, lambda number, _frame: os.kill(behind, number))
     while True:
         ended, status = os.waitpid(behind, os.WNOHANG)
@@ -353,7 +384,7 @@ def run(
     def on_signal(number: int, _frame: Any) -> None:
         ended_by.append(number)
 
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, on_signal)
     env = dict(os.environ, **dict(env, JOB_DIR=directory))
     mine = [("%s=%s" % (name, env[name])).encode() for name in ("JOB_DIR", "OMPI_COMM_WORLD_RANK")]
@@ -391,7 +422,7 @@ def run(
         if ended_by:
             status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
         elif os.getppid() != front:
-            status, reason = "terminated", "ended by the job, or the mpirun process that started it died"
+            status, reason = "terminated", "ended by the job, or the process that started it died"
         elif failures:
             status, reason = "failed", failures[0]
         elif overdue:
@@ -401,6 +432,9 @@ def run(
         reader.join(0.1)
         if not reader.is_alive():
             time.sleep(0.02)
+    if status == "exited" and process.returncode and ended_by:
+        # Slurm's signal may reach the workload before this process.
+        status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
     if status == "exited" and watch.marks:
         reader.join(0.3)  # the window's last step may not be read yet
     sampler.end()  # first: it bears the job's environment, and its last words are needed
@@ -472,7 +506,7 @@ def main() -> None:
     parser.add_argument("jobs", nargs="+")
     args = parser.parse_args()
     front = run_behind_proxy()
-    rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    rank = world_rank(args.processes)
     started, clock = time.time(), time.monotonic()
     try:
         node, directory, env = find_job(rank, args.processes, args.jobs)
@@ -498,6 +532,7 @@ def main() -> None:
     try:
         if local == 0:
             check_port(int(env["PORT"]))
+        take_gpus(env)
         settings = telemetry.read_settings(directory) if local == 0 else {}
         ended = run(directory, env, limits, log, front, settings)
     except RefusedError as error:

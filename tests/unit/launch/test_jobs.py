@@ -9,6 +9,7 @@ from ansible.module_utils.scalebook.launch.jobs import (
     job_command,
     layout,
     make_jobs,
+    start_command,
     telemetry,
     too_long,
     watch,
@@ -124,6 +125,35 @@ def test_ranks_of_a_workload_without_a_launcher_are_mpirun_s():
     nodes = cluster(2)
     command = job_command(jobs_of(case(2, 8), nodes), nodes, "mpirun", ["run_node.py"], processes=8)
     assert command[1:7] == ["--host", "10.11.0.2:8,10.11.0.3:8", "-np", "16", "--map-by", "ppr:8:node"]
+
+
+def started_by_srun(processes=1, **launch):
+    nodes, chosen = cluster(2), case(2, 8)
+    launch = {"launcher": "srun", "run_node": ["run_node.py"], "options": [], "allocation": "7", **launch}
+    declared = workload(processes_per_node=processes)
+    return start_command(launch, jobs_of(chosen, nodes), nodes, chosen, declared)
+
+
+def test_srun_starts_a_step_of_the_allocation_that_bears_the_name_of_the_job():
+    command = started_by_srun()
+    name = jobs_of(case(2, 8), cluster(2))[0]["dir"]
+    assert command[:4] == ["srun", "--jobid=7", f"--job-name={name}", "--ntasks=2"]
+
+
+def test_srun_keeps_the_order_of_the_nodes_only_if_each_process_has_its_node():
+    command = started_by_srun(processes=2)
+    assert {"--distribution=arbitrary", "--nodelist=NODE1,NODE1,NODE2,NODE2", "--ntasks=4"} <= set(command)
+    assert command[command.index("--processes") + 1] == "2"
+
+
+def test_srun_passes_on_no_other_variables_than_those_of_the_job():
+    exported = next(word for word in started_by_srun() if word.startswith("--export="))
+    assert exported == "--export=SCALEBOOK_JOB,HOME,USER,LOGNAME,LANG,PATH"
+
+
+def test_further_arguments_of_srun_come_before_the_program():
+    command = started_by_srun(options=["--mpi=pmix"])
+    assert command.index("--mpi=pmix") < command.index("run_node.py")
 
 
 LOG = {"literal": "step=", "step": r"step=(?P<step>\d+)"}

@@ -17,6 +17,11 @@ def test_each_node_has_its_own_versions():
     assert (made["scalebook"], made["preflight"]) == ({"commit": "c0ffee"}, {"fit": True})
 
 
+def test_the_launcher_is_recorded_unless_it_is_mpirun():
+    made = [provenance(cluster(2), VERSIONS, None, {}, "", launcher) for launcher in ("mpirun", "srun")]
+    assert [each.get("launcher") for each in made] == [None, "srun"]
+
+
 def test_workloads_of_an_earlier_start_are_kept():
     earlier = {"workloads": {"torch_bert": {"NODE1": {"torch": "2.13.0"}}, "tf2_bert": {}}}
     made = provenance(cluster(2), VERSIONS, None, earlier, "")

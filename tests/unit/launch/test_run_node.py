@@ -370,3 +370,61 @@ def test_the_beginning_and_the_end_of_a_log_without_an_end_are_kept(tmp_path):
     assert numbers[: cut - 1] == list(range(1, cut))
     assert numbers[cut - 1] > cut
     assert json.loads(lines[-1].split(" SCALEBOOK ")[1])["event"] == "exit"
+
+
+def finish_by_slurm(*jobs, rank, node, processes=1, **env):
+    """As finish, started by srun as process `rank` on `node`."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("OMPI")}
+    done = subprocess.run(
+        [sys.executable, RUN_NODE, "--processes", str(processes), *jobs],
+        env={**given, "SLURM_PROCID": str(rank), "SLURMD_NODENAME": node, **env},
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
+    )
+    return done.returncode, done.stderr
+
+
+def test_the_rank_that_slurm_gave_has_the_names_that_node_scripts_know(tmp_path):
+    words = "$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE"
+    second = job(tmp_path, f'echo "ranks {words}"', NODE="NODE2", TASK_INDEX="1")
+    assert finish_by_slurm("NODE1=/nowhere", second, rank=3, node="NODE2", processes=2)[0] == 0
+    assert "ranks 3 1 2" in (tmp_path / "NODE2.1.log").read_text()
+
+
+def test_a_job_that_every_node_can_read_is_refused_on_the_wrong_one(tmp_path):
+    code, said = finish_by_slurm(job(tmp_path, "true"), rank=0, node="NODE4")
+    assert code != 0
+    assert "refused: Slurm started rank 0 on NODE4, and its job is that of NODE1" in said
+
+
+def test_the_gpus_are_the_first_that_slurm_gave(tmp_path):
+    one = job(tmp_path, 'echo "devices $CUDA_VISIBLE_DEVICES"', CUDA_VISIBLE_DEVICES="0,1")
+    finish_by_slurm(one, rank=0, node="NODE1", CUDA_VISIBLE_DEVICES="3,5,6")
+    assert "devices 3,5\n" in (tmp_path / "NODE1.log").read_text()
+
+
+def test_a_run_on_cpus_sees_none_of_the_gpus_that_slurm_gave(tmp_path):
+    one = job(tmp_path, 'echo "devices <$CUDA_VISIBLE_DEVICES>"', CUDA_VISIBLE_DEVICES="")
+    finish_by_slurm(one, rank=0, node="NODE1", CUDA_VISIBLE_DEVICES="3")
+    assert "devices <>" in (tmp_path / "NODE1.log").read_text()
+
+
+@pytest.mark.parametrize("given", ["", "3"])
+def test_a_run_with_too_few_gpus_of_slurm_is_refused_with_the_fix(tmp_path, given):
+    one = job(tmp_path, "true", CUDA_VISIBLE_DEVICES="0,1")
+    assert finish_by_slurm(one, rank=0, node="NODE1", CUDA_VISIBLE_DEVICES=given)[0] != 0
+    assert ended(tmp_path)["status"] == "refused"
+    assert "make the allocation with --gpus-per-node=2" in ended(tmp_path)["reason"]
+
+
+def test_the_signal_that_srun_passes_on_ends_the_workload_and_is_recorded(tmp_path):
+    process = start(job(tmp_path, "touch began; exec sleep 300"))
+    while not (tmp_path / "began").exists():
+        time.sleep(0.02)
+    process.send_signal(signal.SIGUSR1)
+    process.communicate(timeout=20)
+    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == (
+        "terminated",
+        f"ended by the job (signal {int(signal.SIGUSR1)})",
+    )

@@ -27,6 +27,7 @@ OTHERWISE = {
     "gpu where every machine has GPUs, cpu where none has": "auto：所有机器都有 GPU 则为 gpu，都没有则为 cpu",
     "a name made from matrix and machines": "由测试矩阵和机器生成",
     "none: nothing is exported": "不导出",
+    "mpirun": "mpirun",
 }
 
 

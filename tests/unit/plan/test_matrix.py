@@ -248,6 +248,12 @@ def test_a_model_that_one_of_the_workloads_does_not_have_is_skipped():
     assert planned["skipped"][0]["reason"] == "torch has no model tiny: it has small, base"
 
 
+def test_runs_of_two_launchers_are_different_campaigns():
+    names = [two(topology="1n1g", launcher=each)["campaign"] for each in (None, "mpirun", "srun")]
+    assert names[0] == names[1] != names[2]
+    assert "-srun-" in names[2]
+
+
 def test_the_name_of_the_campaign_holds_all_workloads():
     assert two(topology="1n1g")["campaign"].startswith("tf_torch-base-b32_256-fp32-")
 

@@ -151,6 +151,7 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("dtype", "fp8"),
         ("model", "huge"),
         ("device", "tpu"),
+        ("launcher", "sbatch"),
         ("workload", "../x"),
         ("stack_name", "../../x"),
         ("topology", "8g1n"),

@@ -15,6 +15,7 @@ from ansible.module_utils.scalebook.failure_search import first_cause
 from ansible.module_utils.scalebook.launch.outcome import job_end
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES as ENGLISH
 from ansible.module_utils.scalebook.read.blocks import Blocks
+from ansible.module_utils.scalebook.read.verdict import lost_contact
 from cases import case
 from dlperf_logs import exit_record, stamped
 from in_english import run_record
@@ -277,6 +278,39 @@ def test_where_the_connection_broke_no_node_is_to_blame(tmp_path):
     job = {**JOB, **job_end({"unreachable": True, "msg": "Failed to connect: Connection reset"})}
     _, reason = run(tmp_path, [("", VICTIM), ("", STOPPED)], job)
     assert reason.startswith("the connection to NODE1 broke during the run: Failed to connect")
+
+
+def test_a_node_that_does_not_answer_the_first_one_any_more_is_named(tmp_path):
+    job = {**JOB, "launcher": "srun", "rc": 137, "ended_by": "lost", "hosts": ["NODE2"]}
+    assert run(tmp_path, [("", VICTIM), None], job) == ("failed", "NODE2 was lost")
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("srun: error: Node failure on NODE2", "NODE2 was lost"),
+        (
+            "srun: error: Task launch for StepId=6.0 failed on node NODE2: Communication connection failure",
+            "NODE2 was lost: Communication connection failure",
+        ),
+    ],
+)
+def test_a_node_that_slurm_lost_is_named_and_the_run_repeated(tmp_path, line, reason):
+    job = {**JOB, "launcher": "srun", "rc": 143, "stderr": f"{line}\n"}
+    assert run(tmp_path, [("", VICTIM), None], job) == ("failed", reason)
+    assert lost_contact(job)
+
+
+def test_the_end_of_srun_says_nothing_of_a_node_without_a_record(tmp_path):
+    job = {**JOB, "launcher": "srun", "rc": 0}
+    _, reason = run(tmp_path, [("", {"rc": 0}), ("", None)], job)
+    assert reason.startswith("NODE2.log ends without run_node's closing line")
+
+
+def test_srun_itself_is_named_where_it_fails(tmp_path):
+    line = "srun: error: Only allocated 3 nodes asked for 4"
+    job = {**JOB, "launcher": "srun", "rc": 1, "stderr": f"{line}\n"}
+    assert f"srun ended with exit code 1: {line}" in run(tmp_path, [None, None], job)[1]
 
 
 def test_a_node_that_run_job_ended_is_not_to_blame(tmp_path):

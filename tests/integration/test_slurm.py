@@ -1,0 +1,229 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that srun starts, on a Slurm of four nodes on this machine: order, records, and every way to end."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook.launch.srun import step_command
+from local_nodes import WORK, provision
+from one_host_slurm import NODES, one_host_slurm
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAMS = ROOT / "roles/campaign/files"
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    with one_host_slurm() as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def allocation(slurm):
+    return slurm.allocate()
+
+
+class Run:
+    """The node jobs of a run of `script` on `nodes`, and the program that starts them."""
+
+    def __init__(self, slurm, allocation, place, script, nodes=NODES, processes=1, gpus=0, options=()):
+        self.slurm, self.dirs = slurm, {}
+        for index, node in enumerate(nodes):
+            self.dirs[node] = directory = place / node / "c/case/1"
+            directory.mkdir(parents=True)
+            devices = ",".join(map(str, range(gpus)))
+            env = {
+                "SCALEBOOK_RUN": "c/case/1",
+                "NODE": node,
+                "TASK_INDEX": index,
+                "PORT": 0,
+                "JOB_DIR": directory,
+            }
+            env |= {"CUDA_VISIBLE_DEVICES": devices, "HOSTS": ",".join(["127.0.0.1"] * len(nodes))}
+            (directory / "job.env").write_text("".join(f"{name}={value}\n" for name, value in env.items()))
+            (directory / "run.sh").write_text(script)
+        jobs = [{"node": node, "dir": str(self.dirs[node])} for node in nodes]
+        members = [{"name": node} for node in nodes]
+        words = [PYTHON, str(PROGRAMS / "run_node.py")]
+        self.command = step_command(jobs, members, words, processes, options, allocation)
+
+    def start(self, timeout=60):
+        """Start run_job."""
+        first = next(iter(self.dirs.values()))
+        argv = [sys.executable, PROGRAMS / "run_job.py", "--dir", first, "--timeout", str(timeout)]
+        return subprocess.Popen(
+            [*argv, "--", *self.command], env=self.slurm.env, stdout=subprocess.PIPE, text=True
+        )
+
+    def result(self, **options):
+        """Return what run_job reports."""
+        return json.loads(self.start(**options).communicate(timeout=90)[0])
+
+    def record(self, node, name="exit.json"):
+        """Return the record of a node's end."""
+        return json.loads((self.dirs[node] / name).read_text())
+
+    def log(self, node):
+        return (self.dirs[node] / f"{node}.log").read_text()
+
+    def await_start(self):
+        """Wait until the workload runs on all nodes."""
+        deadline = time.monotonic() + 20
+        while not all((each / "began").exists() for each in self.dirs.values()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+HANGS = "touch began; exec sleep 300\n"
+
+
+@pytest.fixture
+def start(slurm, allocation, tmp_path):
+    yield lambda script, **options: Run(slurm, allocation, tmp_path, script, **options)
+    deadline = time.monotonic() + 10
+    while slurm.steps() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert slurm.steps() == []
+
+
+def test_the_rank_is_that_of_the_plan_whatever_slurm_s_order_is(start):
+    order = ("NODE4", "NODE2", "NODE3", "NODE1")
+    run = start('echo "rank $OMPI_COMM_WORLD_RANK on $SLURMD_NODENAME"', nodes=order)
+    result = run.result()
+    assert (result["rc"], result["launcher"]) == (0, "srun")
+    for rank, node in enumerate(order):
+        assert f"rank {rank} on {node}" in run.log(node)
+
+
+def test_a_node_starts_a_process_for_each_device(start):
+    words = "$OMPI_COMM_WORLD_RANK $OMPI_COMM_WORLD_LOCAL_RANK $OMPI_COMM_WORLD_LOCAL_SIZE"
+    run = start(f'echo "ranks {words}"', nodes=("NODE3", "NODE1"), processes=3)
+    assert run.result()["rc"] == 0
+    logs = [run.dirs["NODE1"] / name for name in ("NODE1.log", "NODE1.1.log", "NODE1.2.log")]
+    assert [f"ranks {3 + local} {local} 3" in log.read_text() for local, log in enumerate(logs)] == [True] * 3
+
+
+def test_the_job_of_another_node_is_refused_although_a_shared_file_system_has_it(start):
+    run = start("true", nodes=("NODE1", "NODE2"))
+    run.command = [word for word in run.command if "distribution" not in word]
+    swapped = [word.replace("NODE1,NODE2", "NODE2,NODE1") for word in run.command]
+    run.command = [*swapped[:-2], f"NODE2={run.dirs['NODE2']}", f"NODE1={run.dirs['NODE1']}"]
+    assert "scalebook: refused: Slurm started rank" in run.result()["stderr"]
+    assert not any((directory / "exit.json").exists() for directory in run.dirs.values())
+
+
+def test_gpus_are_the_first_of_those_that_slurm_gave(start):
+    run = start('echo "devices $CUDA_VISIBLE_DEVICES"', nodes=("NODE1",), gpus=1)
+    run.result()
+    assert "devices 0\n" in run.log("NODE1")
+
+
+def test_fewer_gpus_than_the_run_uses_are_refused_with_the_fix(start):
+    run = start("true", nodes=("NODE2",), gpus=2, options=["--gpus-per-node=1"])
+    assert run.result()["rc"] != 0
+    assert run.record("NODE2")["reason"] == (
+        "Slurm gave NODE2 1 of the 2 GPUs that the run uses: make the allocation with --gpus-per-node=2"
+    )
+
+
+def test_a_failing_node_ends_the_others_and_each_has_its_record(start):
+    run = start("[ $NODE != NODE3 ] || { sleep 1; exit 7; }\nexec sleep 300\n")
+    began = time.monotonic()
+    assert run.result()["rc"] == 7
+    assert time.monotonic() - began < 20
+    assert run.record("NODE3")["rc"] == 7
+    assert {run.record(node)["status"] for node in ("NODE1", "NODE2", "NODE4")} == {"terminated"}
+
+
+def test_the_time_limit_ends_all_nodes_and_each_writes_its_record(start):
+    run = start(HANGS)
+    began = time.monotonic()
+    result = run.result(timeout=2)
+    assert (result["ended_by"], time.monotonic() - began < 12) == ("timeout", True)
+    assert {run.record(node)["reason"] for node in NODES} == {"ended by the job (signal 10)"}
+
+
+def test_a_program_that_ignores_signals_is_gone_after_seconds(start):
+    run = start("trap '' TERM USR1 INT HUP\ntouch began\nwhile :; do sleep 0.2; done\n")
+    began = time.monotonic()
+    run.result(timeout=2)
+    assert time.monotonic() - began < 15
+
+
+def test_a_step_ends_with_the_connection_to_the_control_node(start):
+    run = start(HANGS)
+    process = run.start()
+    run.await_start()
+    process.stdout.close()
+    assert process.wait(20) == 0
+    assert {run.record(node)["status"] for node in NODES} == {"terminated"}
+
+
+def test_a_step_that_is_cancelled_is_no_good_run(start):
+    run = start(HANGS)
+    process = run.start()
+    run.await_start()
+    run.slurm.run("scancel", *run.slurm.steps())
+    assert json.loads(process.communicate(timeout=60)[0])["rc"] != 0
+
+
+def test_a_step_without_srun_is_found_by_its_name_and_ended(start):
+    run = start(HANGS)
+    process = run.start()
+    run.await_start()
+    group = int(subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, check=True).stdout)
+    process.kill()
+    os.killpg(group, signal.SIGKILL)  # the step runs on
+    time.sleep(1)
+    assert run.slurm.steps() != []
+    place = run.dirs["NODE1"].parents[2]
+    argv = [sys.executable, PROGRAMS / "orphans.py", "--steps", place]
+    done = subprocess.run(argv, env=run.slurm.env, capture_output=True, text=True, check=True)
+    assert list(json.loads(done.stdout)["ended"]) == [str(run.dirs["NODE1"])]
+
+
+def test_a_step_has_a_time_limit_of_its_own(start):
+    run = start(HANGS)
+    process = run.start(timeout=60)
+    run.await_start()
+    assert run.slurm.run("squeue", "--steps", "--noheader", "--format=%l").strip() == "3:00"
+    process.send_signal(signal.SIGTERM)
+    assert json.loads(process.communicate(timeout=30)[0])["ended_by"] == "signal"
+
+
+def test_more_nodes_than_the_allocation_has_are_refused_at_once(start):
+    began = time.monotonic()
+    result = start("true", nodes=(*NODES, "NODE5")).result()
+    assert (result["rc"] != 0, time.monotonic() - began < 10) == (True, True)
+    assert "srun: error" in result["stderr"]
+
+
+def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, allocation, tmp_path):
+    provision("scripted")
+    variables = {
+        "workload": "scripted",
+        "launcher": "srun",
+        "nodes": [1, 4],
+        "repeats": 1,
+        "campaign": "by_srun",
+    }
+    variables |= {"preflight": False, "campaign_results": str(tmp_path), "campaign_work": str(WORK)}
+    done = subprocess.run(
+        ["ansible-playbook", "-i", "inventory/local", "bench.yml", "-e", json.dumps(variables)],
+        env={**slurm.env, "SLURM_JOB_ID": allocation, "ANSIBLE_ROLES_PATH": "roles:tests/roles"},
+        cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
+    records = [json.loads(path.read_text()) for path in tmp_path.glob("by_srun/runs/*/1/result.json")]
+    assert [(each["status"], each["job"]["launcher"]) for each in records] == [("ok", "srun")] * 2
+    assert "launcher=srun" in records[0]["command"]
+    assert "launcher" in (tmp_path / "by_srun/report/report.md").read_text().partition("Environment")[2]
+    assert json.loads((tmp_path / "by_srun/provenance.json").read_text())["launcher"] == "srun"
