@@ -21,7 +21,14 @@ from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
-from ansible.module_utils.scalebook.plan import declared, devices, gpu_code, hosts, placement  # noqa: E402
+from ansible.module_utils.scalebook.plan import (  # noqa: E402
+    allocation,
+    declared,
+    devices,
+    gpu_code,
+    hosts,
+    placement,
+)
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
@@ -132,6 +139,7 @@ class FilterModule:
             "scalebook_run_layout": run_layout,
             "scalebook_launch_command": launch_command,
             "scalebook_job_command": jobs.job_command,
+            "scalebook_allocation_refusal": allocation.refusal,
             "scalebook_job_end": outcome.job_end,
             "scalebook_program_end": outcome.program_end,
             "scalebook_hardware": hardware.group,

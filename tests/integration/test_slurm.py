@@ -206,24 +206,30 @@ def test_more_nodes_than_the_allocation_has_are_refused_at_once(start):
     assert "srun: error" in result["stderr"]
 
 
-def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, allocation, tmp_path):
-    provision("scripted")
-    variables = {
-        "workload": "scripted",
-        "launcher": "srun",
-        "nodes": [1, 4],
-        "repeats": 1,
-        "campaign": "by_srun",
-    }
-    variables |= {"preflight": False, "campaign_results": str(tmp_path), "campaign_work": str(WORK)}
-    done = subprocess.run(
-        ["ansible-playbook", "-i", "inventory/local", "bench.yml", "-e", json.dumps(variables)],
+def bench(slurm, results, allocation="", **variables):
+    """Run bench.yml with the scripted trainer on simulated nodes that have the names of Slurm's."""
+    given = {"workload": "scripted", "launcher": "srun", "repeats": 1, "campaign": "by_srun"}
+    given |= {"campaign_results": str(results), "campaign_work": str(WORK), "preflight": False, **variables}
+    return subprocess.run(
+        ["ansible-playbook", "-i", "inventory/local", "bench.yml", "-e", json.dumps(given)],
         env={**slurm.env, "SLURM_JOB_ID": allocation, "ANSIBLE_ROLES_PATH": "roles:tests/roles"},
         cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
+
+
+def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, allocation, tmp_path):
+    provision("scripted")
+    done = bench(slurm, tmp_path, allocation, nodes=[1, 4])
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
     records = [json.loads(path.read_text()) for path in tmp_path.glob("by_srun/runs/*/1/result.json")]
     assert [(each["status"], each["job"]["launcher"]) for each in records] == [("ok", "srun")] * 2
     assert "launcher=srun" in records[0]["command"]
     assert "launcher" in (tmp_path / "by_srun/report/report.md").read_text().partition("Environment")[2]
     assert json.loads((tmp_path / "by_srun/provenance.json").read_text())["launcher"] == "srun"
+
+
+def test_an_allocation_that_has_ended_is_refused_before_the_first_run(slurm, tmp_path):
+    done = bench(slurm, tmp_path, "9999", nodes=1)
+    assert done.returncode != 0
+    assert "Slurm's job 9999: slurm_load_jobs error: Invalid job id specified. Fix: start" in done.stdout
+    assert list(tmp_path.glob("by_srun/runs/*/*/result.json")) == []

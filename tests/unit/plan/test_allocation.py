@@ -1,0 +1,76 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The Slurm allocation of a campaign: what it lacks is refused in one line with the fix."""
+
+import pytest
+from ansible.module_utils.scalebook.plan.allocation import hostnames, refusal
+from cases import cluster, gpu_case
+
+# As Slurm 22.05 shows it, shortened.
+SHOWN = (
+    "JobId=7 JobName=bench Account=(null) JobState=RUNNING Reason=None TimeLimit=04:00:00 "
+    "EndTime=2026-11-28T13:06:09 Partition=all ReqNodeList=(null) ExcNodeList=(null) NodeList=NODE[1-4] "
+    "NumNodes=4 JOB_GRES=gpu:8   Nodes=NODE[1-4] CPU_IDs=0-1 Mem=0 GRES=gpu:h100:2(IDX:0-1) MinCPUsNode=1 "
+    "OverSubscribe=NO Command=(null) TresPerNode=gres:gpu:2"
+)
+
+
+def problem(shown=SHOWN, allocation="7", nodes=4, gpus=2, **result):
+    runs = [{"case": gpu_case(count, gpus)} for count in (1, nodes)]
+    return refusal({"rc": 0, "stdout": shown, **result}, allocation, runs, cluster(4))
+
+
+def test_an_allocation_that_has_everything_is_not_refused():
+    assert problem() == ""
+
+
+def test_a_campaign_outside_of_an_allocation_is_told_how_to_make_one():
+    assert problem(allocation="") == (
+        "launcher=srun: bench.yml does not run in an allocation of Slurm, SLURM_JOB_ID is not set. "
+        "Fix: start bench.yml in an allocation made with salloc --nodes=4 --exclusive --no-kill "
+        "--gpus-per-node=2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "why"),
+    [
+        ("RUNNING Reason=None", "PENDING Reason=Resources", "is PENDING, with the reason Resources"),
+        ("RUNNING Reason=None", "PENDING Reason=InvalidQOS", "is PENDING, with the reason InvalidQOS"),
+        ("OverSubscribe=NO", "OverSubscribe=OK", "others may run on the nodes of Slurm's job 7"),
+        ("NodeList=NODE[1-4]", "NodeList=NODE[1-2,4]", "has NODE[1-2,4], without NODE3 of the inventory"),
+        ("h100:2(IDX:0-1)", "h100:1(IDX:0)", "has 1 GPUs per node, and a case uses 2"),
+        ("GRES=gpu:h100:2(IDX:0-1)", "GRES=", "has 0 GPUs per node, and a case uses 2"),
+    ],
+)
+def test_what_an_allocation_lacks_is_named_with_the_fix(before, now, why):
+    said = problem(SHOWN.replace(before, now))
+    assert why in said
+    assert "Fix: start bench.yml in an allocation made with salloc --nodes=4 --exclusive" in said
+
+
+def test_slurm_s_own_reason_is_given_where_it_knows_no_such_job():
+    said = problem(rc=1, stdout="", stderr="slurm_load_jobs error: Invalid job id specified\n")
+    assert "scontrol does not show Slurm's job 7: slurm_load_jobs error: Invalid job id specified." in said
+
+
+def test_the_node_with_the_fewest_gpus_counts():
+    fewer = "Nodes=NODE4 CPU_IDs=0 Mem=0 GRES=gpu:h100:1(IDX:0) MinCPUsNode"
+    assert "has 1 GPUs per node" in problem(SHOWN.replace("MinCPUsNode", fewer))
+
+
+def test_runs_on_fewer_nodes_than_the_inventory_need_no_more():
+    assert problem(SHOWN.replace("NODE[1-4]", "NODE[1-2]"), nodes=2) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("gpu1", ["gpu1"]),
+        ("gpu[08-10,12],login", ["gpu08", "gpu09", "gpu10", "gpu12", "login"]),
+        ("r[1-2]n[1-2]-ib", ["r1n1-ib", "r1n2-ib", "r2n1-ib", "r2n2-ib"]),
+        ("", []),
+    ],
+)
+def test_the_names_of_nodes_are_those_that_slurm_shortens(text, names):
+    assert hostnames(text) == names
