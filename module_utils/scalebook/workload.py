@@ -121,9 +121,10 @@ _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "n
 _SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
-_INSTALL_KEYS |= {"dataset", "data", "tasks"}
+_INSTALL_KEYS |= {"horovod", "probe", "dataset", "data", "tasks"}
+_HOROVOD_KEYS = {"framework", "version"}
 _CHECKOUT_KEYS = {"into", "trainer"}
-_DATASET_KEYS = {"make", "check", "files"}
+_DATASET_KEYS = {"make", "check", "files", "variable", "into"}
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
 _DLPERF_KEYS = {"frameworks", "models", "others", "differs", "settings"}
@@ -591,11 +592,15 @@ def _install(part: _Part) -> Mapping[str, Any]:
     install = part.part("install", _INSTALL_KEYS)
     checkout = install.part("checkout", _CHECKOUT_KEYS) if "checkout" in install.values else None
     dataset = install.part("dataset", _DATASET_KEYS) if "dataset" in install.values else None
-    for name in sorted(_CHECKOUT_KEYS) if checkout else ():
+    for name in {"into", *checkout.values} if checkout else ():
         checkout.text(name)
     for name in dataset.values if dataset else ():
-        dataset.text(name) if name == "files" else dataset.words(name)
-    for name in ("kit", "locks", "packages"):
+        dataset.words(name) if name in ("make", "check") else dataset.text(name)
+    if "horovod" in install.values:
+        for name in (horovod := install.part("horovod", _HOROVOD_KEYS)).values:
+            horovod.text(name)
+        horovod.text("framework")
+    for name in ("kit", "locks", "packages", "probe"):
         install.words(name)
     for name in ("framework", "launcher", "data"):
         install.text(name) if name in install.values else None

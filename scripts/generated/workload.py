@@ -88,13 +88,16 @@ PARTS = {
         "launcher": "The role of a launcher that starts the processes, with the tasks `main`, `check` and "
         "`mirror` (`roles/deepspeed`).",
         "checkout": "Where the trainer comes from: `<workload>_repo` at `<workload>_commit` is checked out "
-        "`into` this directory, and `trainer` is the directory in it.",
+        "`into` this directory, and `trainer` is the directory in it where that is a part of it.",
         "kit": "The programs of `roles/workload/files/kit` that the trainer imports, besides `run_head.sh` "
         "and `trainer_kit.py`.",
-        "dataset": "`make` and `check` are a program and the variables that are its arguments, "
-        "after the directory. Data are made where the first variable of `make`, their number, is "
-        "above 0, and checked before every campaign. `files` is the pattern of the files whose "
-        "checksum the records have.",
+        "probe": "The arguments of the framework's `probe.py` (`roles/tensorflow`).",
+        "horovod": "Horovod is built for this `framework` (`pytorch`, `tensorflow` or `mxnet`), in this "
+        "`version` or, without one, the stack's. The trainer runs with its interpreter, which has both.",
+        "dataset": "`make` and `check` are a program and the variables that are its arguments, after the "
+        "directory; the first one has the number of samples that are made, 0 for none. `variable` names "
+        "the user's own directory (default `data`), `into` that of what is made (default `images`), and "
+        "`files` is the pattern of the files whose checksum the records have.",
         "data": "What the data are where there are none of the user's own, for the records.",
         "tasks": "The files of tasks of the workload's own that role `workload` includes: `install`, "
         "`prepare` and `mirror`.",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operations that Horovod was built with, and the one that sums the gradients. Python 3.6 or newer."""
 
-from typing import Any, List
+from typing import Any, Dict, List
 
 import horovod
 
@@ -15,6 +15,14 @@ def operations(hvd: Any) -> List[str]:
     """Return the operations of `hvd` (horovod.torch, horovod.tensorflow), as --check-build names them."""
     built = (("NCCL", hvd.nccl_built()), ("MPI", hvd.mpi_built()), ("Gloo", hvd.gloo_built()))
     return [name for name, is_built in built if is_built]
+
+
+def facts(framework: str, hvd: Any) -> Dict[str, Any]:
+    """Return what a record of an installation says of `framework`, a name and version, and of Horovod."""
+    built = operations(hvd)
+    versions = "%s; Horovod %s with %s" % (framework, horovod.__version__, ", ".join(built))
+    device = "gpu" if "NCCL" in built else "cpu"
+    return {"versions": versions, "operations": built, "device": device, "notes": {"software": versions}}
 
 
 def backend(device: str, operations: List[str]) -> str:

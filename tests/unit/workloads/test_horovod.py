@@ -329,3 +329,15 @@ def test_gradients_are_summed_by_the_operation_for_the_device(backend, device, b
 def test_a_horovod_without_that_operation_does_not_start(backend, device, built, message):
     with pytest.raises(backend.MissingOperationError, match=message):
         backend.backend(device, built)
+
+
+# -- the record of a workload ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("nccl", "device", "names"), [(True, "gpu", "NCCL, MPI"), (False, "cpu", "MPI")])
+def test_an_installation_is_for_gpus_where_horovod_has_nccl(monkeypatch, nccl, device, names):
+    monkeypatch.setitem(sys.modules, "horovod", SimpleNamespace(__version__="0.19.5"))
+    built = SimpleNamespace(nccl_built=lambda: nccl, mpi_built=lambda: True, gloo_built=lambda: False)
+    facts = load("horovod", "backend").facts("TensorFlow 1.15.5", built)
+    versions = f"TensorFlow 1.15.5; Horovod 0.19.5 with {names}"
+    assert (facts["device"], facts["versions"]) == (device, versions)
