@@ -94,7 +94,6 @@ def test_the_versions_of_deepspeed_are_those_of_its_own_interpreter(installed):
 # The role whose tasks a workload runs, and the version that its record must have.
 OWNERS = {
     "paddle_bert": ("paddle_resnet50", "2.6.2"),
-    "tf1_resnet50": ("horovod_tf1_bert", ""),
     "horovod_bert": ("torch_bert", ""),
 }
 
@@ -104,8 +103,7 @@ def test_each_workload_reads_its_own_record(tmp_path):
     # An empty lock is that of an environment of the user's own.
     record = {"schema": 2, "device": "cpu", "lock": "", "commit": "1" * 40}
     record |= dict.fromkeys(("python", "libraries", "trainer", "versions"), "")
-    (tmp_path / "train-0").touch()
-    given = {"tf1_resnet50_tfrecords": str(tmp_path)}
+    given = {}
     for workload, (owner, version) in OWNERS.items():
         (tmp_path / workload).mkdir()
         (tmp_path / workload / "install.json").write_text(json.dumps({**record, "version": version}))

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make the data that the fork's run_classifier.py reads: vocabularies, model sizes, and pairs of sentences.
 
-    python make_data.py DIRECTORY SAMPLES LENGTH SEED
+    python make_data.py DIRECTORY SAMPLES LENGTH SEED [DATA_DIR]
 
-Prints ``made``, or ``unchanged`` where the same data exists already.
+Prints ``made``, or ``unchanged`` where the same data exists already, or DATA_DIR has the user's own.
 
 The task is the fork's ``mrpc`` (GLUE's layout: a heading, then label, two numbers and two sentences,
 separated by tabs): whether two sentences have the same meaning. Here, whether they are of the same half of an
@@ -69,9 +69,9 @@ def write(folder: str, name: str, lines: Iterable[str]) -> None:
 def main() -> None:
     """Write the files."""
     folder = sys.argv[1]
-    count, length, seed = (int(argument) for argument in sys.argv[2:])
+    count, length, seed = (int(argument) for argument in sys.argv[2:5])
     values = {"version": VERSION, "samples": count, "length": length, "seed": seed}
-    if data_stamp.read(folder) == values:
+    if any(sys.argv[5:]) or data_stamp.read(folder) == values:
         print("unchanged")
         return
     if not os.path.isdir(folder):

@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Check the user's own data with the fork's reader of the task, and write the models for its vocabulary.
 
-    python own_data.py FORK OUTPUT TASK DATA_DIR VOCABULARY [CHECKPOINT]
+    python own_data.py OUTPUT SAMPLES LENGTH SEED DATA_DIR TASK VOCABULARY CHECKPOINT
 
-OUTPUT gets vocab_MODEL.txt and bert_config_MODEL.json of each model: the size of a model follows the number
-of lines of the vocabulary. The data are read by the fork, so TASK is any that its run_classifier.py knows.
-Files that are unchanged since are not read again. Prints {"changed": bool, "samples": int, "identity": str}:
-the samples to train with, and a checksum that is the same on two nodes with the same files.
+Without DATA_DIR, checks that OUTPUT has what make_data.py makes of SAMPLES, LENGTH and SEED. Else the fork
+is beside OUTPUT, which gets vocab_MODEL.txt and bert_config_MODEL.json of each model: the size of a model
+follows the number of lines of the vocabulary. The data are read by the fork, so TASK is any that its
+run_classifier.py knows. Files that are unchanged since are not read again. Prints what a record says of the
+data: the samples to train with, and a checksum that is the same on two nodes with the same files.
 
 Exit status 3: the data were refused; the reason is on standard error. Python 3.6 and 3.7, with TensorFlow 1.
 """
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -103,8 +105,9 @@ def check_checkpoint(checkpoint: str, vocabulary: int) -> None:
         )
 
 
-def prepare(fork: str, output: str, task: str, directory: str, words: str, checkpoint: str) -> Dict[str, Any]:
-    """Check the data unless they are unchanged; return what the program prints."""
+def prepare(output: str, directory: str, task: str, words: str, checkpoint: str) -> Dict[str, Any]:
+    """Check the data unless they are unchanged; return the number of samples and the checksum."""
+    fork = os.path.join(os.path.dirname(output), "bert")
     for path, variable in ((directory, "data_dir"), (words, "vocabulary")):
         if not os.path.exists(path):
             raise RefusedError("horovod_tf1_bert_%s=%s: found nothing there" % (variable, path))
@@ -112,7 +115,7 @@ def prepare(fork: str, output: str, task: str, directory: str, words: str, check
     wanted = {"task": task, "checkpoint": checkpoint, "files": [stamp(path) for path in paths]}
     found = data_stamp.read(output)
     if found and found.get("wanted") == wanted:
-        return {"changed": False, "samples": found["samples"], "identity": found["identity"]}
+        return {"samples": found["samples"], "identity": found["identity"]}
     with open(words, encoding="utf-8") as file:
         vocabulary = sum(1 for _ in file)
     samples = count(processor(fork, task), task, directory)
@@ -130,21 +133,32 @@ def prepare(fork: str, output: str, task: str, directory: str, words: str, check
         make_data.write(output, "bert_config_%s.json" % name, [json.dumps(config, indent=2, sort_keys=True)])
     result = {"samples": samples, "identity": digest.hexdigest()}
     data_stamp.write(output, dict(result, wanted=wanted))
-    return dict(result, changed=True)
+    return result
+
+
+def describe(output: str, numbers: List[str], own: List[str]) -> str:
+    """Return what a record says of the data; raise RefusedError for others than those that are asked for."""
+    if not own[0]:
+        samples, length, seed = map(int, numbers)
+        values = {"samples": samples, "length": length, "seed": seed}
+        why = data_stamp.problem("horovod_tf1_bert", output, values)
+        if why:
+            raise RefusedError(why)
+        return "pairs of sentences, samples=%(samples)d length=%(length)d seed=%(seed)d" % values
+    # Simulated nodes share one directory. The fork's reader may print too.
+    with open(output + ".lock", "w", encoding="utf-8") as lock, contextlib.redirect_stdout(sys.stderr):
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        result = prepare(output, *own)
+    return "own data, samples=%(samples)d identity=%(identity)s" % result
 
 
 def main() -> None:
     """Check the data of the command line."""
-    fork, output, task, directory, words, *checkpoint = sys.argv[1:]
     try:
-        # Simulated nodes share one directory.
-        with open(output + ".lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            result = prepare(fork, output, task, directory, words, "".join(checkpoint))
+        print(describe(sys.argv[1], sys.argv[2:5], sys.argv[5:]))
     except RefusedError as error:
         print("refused: %s" % error, file=sys.stderr)
         sys.exit(3)
-    print(json.dumps(result))
 
 
 if __name__ == "__main__":

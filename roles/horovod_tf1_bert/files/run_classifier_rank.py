@@ -26,6 +26,7 @@ trainer_kit.die_with_parent()
 
 import backend  # noqa: E402
 import classifier_flags  # noqa: E402
+import data_stamp  # noqa: E402
 import horovod  # noqa: E402
 import horovod.tensorflow as hvd  # noqa: E402
 import tensorflow as tf  # noqa: E402
@@ -56,12 +57,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--model", required=True)
     parser.add_argument("--batch", type=int, required=True, help="samples per device and step")
     parser.add_argument("--steps", type=int, required=True, help="of every device")
-    parser.add_argument("--samples", type=int, required=True, help="samples of the task to train with")
     parser.add_argument("--length", type=int, required=True, help="words of a sample")
     parser.add_argument("--learning-rate", type=float, required=True, help="learning rate of one device")
     parser.add_argument("--checkpoint", default="", help="weights to start with; empty: new ones")
     parser.add_argument("--scratch", required=True, help="directory for the fork's temporary files")
-    return parser.parse_args()
+    args = parser.parse_args()
+    args.samples = data_stamp.read(args.data)["samples"]
+    return args
 
 
 class Monitor(tf.train.SessionRunHook):
