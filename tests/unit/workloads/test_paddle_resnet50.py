@@ -286,7 +286,7 @@ def wheels(tmp_path):
 
 def link(*folders):
     return subprocess.run(
-        ["sh", ROLES / "paddle_resnet50/files/link_libraries.sh", *folders], capture_output=True, text=True
+        ["sh", ROLES / "workload/files/link_libraries.sh", *folders], capture_output=True, text=True
     )
 
 
