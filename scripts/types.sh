@@ -10,7 +10,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 
 # What programs of other roles import.
-shared="roles/workload/files/kit roles/horovod/files roles/oneflow/files roles/pytorch/files"
+shared="roles/workload/files/kit roles/horovod/files roles/oneflow/files roles/paddle/files roles/pytorch/files"
 # The directories of each run, and the names of the files in them. In the first one programs import the package
 # horovod: a filter plugin of that name is checked in another.
 groups=("")

@@ -66,13 +66,13 @@ def gluoncv(folder):
 
 
 def paddlecv(folder):
-    """Return the variables that make role paddle_resnet50 check out a stand-in of PaddleCV, which trains."""
+    """Return the variables that make paddlecv_resnet50 check out a stand-in of PaddleCV, which trains."""
     files = {
         f"PaddleCV/image_classification/{path.name}": path.read_text()
         for path in (ROOT / "tests/stand_ins/paddlecv").glob("*.py")
     }
     url, commit = repository(folder / "paddlecv", files)
-    return {"paddle_resnet50_repo": url, "paddle_resnet50_commit": commit}
+    return {"paddlecv_resnet50_repo": url, "paddlecv_resnet50_commit": commit}
 
 
 def pytorch_examples(folder):
@@ -84,8 +84,8 @@ def pytorch_examples(folder):
 
 
 def trainers(folder):
-    """Return the variables that make all roles check out a stand-in; its trainers must not be run."""
-    variables = bing_bert(folder)
+    """Return the variables that make all roles check out a stand-in; only that of PaddleCV trains."""
+    variables = {**bing_bert(folder), **paddlecv(folder)}
     for name, of_roles in TRAINERS.items():
         url, commit = repository(
             folder / name, dict.fromkeys(of_roles.values(), "raise SystemExit('it must not be run')\n")

@@ -93,7 +93,6 @@ def test_the_versions_of_deepspeed_are_those_of_its_own_interpreter(installed):
 
 # The role whose tasks a workload runs, and the version that its record must have.
 OWNERS = {
-    "paddle_bert": ("paddle_resnet50", "2.6.2"),
     "horovod_bert": ("torch_bert", ""),
 }
 

@@ -20,9 +20,9 @@ UNREAD = {
         '25 lines such as "Epoch[0] Batch [9] Speed: 802.173036 samples/sec a..." are steps of a trainer of '
         "gluon-cv without time stamps: bench.yml with mxnet_resnet50_trainer=gluoncv reads them"
     ),
-    "paddle_resnet50/imports/paddlecv": (
+    "paddlecv_resnet50/imports/paddlecv": (
         '14 lines such as "INFO:utils.utility:[Pass 0, train batch 0] loss 21..." are steps of train.py of '
-        "PaddleCV without time stamps: bench.yml with stack_name=dlperf2020 reads them"
+        "PaddleCV without time stamps: bench.yml with workload=paddlecv_resnet50 reads them"
     ),
     "deepspeed_bert/imports/deepspeed_02": (
         '20 lines such as "[INFO 2020-06-08 05:13:07] 0/10, SamplesPerSec=13...." are steps of DeepSpeed 0.2 '
@@ -51,7 +51,7 @@ def test_the_progress_bar_of_a_trainer_looks_like_steps(bar):
         ("torch_resnet50/2n1g_examples_unpatched-NODE1.log", "main.py of pytorch/examples"),
         ("mxnet_resnet50/1p_gluoncv.log", "a trainer of gluon-cv"),
         ("mxnet_resnet50/2p_gluoncv.log", "a trainer of gluon-cv"),
-        ("paddle_resnet50/paddle18_2p_not_synchronised.log", "train.py of PaddleCV"),
+        ("paddlecv_resnet50/2p_not_synchronised.log", "train.py of PaddleCV"),
     ],
 )
 def test_genuine_logs_of_these_programs_are_known(log, program):

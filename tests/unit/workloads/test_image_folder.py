@@ -101,7 +101,7 @@ def test_fewer_images_than_a_step_takes_are_refused(images):
         folder(images).require(6)
 
 
-@pytest.mark.parametrize("workload", ["torch_resnet50", "paddle_resnet50"])
+@pytest.mark.parametrize("workload", ["torch_resnet50", "paddle_resnet50", "paddlecv_resnet50"])
 def test_what_is_declared_as_a_failure_is_what_is_raised(workload):
     programs = [*role_files.KIT.glob("*.py"), *(role_files.ROLES / workload / "files").glob("*.py")]
     text = "".join(path.read_text() for path in programs)
@@ -129,15 +129,18 @@ def test_other_images_have_another_description(images, change):
     assert folder(images).describe() != before
 
 
-def checked(directory, *made):
-    return run("workload", "image_folder.py", "torch_resnet50", directory, "2", *made)
+@pytest.fixture
+def checked(monkeypatch):
+    """Return a function that runs the check of a campaign."""
+    monkeypatch.setenv("WORKLOAD", "torch_resnet50")
+    return lambda directory, *made: run("workload", "image_folder.py", directory, "2", *made)
 
 
-def test_images_that_were_made_are_as_many_as_asked_for(images):
+def test_images_that_were_made_are_as_many_as_asked_for(images, checked):
     assert checked(images, "5").stdout.startswith("5 images in 2 classes, sha256 ")
 
 
-def test_other_images_than_those_asked_for_are_refused(images):
+def test_other_images_than_those_asked_for_are_refused(images, checked):
     done = checked(images, "6")
     required = "torch_resnet50_images=6, torch_resnet50_classes=2: run ansible-playbook provision.yml"
     assert done.returncode == 1

@@ -11,10 +11,9 @@ import jinja2
 import pytest
 import yaml
 from ansible.module_utils.scalebook import flops
-from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.throughput import measure
 from cases import case as make_case
-from in_english import log_record, run_record
+from in_english import run_record
 from node_logs import JOB, node_log
 from role_files import ROLES, declaration, load
 
@@ -22,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/paddle_resnet50"
 WORKLOAD = declaration("paddle_resnet50")
 
-weights = load("workload", "paddle_weights")
+weights = load("paddle", "paddle_weights")
 
 
 def case(nodes=1, warmup=2, window=10, **other):
@@ -78,130 +77,6 @@ def test_several_ranks_without_a_backend_are_refused(tmp_path):
 def test_a_node_whose_weights_are_not_the_others_is_refused(tmp_path):
     read = campaign(tmp_path, 2, ("PADDLE_RESNET50 weights=agree end=true", ""))
     assert (read["status"], "does not show weights" in read["reason"]) == ("refused", True)
-
-
-def test_the_log_of_paddlecv_which_does_not_synchronise_on_cpus_is_refused():
-    """Paddle 1.8.5: two processes share the data, train apart and end with status 0."""
-    name = "paddle18_2p_not_synchronised.log"
-    read = log_record(LOGS / name, case(2), 1, WORKLOAD, name)
-    assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
-
-
-# PaddleCV's trainer
-
-
-def paddlecv(tmp_path, nodes=1, change=("", ""), **other):
-    """Return the record of its run with two images on each node."""
-    asked = {"bsz": 2, "settings": {"version": "1.8.5"}, **other}
-    return campaign(tmp_path, nodes, change, case(nodes, **asked), "_paddlecv")
-
-
-def test_a_run_of_paddlecv_counts(tmp_path):
-    """Steps 2 and 12, by the times that are printed beside the trainer's own lines."""
-    read = paddlecv(tmp_path)
-    assert (read["status"], read["reason"], read["notes"]) == ("ok", None, [])
-    assert measure(read)["rate"] == pytest.approx(20 / 2.599314)
-
-
-def test_processes_of_paddlecv_on_cpus_that_train_apart_are_refused(tmp_path):
-    """Both end with status 0."""
-    read = paddlecv(tmp_path, 2)
-    assert (read["status"], "NODE1.log shows devices 1, the case has devices 2" in read["reason"]) == (
-        "refused",
-        True,
-    )
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("paddle=1.8.5", "paddle=2.6.2"), "shows version 2.6.2"),
-        (("global_batch=2", "global_batch=4"), "shows global_batch 4"),
-        (("dtype=fp32", "dtype=fp16"), "shows dtype fp16"),
-        (("steps_done=12", "steps_done=11"), "shows steps 11"),
-        (("weights_sum_of_squares=8.006502550e+04", "weights_sum_of_squares=0.0e+00"), "show weights_sum"),
-        (("weights=of_each_rank end=true", ""), "does not show weights"),
-    ],
-)
-def test_what_a_log_of_paddlecv_must_show(tmp_path, change, reason):
-    read = paddlecv(tmp_path, 1, change)
-    assert (read["status"], reason in read["reason"]) == ("refused", True)
-
-
-JOINED = "INFO:utils.dist_utils:PADDLE_TRAINERS_NUM 2\n"
-
-
-@pytest.fixture
-def on_gpus(tmp_path):
-    """Return a function that reads logs of two nodes that did not join, as if they had on GPUs.
-
-    On GPUs nothing was recorded. The line is that of the trainer's dist_utils.py.
-    """
-
-    def read(joined=JOINED, weights="8.006035337e+04"):
-        for name in ("NODE1", "NODE2"):
-            text = (LOGS / f"2n_paddlecv_{name}.log").read_text()
-            text = text.replace("world_size=1 backend=none nodes=1", "world_size=2 backend=nccl nodes=2")
-            text = text.replace("global_batch=2", "global_batch=4").replace("8.006531688e+04", weights)
-            at = text.index("PADDLE_RESNET50 images=")
-            (tmp_path / f"{name}.log").write_text(text[:at] + joined + stamp(text) + text[at:])
-        made = case(2, bsz=2, device="gpu", settings={"version": "1.8.5"})
-        return run_record(tmp_path, made, 1, WORKLOAD, ["NODE1", "NODE2"], JOB)
-
-    def stamp(text):
-        return " ".join(text.splitlines()[1].split()[:2]) + " "
-
-    return read
-
-
-def test_processes_of_paddlecv_that_joined_and_have_the_same_weights_count(on_gpus):
-    read = on_gpus()
-    assert (read["status"], read["reason"]) == ("ok", None)
-    assert measure(read)["rate"] == pytest.approx(40 / 4.109204)
-
-
-def test_paddlecv_must_say_on_gpus_that_it_joins_its_processes(on_gpus):
-    read = on_gpus(joined="")
-    assert (read["status"], "does not show trainers" in read["reason"]) == ("refused", True)
-
-
-def test_paddlecv_must_join_all_processes(on_gpus):
-    read = on_gpus(joined=JOINED.replace("2\n", "1\n"))
-    assert (read["status"], "shows trainers 1" in read["reason"]) == ("refused", True)
-
-
-def test_ranks_of_paddlecv_with_different_weights_are_refused(on_gpus):
-    read = on_gpus(weights="8.006531688e+04")
-    assert (read["status"], "shows weights_sum 8.006531688e+04" in read["reason"]) == ("refused", True)
-
-
-@pytest.mark.parametrize(
-    ("version", "device", "nodes", "gpus", "refused"),
-    [
-        ("1.8.5", "cpu", 1, 1, False),
-        ("1.8.5", "cpu", 2, 1, True),
-        ("1.8.5", "cpu", 1, 2, True),
-        ("1.8.5", "gpu", 2, 8, False),
-        ("2.6.2", "cpu", 2, 1, False),
-    ],
-)
-def test_several_processes_of_paddlecv_on_cpus_are_refused_beforehand(version, device, nodes, gpus, refused):
-    made = case(nodes, gpus=gpus, device=device, settings={"version": version})
-    reason = WORKLOAD.refusal(made)
-    assert (reason is not None) is refused
-    if reason:
-        text = f"on CPUs {nodes} x {gpus} of them would train apart. Fix: stack_name=modern"
-        assert text in sentence(reason)
-
-
-def test_the_stacks_have_the_version_of_each_trainer():
-    stacks = {
-        name: yaml.safe_load((ROOT / f"playbooks/vars/stack_{name}.yml").read_text())["stack"]
-        for name in ("modern", "dlperf2020")
-    }
-    found = {name: stack["paddle_resnet50"]["version"] for name, stack in stacks.items()}
-    assert found == {"modern": "2.6.2", "dlperf2020": "1.8.5"}
-    assert WORKLOAD.stack == "modern"
 
 
 def test_a_case_of_this_projects_trainer_keeps_its_name():
@@ -316,14 +191,17 @@ def test_a_folder_without_a_library_is_an_error(wheels, tmp_path):
     assert (link(tmp_path / "empty").returncode, link(tmp_path / "none").returncode != 0) == (1, True)
 
 
+def names_of(tasks):
+    return [task["name"] for task in yaml.safe_load((ROLES / "workload/tasks" / tasks).read_text())]
+
+
 def test_the_links_are_made_before_paddle_is_verified():
     """So is what it is linked with, which a node without a compiler lacks."""
-    tasks = yaml.safe_load((ROLES / "paddle_resnet50/tasks/main.yml").read_text())
-    wanted = ["Install Paddle", "Install the OpenMP library"]
-    wanted += ["Link the libraries of CUDA under the names that Paddle opens"]
-    wanted += ["Verify and record the installation"]
-    found = [task["name"] for task in tasks if task["name"] in wanted]
-    assert found == wanted
+    wanted = ["Install the locked packages", "Install the OpenMP library"]
+    wanted += ["Link the libraries of CUDA under the names that the framework opens"]
+    assert [name for name in names_of("environment.yml") if name in wanted] == wanted
+    wanted = ["Install the environment", "Generate the data, verify and record the installation"]
+    assert [name for name in names_of("install.yml") if name in wanted] == wanted
 
 
 # The node script
@@ -332,8 +210,8 @@ def test_the_links_are_made_before_paddle_is_verified():
 @pytest.fixture
 def environment(tmp_path):
     """Return a function that runs the node script and returns the environment of its trainer."""
-    for name in ("run_head.sh", "paddle_group.sh"):
-        (tmp_path / name).write_text((ROLES / "workload/files/kit" / name).read_text())
+    for name in ("workload/files/kit/run_head.sh", "paddle/files/paddle_group.sh"):
+        (tmp_path / Path(name).name).write_text((ROLES / name).read_text())
     (tmp_path / "python").write_text('#!/bin/sh\nenv\necho "WORDS=$*"\n')
     (tmp_path / "python").chmod(0o755)
     values = {
@@ -341,9 +219,9 @@ def environment(tmp_path):
             "device": "gpu",
             "python": str(tmp_path / "python"),
             "libraries": "/cuda/lib",
+            "code": str(tmp_path),
+            "data": "",
         },
-        "__paddle_resnet50_code": str(tmp_path),
-        "__paddle_resnet50_data": "",
         "paddle_resnet50_workers": 0,
         "paddle_resnet50_threads": 1,
         "paddle_resnet50_image_size": 224,
@@ -355,8 +233,8 @@ def environment(tmp_path):
     engine.filters["quote"] = lambda value: shlex.quote(str(value))
     text = (ROLES / "paddle_resnet50/templates/run.sh.j2").read_text()
 
-    def run(rank, variables=(), **given):
-        (tmp_path / "run.sh").write_text(engine.from_string(text).render({**values, **dict(variables)}))
+    def run(rank, **given):
+        (tmp_path / "run.sh").write_text(engine.from_string(text).render(values))
         env = {"DEVICE": "gpu", "NNODES": 2, "GPUS_PER_NODE": 2, "WORLD_SIZE": 4, "NODE": "NODE1"}
         env.update(OMPI_COMM_WORLD_RANK=rank, MASTER_ADDR="10.0.0.1", MASTER_PORT=5000)
         env.update(HOSTS="10.0.0.1,10.0.0.2", MODEL="resnet50", DTYPE="fp32", BSZ=1, STEPS=12)
@@ -373,15 +251,9 @@ def environment(tmp_path):
     return run
 
 
-def test_the_stack_decides_which_trainer_is_started(environment):
-    paddlecv = {"__paddle_resnet50_paddlecv": True, "__paddle_resnet50_source": "/home of/models"}
-    given = "--device cpu --devices-per-node 2 --model resnet50"
-    words = environment(0, DEVICE="cpu", JOB_DIR="/job")["WORDS"]
-    assert words.partition("/train.py ")[2].startswith(given)
-    words = environment(0, paddlecv, DEVICE="cpu", JOB_DIR="/job")["WORDS"]
-    assert words.partition("/paddlecv_trainer.py ")[2].startswith(
-        f"--scratch /job --source /home of/models {given}"
-    )
+def test_the_trainer_is_started_for_the_case(environment):
+    words = environment(0, DEVICE="cpu")["WORDS"]
+    assert words.partition("/train.py ")[2].startswith("--device cpu --devices-per-node 2 --model resnet50")
 
 
 def test_each_rank_has_an_endpoint_of_its_own(environment):

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""paddle_resnet50: how PaddleCV's train.py is started, with stand-ins of it and of Paddle 1.8."""
+"""paddlecv_resnet50: how PaddleCV's train.py is started, with stand-ins of it and of Paddle 1.8."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from role_files import ROLES, load
 
-paddlecv_flags = load("paddle_resnet50", "paddlecv_flags")
+paddlecv_flags = load("paddlecv_resnet50", "paddlecv_flags")
 
 PADDLE = """
 from types import SimpleNamespace
@@ -90,7 +90,7 @@ def run(tmp_path):
         asked |= {"data": tmp_path / "images", "workers": 1, "image-size": 64, "classes": 10, "steps": 3}
         asked |= {"learning-rate": 0.001, "seed": 1, "device": device, "model": "resnet50", "dtype": "fp32"}
         words = [f"--{name}={value}" for name, value in {**asked, "batch": 2}.items()]
-        program = ROLES / "paddle_resnet50/files/paddlecv_trainer.py"
+        program = ROLES / "paddlecv_resnet50/files/paddlecv_trainer.py"
         argv = [sys.executable, program, *words]
         done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
         assert not list(tmp_path.glob("list-*"))
@@ -101,9 +101,9 @@ def run(tmp_path):
 
 def test_every_step_has_a_line_with_its_time_beside_that_of_the_trainer(run):
     status, shown = run()
-    steps = re.findall(r"batch (\d)]\nPADDLE_RESNET50 step=(\d)/3 loss=(\S+) time=\d+\.\d{6}\n", shown)
+    steps = re.findall(r"batch (\d)]\nPADDLECV_RESNET50 step=(\d)/3 loss=(\S+) time=\d+\.\d{6}\n", shown)
     assert steps == [("0", "1", "6.50000"), ("1", "2", "6.25000"), ("2", "3", "6.00000")]
-    assert (status, shown.splitlines()[-1]) == (0, "PADDLE_RESNET50 weights=of_each_rank end=true")
+    assert (status, shown.splitlines()[-1]) == (0, "PADDLECV_RESNET50 weights=of_each_rank end=true")
 
 
 def test_the_statistics_of_batchnorm_are_not_counted(run):
@@ -112,7 +112,7 @@ def test_the_statistics_of_batchnorm_are_not_counted(run):
 
 def test_a_rank_that_prints_no_steps_counts_those_of_its_program(run):
     shown = run(rank=2, per_node=2, device="gpu", endpoints=["a:1", "a:2", "b:1", "b:2"])[1]
-    assert ("step=" in shown, "PADDLE_RESNET50 steps_done=3\n" in shown) == (False, True)
+    assert ("step=" in shown, "PADDLECV_RESNET50 steps_done=3\n" in shown) == (False, True)
 
 
 def test_processes_whose_program_joins_none_show_that_they_are_alone(run):
@@ -123,17 +123,17 @@ def test_processes_whose_program_joins_none_show_that_they_are_alone(run):
 def test_the_trainers_of_the_program_are_counted(run):
     shown = run(rank=2, per_node=2, device="gpu", endpoints=["a:1", "a:2", "b:1", "b:2"])[1]
     assert "world_size=4 backend=nccl nodes=2 node_rank=1 paddle=1.8.5\n" in shown
-    assert "PADDLE_RESNET50 batch=2 global_batch=8\n" in shown
+    assert "PADDLECV_RESNET50 batch=2 global_batch=8\n" in shown
 
 
 def test_the_batch_is_divided_by_the_gpus_that_the_trainer_sees(run):
     """Two, where one was meant."""
-    assert "PADDLE_RESNET50 batch=1 global_batch=1\n" in run(device="gpu")[1]
+    assert "PADDLECV_RESNET50 batch=1 global_batch=1\n" in run(device="gpu")[1]
 
 
 @pytest.mark.parametrize(("dtype", "name"), [(5, "fp32"), (4, "fp16")])
 def test_the_precision_is_that_of_the_program(run, dtype, name):
-    assert f"PADDLE_RESNET50 dtype={name} image_size=64 classes=10 data=files\n" in run(dtype=dtype)[1]
+    assert f"PADDLECV_RESNET50 dtype={name} image_size=64 classes=10 data=files\n" in run(dtype=dtype)[1]
 
 
 def test_a_run_ends_with_a_loss_that_is_not_a_number(run):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Images of a user in the layout of ImageNet, train/CLASS/IMAGE.JPEG, as training reads them.
 
-    python image_folder.py WORKLOAD DIRECTORY CLASSES [MADE]
+    WORKLOAD=NAME python image_folder.py DIRECTORY CLASSES [MADE]
 
 As a program it checks them and prints what they are in one line, or a sentence and status 1, which names
-variables of WORKLOAD. With MADE they must be that many images of make_image_folder.py.
+variables of the workload. With MADE above 0 they must be that many images of make_image_folder.py.
 
 Runs on the nodes, with numpy and, to read images, Pillow.
 """
@@ -217,7 +217,7 @@ def check(workload: str, directory: str, classes: int, count: int = 0) -> str:
 def main(argv: List[str]) -> None:
     """Print the description."""
     try:
-        print(check(argv[1], argv[2], *map(int, argv[3:])))
+        print(check(os.environ["WORKLOAD"], argv[1], *map(int, argv[2:])))
     except ImageError as error:
         sys.exit(str(error))
 

@@ -3,8 +3,8 @@
 """Run PaddleCV's train.py for a number of steps: one process per device, started by mpirun.
 
 It prints what the trainer does not: the time of a step, the processes that its program joins, and the weights
-of every rank. The files of the trainer stay as they are. The lines for the reader begin with PADDLE_RESNET50,
-as those of this project's trainer. Runs on Python 3.7.
+of every rank. The files of the trainer stay as they are. The lines for the reader begin with
+PADDLECV_RESNET50. Runs on Python 3.7.
 """
 
 import argparse
@@ -31,7 +31,7 @@ import paddle  # noqa: E402
 import paddle.fluid as fluid  # noqa: E402
 import paddlecv_flags  # noqa: E402
 
-say = trainer_kit.Say("PADDLE_RESNET50")
+say = trainer_kit.Say("PADDLECV_RESNET50")
 
 
 def arguments() -> argparse.Namespace:
@@ -152,7 +152,7 @@ def main() -> None:
     atexit.register(shutil.rmtree, scratch, ignore_errors=True)
     workers = image_folder.processes(args.workers, args.devices_per_node)
     try:
-        folder = image_folder.Folder("paddle_resnet50", args.data, args.classes)
+        folder = image_folder.Folder("paddlecv_resnet50", args.data, args.classes)
         folder.require(args.batch * world)
         paddlecv_flags.write_list(scratch, folder, args.batch * world, args.steps)
     except image_folder.ImageError as error:
