@@ -18,13 +18,13 @@ NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"), count=2)
 # The environments of each workload, below the home of all of them. The hosts are shown these and Open MPI.
 PARTS = {
     "tf2_bert": ["tf2_bert/venv"],
-    "torch_bert": ["torch_bert/venv"],
+    "torch_bert": ["pytorch/venv"],
     "hf_mlm": ["hf_mlm/venv"],
     "deepspeed_bert": ["deepspeed_bert/venv"],
-    "horovod_bert": ["torch_bert/venv", "horovod/pytorch"],
+    "horovod_bert": ["pytorch/venv", "horovod_bert/horovod"],
     # Measured on simulated nodes alone: on hosts that would take minutes.
-    "torch_resnet50": ["torch_bert/venv"],
-    "torch_gpt2": ["torch_bert/venv"],
+    "torch_resnet50": ["pytorch/venv"],
+    "torch_gpt2": ["pytorch/venv"],
 }
 # Horovod's build, by far the longest part, is without optimization and with MPI alone; the wheel is kept, and
 # built again only when its recipe has changed.

@@ -13,7 +13,7 @@ import repositories
 from local_nodes import changed
 
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
-PYTHON = "torch_bert/venv/bin/python"
+PYTHON = "pytorch/venv/bin/python"
 UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences"}
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
@@ -130,7 +130,7 @@ def test_each_workload_is_reported_in_its_unit(campaign_here):
 def test_a_step_that_overflows_in_one_part_of_a_split_model_is_left_out_by_all(torch_gpt2):
     place = torch_gpt2 / "torch_gpt2/code"
     program = Path(__file__).with_name("train_overflowing.py")
-    words = [torch_gpt2 / "torch_bert/venv/bin/python", "-m", "torch.distributed.run", "--standalone"]
+    words = [torch_gpt2 / "pytorch/venv/bin/python", "-m", "torch.distributed.run", "--standalone"]
     words += ["--nproc_per_node", "2", program, place, "--tensor-parallel", "2", "--dtype", "fp16"]
     words += ["--device", "cpu", "--model", "tiny", "--batch", "4", "--seq-length", "64", "--steps", "4"]
     done = subprocess.run([*words, "--warmup", "1"], capture_output=True, text=True, timeout=120)

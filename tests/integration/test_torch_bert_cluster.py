@@ -58,14 +58,14 @@ threading.Thread(target=time.sleep, args=(600,)).start()
 atexit.register(print, "done at the end")
 torch_end.leave()
 """
-    words = [torch_bert / "torch_bert/venv/bin/python", "-c", program]
+    words = [torch_bert / "pytorch/venv/bin/python", "-c", program]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "done at the end\n")
 
 
 def test_steps_are_profiled_in_an_environment_of_ones_own(torch_bert, tmp_path):
     """One that sees the system's packages, whose .pth files Python reads twice."""
-    installed, own = torch_bert / "torch_bert/venv", tmp_path / "venv"
+    installed, own = torch_bert / "pytorch/venv", tmp_path / "venv"
     words = [installed / "bin/python", "-m", "venv", "--system-site-packages", "--without-pip", own]
     subprocess.run(words, check=True)
     [framework], [packages] = ([*place.glob("lib/python3*/site-packages")] for place in (installed, own))

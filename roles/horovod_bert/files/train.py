@@ -11,6 +11,8 @@ HOROVOD_BERT; each process prints its own steps, and before them what the sanity
 import argparse
 import gc
 import math
+import os
+import socket
 import sys
 import time
 from typing import Any, Dict, List, Tuple
@@ -25,7 +27,6 @@ import horovod.torch as hvd  # noqa: E402
 import model as bert  # noqa: E402
 import schedule  # noqa: E402
 import torch  # noqa: E402
-import versions  # noqa: E402
 from samples import Samples  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -133,10 +134,21 @@ class Trainer:
         return len(set(hvd.allgather(total.view(1)).tolist())) == 1
 
 
+def place() -> Dict[str, Any]:
+    """Return the place of this process: the number of its node in the job, its host's name, its rank."""
+    return {"node_rank": os.environ["TASK_INDEX"], "host": socket.gethostname(), "rank": hvd.rank()}
+
+
+def nodes() -> int:
+    """Return how many nodes take part, counted among the processes."""
+    places = hvd.allgather_object((os.environ["TASK_INDEX"], socket.gethostname()))
+    return len(set(places))
+
+
 def print_setup(trainer: Trainer, operation: str) -> None:
     """Print what takes part and what it does."""
     args, size = trainer.args, hvd.size()
-    say(world_size=size, backend=operation, nodes=versions.nodes(), **versions.place())
+    say(world_size=size, backend=operation, nodes=nodes(), **place())
     built = "+".join(backend.operations(hvd))
     say(horovod=horovod.__version__, built=built, torch=torch.__version__)
     say(
