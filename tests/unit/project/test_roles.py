@@ -62,9 +62,15 @@ def test_every_option_is_described(role):
     assert [name for name, spec in documented(role).items() if not spec.get("description")] == []
 
 
-@each(WORKLOADS)
-def test_variables_of_a_workload_are_described_in_its_argument_specs_alone(role):
-    lines = (role / "defaults/main.yml").read_text().splitlines()
+DEFAULTS = [
+    *(ROOT / "roles").glob("*/defaults/main.yml"),
+    *(ROOT / "tests/roles").glob("*/defaults/main.yml"),
+]
+
+
+@pytest.mark.parametrize("file", DEFAULTS, ids=lambda file: file.parents[1].name)
+def test_variables_of_a_role_are_described_in_its_argument_specs_alone(file):
+    lines = file.read_text().splitlines()
     assert [line for line in lines if line.lstrip().startswith("#")] == []
 
 

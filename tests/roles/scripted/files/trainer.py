@@ -90,7 +90,7 @@ def burn(seconds):
 
 
 def fail(kind):
-    """Do what defaults/main.yml describes for `kind`."""
+    """Do what meta/argument_specs.yml describes for `kind`."""
     if kind == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     elif kind == "stop":
