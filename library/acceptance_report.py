@@ -24,6 +24,10 @@ options:
     description: Whether to add to what has been measured; otherwise it is removed, and all is to be measured.
     type: bool
     default: true
+  evaluate:
+    description: Whether to judge the parts; otherwise what was measured is only added.
+    type: bool
+    default: true
   outputs:
     description: The results of the tasks that measured, by node.
     type: dict
@@ -76,22 +80,22 @@ EXAMPLES = r"""
 RETURN = r"""
 alone:
   description: The nodes to measure again.
-  returned: success
+  returned: when O(evaluate)
   type: list
   elements: str
 rounds:
   description: The pairs of nodes to measure again, in rounds of disjoint pairs.
-  returned: success
+  returned: when O(evaluate)
   type: list
   elements: list
 display:
   description: The verdict on each part, as lines for the terminal.
-  returned: success
+  returned: when O(evaluate)
   type: list
   elements: str
 refusal:
   description: Why the cluster is not accepted, with a fix; empty where it is.
-  returned: success
+  returned: when O(evaluate)
   type: str
 """
 
@@ -128,22 +132,24 @@ def earlier(path: Path, again: bool) -> list[document.Measurement]:
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result."""
     folder, nodes = Path(params["path"]), params["nodes"]
-    listed = rows(read_yaml(Path(params["expected"])))
-    criteria = Criteria(least=params["least"] / 100, most=params["most"])
     file = folder / "measurements.json"
     measurements = [*earlier(file, params["again"]), *measured(params)]
+    saved = write_json(file, {"schema": document.SCHEMA, "measurements": measurements}, write=not check)
+    if not params["evaluate"]:
+        return {"changed": saved}
+    listed = rows(read_yaml(Path(params["expected"])))
+    criteria = Criteria(least=params["least"] / 100, most=params["most"])
     acceptance = document.document(nodes, measurements, listed, criteria)
     open_nodes, rounds = document.still_open(nodes, acceptance["findings"], acceptance["problems"])
     hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
     files = {
-        file: {"schema": document.SCHEMA, "measurements": measurements},
         folder / "acceptance.json": {**acceptance, **params["origin"]},
         # JSON is YAML.
         folder / "good.yml": {"nodes": {"hosts": hosts}},
     }
     changed = [write_json(path, content, write=not check) for path, content in files.items()]
     return {
-        "changed": any(changed),
+        "changed": saved or any(changed),
         "alone": open_nodes,
         "rounds": [[[*pair] for pair in pairs] for pairs in rounds],
         "display": document.display(acceptance),
