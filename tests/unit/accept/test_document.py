@@ -8,8 +8,9 @@ from pathlib import Path
 
 import acceptance_report
 import pytest
-from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept import document, expected
 from ansible.module_utils.scalebook.accept.verdict import Criteria
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 from run_module import call_module
 
 NODES = [f"NODE{index}" for index in range(1, 9)]
@@ -191,3 +192,24 @@ def test_gpus_of_another_model_are_no_equals():
     ] * 3
     rows = document.findings(lines, [], Criteria())
     assert {row["verdict"] for row in rows} == {"good"}
+
+
+def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_rest(tmp_path):
+    recorded = Path(__file__).parents[2] / "data/acceptance/h200x2.jsonl"
+    site = Site(tmp_path, NODES[:1])
+    site.report(again=False)
+    for line in recorded.read_text().splitlines():
+        result = site.report(outputs={"NODE1": {"rc": 0, "stdout": line}})
+    made = json.loads((tmp_path / "acceptance.json").read_text())
+    good = {row["quantity"] for row in made["findings"] if row["verdict"] == "good"}
+    assert (made["accepted"], good) == (True, {"copy", "to_device", "from_device"})
+    assert {row["verdict"] for row in made["findings"]} == {"good", "no reference"}
+    assert (result["alone"], result["rounds"]) == ([], [])
+
+
+def test_a_product_of_matrices_of_another_shape_than_the_published_one_is_not_bad():
+    """GPUs of this model reach 665 TFLOP/s with 8192 x 8192, and 794.5 were published of the best shape."""
+    line = {"nodes": NODES[:1], "name": "NVIDIA H100 80GB HBM3", "traces": {}, "problems": {}}
+    lines = [{**line, "rates": {"GPU0": {"matmul_bf16": rate}}} for rate in (665.0, 660.0, 670.0)]
+    [row] = document.findings(lines, expected.rows(read_yaml(EXPECTED)), Criteria())
+    assert row["verdict"] == "good"
