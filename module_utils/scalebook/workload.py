@@ -122,9 +122,12 @@ _SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
 _INSTALL_KEYS |= {"horovod", "probe", "dataset", "data", "tasks"}
-_HOROVOD_KEYS = {"framework", "version"}
-_CHECKOUT_KEYS = {"into", "trainer"}
-_DATASET_KEYS = {"make", "check", "files", "variable", "into"}
+_INSTALL_PARTS = {
+    # the key: (the keys that it must have, all its keys)
+    "checkout": ({"into"}, {"into", "trainer"}),
+    "horovod": ({"framework"}, {"framework", "version"}),
+    "dataset": (set(), {"make", "check", "files", "variable", "into"}),
+}
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
 _DLPERF_KEYS = {"frameworks", "models", "others", "differs", "settings"}
@@ -590,16 +593,11 @@ def _of_cases(part: _Part) -> dict[str, Any]:
 def _install(part: _Part) -> Mapping[str, Any]:
     """Return what role `workload` installs; raise WorkloadError for what it could not do."""
     install = part.part("install", _INSTALL_KEYS)
-    checkout = install.part("checkout", _CHECKOUT_KEYS) if "checkout" in install.values else None
-    dataset = install.part("dataset", _DATASET_KEYS) if "dataset" in install.values else None
-    for name in {"into", *checkout.values} if checkout else ():
-        checkout.text(name)
-    for name in dataset.values if dataset else ():
-        dataset.words(name) if name in ("make", "check") else dataset.text(name)
-    if "horovod" in install.values:
-        for name in (horovod := install.part("horovod", _HOROVOD_KEYS)).values:
-            horovod.text(name)
-        horovod.text("framework")
+    for key, (needed, keys) in _INSTALL_PARTS.items():
+        if key in install.values:
+            part = install.part(key, keys)
+            for name in {*needed, *part.values}:
+                part.words(name) if name in ("make", "check") else part.text(name)
     for name in ("kit", "locks", "packages", "probe"):
         install.words(name)
     for name in ("framework", "launcher", "data"):
