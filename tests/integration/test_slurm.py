@@ -217,6 +217,16 @@ def bench(slurm, results, allocation="", **variables):
     )  # fmt: skip
 
 
+def test_slurm_takes_the_batch_script(slurm, tmp_path):
+    words = ["--sbatch", "0:10", "--topology", "1n1g,2n2g"]
+    script = subprocess.run(
+        [ROOT / "scripts/bench", *words], capture_output=True, text=True, check=True
+    ).stdout
+    (tmp_path / "campaign.sh").write_text(script)
+    slurm.run("sbatch", "--test-only", tmp_path / "campaign.sh")
+
+
+@pytest.mark.slow
 def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, allocation, tmp_path):
     provision("scripted")
     done = bench(slurm, tmp_path, allocation, nodes=[1, 4])
@@ -228,6 +238,7 @@ def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, 
     assert json.loads((tmp_path / "by_srun/provenance.json").read_text())["launcher"] == "srun"
 
 
+@pytest.mark.slow
 def test_an_allocation_that_has_ended_is_refused_before_the_first_run(slurm, tmp_path):
     done = bench(slurm, tmp_path, "9999", nodes=1)
     assert done.returncode != 0
