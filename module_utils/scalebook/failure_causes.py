@@ -441,6 +441,12 @@ CAUSES = (
         kind=EFFECT,
     ),
     # How mpirun starts processes
+    Cause("slurm-time", ("CANCELLED AT … DUE TO TIME LIMIT",)),
+    Cause("slurm-preempted", ("CANCELLED AT … DUE TO PREEMPTION",)),
+    Cause(
+        "slurm-ended", ("srun: error: Unable to confirm allocation", "srun: error: Slurm job … has expired")
+    ),
+    Cause("slurm-pmi", ("not built with SLURM's PMI support",)),
     Cause(
         "slots",
         (

@@ -467,6 +467,22 @@ MESSAGES = {
         "another process ended or could not be reached. Fix: look at the logs of all nodes for the one "
         "that ended first"
     ),
+    "failure.slurm-time": (
+        "Slurm's time limit ended the run. Fix: give the same command again in another allocation with a longer "
+        "--time; what is measured is kept"
+    ),
+    "failure.slurm-preempted": (
+        "Slurm gave the nodes to another job. Fix: give the same command again in another allocation; what is "
+        "measured is kept"
+    ),
+    "failure.slurm-ended": (
+        "the allocation has ended. Fix: give the same command again in another allocation; what is measured is "
+        "kept"
+    ),
+    "failure.slurm-pmi": (
+        "MPI does not find its ranks, since srun was not asked for PMIx. Fix: set campaign_srun_options to "
+        "[--mpi=pmix], if srun --mpi=list has it"
+    ),
     "failure.slots": (
         "there are not enough slots: mpirun may not start as many processes on these hosts as the run "
         "needs. Fix: within an allocation of a resource manager ask for as many tasks per node as the "

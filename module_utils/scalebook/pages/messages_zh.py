@@ -378,6 +378,12 @@ MESSAGES = {
     "failure.time-out": "集合通信超时，因为有 rank 没有参与：它已失败、卡死或无法连接。解决办法：在所有节点的日志中查找最先停止的 rank",
     "failure.infiniband": "InfiniBand 或 RoCE 连接中断：对端已结束，或网络丢包。解决办法：用 ibstat 检查端口，并检查交换机和 NCCL_IB_GID_INDEX",
     "failure.lost-peer": "另一个进程已结束或无法连接。解决办法：在所有节点的日志中查找最先结束的进程",
+    "failure.slurm-time": "Slurm 的时间限制结束了本次运行。解决办法：在 --time 更长的新作业中再次执行同一命令，已测结果会保留",
+    "failure.slurm-preempted": "Slurm 把节点让给了另一个作业。解决办法：在新作业中再次执行同一命令，已测结果会保留",
+    "failure.slurm-ended": "Slurm 作业已结束。解决办法：在新作业中再次执行同一命令，已测结果会保留",
+    "failure.slurm-pmi": (
+        "srun 未启用 PMIx，MPI 无法得知自己的 rank。解决办法：若 srun --mpi=list 列有 pmix，将 campaign_srun_options 设为 [--mpi=pmix]"
+    ),
     "failure.slots": (
         "slot 数量不足：mpirun 在这些主机上可启动的进程少于本次运行所需。解决办法：使用资源管理器时，请为每个节点申请与用例设备数相同的任务数，或将 inventory 中的 slots "
         "设为节点实际的数量"
