@@ -1,16 +1,17 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The image of a host that role node has nothing to install on: for tests of what comes after that."""
+"""Images of hosts on which role node has nothing to install, also with Slurm: for tests of what follows."""
 
 import hashlib
 import re
 
-from . import image, kept, nodefiles
+from . import image, kept, nodefiles, slurm
 from .base import CHECKOUT, LABEL, ClusterError, say
 from .engine import Engine
 from .hostsettings import HostSettings
 
 NAME = "localhost/scalebook-node-ready"
+SLURM = "localhost/scalebook-node-slurm"
 _BUILDER = "scalebook-node-ready"
 _DEFAULTS = CHECKOUT / "roles/node/defaults/main.yml"
 # What a container of the image would otherwise have of the one that it was made from.
@@ -21,32 +22,34 @@ _SCRIPT = (
 )
 
 
-def packages() -> list:
-    """Return what role node installs on every node, and what makes Python's environments."""
+def packages(name: str = NAME) -> list:
+    """Return what role node installs on every node, what makes Python's environments, and Slurm's."""
     found = re.search(r"^node_packages: \[(.*)\]$", _DEFAULTS.read_text(), re.M)
     if not found:
         raise ClusterError(f"{_DEFAULTS} has no line node_packages: [...]")
-    return [*found[1].split(", "), "python3-venv"]
+    return [*found[1].split(", "), "python3-venv", *(slurm.PACKAGES if name == SLURM else ())]
 
 
-def ensure(engine: Engine, host: HostSettings) -> None:
-    """Make the image unless that of these packages and settings is there. Half a minute."""
+def ensure(engine: Engine, host: HostSettings, name: str = NAME) -> None:
+    """Make the image `name` unless that of these packages and settings is there. Half a minute."""
     bare = engine.inspect("image", image.NAME) or {}
     files = nodefiles.contents(host, "", image.KNOWN_BUNDLE.read_text())
-    recipe = hashlib.sha256(repr((bare.get("Id"), packages(), sorted(files.items()))).encode()).hexdigest()
-    labels = (engine.inspect("image", NAME) or {}).get("Config", {}).get("Labels") or {}
-    if labels.get(LABEL) == recipe[:16] or kept.load(engine, NAME, recipe[:16]):
+    recipe = hashlib.sha256(
+        repr((bare.get("Id"), packages(name), sorted(files.items()))).encode()
+    ).hexdigest()
+    labels = (engine.inspect("image", name) or {}).get("Config", {}).get("Labels") or {}
+    if labels.get(LABEL) == recipe[:16] or kept.load(engine, name, recipe[:16]):
         return
-    say(f"making the image with {' '.join(packages())} (once)")
+    say(f"making the image with {' '.join(packages(name))} (once)")
     engine("rm", "-f", _BUILDER, check=False)
-    words = ["sh", "-c", _SCRIPT, "sh", *packages()]
+    words = ["sh", "-c", _SCRIPT, "sh", *packages(name)]
     engine("create", "--name", _BUILDER, "--network", "host", image.NAME, *words)
     try:
         engine("cp", "-", f"{_BUILDER}:/", data=nodefiles.pack(files))
         engine("start", "--attach", _BUILDER, timeout=600)
         changes = [f'CMD ["/bin/sh", "-c", "{image.COMMAND}"]', f"LABEL {LABEL}={recipe[:16]}"]
         options = [word for change in changes for word in ("--change", change)]
-        engine("commit", *options, _BUILDER, f"{NAME}:latest", timeout=300)
-        kept.save(engine, NAME, recipe[:16])
+        engine("commit", *options, _BUILDER, f"{name}:latest", timeout=300)
+        kept.save(engine, name, recipe[:16])
     finally:
         engine("rm", "-f", _BUILDER, check=False)
