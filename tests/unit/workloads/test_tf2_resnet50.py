@@ -70,6 +70,30 @@ def test_a_run_of_a_campaign_counts(tmp_path, nodes, seconds):
     assert measure(read)["rate"] == pytest.approx(3 * nodes / seconds)
 
 
+def test_a_run_with_the_batch_the_dtype_and_equal_weights_of_its_graph_counts(tmp_path):
+    read = campaign(tmp_path, 2, release="_shown")
+    assert (read["status"], read["reason"]) == ("ok", None)
+    shown = [node["shown"] for node in read["nodes"]]
+    assert [(each["graph_batch"], each["graph_dtype"]) for each in shown] == [(["2"], ["float32"])] * 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ((" global_batch=2 ", " global_batch=1 "), "shows graph_batch 1"),
+        ((" dtype=float32 ", " dtype=float16 "), "shows graph_dtype float16"),
+        ((" dtype=float32 xla=false", " dtype=float32 xla=true"), "shows graph_xla true"),
+        ((" compared=1", " compared=2"), "shows replicas 2"),
+        (("TENSORFLOW weights=", "TENSORFLOW weights=f"), "shows weights f"),
+        (("TENSORFLOW replicas=", "TENSORFLOW "), "TENSORFLOW replicas="),
+        (("TENSORFLOW weights=", "TENSORFLOW "), "TENSORFLOW weights="),
+    ],
+)
+def test_a_run_whose_graph_or_weights_are_others_is_refused(tmp_path, change, reason):
+    read = campaign(tmp_path, 2, change, release="_shown")
+    assert (read["status"], reason in read["reason"]) == ("refused", True), read["reason"]
+
+
 def test_a_run_of_tensorflow_2_20_counts(tmp_path):
     """Five steps of two images from 01:04:10.812255 to 01:04:23.039322."""
     read = campaign(tmp_path, 2, release="_tf2.20", window=5)
