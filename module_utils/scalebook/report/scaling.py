@@ -64,7 +64,7 @@ def results(view: View) -> Table:
         *([] if len(units) == 1 else [Column("unit", look="less")]),
         Column("median", unit, "rate", "INCOMPLETE", look="less", hint="spans"),
         Column("each", _("report.per-device", device=_.name("noun", noun)), "rate", "–", look="main"),
-        *([Column("latency_ms", kind="milliseconds", missing="–", look="less")] if late else []),
+        *([Column("latency_ms", kind="milliseconds", missing="–")] if late else []),
         Column("speedup", kind="speedup", missing="–", look="less"),
         Column("efficiency", kind="percent", missing="–"),
         *([Column("mfu", "MFU", "percent", "–", look="less", hint="peak")] if utilised else []),
