@@ -99,14 +99,14 @@ def brief(entry: Hardware, _: Say = plain) -> str:
 
 def hosts(entries: Iterable[Hardware]) -> list[Hardware]:
     """Return an entry for each kind of node, with all GPUs that some case could see of it."""
-    found: list[Hardware] = []
+    kinds: list[Hardware] = []
     for entry in sorted(entries, key=lambda each: -len(each.get("gpus") or ())):
-        same = next((each for each in found if _same_node(each, entry)), None)
+        same = next((each for each in kinds if _same_node(each, entry)), None)
         if same is None:
-            found.append(cast(Hardware, {**entry, "nodes": list(entry["nodes"])}))
+            kinds.append(cast(Hardware, {**entry, "nodes": list(entry["nodes"])}))
         else:
             same["nodes"] += [node for node in entry["nodes"] if node not in same["nodes"]]
-    return found
+    return kinds
 
 
 def visible(entries: Iterable[Hardware], host: Hardware) -> list[int]:
@@ -175,8 +175,8 @@ def shared(case_row: Mapping[str, Any], _: Say = plain) -> str:
 def node(entry: Hardware, _: Say = plain) -> str:
     """Return a node as one line that names its GPUs and not how many of them were visible."""
     models = {gpu["name"]: gpu for gpu in entry.get("gpus") or ()}
-    alone = {**entry, "gpus": list(models.values()), "gpu_links": {}}
-    return sentence(cast(Hardware, alone), _).replace("1 × ", "")
+    entry_of_one = {**entry, "gpus": list(models.values()), "gpu_links": {}}
+    return sentence(cast(Hardware, entry_of_one), _).replace("1 × ", "")
 
 
 def kinds(entries: Iterable[Hardware]) -> str:
@@ -192,22 +192,22 @@ def links(entry: Hardware, count: int) -> list[str]:
     """Return the names of the links between the first `count` GPUs of a node."""
     rows = [line.split("\t") for line in entry.get("gpu_topology", "").splitlines() if _OF_GPU.match(line)]
     try:
-        found = {rows[one][other + 1].strip() for one in range(count) for other in range(one)}
+        kinds = {rows[one][other + 1].strip() for one in range(count) for other in range(one)}
     except IndexError:
-        found = set(entry.get("gpu_links") or ())
-    return sorted(filter(None, found)) if count > 1 else []
+        kinds = set(entry.get("gpu_links") or ())
+    return sorted(filter(None, kinds)) if count > 1 else []
 
 
 def gpus(entry: Hardware, _: Say = plain) -> str:
     """Return such as `8 × NVIDIA H200 (140 GiB), PCIe 5 x16, linked by NV18`."""
-    found = entry.get("gpus") or []
-    if not found:
+    own = entry.get("gpus") or []
+    if not own:
         return ""
-    names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in found)
+    names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in own)
     text = _("hardware.and").join(f"{count} × {name}" for name, count in names.items())
-    generations = sorted({gpu["pcie_generation"] for gpu in found if "pcie_generation" in gpu})
+    generations = sorted({gpu["pcie_generation"] for gpu in own if "pcie_generation" in gpu})
     if len(generations) == 1:
-        widths = sorted({gpu["pcie_width"] for gpu in found if "pcie_width" in gpu})
+        widths = sorted({gpu["pcie_width"] for gpu in own if "pcie_width" in gpu})
         text += (
             _("hardware.parts") + f"PCIe {generations[0]}" + (f" x{widths[0]}" if len(widths) == 1 else "")
         )
@@ -232,12 +232,12 @@ def memory(entry: Hardware, _: Say = plain) -> str:
 
 def network(entry: Hardware, _: Say = plain) -> str:
     """Return the network devices with their speeds, the first few of many."""
-    found = entry.get("networks") or []
+    own = entry.get("networks") or []
     named = [
         f"{device['name']} ({device['kind']}"
         + (f", {device['speed_gbit']:g} Gb/s" if "speed_gbit" in device else "")
         + ")"
-        for device in found
+        for device in own
     ]
     first = _("hardware.parts").join(named[:FEW])
     return _("hardware.more", list=first, count=len(named) - FEW) if named[FEW:] else first
@@ -262,12 +262,12 @@ _OF_GPU = re.compile(r"GPU\d+\t")
 def _part(entry: Hardware, case_row: Mapping[str, Any]) -> Hardware:
     """Return a node with the GPUs that a case used of it; nodes of one machine have links to each other."""
     rest = {key: value for key, value in entry.items() if key not in VISIBLE}
-    found = entry.get("gpus") or []
-    if case_row.get("device") == "cpu" or not found:
+    own = entry.get("gpus") or []
+    if case_row.get("device") == "cpu" or not own:
         return cast(Hardware, rest)
     on_one = -(-case_row["nodes"] // case_row["machines"]) if shared(case_row) else 1
-    between = links(entry, min(case_row["gpus"] * on_one, len(found)))
-    return cast(Hardware, {**rest, "gpus": found[: case_row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
+    between = links(entry, min(case_row["gpus"] * on_one, len(own)))
+    return cast(Hardware, {**rest, "gpus": own[: case_row["gpus"]], "gpu_links": dict.fromkeys(between, 1)})
 
 
 def _gpus_and_links(entry: Hardware) -> str:

@@ -59,7 +59,7 @@ def best_of_each(options: Sequence[Option]) -> list[Best]:
     trainings = sorted(
         grouped(options, training).values(), key=lambda each: -len({option["workload"] for option in each})
     )
-    found: list[Best] = []
+    fastest_of_each: list[Best] = []
     for on_one in (True, False):
         rows = [row for each in trainings for row in _fastest(each, on_one)]
         first = {training(row): row for row in reversed(rows)}
@@ -67,8 +67,8 @@ def best_of_each(options: Sequence[Option]) -> list[Best]:
             same = first[training(row)]
             beside = rows[0] if row is same else same
             differs = [key for key in COMPARED if _value_of(row, key) != _value_of(beside, key)]
-            found.append(Best(row, on_one, per_device(row) / per_device(same), differs))
-    return found
+            fastest_of_each.append(Best(row, on_one, per_device(row) / per_device(same), differs))
+    return fastest_of_each
 
 
 def _fastest(options: Sequence[Option], on_one: bool) -> list[Option]:
@@ -90,7 +90,7 @@ def _value_of(option: Option, key: str) -> Any:
 
 def gains(options: Sequence[Option]) -> list[Gain]:
     """Return each pair of options of a campaign that differ in nothing but the compiler or the precision."""
-    found = []
+    pairs = []
     for own in grouped(options, lambda option: tuple(_value_of(option, key) for key in OTHERS)).values():
         for off in own:
             for on in own:
@@ -100,5 +100,5 @@ def gains(options: Sequence[Option]) -> list[Gain]:
                     what = on["compiler"] if compiled else on["dtype"]
                     times = on["rate"] / off["rate"]
                     least, most = on["slowest"] / off["fastest"], on["fastest"] / off["slowest"]
-                    found.append(Gain(what, off, on, times, least, most))
-    return found
+                    pairs.append(Gain(what, off, on, times, least, most))
+    return pairs

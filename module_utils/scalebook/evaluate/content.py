@@ -138,9 +138,9 @@ def _prices(writer: Writer, prices: Sequence[Mapping[str, Any]]) -> None:
     bought = any(price["years"] is not None for price in prices)
     rows = []
     for price in prices:
-        said = f"{all_digits(price['amount'])} {writer.value(term('currency', price['currency']))}"
+        price_text = f"{all_digits(price['amount'])} {writer.value(term('currency', price['currency']))}"
         own = price.get("translations", {}).get(writer.wording.language, {})
-        paid = {"price": Figure(price["amount"], said), "paid": term("per", price["per"])}
+        paid = {"price": Figure(price["amount"], price_text), "paid": term("per", price["per"])}
         rows.append({**price, **own, **paid})
     heads = writer.columns("gpu, price figure, paid")
     heads += [*writer.columns("years all-digits, use percent") * bought, *writer.columns("source, date")]

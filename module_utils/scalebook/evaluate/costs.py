@@ -83,8 +83,8 @@ def of_options(
     trainings = grouped(options, lambda each: (each["workload"], each["model"], each["size"]))
     alike = Counter((workload, model) for workload, model, _ in trainings)
     return [
-        _cost(settings, _name(found[0], alike[workload, model] > 1), found, price_list)
-        for (workload, model, _), found in trainings.items()
+        _cost(settings, _name(own[0], alike[workload, model] > 1), own, price_list)
+        for (workload, model, _), own in trainings.items()
     ]
 
 
@@ -207,7 +207,7 @@ def fastest_within(choices: Sequence[Offer], cost: float) -> list[Offer]:
 
 
 def slower_than_one(options: Sequence[Option]) -> list[dict[str, Any]]:
-    """Return the options on several devices that were slower than `alone`, the one on a single device."""
+    """Return the options on several devices that were slower than the one on a single device."""
 
     def kind(option: Mapping[str, Any]) -> tuple[Any, ...]:
         names = ("source", "group", "workload", "model", "variant", "gpu", "bsz", "dtype", "xla")
@@ -218,9 +218,9 @@ def slower_than_one(options: Sequence[Option]) -> list[dict[str, Any]]:
         {
             "option": option["name"],
             "source": option["source"],
-            "alone": alone["name"],
-            "times": option["rate"] / alone["rate"],
+            "alone": of_one["name"],
+            "times": option["rate"] / of_one["rate"],
         }
         for option in options
-        if (alone := single.get(kind(option))) and option["fastest"] < alone["slowest"]
+        if (of_one := single.get(kind(option))) and option["fastest"] < of_one["slowest"]
     ]

@@ -106,7 +106,7 @@ def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
     """
     scaled: list[Any] = [option for option in options if option["efficiency"]]
     curves = grouped(scaled, lambda option: tuple(option[key] for key in SERIES))
-    found = []
+    extrapolations = []
     for curve in curves.values():
         counts = [option["machines"] for option in curve]
         if len(set(counts)) < 2 or max(counts) >= machines:
@@ -119,5 +119,5 @@ def of_options(options: Sequence[Option], machines: int) -> list[Extrapolation]:
             )
         except RefusedError as error:
             entry["refused"] = error.message
-        found.append(entry)
-    return found
+        extrapolations.append(entry)
+    return extrapolations

@@ -58,19 +58,21 @@ def refusal(field: str, value: Any, allowed: str) -> str:
 
 def check_values(evaluation: Mapping[str, Any]) -> None:
     """Raise FieldError for numbers out of range, for texts that are none and for what is listed twice."""
-    found = []
+    mistakes = []
     for field, (right, allowed) in RANGES.items():
         section, _, name = field.rpartition(".")
         value = (evaluation[section] if section else evaluation)[name]
         if value is not None and not right(value):
-            found.append(refusal(field, value, allowed))
+            mistakes.append(refusal(field, value, allowed))
     for name, text in evaluation["texts"].items():
         if isinstance(text, (list, dict)):
-            found.append(refusal(f"texts.{name}", text, "texts, with an empty line between two paragraphs"))
-    found += _twice("published", [(name, name) for name in evaluation["published"]])
+            mistakes.append(
+                refusal(f"texts.{name}", text, "texts, with an empty line between two paragraphs")
+            )
+    mistakes += _twice("published", [(name, name) for name in evaluation["published"]])
     if not evaluation["out"]:
-        found.append(refusal("out", "", "directories"))
-    _refuse(found)
+        mistakes.append(refusal("out", "", "directories"))
+    _refuse(mistakes)
 
 
 def check_names(evaluation: Mapping[str, Any], workloads: Iterable[str], families: Iterable[str]) -> None:
@@ -78,17 +80,17 @@ def check_names(evaluation: Mapping[str, Any], workloads: Iterable[str], familie
 
     `workloads` are those that there are, `families` those that the document has a section of.
     """
-    found = []
+    mistakes = []
     ahead, known = evaluation["criteria"]["ahead"], sorted(set(workloads))
     if ahead and ahead not in known:
-        found.append(refusal("criteria.ahead", ahead, _listed(ahead, known)))
+        mistakes.append(refusal("criteria.ahead", ahead, _listed(ahead, known)))
     sections = [*SECTIONS, *dict.fromkeys(families)]
-    found += [
+    mistakes += [
         refusal("texts", name, _listed(name, sections))
         for name in evaluation["texts"]
         if name not in sections
     ]
-    _refuse(found)
+    _refuse(mistakes)
 
 
 def check_differ(field: str, entries: Sequence[tuple[str, Any]]) -> None:
@@ -98,13 +100,13 @@ def check_differ(field: str, entries: Sequence[tuple[str, Any]]) -> None:
 
 def _twice(field: str, entries: Sequence[tuple[str, Any]]) -> list[str]:
     first: dict[Any, str] = {}
-    found = []
+    mistakes = []
     for value, of in entries:
         if of in first:
             same = "is listed twice" if first[of] == value else f"is the same as {first[of]}"
-            found.append(refusal(field, value, f"entries that differ; this one {same}"))
+            mistakes.append(refusal(field, value, f"entries that differ; this one {same}"))
         first.setdefault(of, value)
-    return found
+    return mistakes
 
 
 def _listed(word: str, allowed: Sequence[str]) -> str:

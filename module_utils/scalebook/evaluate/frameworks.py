@@ -48,14 +48,14 @@ def features(declared: Workload, about: Mapping[str, Any]) -> str:
 
     Those of the declaration, and those that a node had: `about` is its entry in the provenance.
     """
-    found = list(declared.features)
+    names = list(declared.features)
     if about.get("features"):
-        found.append(str(about["features"]))
+        names.append(str(about["features"]))
     if True in declared.xla:
-        found.append(declared.compiler)
+        names.append(declared.compiler)
     if set(MIXED) & set(declared.dtypes.get("gpu", ())):
-        found.append("AMP")
-    return "+".join(found) or NONE
+        names.append("AMP")
+    return "+".join(names) or NONE
 
 
 def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[str, str]]:
@@ -80,5 +80,5 @@ def of_published(options: Sequence[Option], workloads: Workloads) -> list[dict[s
 
 def _split(workload: str) -> tuple[str, str]:
     """Return name and version of such as `NGC MXNet 1.6.0`; a name without a version has none."""
-    found = re.fullmatch(r"(.+?) (\d.*)", workload)
-    return (found[1], found[2]) if found else (workload, NONE)
+    match = re.fullmatch(r"(.+?) (\d.*)", workload)
+    return (match[1], match[2]) if match else (workload, NONE)

@@ -32,7 +32,7 @@ def of_dlperf(lines: Iterable[str], workloads: Workloads) -> list[Option]:
     here.
     """
     about = _models(workloads)
-    found = []
+    collected = []
     for row in read(lines):
         if row["model"] not in about:
             raise PublishedError(
@@ -41,8 +41,10 @@ def of_dlperf(lines: Iterable[str], workloads: Workloads) -> list[Option]:
         family, model, task, unit = about[row["model"]]
         size = str(SIZES.get(row["model"], NOT_RECORDED))
         source = SOURCES[DLPERF]
-        found.append(_row(row, source=source, family=family, model=model, task=task, unit=unit, size=size))
-    return found
+        collected.append(
+            _row(row, source=source, family=family, model=model, task=task, unit=unit, size=size)
+        )
+    return collected
 
 
 def of_insightface(lines: Iterable[str]) -> list[Option]:
@@ -100,12 +102,12 @@ def of_trainer(lines: Iterable[str]) -> list[Option]:
     if missing:
         raise PublishedError("the published table has no column " + ", ".join(sorted(missing)))
     rows = list(reader)
-    alone = {_key(row): float(row["train_samples_per_s"]) for row in rows if row["gpus"] == "1"}
-    found = []
+    rate_of_one = {_key(row): float(row["train_samples_per_s"]) for row in rows if row["gpus"] == "1"}
+    collected = []
     for row in rows:
         rate, gpus = float(row["train_samples_per_s"]), int(row["gpus"])
-        one = alone.get(_key(row))
-        found.append(
+        one = rate_of_one.get(_key(row))
+        collected.append(
             _bare(
                 f"{row['row']} {row['dtype']}",
                 rate,
@@ -130,7 +132,7 @@ def of_trainer(lines: Iterable[str]) -> list[Option]:
                 efficiency=rate / one / gpus if one else None,
             )
         )
-    return found
+    return collected
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, str, str]:

@@ -55,12 +55,12 @@ class ModelFamily(TypedDict):
 
 def of_family(options: Sequence[Option]) -> list[Lead]:
     """Return, for each case that several workloads ran, the lead of the fastest over each other workload."""
-    found = []
+    leads = []
     for rivals in grouped(options, _case).values():
         ordered = sorted(rivals, key=lambda each: -each["rate"])
         others = [each for each in ordered[1:] if each["workload"] != ordered[0]["workload"]]
-        found += [_lead(ordered[0], other, place) for place, other in enumerate(others, 1)]
-    return found
+        leads += [_lead(ordered[0], other, place) for place, other in enumerate(others, 1)]
+    return leads
 
 
 def _case(option: Option) -> tuple[Any, ...]:
@@ -95,5 +95,5 @@ def _interval(above: Sequence[float], below: Sequence[float], times: float) -> t
     It is that of the means.  Where it leaves out `times`, the quotient of the medians, the runs are too
     skewed for it, and there is none either.
     """
-    found = ratio_interval(above, below) if above and below else None
-    return found if found and found[0] <= times <= found[1] else None
+    bounds = ratio_interval(above, below) if above and below else None
+    return bounds if bounds and bounds[0] <= times <= bounds[1] else None

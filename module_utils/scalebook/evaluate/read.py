@@ -79,17 +79,17 @@ def _results_file(path: Path) -> Path:
     """
     names = (ARCHIVE, "report/results.json", "results.json")
     files = [path] if path.is_file() else [path / name for name in names]
-    found = [file for file in files if file.is_file()]
-    if not found:
+    existing = [file for file in files if file.is_file()]
+    if not existing:
         raise EvaluationError(
             f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
         )
-    if path.is_dir() and found[0].name != ARCHIVE and not _is_of_records(path):
+    if path.is_dir() and existing[0].name != ARCHIVE and not _is_of_records(path):
         raise EvaluationError(
             f"{path}: runs were measured after its report. Fix: ansible-playbook report.yml "
             f"-e campaign_dir={path}"
         )
-    return found[0]
+    return existing[0]
 
 
 def _is_of_records(top: Path) -> bool:

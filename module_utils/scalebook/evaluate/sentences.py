@@ -125,11 +125,11 @@ def of_family(family: ModelFamily) -> list[Message]:
 def _fastest(rows: Sequence[comparisons.Best]) -> list[Message]:
     """Return who is the fastest on one device, and who is next."""
     code = "fastest-of" if len(rows) > 1 else "rate-of"
-    found = [message(f"evaluation.{code}", **_figures(each)) for each in rows[:1]]
+    messages = [message(f"evaluation.{code}", **_figures(each)) for each in rows[:1]]
     for each in rows[1:2]:
         values = {"name": each.option["workload"], "share": each.share, "differs": differs(each)}
-        found.append(message("evaluation.next-of", **values))
-    return found
+        messages.append(message("evaluation.next-of", **values))
+    return messages
 
 
 def _scaled(rows: Sequence[comparisons.Best]) -> list[Message]:

@@ -61,7 +61,7 @@ def tabulate(
     by_case = utilisation.valid_by_case(runs)
     measured = {row["case"]: _measured(row, by_case.get(row["case"], [])) for row in rows}
     out_of_memory = [cases[run["case"]] for run in runs if run["status"] == "oom" and run["case"] in cases]
-    alone = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
+    evidence_of_one = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
     known = effects.effects(rows)
     made = []
     for row in rows:
@@ -72,7 +72,7 @@ def tabulate(
             evidence["efficiency"] = row["efficiency"]
         if row["machines"] and row["machines"] < row["nodes"]:
             evidence["nodes_per_machine"] = row["nodes"] / row["machines"]
-        of_one = alone.get(row["group"], {}) if row["devices"] > 1 else {}
+        of_one = evidence_of_one.get(row["group"], {}) if row["devices"] > 1 else {}
         evidence.update({f"{name}_of_one": of_one[name] for name in rules.OF_ONE if name in of_one})
         workload = workloads.get(row["workload"], UNKNOWN)
         if workload.drives_all_devices and row["gpus"] > 1 and "job_processors" in evidence:
@@ -102,8 +102,8 @@ def _out_of_memory(row: Row, cases: Iterable[Case]) -> int | None:
     """Return the smallest batch, at most twice that of `row`, that ran out of memory; `cases` did."""
     of_row: Mapping[str, Any] = row
     of_cases: Iterable[Mapping[str, Any]] = cases
-    found = [case["bsz"] for case in of_cases if all(case.get(key) == of_row.get(key) for key in SAME)]
-    return min((bsz for bsz in found if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
+    batches = [case["bsz"] for case in of_cases if all(case.get(key) == of_row.get(key) for key in SAME)]
+    return min((bsz for bsz in batches if row["bsz"] < bsz <= 2 * row["bsz"]), default=None)
 
 
 def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[Effect] = ()) -> Bottleneck:
@@ -114,18 +114,18 @@ def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[
     missing = [name for name in needed if name not in evidence]
     known = rules.complete(evidence, row["devices"])
     possible = rules.GPU_RULES if on_gpus else rules.CPU_RULES
-    found = [rule for rule in possible if rules.holds(rule.when, known)]
+    applying = [rule for rule in possible if rules.holds(rule.when, known)]
     without = message("bottleneck.none", evidence=_values(evidence, (*needed, rules.WITHOUT_A_RULE)))
-    bound = _bound(found[0], evidence) if found else None
-    sentences = _sentences(bound, found, row, evidence, workload, measured) if bound else [without]
-    if "communication-bound" not in (rule.cause for rule in found):
+    bound = _bound(applying[0], evidence) if applying else None
+    sentences = _sentences(bound, applying, row, evidence, workload, measured) if bound else [without]
+    if "communication-bound" not in (rule.cause for rule in applying):
         sentences += _exchange(row, evidence, workload, measured)
     names = [message(f"quantity.{name}") for name in missing]
     sentences += [message("bottleneck.not_measured", names=names)] if names else []
     return {
         "case": row["case"],
         "label": row["label"],
-        "causes": list(dict.fromkeys(rule.cause for rule in found)),
+        "causes": list(dict.fromkeys(rule.cause for rule in applying)),
         "bound": bound,
         "message": message("bottleneck.judged", sentences=sentences),
         "evidence": dict(evidence),

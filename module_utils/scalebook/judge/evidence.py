@@ -124,8 +124,8 @@ def log_notes(record: Record, folder: str, files: Mapping[str, FileSum]) -> list
             missing.append(name)
         elif (node.get("sha256") or now["sha256"], node["bytes"]) != (now["sha256"], now["bytes"]):
             changed.append(name)
-    found = {"note.log-missing": missing, "note.log-changed": changed}
-    return [message(code, files=_names(names)) for code, names in found.items() if names]
+    files_of = {"note.log-missing": missing, "note.log-changed": changed}
+    return [message(code, files=_names(names)) for code, names in files_of.items() if names]
 
 
 def _names(names: Sequence[str]) -> str | Message:

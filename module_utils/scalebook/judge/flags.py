@@ -332,7 +332,7 @@ def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) ->
         }
         for row in rows
     }
-    alone = {row["group"]: boots[row["case"]] for row in rows if row["label"] == BASELINE}
+    boots_of_one = {row["group"]: boots[row["case"]] for row in rows if row["label"] == BASELINE}
     for row in rows:
         own = boots[row["case"]]
         first = own[min(own)] if own else set()
@@ -340,7 +340,7 @@ def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) ->
         if others:
             made.append((row, flag("machine-changed", repeats=others)))
         used = set().union(*own.values())
-        base = alone.get(row["group"], {})
+        base = boots_of_one.get(row["group"], {})
         elsewhere = [repeat for repeat in sorted(base) if not base[repeat] <= used]
         if used and elsewhere:
             made.append((row, flag("machine-changed", "baseline-elsewhere", repeats=elsewhere)))

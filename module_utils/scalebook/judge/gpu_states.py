@@ -14,7 +14,7 @@ def of_record(record: Record) -> list[GpuState]:
 
     Raises TelemetryError for telemetry that no reader of logs wrote.
     """
-    found: list[GpuState] = []
+    states: list[GpuState] = []
     try:
         for node in record.get("telemetry") or []:
             quantities = node.get("quantities") or {}
@@ -33,7 +33,7 @@ def of_record(record: Record) -> list[GpuState]:
                 power = quantities.get(f"gpu:{gpu}:energy") or quantities.get(f"gpu:{gpu}:power")
                 if limit and power:
                     state["power_used"] = float(power["mean"]) / float(limit)
-                found.append(state)
+                states.append(state)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as exc:
         raise TelemetryError("run.odd-gpus", why=str(exc)) from exc
-    return found
+    return states

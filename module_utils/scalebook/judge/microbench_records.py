@@ -78,22 +78,22 @@ def records(files: Files) -> list[MicrobenchRecord]:
 def _record(kind: str, files: Files, job: ProgramEnd | None) -> MicrobenchRecord:
     result = files.results.get(kind)
     nodes = list(job["nodes"]) if job else []
-    said = result or {}
+    values = result or {}
     why = (job or {}).get("reason") or message("program.no-result")
-    facts = {key: said[key] for key in SOFTWARE if said.get(key)}
+    facts = {key: values[key] for key in SOFTWARE if values.get(key)}
     record: MicrobenchRecord = {
         "kind": kind,
         "status": "ok" if result else "failed",
         "reason": None if result else as_message(why),
         "nodes": nodes,
-        "settings": {key: said[key] for key in SETTINGS if said.get(key) is not None},
+        "settings": {key: values[key] for key in SETTINGS if values.get(key) is not None},
         "job": _job_end(job) if job else None,
         "hardware": hardware.of_nodes(files.machines, nodes) if nodes else list(files.machines),
         "software": [{"nodes": nodes, **facts}] if facts else [],
-        "measurements": [_measurement(row) for row in said.get("measurements") or ()],
+        "measurements": [_measurement(row) for row in values.get("measurements") or ()],
     }
-    if said.get("name"):
-        record["device"] = said["name"]
+    if values.get("name"):
+        record["device"] = values["name"]
     for key in ("scalebook", "command"):
         if files.about.get(key):
             record[key] = files.about[key]
@@ -222,8 +222,10 @@ def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[M
     sources: dict[tuple[str, str], list[Message]] = {}
     for each in devices:
         for price in each.prices:
-            said = message("microbench.price-of", device=each.name, amount=price.amount, unit=price.unit)
-            sources.setdefault((price.source, price.date), []).append(said)
+            price_note = message(
+                "microbench.price-of", device=each.name, amount=price.amount, unit=price.unit
+            )
+            sources.setdefault((price.source, price.date), []).append(price_note)
     made = [message("microbench.others")]
     for (source, date), named in sources.items():
         origin = message(f"microbench.{'undated' if date == UNDATED else 'dated'}", source=source, date=date)

@@ -130,9 +130,9 @@ def of_gpu(prices: Sequence[Price], name: str) -> list[Price]:
     A price belongs to it if all words of its `gpu` are words of the name: `A100 PCIe` belongs to
     `NVIDIA A100-PCIE-40GB`, but `V100` not to `Tesla V100S-PCIE-32GB`.  The ones with most words count.
     """
-    found = [(len(words(price["gpu"])), price) for price in prices if words(price["gpu"]) <= words(name)]
-    most = max((count for count, _ in found), default=0)
-    return [price for count, price in found if count == most]
+    matching = [(len(words(price["gpu"])), price) for price in prices if words(price["gpu"]) <= words(name)]
+    most = max((count for count, _ in matching), default=0)
+    return [price for count, price in matching if count == most]
 
 
 def words(name: str) -> set[str]:

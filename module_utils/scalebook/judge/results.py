@@ -231,15 +231,15 @@ def _notes(
 
 def _run_notes(rows: Sequence[Row]) -> list[Message]:
     """Return the notes of runs, each once, with the first of the runs that have it."""
-    found: dict[str, tuple[Message, list[Message]]] = {}
+    notes_of: dict[str, tuple[Message, list[Message]]] = {}
     for row in rows:
         for run in row["runs"]:
             place = message("note.run", case=row["label"], repeat=run["repeat"])
             for note in run["notes"]:
-                found.setdefault(json.dumps(note, sort_keys=True), (note, []))[1].append(place)
+                notes_of.setdefault(json.dumps(note, sort_keys=True), (note, []))[1].append(place)
     return [
         message("note.of-runs", note=note, runs=places)
         if len(places) <= FEW
         else message("note.of-more-runs", note=note, runs=places[:FEW], count=len(places) - FEW)
-        for note, places in found.values()
+        for note, places in notes_of.values()
     ]

@@ -103,9 +103,9 @@ def complete(evidence: Evidence, devices: int) -> dict[str, float]:
     known["own_cpu"] = known.get("usable_cpu", 100.0) * evidence.get("job_share", 100.0) / 100
     add("thread", evidence.get("process_processors", evidence.get("job_processors")))
     add("wanted", _processors_wanted(evidence))
-    alone = _processors_wanted(evidence, "_of_one")
-    if alone is not None and "wanted" in known:
-        known["wanted_less"] = alone - known["wanted"]
+    wanted_of_one = _processors_wanted(evidence, "_of_one")
+    if wanted_of_one is not None and "wanted" in known:
+        known["wanted_less"] = wanted_of_one - known["wanted"]
     if "sm_active" in evidence and "sm_active_of_one" in evidence:
         known["sm_less"] = evidence["sm_active_of_one"] - evidence["sm_active"]
     return known

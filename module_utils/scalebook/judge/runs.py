@@ -183,14 +183,14 @@ def repeated(run: Run, place: str) -> Run:
 
 def _reported(record: Record, key: str) -> dict[str, str]:
     """Return node -> what its node script reported as `key`, for nodes whose log has it."""
-    said = {}
+    metrics = {}
     nodes = record.get("nodes")
     for node in nodes if isinstance(nodes, list) else []:
         end = node.get("exit") if isinstance(node, Mapping) else None
         value = end.get(key) if isinstance(end, Mapping) else None
         if isinstance(value, str) and value:
-            said[str(node.get("node"))] = value
-    return said
+            metrics[str(node.get("node"))] = value
+    return metrics
 
 
 def step_seconds(record: Record, time_source: Any) -> list[float]:

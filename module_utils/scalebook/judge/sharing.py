@@ -46,13 +46,13 @@ def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, i
     `containers` is there where the nodes took themselves for machines of their own.
     """
     known = _machine_ids(provenance)
-    found: list[dict[str, int]] = []
+    per_run: list[dict[str, int]] = []
     for run in runs:
         machines, hosts = _machines(run, known), _hosts(run, known)
         if len(set(machines)) < len(machines):
             own = {"containers": 1} if len(set(hosts)) == len(machines) else {}
-            found.append({"nodes": len(machines), "machines": len(set(machines)), **own})
-    return max(found, key=lambda counts: counts["nodes"], default=None)
+            per_run.append({"nodes": len(machines), "machines": len(set(machines)), **own})
+    return max(per_run, key=lambda counts: counts["nodes"], default=None)
 
 
 def _machines(run: Run, machine_of: Mapping[str, str]) -> list[str]:

@@ -40,12 +40,12 @@ def _of_node(record: Record, node: NodeTelemetry) -> CaseTimeline:
         there: dict[str, Quantity] = {
             name: {"mean": mean} for name, values in columns.items() if (mean := values[index]) is not None
         }
-        found: dict[str, list[float]] = {}
+        readings: dict[str, list[float]] = {}
         for name, value in utilisation.of_node({"quantities": there, "about": node.get("about") or {}}):
             if QUANTITIES[name] in TABLE:
-                found.setdefault(name, []).append(value)
-        gpus = max(gpus, len(found.get("gpu_memory", ())), len(found.get("gpu", ())))
-        for name, values in found.items():
+                readings.setdefault(name, []).append(value)
+        gpus = max(gpus, len(readings.get("gpu_memory", ())), len(readings.get("gpu", ())))
+        for name, values in readings.items():
             mean = statistics.fmean(values)
             if not math.isfinite(mean):
                 raise ValueError(f"{name} is {mean}")

@@ -95,16 +95,16 @@ def _overcounted(node: NodeTelemetry) -> dict[str, float]:
 
 def of_record(record: Record) -> dict[str, list[float]]:
     """Return the means over the window by quantity, one of each node or GPU that has it."""
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     try:
         for node in record.get("telemetry") or []:
             for name, value in of_node(node):
                 if not math.isfinite(value):
                     raise ValueError(f"{name} is {value}")
-                found.setdefault(name, []).append(value)
+                values.setdefault(name, []).append(value)
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
         raise TelemetryError("run.odd-telemetry", why=str(exc)) from exc
-    return found
+    return values
 
 
 def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
@@ -143,16 +143,16 @@ def _values(
     quantity: Quantity, columns: Mapping[str, Mapping[str, float]], facts: Mapping[str, Mapping[str, float]]
 ) -> list[float]:
     """Return the values of a quantity: one of each instance, or one of all where they are combined."""
-    found: dict[str, list[float]] = {}
+    readings: dict[str, list[float]] = {}
     for reading in quantity.reads:
         group, _, column = _parts(reading.column)
         for instance, mean in columns.get(f"{group}:{column}", {}).items():
             whole = facts.get(reading.whole, {}).get(instance) if reading.whole else 1
             if whole:
-                found.setdefault(instance, []).append(quantity.factor * mean / whole)
+                readings.setdefault(instance, []).append(quantity.factor * mean / whole)
     if quantity.combine is None:
-        return [found[instance][0] for instance in sorted(found)]
-    every = [value for values in found.values() for value in values]
+        return [readings[instance][0] for instance in sorted(readings)]
+    every = [value for values in readings.values() for value in values]
     return [quantity.combine(every) / quantity.per] if every else []
 
 

@@ -223,10 +223,10 @@ def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
     Devices that sum gradients finish a step with the slowest of them. `slowest` is the mean of the longest
     of as many steps of 1n1g as the row has devices; it takes them to be independent, and devices to be alike.
     """
-    alone = next((_steps(by_case[row["case"]]) for row in table if row["label"] == BASELINE), [])
+    steps_of_one = next((_steps(by_case[row["case"]]) for row in table if row["label"] == BASELINE), [])
     for row in table:
-        if row["steps"] and alone and row["label"] != BASELINE:
-            row["steps"]["slowest"] = stats.mean_of_longest(alone, row["devices"])
+        if row["steps"] and steps_of_one and row["label"] != BASELINE:
+            row["steps"]["slowest"] = stats.mean_of_longest(steps_of_one, row["devices"])
 
 
 def longer_parts(steps: StepTimes, of_one: StepTimes) -> tuple[float, float] | None:

@@ -41,15 +41,15 @@ def for_paper(chart: str) -> tuple[str, float, float]:
 
 def _rules() -> list[_Rule]:
     """Return the rules of svg.style() that hold on paper; more specific ones come later there."""
-    found = []
+    declarations = []
     for selector, body in re.findall(r"([^{}]+)\{([^{}]*)\}", svg.style().partition("@media")[0]):
         path = []
         for part in selector.split():
             tag, *classes = part.split(".")
             path.append((tag, set(classes)))
         pairs = (pair.partition(":") for pair in body.split(";") if pair)
-        found.append(_Rule(path, {name.strip(): value.strip() for name, _, value in pairs}))
-    return found
+        declarations.append(_Rule(path, {name.strip(): value.strip() for name, _, value in pairs}))
+    return declarations
 
 
 def _matches(element: ElementTree.Element, part: tuple[str, set[str]]) -> bool:

@@ -262,12 +262,15 @@ def _by_rows(groups: Set, rows_of: Callable[[Table], int], most: int) -> Iterato
 def _losses(drawer: _Drawer, group: Table) -> list[tuple[Row, float, float]]:
     """Return the usable cases of a group with the parts of a step: waiting, and exchange and rest."""
     rows = [row for row in drawer.rows_of(group) if flags.usable(row)]
-    alone = next((row["steps"] for row in rows if row["label"] == BASELINE), None)
+    steps_of_one = next((row["steps"] for row in rows if row["label"] == BASELINE), None)
     parts = [
-        (row, weak_scaling.longer_parts(row["steps"], alone) if row["steps"] and alone else None)
+        (
+            row,
+            weak_scaling.longer_parts(row["steps"], steps_of_one) if row["steps"] and steps_of_one else None,
+        )
         for row in rows
     ]
-    return [(row, *lost) for row, lost in parts if lost]
+    return [(row, *lost_parts) for row, lost_parts in parts if lost_parts]
 
 
 def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
@@ -279,8 +282,8 @@ def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
         for row, waiting, rest in _losses(drawer, group):
             shown = [1 - waiting - rest, waiting, rest]
             case = drawer.case(label, row)
-            said = (f"{name} {_.percent(part)}" for name, part in zip(names.values(), shown, strict=True))
-            note = _.about(case, _.join(said))
+            shares = (f"{name} {_.percent(part)}" for name, part in zip(names.values(), shown, strict=True))
+            note = _.about(case, _.join(shares))
             drawn = [max(0.0, waiting), max(0.0, rest)]
             drawn = [max(0.0, 1 - sum(drawn)), *(part / max(1.0, sum(drawn)) for part in drawn)]
             parts = [Bar(index, part, "", note) for index, part in zip(names, drawn, strict=True)]

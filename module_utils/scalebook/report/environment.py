@@ -54,10 +54,10 @@ def table(document: Results) -> list[Line]:
 
 def _commands(document: Results) -> list[Line]:
     """Return a line for each command, where there are several with the cases that it measures."""
-    found = document.get("commands") or []
-    if len(found) < 2:
-        return [_line("command", "", found[0]["command"] if found else None)]
-    return [_line("command", ", ".join(each["cases"]), each["command"]) for each in found]
+    of_document = document.get("commands") or []
+    if len(of_document) < 2:
+        return [_line("command", "", of_document[0]["command"] if of_document else None)]
+    return [_line("command", ", ".join(each["cases"]), each["command"]) for each in of_document]
 
 
 def simulated(document: Results) -> str | None:
@@ -70,12 +70,12 @@ def simulated(document: Results) -> str | None:
 
 def system(document: Results, row: Row) -> Line:
     """Return `{"machines", "hardware", "software"}` of a row, each as a line, for tables read by programs."""
-    found = [hardware.sentence(entry) for entry in hardware.used_of_nodes(document["hardware"], row)]
+    descriptions = [hardware.sentence(entry) for entry in hardware.used_of_nodes(document["hardware"], row)]
     known = row.get("machines") or (document["hardware"] and not sharing.unknown(document["hardware"], row))
-    alone = "no simulated nodes" if known else NOT_RECORDED
+    unshared = "no simulated nodes" if known else NOT_RECORDED
     return {
-        "machines": hardware.shared(row) or alone,
-        "hardware": clean(" / ".join(found)) or NOT_RECORDED,
+        "machines": hardware.shared(row) or unshared,
+        "hardware": clean(" / ".join(descriptions)) or NOT_RECORDED,
         "software": " / ".join(software(_of_workload(document["provenance"], row["workload"]))),
     }
 
@@ -154,13 +154,13 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
     provenance = recorded or {}
     sentences = []
     for workload, nodes in _workloads(provenance).items():
-        said = {
+        by_node = {
             node: _sentence(facts, wording) for node, facts in nodes.items() if isinstance(facts, Mapping)
         }
-        for text in dict.fromkeys(said.values()):
-            places = [node for node, each in said.items() if each == text]
+        for text in dict.fromkeys(by_node.values()):
+            places = [node for node, each in by_node.items() if each == text]
             where = [workload] if len(_workloads(provenance)) > 1 else []
-            where += places if len(set(said.values())) > 1 else []
+            where += places if len(set(by_node.values())) > 1 else []
             text = text or _("report.not-recorded")
             sentences.append(clean(_.about(", ".join(where), text) if where else text))
     own = provenance.get("scalebook")
@@ -184,10 +184,10 @@ def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
 
 def _workloads(provenance: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Return {workload: {node: facts}}; '' stands for the workload of early campaigns."""
-    found: Mapping[str, Mapping[str, Any]] = provenance.get("workloads") or {
+    by_workload: Mapping[str, Mapping[str, Any]] = provenance.get("workloads") or {
         "": provenance.get("nodes") or {}
     }
-    return found
+    return by_workload
 
 
 def _hardware(entry: Hardware) -> dict[str, Any]:
@@ -215,11 +215,11 @@ def _power(gpus: list[Any]) -> str | None:
 
 
 def _networks(entry: Hardware) -> str | None:
-    found = entry.get("networks") or []
-    speeds = [f"{each['speed_gbit']:g} Gb/s" if "speed_gbit" in each else "" for each in found]
+    interfaces = entry.get("networks") or []
+    speeds = [f"{each['speed_gbit']:g} Gb/s" if "speed_gbit" in each else "" for each in interfaces]
     named = [
         f"{each['name']} ({', '.join(filter(None, (each['kind'], speed)))})"
-        for each, speed in zip(found, speeds, strict=True)
+        for each, speed in zip(interfaces, speeds, strict=True)
     ]
     return ", ".join(named) or None
 

@@ -83,5 +83,5 @@ def skipped_rows(view: View) -> list[dict[str, str]]:
 
 def notes(view: View) -> list[Block]:
     """Return the section of notes, nothing without one."""
-    said = [view.wording.tell(note) for note in view.document["notes"]]
-    return [Heading(2, view.wording("title.notes"), "notes"), Items(said)] if said else []
+    texts = [view.wording.tell(note) for note in view.document["notes"]]
+    return [Heading(2, view.wording("title.notes"), "notes"), Items(texts)] if texts else []

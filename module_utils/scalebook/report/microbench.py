@@ -132,13 +132,13 @@ def table(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> Table:
     _ = wording
 
     def of_prices(code: str, device: judge.Device) -> str | None:
-        work = device.figures.get(judge.WORK)
-        said = [
-            message(code, amount=price.amount, unit=price.unit, work=work and 1000 * work / price.amount)
+        figure = device.figures.get(judge.WORK)
+        texts = [
+            message(code, amount=price.amount, unit=price.unit, work=figure and 1000 * figure / price.amount)
             for price in device.prices
-            if work or code == "microbench.price"
+            if figure or code == "microbench.price"
         ]
-        return _.join(map(_.tell, said), "list") or None
+        return _.join(map(_.tell, texts), "list") or None
 
     rows: dict[str, list[Any]] = {
         _(title): [[each.figures.get(key) for key in keys] for each in devices]

@@ -28,11 +28,11 @@ def section(view: View) -> list[Block]:
         mine = [table for table in tables if table["family"] == family]
         name = clean(family)
         warnings = dict.fromkeys(view.wording.tell(table["warning"]) for table in mine if table["warning"])
-        said = [part for each in warnings for part in warning(each, view.wording)]
+        warnings_told = [part for each in warnings for part in warning(each, view.wording)]
         source = sources([row for table in mine for row in table["rows"]], view.wording)
         table = _table(mine, view.wording)._replace(label=title + _("join.about") + name)
         summary = name + _("join.about") + count
-        blocks += [Heading(3, summary, only="md"), Fold(summary, [*said, table, source])]
+        blocks += [Heading(3, summary, only="md"), Fold(summary, [*warnings_told, table, source])]
     return blocks
 
 

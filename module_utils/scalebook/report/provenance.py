@@ -76,12 +76,12 @@ def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
 
 def _node_rows(facts: Mapping[str, Any]) -> list[dict[str, str]]:
     """Return the rows of {node: facts}."""
-    found: dict[str, dict[str, list[str]]] = {}
+    nodes_of: dict[str, dict[str, list[str]]] = {}
     for node, values in facts.items():
         for what, value in _flat(values):
-            found.setdefault(what, {}).setdefault(value, []).append(clean(node))
+            nodes_of.setdefault(what, {}).setdefault(value, []).append(clean(node))
     out = []
-    for what, values in found.items():
+    for what, values in nodes_of.items():
         for value, where in values.items():
             everywhere = len(where) == len(facts)
             place = ALL if everywhere and len(facts) > 1 else ", ".join(where)

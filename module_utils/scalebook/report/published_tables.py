@@ -52,8 +52,8 @@ def warning(text: str, wording: Wording) -> list[Block]:
     """Return what has to be known of a published table, nothing where that is nothing."""
     if not text:
         return []
-    said = Paragraph(text + wording("join.stop"), only="md", lead=wording("report.warning"))
-    return [said, Paragraph(_begun(text) + wording("join.stop"), "warning", only="html")]
+    in_markdown = Paragraph(text + wording("join.stop"), only="md", lead=wording("report.warning"))
+    return [in_markdown, Paragraph(_begun(text) + wording("join.stop"), "warning", only="html")]
 
 
 def _table(view: View, entry: Mapping[str, Any]) -> Table:
@@ -106,7 +106,7 @@ def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
     for name in (row["source"] for row in pairs if row["source"]):
         file, _, line = name.rpartition(":L")
         lines.setdefault(file or name, []).append(line)
-    said = "; ".join(
+    text = "; ".join(
         wording("report.lines-of", file=file, lines=", ".join(numbers)) for file, numbers in lines.items()
     )
-    return Paragraph(wording("report.published", sources=said), "soft wraps")
+    return Paragraph(wording("report.published", sources=text), "soft wraps")

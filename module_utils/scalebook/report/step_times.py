@@ -28,9 +28,9 @@ def section(view: View) -> list[Block]:
 def table(view: View) -> Table:
     """Return the step times of all rows that have some."""
     rows, short = view.document["rows"], view.short_names()
-    alone = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
+    steps_of_one = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
     lines = [
-        {"group": short[row["case"]], **_cells(row, row["steps"], alone.get(row["group"]))}
+        {"group": short[row["case"]], **_cells(row, row["steps"], steps_of_one.get(row["group"]))}
         for row in rows
         if row["steps"]
     ]
@@ -61,8 +61,8 @@ def _columns(view: View) -> list[Column]:
 
 def _cells(row: Row, steps: StepTimes | None, of_one: StepTimes | None) -> dict[str, Any]:
     """Return the step times of a row, and where they are longer than those of 1n1g, `of_one`."""
-    lost = weak_scaling.longer_parts(steps, of_one) if steps and of_one else None
-    waiting, rest = lost or (None, None)
+    lost_parts = weak_scaling.longer_parts(steps, of_one) if steps and of_one else None
+    waiting, rest = lost_parts or (None, None)
     return {
         **(steps or {}),
         "case": row["case"],

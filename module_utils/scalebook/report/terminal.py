@@ -58,11 +58,11 @@ def display(document: Results, report: str) -> str:
     )
     blocks.append(trust(document))
     blocks += terminal.some("Largest batch", [_largest_batch(each) for each in largest_batch.searches(view)])
-    lost = [
+    uncounted = [
         f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
         for run in excluded.excluded_rows(view)
     ]
-    blocks += terminal.some("Excluded runs", lost, excluded.fix_of_import(view))
+    blocks += terminal.some("Excluded runs", uncounted, excluded.fix_of_import(view))
     blocks += _comparison(view)
     skipped = [f"{each['label']}: {each['reason']}" for each in excluded.skipped_rows(view)]
     blocks += terminal.some("Skipped cases", skipped)

@@ -139,9 +139,9 @@ def _lines(charted: Table) -> list[Plot]:
 def _runs(view: View) -> Table:
     """Return one row for each run of the report; one that does not count has its reason and no rate."""
     rows = [runs.cells(view, run, row) for row in view.document["rows"] for run in row["runs"]]
-    for lost in view.document["uncounted"]:
-        notes = "; ".join(map(ENGLISH.tell, lost.get("notes") or ()))
-        rows.append({**lost, "reason": ENGLISH.tell(lost["reason"] or ""), "notes": notes})
+    for excluded in view.document["uncounted"]:
+        notes = "; ".join(map(ENGLISH.tell, excluded.get("notes") or ()))
+        rows.append({**excluded, "reason": ENGLISH.tell(excluded["reason"] or ""), "notes": notes})
     return Table("", runs.columns(view), rows)
 
 
@@ -152,5 +152,5 @@ def _notes(document: Results) -> list[str]:
         for flag in row["flags"]
     ]
     skipped = [f"{entry['case']}: skipped: {ENGLISH.tell(entry['reason'])}" for entry in document["skipped"]]
-    found = [f"{entry['case']}: {ENGLISH.tell(entry['message'])}" for entry in document["bottlenecks"]]
-    return [*map(ENGLISH.tell, document["notes"]), *flags, *skipped, *found]
+    diagnoses = [f"{entry['case']}: {ENGLISH.tell(entry['message'])}" for entry in document["bottlenecks"]]
+    return [*map(ENGLISH.tell, document["notes"]), *flags, *skipped, *diagnoses]

@@ -50,9 +50,9 @@ def pack(top: Path) -> bytes:
         path.relative_to(top).as_posix() for path in (top / "report").iterdir() if path.is_file()
     )
     files = {name: source.read(name) for name in [*source.covered(), manifest.NAME, *reports]}
-    found = [f"{name}, line {line}: {what}" for name in files for line, what in secrets_of(name, files[name])]
-    if found:
-        raise ArchiveError("not packed, what looks like a secret was found: " + "; ".join(found))
+    leaks = [f"{name}, line {line}: {what}" for name in files for line, what in secrets_of(name, files[name])]
+    if leaks:
+        raise ArchiveError("not packed, what looks like a secret was found: " + "; ".join(leaks))
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     seal = json.dumps({"schema": SCHEMA, "files": sums}, indent=1) + "\n"
     return _tar({SEAL: seal.encode(), **files})

@@ -194,7 +194,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             differs = evidence.differing_case(case, planned.get(case["name"]))
             if differs and case["name"] not in planned:
                 raise MessageError(differs["code"], **differs["values"])
-            found = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
+            merged = hardware.merge([*campaign.hardware, *(record.get("hardware") or [])])
             run = runs.digest(record, campaign.reading)
             if "source" in record and campaign.plan and not campaign.plan.get("source"):
                 differs = differs or message("run.imported")
@@ -215,7 +215,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
         else:
             campaign.cases.setdefault(case["name"], case)
             machines = {**record.get("machines", {}), **machines}
-            campaign.hardware[:] = found
+            campaign.hardware[:] = merged
             campaign.runs.append(run)
             campaign.statuses[folder] = record["status"]
 

@@ -95,5 +95,5 @@ def _first(process: subprocess.CompletedProcess[bytes]) -> str:
 
 
 def _last(process: subprocess.CompletedProcess[bytes]) -> str:
-    said = (process.stderr + process.stdout).decode(errors="replace").split("\n")
-    return " ".join([line.strip().rstrip(".") for line in said if line.strip()][:2]) or "ssh-keygen failed"
+    lines = (process.stderr + process.stdout).decode(errors="replace").split("\n")
+    return " ".join([line.strip().rstrip(".") for line in lines if line.strip()][:2]) or "ssh-keygen failed"

@@ -78,8 +78,8 @@ def _of_telemetry(ours: Sequence[NodeTelemetry], theirs: Sequence[NodeTelemetry]
         return [message("verify.nodes", ours=len(ours), theirs=len(theirs))]
     differ = []
     for before, now in zip(ours, theirs, strict=False):
-        quantities, found = before.get("quantities") or {}, now.get("quantities") or {}
-        for name in [name for name in quantities if quantities[name] != found.get(name)][:1]:
-            values = {"ours": str(quantities[name]), "theirs": str(found.get(name))}
+        quantities, quantities_now = before.get("quantities") or {}, now.get("quantities") or {}
+        for name in [name for name in quantities if quantities[name] != quantities_now.get(name)][:1]:
+            values = {"ours": str(quantities[name]), "theirs": str(quantities_now.get(name))}
             differ.append(message("verify.quantity", node=str(before.get("node")), name=name, **values))
     return differ
