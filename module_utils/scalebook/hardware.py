@@ -92,8 +92,8 @@ def sentence(entry: Hardware, _: Say = plain) -> str:
 
 def brief(entry: Hardware, _: Say = plain) -> str:
     """Return what decides how fast a node is as one line: GPUs, processor, memory and driver."""
-    kept = {key: value for key, value in entry.items() if key not in ("kernel", "virtual")}
-    parts = [gpus(entry, _), processor(entry, _), memory(entry, _), system(cast(Hardware, kept), _)]
+    short_entry = {key: value for key, value in entry.items() if key not in ("kernel", "virtual")}
+    parts = [gpus(entry, _), processor(entry, _), memory(entry, _), system(cast(Hardware, short_entry), _)]
     return _("hardware.list").join(part for part in parts if part)
 
 
@@ -245,15 +245,15 @@ def network(entry: Hardware, _: Say = plain) -> str:
 
 def system(entry: Hardware, _: Say = plain) -> str:
     """Return such as `Ubuntu 18.04, kernel 5.4.0, driver 440.33.01, container`."""
-    known = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}
-    if "kernel" in known:
-        known["kernel"] = _("hardware.kernel", version=known["kernel"])
-    if "driver" in known:
-        known["driver"] = _("hardware.driver", version=known["driver"])
-    if "virtual" in known:
-        code = f"hardware.{known['virtual']}".replace(" ", "-")
-        known["virtual"] = _(code) if code in TEXTS else known["virtual"]
-    return _("hardware.parts").join(known.values())
+    facts = {key: entry[key] for key in ("system", "kernel", "driver", "virtual") if entry.get(key)}
+    if "kernel" in facts:
+        facts["kernel"] = _("hardware.kernel", version=facts["kernel"])
+    if "driver" in facts:
+        facts["driver"] = _("hardware.driver", version=facts["driver"])
+    if "virtual" in facts:
+        code = f"hardware.{facts['virtual']}".replace(" ", "-")
+        facts["virtual"] = _(code) if code in TEXTS else facts["virtual"]
+    return _("hardware.parts").join(facts.values())
 
 
 _OF_GPU = re.compile(r"GPU\d+\t")

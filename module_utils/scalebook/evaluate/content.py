@@ -120,12 +120,12 @@ def _answers(writer: Writer, cost: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions after deadline and budget with the options that answer them."""
     hours, budget = writer.evaluation["deadline_hours"], writer.evaluation["budget"]
     money = {"budget": budget, "currency": term("currency", cost["currency"] or "")}
-    asked = [
+    questions = [
         (hours, "within_deadline", message("evaluation.within-deadline", hours=hours)),
         (budget, "within_budget", message("evaluation.within-budget", **money)),
     ]
     rows = []
-    for limit, key, question in asked:
+    for limit, key, question in questions:
         names = ", ".join(dict.fromkeys(offer["name"] for offer in cost[key]))
         if limit and cost["offers"]:
             answer = names or writer.wording("report.none")

@@ -100,23 +100,25 @@ def _cost(
     samples, electricity = task(settings["task"])["total"], float(settings["electricity"] or 0)
     priced = offers(options, price_list, samples, electricity)
     bare = [option for option in options if not _prices(option, price_list)]
-    known = [offer for offer in priced if offer["cost"] is not None]
-    used = [price for price in price_list if any(price in _prices(option, price_list) for option in options)]
+    with_cost = [offer for offer in priced if offer["cost"] is not None]
+    applying = [
+        price for price in price_list if any(price in _prices(option, price_list) for option in options)
+    ]
     return {
         "name": name,
-        "currency": used[0]["currency"] if used else None,
-        "prices": used,
+        "currency": applying[0]["currency"] if applying else None,
+        "prices": applying,
         "rows": [
             *priced,
             *(_offer(each, None, samples, 0) for each in sorted(bare, key=lambda each: -each["rate"])),
         ],
-        "offers": known,
+        "offers": with_cost,
         "energy_unknown": list(dict.fromkeys(offer["name"] for offer in priced if offer["cost"] is None)),
-        "front": front(known),
-        "cheapest": best(known, COST),
+        "front": front(with_cost),
+        "cheapest": best(with_cost, COST),
         "fastest": best(priced, HOURS),
-        "within_deadline": cheapest_within(known, settings["deadline_hours"] or 0),
-        "within_budget": fastest_within(known, settings["budget"] or 0),
+        "within_deadline": cheapest_within(with_cost, settings["deadline_hours"] or 0),
+        "within_budget": fastest_within(with_cost, settings["budget"] or 0),
     }
 
 
@@ -137,13 +139,13 @@ def offers(
     currencies = sorted({price["currency"] for price in compared})
     if len(currencies) > 1:
         raise ComparisonError(f"the prices are in {' and '.join(currencies)}; give them in one currency")
-    made = [_offer(option, price, samples, electricity) for option, price in priced]
+    every = [_offer(option, price, samples, electricity) for option, price in priced]
 
     def place(offer: Offer) -> tuple[bool, float]:
         is_unknown = offer["cost"] is None
         return is_unknown, (offer["hourly"] or 0) * offer["hours"] if is_unknown else offer["cost"] or 0
 
-    return sorted(made, key=place)
+    return sorted(every, key=place)
 
 
 def _offer(option: Option, price: Price | None, samples: float, electricity: float) -> Offer:
@@ -154,8 +156,8 @@ def _offer(option: Option, price: Price | None, samples: float, electricity: flo
 
     def needs_at(rate: float) -> tuple[float, float | None]:
         hours = samples / rate / 3600
-        known = hourly is not None and is_known
-        return hours, hours * (hourly or 0) + (kwh or 0) * electricity if known else None
+        is_priced = hourly is not None and is_known
+        return hours, hours * (hourly or 0) + (kwh or 0) * electricity if is_priced else None
 
     hours, cost = needs_at(option["rate"])
     return {

@@ -60,11 +60,11 @@ def write(writer: Writer, family: ModelFamily) -> None:
 def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
     measured = any(option["rates"] for option in family["options"])
     lines = [{"commit": NONE, **line} for line in family["frameworks"] if not measured or "title" in line]
-    known = {line["workload"] for line in lines if line["framework"] != NOT_RECORDED}
+    recorded = {line["workload"] for line in lines if line["framework"] != NOT_RECORDED}
     rows = [
         {**line, "commit": writer.wording.tell(line["commit"])}
         for line in lines
-        if line["workload"] not in known or line["framework"] != NOT_RECORDED
+        if line["workload"] not in recorded or line["framework"] != NOT_RECORDED
     ]
     heads = "name text framework, framework text version, source text model-source, commit, features"
     columns = writer.columns("workload, " * measured + heads)
@@ -157,13 +157,13 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
 def _utilisation(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write how busy the hardware was over the window, and what the cases were probably limited by."""
     measured = [option for option in options if option["usage"]]
-    used = [each for each in USED if any(each.name in option["usage"] for option in measured)]
+    quantities = [each for each in USED if any(each.name in option["usage"] for option in measured)]
     rows = [
-        {**{each.name: option["usage"].get(each.name) for each in used}, "name": option["name"]}
+        {**{each.name: option["usage"].get(each.name) for each in quantities}, "name": option["name"]}
         for option in measured
     ]
     title = writer.text("titled", name=name, title=writer.text("utilisation"))
-    writer.table(title, [*writer.columns("name text option"), *writer.quantities(used)], rows)
+    writer.table(title, [*writer.columns("name text option"), *writer.quantities(quantities)], rows)
     limited = grouped(
         [option for option in measured if option["bottleneck"]],
         lambda option: str(writer.value(option["bottleneck"])),

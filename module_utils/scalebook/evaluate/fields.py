@@ -81,9 +81,9 @@ def check_names(evaluation: Mapping[str, Any], workloads: Iterable[str], familie
     `workloads` are those that there are, `families` those that the document has a section of.
     """
     mistakes = []
-    ahead, known = evaluation["criteria"]["ahead"], sorted(set(workloads))
-    if ahead and ahead not in known:
-        mistakes.append(refusal("criteria.ahead", ahead, _listed(ahead, known)))
+    ahead, names = evaluation["criteria"]["ahead"], sorted(set(workloads))
+    if ahead and ahead not in names:
+        mistakes.append(refusal("criteria.ahead", ahead, _listed(ahead, names)))
     sections = [*SECTIONS, *dict.fromkeys(families)]
     mistakes += [
         refusal("texts", name, _listed(name, sections))
@@ -101,11 +101,11 @@ def check_differ(field: str, entries: Sequence[tuple[str, Any]]) -> None:
 def _twice(field: str, entries: Sequence[tuple[str, Any]]) -> list[str]:
     first: dict[Any, str] = {}
     mistakes = []
-    for value, of in entries:
-        if of in first:
-            same = "is listed twice" if first[of] == value else f"is the same as {first[of]}"
+    for value, name in entries:
+        if name in first:
+            same = "is listed twice" if first[name] == value else f"is the same as {first[name]}"
             mistakes.append(refusal(field, value, f"entries that differ; this one {same}"))
-        first.setdefault(of, value)
+        first.setdefault(name, value)
     return mistakes
 
 

@@ -115,10 +115,10 @@ def _beside(ours: Sequence[Option], measured: Sequence[Option]) -> Message | Non
 
 def _command(like: Option, names: Sequence[str], dtype: str, bsz: int, nodes: Sequence[int]) -> Message:
     """Return the command that measures workloads as an option was, with other precision, batch and nodes."""
-    given = f"workload={','.join(names)} model={like['model']} dtype={dtype} bsz={bsz}"
-    given += " xla=true" * bool(like["compiler"]) + f" {accumulation(like).replace(' ', '=')}".rstrip()
+    settings = f"workload={','.join(names)} model={like['model']} dtype={dtype} bsz={bsz}"
+    settings += " xla=true" * bool(like["compiler"]) + f" {accumulation(like).replace(' ', '=')}".rstrip()
     places = f"nodes={','.join(map(str, nodes))} gpus={like['gpus']} repeats=6"
-    return message("evaluation.measure-by", command=f'ansible-playbook bench.yml -e "{given} {places}"')
+    return message("evaluation.measure-by", command=f'ansible-playbook bench.yml -e "{settings} {places}"')
 
 
 def _usage(writer: Writer) -> None:

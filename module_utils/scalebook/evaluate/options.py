@@ -161,8 +161,8 @@ def gpu_of(row: Row, entries: Sequence[Hardware]) -> str | None:
     """
     if row["device"] == "cpu":
         return None
-    used = hardware.of_case(entries, row) if row["device"] == "gpu" else ()
-    models = {str(gpu["name"]) for entry in used for gpu in entry.get("gpus") or ()}
+    entries_of_case = hardware.of_case(entries, row) if row["device"] == "gpu" else ()
+    models = {str(gpu["name"]) for entry in entries_of_case for gpu in entry.get("gpus") or ()}
     return models.pop() if len(models) == 1 else NOT_RECORDED
 
 

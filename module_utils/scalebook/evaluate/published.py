@@ -142,7 +142,7 @@ def _key(row: Mapping[str, str]) -> tuple[str, str, str]:
 
 def _bare(name: str, rate: float, **facts: Any) -> Option:
     """Return an option of which nothing but its rate was published."""
-    made: dict[str, Any] = {
+    option: dict[str, Any] = {
         "name": name,
         "rate": rate,
         "slowest": rate,
@@ -159,4 +159,4 @@ def _bare(name: str, rate: float, **facts: Any) -> Option:
         "machines": facts["nodes"],
         **facts,
     }
-    return made  # type: ignore[return-value]
+    return option  # type: ignore[return-value]

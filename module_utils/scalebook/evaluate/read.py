@@ -95,8 +95,8 @@ def _results_file(path: Path) -> Path:
 def _is_of_records(top: Path) -> bool:
     """Return whether the manifest, which a report writes, has the records of a campaign as they are now."""
     source = DirectorySource(top)
-    known = (manifest.read(source) or {"files": {}})["files"]
-    return all(known.get(record) == source.checksum(record) for record in source.records())
+    files = (manifest.read(source) or {"files": {}})["files"]
+    return all(files.get(record) == source.checksum(record) for record in source.records())
 
 
 def _results(file: Path, data: Path, workloads: Workloads) -> Results:
@@ -116,8 +116,8 @@ def _reported(archive: Path, data: Path, workloads: Workloads) -> dict[str, Any]
     files = manifest.files_of(source)
     campaign = read_source(source, files=files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
-    made = build_results(campaign, workloads, check=checked, peaks=peaks)
-    return dict(json.loads(json.dumps(made)))
+    results = build_results(campaign, workloads, check=checked, peaks=peaks)
+    return dict(json.loads(json.dumps(results)))
 
 
 def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
@@ -130,8 +130,8 @@ def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
 
 def _nodes(names: Sequence[str], data: Path) -> dict[str, list[Hardware]]:
     """Return what the nodes of published tables were, by the code of what the document calls a table."""
-    known = read_yaml(data / NODES) if names else {}
-    return {published.SOURCES[name]: known[name] for name in names}
+    nodes_by_name = read_yaml(data / NODES) if names else {}
+    return {published.SOURCES[name]: nodes_by_name[name] for name in names}
 
 
 def _prices(here: Path, name: str) -> list[prices.Price]:

@@ -176,9 +176,9 @@ def training_words(option: Option) -> list[str | Message]:
 
 def _trained(option: Option) -> dict[str, str | Message]:
     """Return the words of each of these by its key."""
-    known = {key: str(option[key]) for key in ("model", "task")}
+    texts = {key: str(option[key]) for key in ("model", "task")}
     words: dict[str, str | Message] = {
-        key: term("task", word) for key, word in known.items() if word not in ("", NOT_RECORDED)
+        key: term("task", word) for key, word in texts.items() if word not in ("", NOT_RECORDED)
     }
     size = size_words(option)
     return {**words, "size": size[0]} if size else words

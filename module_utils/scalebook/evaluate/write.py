@@ -36,15 +36,15 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
 
 
 def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
-    given, here, templates = params["evaluation"], Path(params["here"]), params["templates"]
+    settings, here, templates = params["evaluation"], Path(params["here"]), params["templates"]
     workloads = workloads_of(params["workloads"])
-    fields.check_values(given)
-    if not given["campaigns"] and not given["published"]:
+    fields.check_values(settings)
+    if not settings["campaigns"] and not settings["published"]:
         raise read.EvaluationError("campaigns and published are empty. Fix: name at least one campaign")
-    sources = read.sources(given, here, Path(params["data"]), workloads)
-    _check_names(given, sources, workloads)
+    sources = read.sources(settings, here, Path(params["data"]), workloads)
+    _check_names(settings, sources, workloads)
     evaluation = document.document(
-        given,
+        settings,
         sources.campaigns,
         sources.others,
         sources.prices,
@@ -52,7 +52,7 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         sources.checksums,
         sources.nodes,
     )
-    wording = Wording(given["language"], for_people=True)
+    wording = Wording(settings["language"], for_people=True)
     blocks = content.blocks(evaluation, wording)
     forms = {
         "md": markdown.document(evaluation["title"], blocks, wording).encode(),
@@ -60,14 +60,14 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "xlsx": spreadsheet.of_tables(evaluation["title"], blocks),
         "docx": docx.document(evaluation["title"], blocks, wording, templates, document.day(evaluation)),
     }
-    out = here / given["out"]
+    out = here / settings["out"]
     try:
         changed = _write_files(out, evaluation, forms, write)
     except OSError as error:
         allowed = f"directories that can be written to ({error.strerror})"
-        raise read.EvaluationError(fields.refusal("out", given["out"], allowed)) from error
-    shown = [*map(wording.tell, evaluation["conclusion"]), f"evaluation: {out / 'evaluation.md'}"]
-    return {"changed": changed, "display": shown}
+        raise read.EvaluationError(fields.refusal("out", settings["out"], allowed)) from error
+    lines = [*map(wording.tell, evaluation["conclusion"]), f"evaluation: {out / 'evaluation.md'}"]
+    return {"changed": changed, "display": lines}
 
 
 def _check_names(evaluation: Mapping[str, Any], sources: read.Sources, workloads: Workloads) -> None:
@@ -83,6 +83,6 @@ def _write_files(out: Path, evaluation: Mapping[str, Any], forms: Mapping[str, b
     if write:
         out.mkdir(parents=True, exist_ok=True)
     changed = write_json(out / "evaluation.json", evaluation, write)
-    for form, made in forms.items():
-        changed |= write_whole(out / f"evaluation.{form}", made, write)
+    for form, file_content in forms.items():
+        changed |= write_whole(out / f"evaluation.{form}", file_content, write)
     return changed

@@ -104,11 +104,11 @@ class Writer:
 
     def varying(self, always: str, others: str, rows: Iterable[Mapping[Any, Any]]) -> list[Column]:
         """Return the `always` columns, and those of the `others` in which rows differ that would be alike."""
-        columns, shown = self.columns(always), [dict(row) for row in rows]
+        columns, lines = self.columns(always), [dict(row) for row in rows]
         for column in self.columns(others):
-            values = {str(row[column.key]) for row in shown}
+            values = {str(row[column.key]) for row in lines}
             if len(values) > 1 and (
-                column.key != "source" or len(self.distinct(columns, shown)) < len(shown)
+                column.key != "source" or len(self.distinct(columns, lines)) < len(lines)
             ):
                 columns.append(column)
         return columns

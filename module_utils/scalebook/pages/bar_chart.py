@@ -61,8 +61,8 @@ def bar_chart(
     right = (WIDTH - widest - 2 * AFTER) / END
     body, top = svg.head(title, axis)
     if names:
-        drawn, below = svg.legend(list(enumerate(names)), top)
-        body += drawn
+        elements, below = svg.legend(list(enumerate(names)), top)
+        body += elements
         top += below
     blocks, y = _blocks(rows, top, (right / ticks[-1][0], END * right), bool(names))
     grid, y = _grid(ticks, right, top, y)
@@ -106,25 +106,25 @@ def stacked_chart(
 
 def _stack(parts: Sequence[Bar], y: float, scale: float) -> list[str]:
     """Return the parts of a bar end to end; the note of the first says all of them."""
-    drawn, x = [f"<g><title>{escape(parts[0].note)}</title>"], 0.0
+    elements, x = [f"<g><title>{escape(parts[0].note)}</title>"], 0.0
     for part in parts:
-        drawn.append(
+        elements.append(
             f'<rect class="fill p{part.series}" x="{x:.1f}" y="{y:.1f}" '
             f'width="{part.value * scale:.1f}" height="{THICK}"/>'
         )
         x += part.value * scale
-    return [*drawn, "</g>"]
+    return [*elements, "</g>"]
 
 
 def _grid(ticks: Ticks, right: float, top: float, y: float) -> tuple[list[str], float]:
     """Return the lines and numbers of an axis whose plot is from `top` to `y`, and where they end."""
-    drawn = []
+    elements = []
     for value, text in ticks:
         x = value / ticks[-1][0] * right
-        drawn.append(f'<path class="grid" d="M{x:.1f} {top:.0f}V{y:.0f}"/>')
+        elements.append(f'<path class="grid" d="M{x:.1f} {top:.0f}V{y:.0f}"/>')
         anchor = "middle" if value else "start"
-        drawn.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{escape(text)}</text>')
-    return drawn, y + 24
+        elements.append(f'<text x="{x:.1f}" y="{y + 16:.0f}" text-anchor="{anchor}">{escape(text)}</text>')
+    return elements, y + 24
 
 
 def _blocks(
@@ -134,17 +134,17 @@ def _blocks(
 
     `axis` are the pixels of a value of 1, and those of the longest bar.
     """
-    drawn: list[str] = []
+    elements: list[str] = []
     height = THIN if several else THICK
     for label, bars in rows:
         lines = svg.wrapped(label, WIDTH)
-        drawn.append(svg.text(lines, 0, y + 12, "legend"))
+        elements.append(svg.text(lines, 0, y + 12, "legend"))
         y += svg.LINE * len(lines) + 2
         for bar in bars:
-            drawn += _bar(bar, y, height, axis, several)
+            elements += _bar(bar, y, height, axis, several)
             y += height + 2
         y += GAP
-    return drawn, y
+    return elements, y
 
 
 def _bar(bar: Bar, y: float, height: int, axis: tuple[float, float], marked: bool) -> list[str]:

@@ -78,8 +78,10 @@ _FIXED = {
 
 def document(title: str, blocks: Sequence[Block], wording: Wording, templates: str, day: str = "") -> bytes:
     """Return the document; `templates` is the directory of the templates of this project, `day` its date."""
-    drawn: dict[str, str | bytes] = {}
-    parts = [(type(block).__name__, _prepared(block, drawn, wording)) for block in meant_for("docx", blocks)]
+    pictures: dict[str, str | bytes] = {}
+    parts = [
+        (type(block).__name__, _prepared(block, pictures, wording)) for block in meant_for("docx", blocks)
+    ]
     values = {
         "title": title,
         "day": day,
@@ -89,7 +91,7 @@ def document(title: str, blocks: Sequence[Block], wording: Wording, templates: s
     }
     names = [*(name for name in _PARTS if name != "document")]
     related = [(name, name, f"{name}.xml") for name in names]
-    related += [(name, "image", f"media/{name}") for name in drawn]
+    related += [(name, "image", f"media/{name}") for name in pictures]
     content: dict[str, str | bytes] = {
         "[Content_Types].xml": _types(),
         **_FIXED,
@@ -103,7 +105,7 @@ def document(title: str, blocks: Sequence[Block], wording: Wording, templates: s
         "word/document.xml": _rendered("document.xml.j2", templates, values, escaped=True),
         # Nothing of the user is in the styles.
         "word/styles.xml": _rendered("styles.xml.j2", templates, values, escaped=False),
-        **{f"word/media/{name}": picture for name, picture in drawn.items()},
+        **{f"word/media/{name}": picture for name, picture in pictures.items()},
     }
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -147,8 +149,8 @@ def _widths(columns: Sequence[Column], lines: Sequence[Sequence[str]]) -> list[i
         words.append(round(BOLD * _longest(column.head)))
         least.append(LETTER * min(max(words), LONG // 3) + PADDING)
         # A head has room in two lines.
-        wanted = [*map(_letters, texts), round(BOLD * _letters(column.head) / 2) + 2]
-        most.append(max(LETTER * min(max(wanted), LONG) + PADDING, least[-1]))
+        letters = [*map(_letters, texts), round(BOLD * _letters(column.head) / 2) + 2]
+        most.append(max(LETTER * min(max(letters), LONG) + PADDING, least[-1]))
     # Where even the words have no room, those of the widest columns are broken.
     for limit in range(max(least), 0, -LETTER):
         least = [min(low, limit) for low in least]

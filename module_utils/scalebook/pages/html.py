@@ -67,15 +67,15 @@ def for_template(blocks: Sequence[Block], wording: Wording) -> dict[str, Any]:
     """
     sections: list[list[tuple[str, Any]]] = [[]]
     contents: list[tuple[str, str]] = []
-    for kind, made in parts(blocks, wording):
-        if kind == "Heading" and made.level == 2:
-            made = made._replace(id=made.id or f"section-{len(contents) + 1}")
-            contents.append((made.id, made.text))
+    for kind, block in parts(blocks, wording):
+        if kind == "Heading" and block.level == 2:
+            block = block._replace(id=block.id or f"section-{len(contents) + 1}")
+            contents.append((block.id, block.text))
             sections.append([])
-        elif kind == "Fold" and made["id"]:
-            contents.append((made["id"], made["summary"]))
+        elif kind == "Fold" and block["id"]:
+            contents.append((block["id"], block["summary"]))
             sections.append([])
-        sections[-1].append((kind, made))
+        sections[-1].append((kind, block))
 
     def text_of(row: Row, column: Column) -> str:
         return cells.text_of(row, column, wording)

@@ -147,26 +147,26 @@ def _grid(ticks: Sequence[float], plot: _Plot, cut: bool) -> list[str]:
 
     A break in the axis shows that it is `cut`: it does not begin at 0.
     """
-    drawn = []
+    elements = []
     for tick in ticks:
         y = plot.y_at(tick)
-        drawn.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{plot.east:.0f}"/>')
-        drawn.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.short(tick)}</text>')
+        elements.append(f'<path class="grid" d="M{LEFT} {y:.1f}H{plot.east:.0f}"/>')
+        elements.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{svg.short(tick)}</text>')
     zigzag = f'<path class="axis" d="M{LEFT} {plot.floor:.0f}v-4l-4-2 8-4-4-2v-6"/>'
-    return [*drawn, *([zigzag] if cut else [])]
+    return [*elements, *([zigzag] if cut else [])]
 
 
 def _floor(ticks: Sequence[float], plot: _Plot, label: str) -> list[str]:
     """Return the horizontal axis with its ticks and its label."""
-    drawn = [f'<path class="axis" d="M{LEFT} {plot.floor:.0f}H{plot.east:.0f}"/>']
+    elements = [f'<path class="axis" d="M{LEFT} {plot.floor:.0f}H{plot.east:.0f}"/>']
     for tick in ticks:
         x = plot.x_at(tick)
-        drawn.append(f'<path class="axis" d="M{x:.1f} {plot.floor:.0f}v4"/>')
-        drawn.append(
+        elements.append(f'<path class="axis" d="M{x:.1f} {plot.floor:.0f}v4"/>')
+        elements.append(
             f'<text x="{x:.1f}" y="{plot.floor + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>'
         )
     middle = f'x="{(LEFT + plot.east) / 2:.0f}" y="{plot.floor + 35:.0f}" text-anchor="middle"'
-    return [*drawn, f"<text {middle}>{label}</text>"]
+    return [*elements, f"<text {middle}>{label}</text>"]
 
 
 def _extent(point: Point) -> list[float]:
@@ -230,11 +230,11 @@ def _y_axis(values: Sequence[float], logarithmic: bool) -> Axis:
 
 def _x_ticks(devices: Sequence[float], x_at: Callable[[float], float]) -> list[float]:
     """Return the device counts that have room for a number below the axis, the last always among them."""
-    kept = [devices[-1]]
+    ticks = [devices[-1]]
     for value in reversed(devices[:-1]):
-        if x_at(kept[-1]) - x_at(value) >= TICK_ROOM:
-            kept.append(value)
-    return kept[::-1]
+        if x_at(ticks[-1]) - x_at(value) >= TICK_ROOM:
+            ticks.append(value)
+    return ticks[::-1]
 
 
 def _path(line: Sequence[tuple[float, float]], plot: _Plot) -> str:

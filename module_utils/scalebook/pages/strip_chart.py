@@ -49,8 +49,8 @@ def strip_chart(
         values = [value for strip in strips for value in strip.values]
         for index, strip in enumerate(strips):
             line, column = divmod(index, columns)
-            at = column * (width + BETWEEN), y + line * (HEIGHT + BETWEEN)
-            body.append(_strip(strip, *at, width, min(values), max(values)))
+            corner = column * (width + BETWEEN), y + line * (HEIGHT + BETWEEN)
+            body.append(_strip(strip, *corner, width, min(values), max(values)))
         y += (HEIGHT + BETWEEN) * ((len(strips) - 1) // columns + 1) + GAP - BETWEEN
     return svg.framed(body, title, description, key, round(y), standalone)
 

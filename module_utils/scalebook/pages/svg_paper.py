@@ -61,11 +61,11 @@ def _matches(element: ElementTree.Element, part: tuple[str, set[str]]) -> bool:
 def _applies(rule: _Rule, element: ElementTree.Element, ancestors: list[ElementTree.Element]) -> bool:
     if not _matches(element, rule.path[-1]):
         return False
-    wanted = list(rule.path[:-1])
+    outer_parts = list(rule.path[:-1])
     for ancestor in reversed(ancestors):
-        if wanted and _matches(ancestor, wanted[-1]):
-            wanted.pop()
-    return not wanted
+        if outer_parts and _matches(ancestor, outer_parts[-1]):
+            outer_parts.pop()
+    return not outer_parts
 
 
 def _dress(

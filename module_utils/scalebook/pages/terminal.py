@@ -33,6 +33,8 @@ def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:
     if not lines:
         return []
     # Names and reasons come from records and logs of other machines: one line each, whatever they hold.
-    shown = [line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])]
+    cut_lines = [
+        line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])
+    ]
     more = [f"… and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
-    return ["\n  ".join([f"{title}:", *shown, *more, *([last] if last else [])])]
+    return ["\n  ".join([f"{title}:", *cut_lines, *more, *([last] if last else [])])]

@@ -35,11 +35,11 @@ def find_baseline(named: str, path: Path, results: Path) -> Path:
 
     Raises ValueError that says why it cannot be compared with.
     """
-    known = campaigns(results)
-    if named in known.measured:
+    names = campaigns(results)
+    if named in names.measured:
         path = results / named
     elif not path.exists():
-        raise BaselineError(_missing(named, results, known))
+        raise BaselineError(_missing(named, results, names))
     load_baseline(path, LIMIT)
     return path
 

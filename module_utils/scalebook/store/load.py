@@ -105,8 +105,8 @@ def _unsealed(source: Source) -> list[Message]:
     """Return what an archive lacks to check its files with; runs.tar.xz has no archive.json."""
     if not isinstance(source, ArchiveSource):
         return []
-    wanted = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
-    lacking = [name for name in wanted if not source.exists(name)]
+    names = [manifest.NAME] if source.archive.name == ARCHIVE else [SEAL, manifest.NAME]
+    lacking = [name for name in names if not source.exists(name)]
     return [message("note.unsealed", lacking=lacking)] if lacking else []
 
 

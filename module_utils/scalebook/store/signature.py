@@ -29,11 +29,11 @@ def beside(archive: Path) -> Path:
 
 def sign(archive: Path, key: str) -> bytes:
     """Return the signature of an archive by the private key in the file `key`."""
-    done = _ssh_keygen(archive, "sign", "-f", key, "-n", NAMESPACE)
-    if done.returncode:
+    process = _ssh_keygen(archive, "sign", "-f", key, "-n", NAMESPACE)
+    if process.returncode:
         fix = "name a private key without a passphrase, or the .pub of one that ssh-agent holds"
-        raise SignatureError(f"sign_key={key}: {_last(done)}. Fix: {fix}")
-    return done.stdout
+        raise SignatureError(f"sign_key={key}: {_last(process)}. Fix: {fix}")
+    return process.stdout
 
 
 def signer(archive: Path, allowed: str = "") -> str:
@@ -53,15 +53,15 @@ def signer(archive: Path, allowed: str = "") -> str:
         )
     options = ("-n", NAMESPACE, "-s", str(own))
     if not allowed:
-        done = _ssh_keygen(archive, "check-novalidate", *options)
-        _check(done, archive, own)
-        return f"{_first(done)}. Whose key that is, allowed_signers=FILE tells."
-    known = _ssh_keygen(archive, "find-principals", "-s", str(own), "-f", allowed)
-    if known.returncode:
-        raise SignatureError(f"allowed_signers={allowed}: none of them signed {archive}: {_last(known)}")
-    done = _ssh_keygen(archive, "verify", *options, "-f", allowed, "-I", _first(known))
-    _check(done, archive, own)
-    return f"{_first(done)}."
+        process = _ssh_keygen(archive, "check-novalidate", *options)
+        _check(process, archive, own)
+        return f"{_first(process)}. Whose key that is, allowed_signers=FILE tells."
+    principals = _ssh_keygen(archive, "find-principals", "-s", str(own), "-f", allowed)
+    if principals.returncode:
+        raise SignatureError(f"allowed_signers={allowed}: none of them signed {archive}: {_last(principals)}")
+    process = _ssh_keygen(archive, "verify", *options, "-f", allowed, "-I", _first(principals))
+    _check(process, archive, own)
+    return f"{_first(process)}."
 
 
 def _check(process: subprocess.CompletedProcess[bytes], archive: Path, own: Path) -> None:

@@ -54,9 +54,11 @@ def _of_node(node: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> l
             continue
         code = "verify.field"
         if isinstance(before, list) and isinstance(now, list):
-            at = next((at for at, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), 0)
+            place = next(
+                (place for place, pair in enumerate(zip(before, now, strict=False)) if pair[0] != pair[1]), 0
+            )
             if len(before) == len(now):
-                field, before, now = f"{field}[{at}]", before[at], now[at]
+                field, before, now = f"{field}[{place}]", before[place], now[place]
             else:
                 code, before, now = "verify.entries", len(before), len(now)
         differ.append(message(code, node=node, field=field, ours=str(before), theirs=str(now)))
