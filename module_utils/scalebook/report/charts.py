@@ -66,12 +66,12 @@ class _Drawer(NamedTuple):
         """Return the text of a point: its value, the range of the runs and how many they are."""
         value, limits = _measured(row, field)
         share = field == "efficiency"
-        shown = " – ".join(self.wording.percent(each / 100) for each in limits or ()) if share else ""
+        range_text = " – ".join(self.wording.percent(each / 100) for each in limits or ()) if share else ""
         return self.wording(
             "chart.note",
             label=clean(row["label"]),
             value=self.wording.percent(value / 100) if share else self.wording.number(value),
-            range=shown or self.wording.between(limits, rates=True),
+            range=range_text or self.wording.between(limits, rates=True),
             good=row["good"],
             planned=row["planned"],
         )
@@ -101,14 +101,14 @@ def charts(document: Results, standalone: bool = False, wording: Wording = ENGLI
     """
     rows = {row["case"]: row for row in document["rows"]}
     drawer = _Drawer(document, rows, standalone, wording)
-    made: list[dict[str, str]] = []
+    pictures: list[dict[str, str]] = []
     for kind, (sets, draw) in KINDS.items():
         chosen = [groups for groups in sets(drawer) if groups]
         for index, (groups, title) in enumerate(zip(chosen, _titles(drawer, kind, chosen), strict=True), 1):
             name = kind if index == 1 else f"{kind}_{index}"
             drawing = draw(drawer, groups, title, name)
-            made.append({"name": name, "kind": kind, "title": title, "svg": drawing})
-    return made
+            pictures.append({"name": name, "kind": kind, "title": title, "svg": drawing})
+    return pictures
 
 
 def _titles(drawer: _Drawer, kind: str, sets: Sequence[Set]) -> list[str]:
@@ -202,8 +202,10 @@ def _scaling(field: str, tables: str = "groups") -> Callable[[_Drawer], Iterator
 
     def sets(drawer: _Drawer) -> Iterator[Set]:
         every: Sequence[Table] = drawer.document["strong" if tables == "strong" else "groups"]
-        known = [group for group in every if len({point["x"] for point in _points(drawer, group, field)}) > 1]
-        for groups in _alike(known, "unit") if field == "median" else [known]:
+        with_curve = [
+            group for group in every if len({point["x"] for point in _points(drawer, group, field)}) > 1
+        ]
+        for groups in _alike(with_curve, "unit") if field == "median" else [with_curve]:
             yield from _parted(groups, svg.SERIES)
 
     return sets
@@ -228,8 +230,8 @@ def _curves(field: str, y: str, ideal: str = "") -> Callable[..., str]:
             {"label": label, "points": list(_points(drawer, group, field))}
             for label, group in zip(drawer.labels(groups), groups, strict=True)
         ]
-        of = "; ".join(clean(group["title"]) for group in groups)
-        description = _("chart.curves", title=title, groups=of)
+        titles = "; ".join(clean(group["title"]) for group in groups)
+        description = _("chart.curves", title=title, groups=titles)
         return line_chart(series, title, description, axes, key, ideal, drawer.standalone)
 
     return draw
@@ -254,9 +256,9 @@ def _lost_sets(drawer: _Drawer) -> Iterator[Set]:
 
 def _by_rows(groups: Set, rows_of: Callable[[Table], int], most: int) -> Iterator[Set]:
     """Return groups that have rows to draw, in sets of about `most` rows together."""
-    drawn = [group for group in groups if rows_of(group)]
-    rows = sum(map(rows_of, drawn))
-    return _parted(drawn, max(1, len(drawn) * most // max(rows, most)))
+    filled = [group for group in groups if rows_of(group)]
+    rows = sum(map(rows_of, filled))
+    return _parted(filled, max(1, len(filled) * most // max(rows, most)))
 
 
 def _losses(drawer: _Drawer, group: Table) -> list[tuple[Row, float, float]]:
@@ -280,13 +282,15 @@ def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
     bars = []
     for label, group in zip(drawer.labels(groups), groups, strict=True):
         for row, waiting, rest in _losses(drawer, group):
-            shown = [1 - waiting - rest, waiting, rest]
+            parts_of_step = [1 - waiting - rest, waiting, rest]
             case = drawer.case(label, row)
-            shares = (f"{name} {_.percent(part)}" for name, part in zip(names.values(), shown, strict=True))
+            shares = (
+                f"{name} {_.percent(part)}" for name, part in zip(names.values(), parts_of_step, strict=True)
+            )
             note = _.about(case, _.join(shares))
-            drawn = [max(0.0, waiting), max(0.0, rest)]
-            drawn = [max(0.0, 1 - sum(drawn)), *(part / max(1.0, sum(drawn)) for part in drawn)]
-            parts = [Bar(index, part, "", note) for index, part in zip(names, drawn, strict=True)]
+            widths = [max(0.0, waiting), max(0.0, rest)]
+            widths = [max(0.0, 1 - sum(widths)), *(part / max(1.0, sum(widths)) for part in widths)]
+            parts = [Bar(index, part, "", note) for index, part in zip(names, widths, strict=True)]
             sign = "−" if rest < 0 else "+"
             bars.append((case, f"{_.percent(waiting)} {sign} {_.percent(abs(rest))}", parts))
     ticks = [(tick / 100, f"{tick}{PERCENT[_.language]}") for tick in range(0, 101, 25)]

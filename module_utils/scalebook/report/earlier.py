@@ -18,20 +18,20 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section, nothing where there is no earlier campaign."""
     _ = view.wording
-    made = view.document["baseline"]
-    if not made:
+    compared = view.document["baseline"]
+    if not compared:
         return []
-    name, limit = clean(made["name"]), view.wording.percent(made["limit"])
+    name, limit = clean(compared["name"]), view.wording.percent(compared["limit"])
     title = _("title.baseline", name=name)
     blocks: list[Block] = [Heading(2, title, "baseline")]
-    if made.get("other_hardware"):
-        what = view.wording.tell(made["other_hardware"])
+    if compared.get("other_hardware"):
+        what = view.wording.tell(compared["other_hardware"])
         blocks.append(Paragraph(_("report.other-hardware", what=what), "warning"))
-    if made["regressions"]:
-        slower = _("report.regressions", count=made["regressions"], limit=limit)
+    if compared["regressions"]:
+        slower = _("report.regressions", count=compared["regressions"], limit=limit)
         blocks.append(Paragraph(slower, "warning"))
-    only = [_("report.only-here", place=place(entry)) for entry in made["only_here"]]
-    only += [_("report.only-there", name=name, place=place(entry)) for entry in made["only_there"]]
+    only = [_("report.only-here", place=place(entry)) for entry in compared["only_here"]]
+    only += [_("report.only-there", name=name, place=place(entry)) for entry in compared["only_there"]]
     rule = Paragraph(method.baseline_rule(view.wording), "soft")
     return [*blocks, table(view)._replace(label=title), *([Items(only)] if only else []), rule]
 

@@ -71,8 +71,10 @@ def simulated(document: Results) -> str | None:
 def system(document: Results, row: Row) -> Line:
     """Return `{"machines", "hardware", "software"}` of a row, each as a line, for tables read by programs."""
     descriptions = [hardware.sentence(entry) for entry in hardware.used_of_nodes(document["hardware"], row)]
-    known = row.get("machines") or (document["hardware"] and not sharing.unknown(document["hardware"], row))
-    unshared = "no simulated nodes" if known else NOT_RECORDED
+    is_known = row.get("machines") or (
+        document["hardware"] and not sharing.unknown(document["hardware"], row)
+    )
+    unshared = "no simulated nodes" if is_known else NOT_RECORDED
     return {
         "machines": hardware.shared(row) or unshared,
         "hardware": clean(" / ".join(descriptions)) or NOT_RECORDED,
@@ -172,11 +174,11 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
 
 def _sentence(facts: Mapping[str, Any], wording: Wording) -> str:
     """Return such as `tensorflow 2.20.0; CUDA 12.5.82; NCCL 2.25.1; Open MPI 4.1.8; Python 3.11.7`."""
-    known = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
+    texts = {key: _text(facts[key]) for key in FIRST if facts.get(key) and facts[key] != "none"}
     return wording.join(
         (
             ("" if key in NAMED else wording(f"fact.{key}") + " ") + wording.fact(value)
-            for key, value in known.items()
+            for key, value in texts.items()
         ),
         "list",
     )

@@ -85,15 +85,15 @@ def _hosts(view: View) -> list[str]:
 
 def shares(view: View) -> dict[str, tuple[float | None, str]]:
     """Return the MFU of each case and the peak that it is a share of, as far as they are known."""
-    known = {entry["case"]: entry for entry in view.document["mfu"]}
-    made: dict[str, tuple[float | None, str]] = {}
+    entries = {entry["case"]: entry for entry in view.document["mfu"]}
+    by_case: dict[str, tuple[float | None, str]] = {}
     for row in view.document["rows"]:
-        entry = known.get(row["case"])
+        entry = entries.get(row["case"])
         if entry and entry["mfu"] is not None:
-            made[row["case"]] = entry["mfu"], peak(entry, view.wording)
+            by_case[row["case"]] = entry["mfu"], peak(entry, view.wording)
         else:
-            made[row["case"]] = reported_mfu(row), view.wording("page.reported")
-    return made
+            by_case[row["case"]] = reported_mfu(row), view.wording("page.reported")
+    return by_case
 
 
 def peak(entry: Mfu, wording: Wording) -> str:
@@ -115,8 +115,8 @@ def _best(view: View) -> list[Block]:
     rows = {row["case"]: row for row in view.document["rows"]}
     groups = {group["id"]: group for group in view.document["groups"]}
     best = [rows[case] for case in view.document["best"]]
-    known = shares(view)
-    peaks = [known[row["case"]][1] for row in best]
+    mfu_of = shares(view)
+    peaks = [mfu_of[row["case"]][1] for row in best]
     several = len(best) > 1
     # A peak that results share is said once.
     return [
@@ -130,7 +130,7 @@ def _result(view: View, row: Row, group: Group, several: bool, with_peak: bool) 
     _, median = view.wording, row["median"] or 0.0
     devices = row["devices"]
     unit, per = _.name("unit", row["unit"]), _("report.per-device", device=_.name("noun", noun_of([group])))
-    share, of = shares(view)[row["case"]]
+    share, peak_text = shares(view)[row["case"]]
     lead = _("report.rate-of-one", rate=_.number(median / devices), unit=unit, per=per)
     facts = []
     if devices > 1:
@@ -140,7 +140,7 @@ def _result(view: View, row: Row, group: Group, several: bool, with_peak: bool) 
         facts.append(_("report.of-linear", percent=_.percent(row["efficiency"])))
     if share is not None:
         percent = _.percent(share)
-        facts.append(_("report.mfu", percent=percent, peak=of) if with_peak else f"MFU {percent}")
+        facts.append(_("report.mfu", percent=percent, peak=peak_text) if with_peak else f"MFU {percent}")
     facts.append(_.count(row["good"], "run"))
     if row["good"] > 1:
         facts.append(_("report.spread", percent=_.percent(row["spread"])))
@@ -185,10 +185,14 @@ def _trust(view: View) -> Paragraph:
 
 def _slower(view: View) -> list[Block]:
     """Return how many cases are slower than in an earlier campaign."""
-    made, _ = view.document["baseline"], view.wording
-    if not made or not made["regressions"]:
+    compared, _ = view.document["baseline"], view.wording
+    if not compared or not compared["regressions"]:
         return []
-    values = {"count": made["regressions"], "name": clean(made["name"]), "limit": _.percent(made["limit"])}
+    values = {
+        "count": compared["regressions"],
+        "name": clean(compared["name"]),
+        "limit": _.percent(compared["limit"]),
+    }
     return [Paragraph("", parts=[Tag(_("report.slower", **values), "stop", "#baseline")])]
 
 

@@ -162,8 +162,8 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
         rows = measured.rows
         keys = [(kind, baseline.key_of(row, declared)) for kind, row in zip(kinds, rows, strict=True)]
         # Without a date there is no campaign before, and unknown hardware is not the same hardware.
-        known = [key for key in keys if entry["started"] and key[0] != NOT_RECORDED]
-        earlier = [before[key] for key in known if key in before]
+        comparable = [key for key in keys if entry["started"] and key[0] != NOT_RECORDED]
+        earlier = [before[key] for key in comparable if key in before]
         compared = baseline.compare(rows, earlier, limit, declared)["rows"] if earlier else []
         of_case = {each["case"]: each for each in compared}
         entry["regressions"] = sum(each["regression"] for each in compared)
@@ -303,8 +303,8 @@ def _rates(reports: Sequence[Report], declared: Workloads) -> list[Rates]:
         for row, model in zip(report.measured.rows, report.models, strict=True):
             if model != NOT_RECORDED and flags.usable(row):
                 _row, of = cases.setdefault(baseline.key_of(row, declared), (row, {}))
-                made = _rate(row, model, report.entry["campaign"])
-                of[model] = max(of.get(model, made), made, key=lambda each: each["rate"])
+                rate = _rate(row, model, report.entry["campaign"])
+                of[model] = max(of.get(model, rate), rate, key=lambda each: each["rate"])
     chosen: dict[str, tuple[Row, dict[str, Rate]]] = {}
     for row, of in sorted(cases.values(), key=_order):
         if len(of) > 1:

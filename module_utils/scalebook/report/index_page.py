@@ -100,14 +100,14 @@ def _pairs(reports: Reports, wording: Wording) -> str:
     columns = comparison.columns_of("", "", wording)
     pairs = {
         f"{now}-{before}": [
-            comparison.differing(made, wording),
+            comparison.differing(compared, wording),
             *(
                 [cells.text_of(row, column, wording) for column in columns]
-                for row in comparison.cells(made, reports.declared, wording)
+                for row in comparison.cells(compared, reports.declared, wording)
             ),
         ]
-        for now, before, made in comparisons(reports)
-        if made["rows"]
+        for now, before, compared in comparisons(reports)
+        if compared["rows"]
     }
     data = {"nothing": wording("compare.nothing"), "pairs": pairs}
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

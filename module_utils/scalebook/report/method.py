@@ -91,5 +91,7 @@ def settings(groups: Sequence[Group], wording: Wording) -> list[tuple[str, str]]
         for values in [cast(Mapping[str, Any], group)]
     ]
     same = {name: own for name, own in pairs[0].items() if all(each.get(name) == own for each in pairs)}
-    known = {name: own for name, own in same.items() if own not in (None, "")}
-    return [(name, str(own).lower() if isinstance(own, bool) else clean(own)) for name, own in known.items()]
+    recorded = {name: own for name, own in same.items() if own not in (None, "")}
+    return [
+        (name, str(own).lower() if isinstance(own, bool) else clean(own)) for name, own in recorded.items()
+    ]

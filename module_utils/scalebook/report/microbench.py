@@ -49,7 +49,7 @@ def texts(view: View, tools: str, templates: str) -> dict[str, str]:
     """Return the text of each file of the report; `tools` have made it."""
     _ = view.wording
     picture = chart(view.devices, True, _)
-    drawn = {"theory.svg": picture} if picture else {}
+    pictures = {"theory.svg": picture} if picture else {}
     name = judge.name_of(view.files)
     made_with = _("page.made", tools=tools)
     frame = {
@@ -57,12 +57,12 @@ def texts(view: View, tools: str, templates: str) -> dict[str, str]:
         "kicker": _("microbench.kicker"),
         "footer": _.join([made_with, _("microbench.whole")], "sentences"),
     }
-    view = view._replace(names=["microbench.json", "report.md", *drawn, *view.names])
+    view = view._replace(names=["microbench.json", "report.md", *pictures, *view.names])
     first, blocks = head(view), body(view)
     return {
         "report.md": markdown.document(frame["title"], [*first, *blocks], _),
         "report.html": html.page(blocks, first, _, templates, **frame),
-        **drawn,
+        **pictures,
     }
 
 
@@ -117,12 +117,12 @@ def body(view: View) -> list[Block]:
     """Return the table of the devices with its notes, the chart, and the collectives."""
     _, (compute, group) = view.wording, (view.files.results.get(kind) for kind in KINDS)
     notes = [_.tell(note) for note in [*judge.notes(view.devices, compute), *view.notes]]
-    drawn = chart(view.devices, False, _)
+    picture = chart(view.devices, False, _)
     return [
         table(view.devices, _),
         *(Paragraph(note, only="md") for note in notes),
         Items([Item(note, id="" if number else "notes") for number, note in enumerate(notes)], only="html"),
-        *([Charts([{"name": "theory", "title": _("microbench.theory"), "svg": drawn}])] if drawn else []),
+        *([Charts([{"name": "theory", "title": _("microbench.theory"), "svg": picture}])] if picture else []),
         *(collectives(group, _) if group else []),
     ]
 
@@ -183,14 +183,14 @@ def chart(devices: Sequence[judge.Device], standalone: bool = True, wording: Wor
     '' where no device has both; at most svg.SERIES devices.
     """
     _ = wording
-    shown = [(each.name, own) for each in devices if (own := each.shares())][: svg.SERIES]
+    series = [(each.name, own) for each in devices if (own := each.shares())][: svg.SERIES]
     rows = []
     for key in judge.KEYS:
-        bars = [_bar(index, name, *own[key], _) for index, (name, own) in enumerate(shown) if key in own]
+        bars = [_bar(index, name, *own[key], _) for index, (name, own) in enumerate(series) if key in own]
         rows += [(_.tell(judge.label(key)), bars)] if bars else []
     return bar_chart(
         rows,
-        [name for name, _own in shown],
+        [name for name, _own in series],
         _("microbench.theory"),
         _("microbench.theory-about"),
         _("microbench.share"),

@@ -94,7 +94,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report that the options of module microbench_report ask for; return the module's result."""
     source = MicrobenchSource(Path(options["path"]))
     path, files = source.top / "report.html", load_files(source.top, options["expect"])
-    made = judge.records(files)
+    records = judge.records(files)
     measured = [_measured(result, options)] if (result := files.results.get("compute")) else []
     with Path(options["published"]).open(newline="") as lines:
         devices = [*measured, *judge.read_published(lines)]
@@ -102,13 +102,13 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "schema": MICROBENCH_SCHEMA,
         "name": judge.name_of(files),
         "best": [rate for device in measured for rate in device.best()],
-        "records": made,
+        "records": records,
     }
     # They never change: another start removes the manifest with them.
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
     language = wording.Wording(options["report_language"])
     names = [*manifest.files_of(source), manifest.NAME]
-    view = microbench.View(files, made, devices, language, notes_of(check), bool(check.wrong), names)
+    view = microbench.View(files, records, devices, language, notes_of(check), bool(check.wrong), names)
     texts = microbench.texts(view, render.tools(), options["templates"])
     changed = [write_json(source.top / MICROBENCH, summary, write)]
     changed += [write_whole(source.top / name, text.encode(), write) for name, text in texts.items()]
@@ -121,7 +121,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
         "changed": any(changed),
         "display": "\n\n".join([*shown, f"report: {path}"]),
         "report": str(path),
-        "unmeasured": [*map(sentence, judge.failures(made))],
+        "unmeasured": [*map(sentence, judge.failures(records))],
     }
 
 

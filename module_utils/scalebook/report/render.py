@@ -61,15 +61,15 @@ def files(
         name: json.dumps(content)
         for name, content in dlperf_files(document).items()
     }
-    drawn = charts.charts(document, standalone=True, wording=plain)
+    pictures = charts.charts(document, standalone=True, wording=plain)
     lines = timeline.charts(document, standalone=True, wording=plain)
-    texts.update({each["name"] + ".svg": each["svg"] for each in [*drawn, *lines]})
+    texts.update({each["name"] + ".svg": each["svg"] for each in [*pictures, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
     results = csv_sheet.sheet(document)
     texts["results.csv"] = as_csv = _csv(results.rows)
     texts["environment.csv"] = _csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
-    texts["report.md"] = _markdown(View(document, plain, charts=drawn, timelines=lines))
+    texts["report.md"] = _markdown(View(document, plain, charts=pictures, timelines=lines))
     names = sorted([*texts, "report.html", "results.json"])
     carried = {"csv": as_csv, "json": csv_sheet.split(results)}
     people = View(document, Wording(language, for_people=True))
@@ -103,10 +103,10 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
     """
     document, people = view.document, view.wording
     # The charts escape their own text; only they, their style and the script are not escaped here.
-    drawn = charts.charts(document, wording=people)
-    view = view._replace(charts=drawn, timelines=timeline.charts(document, wording=people))
-    first = [each for each in drawn if each["name"] in FIRST] or drawn[:FEW]
-    others = [each for each in drawn if each not in first]
+    pictures = charts.charts(document, wording=people)
+    view = view._replace(charts=pictures, timelines=timeline.charts(document, wording=people))
+    first = [each for each in pictures if each["name"] in FIRST] or pictures[:FEW]
+    others = [each for each in pictures if each not in first]
     head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]
     head.append(Download(clean(document["campaign"]), carried))
     more: list[Block] = [Fold(people("title.charts"), [Charts(others)], id="charts")] if others else []

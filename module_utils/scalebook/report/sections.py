@@ -52,8 +52,8 @@ DETAILS: Sequence[Callable[[View], Sequence[Block]]] = (
 
 def blocks(view: View) -> list[Block]:
     """Return the blocks of the report below its first screen."""
-    shown = [block for section in SECTIONS for block in section(view)]
-    return [*shown, *(block for section in DETAILS for block in folded(section(view)))]
+    main = [block for section in SECTIONS for block in section(view)]
+    return [*main, *(block for section in DETAILS for block in folded(section(view)))]
 
 
 def folded(section: Sequence[Block]) -> list[Block]:

@@ -38,13 +38,13 @@ def section(view: View) -> list[Block]:
         for table in tables
         for line in _lines(view, table)
     ]
-    known = {flag["code"] for row in view.document["rows"] for flag in row["flags"]}
+    codes = {flag["code"] for row in view.document["rows"] for flag in row["flags"]}
     rows = [row for table in tables for row in table["rows"]]
     return [
         Heading(2, title, "strong"),
         Paragraph(_("report.strong"), "soft"),
         Table("", columns, lines, title),
-        *explained(view, rows, known),
+        *explained(view, rows, codes),
     ]
 
 

@@ -98,18 +98,18 @@ def _largest_batch(entry: Mapping[str, str]) -> str:
 
 def _comparison(view: View) -> list[str]:
     """Return the comparison with an earlier campaign."""
-    made: Mapping[str, Any] | None = view.document["baseline"]
-    if not made:
+    compared: Mapping[str, Any] | None = view.document["baseline"]
+    if not compared:
         return []
-    name, shown = clean(made["name"]), earlier.table(view)
-    other = ENGLISH.tell(made.get("other_hardware") or "")
+    name, table = clean(compared["name"]), earlier.table(view)
+    other = ENGLISH.tell(compared.get("other_hardware") or "")
     lines = [f"other hardware: {other}"] if other else []
-    lines += [f"{row['label']}: {row['why']}" for row in shown.rows if row["why"]]
-    lines += [f"only in this one: {earlier.place(each)}" for each in made["only_here"]]
-    lines += [f"only in {name}: {earlier.place(each)}" for each in made["only_there"]]
-    if made["regressions"]:
-        lines.append(f"{made['regressions']} slower by more than {ENGLISH.percent(made['limit'])}")
-    return [terminal.table(f"Comparison with {name}:", shown, lines)]
+    lines += [f"{row['label']}: {row['why']}" for row in table.rows if row["why"]]
+    lines += [f"only in this one: {earlier.place(each)}" for each in compared["only_here"]]
+    lines += [f"only in {name}: {earlier.place(each)}" for each in compared["only_there"]]
+    if compared["regressions"]:
+        lines.append(f"{compared['regressions']} slower by more than {ENGLISH.percent(compared['limit'])}")
+    return [terminal.table(f"Comparison with {name}:", table, lines)]
 
 
 def _published(document: Results) -> list[str]:

@@ -27,11 +27,11 @@ LEFT, RIGHT, UP = 50, 8, 12
 def rule(document: Results, wording: Wording = ENGLISH) -> str:
     """Return what the charts show, and how many of them are left out."""
     more = len(document["timelines"]) - DRAWN
-    shown = wording("report.timelines")
+    about = wording("report.timelines")
     if more <= 0:
-        return shown
+        return about
     rest = wording("report.more-timelines", cases=wording.count(more, "more case"))
-    return wording.join([shown, rest], "sentences")
+    return wording.join([about, rest], "sentences")
 
 
 def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
@@ -54,11 +54,11 @@ def chart(
     line: CaseTimeline, title: str, group: str, key: str, standalone: bool = False, wording: Wording = ENGLISH
 ) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
-    drawn = {
+    drawing = {
         panel: [quantity for quantity in quantities if quantity.name in line["lines"]]
         for panel, quantities in PANELS.items()
     }
-    panels = {panel: quantities for panel, quantities in drawn.items() if quantities}
+    panels = {panel: quantities for panel, quantities in drawing.items() if quantities}
     begin = line["begin"]
     end = begin + max(map(len, line["lines"].values()), default=0) * line["step"]
     right = svg.WIDTH - RIGHT

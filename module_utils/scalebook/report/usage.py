@@ -29,12 +29,12 @@ from ansible.module_utils.scalebook.report.view import View
 def section(view: View) -> list[Block]:
     """Return how busy the nodes were, a row for each case; it says so where nothing was recorded."""
     _ = view.wording
-    title, used = _("title.utilisation"), view.document["utilisation"]
+    title, lines = _("title.utilisation"), view.document["utilisation"]
     heading = Heading(2, title, "utilisation")
-    if not used:
+    if not lines:
         return [heading, Paragraph(_("report.no-telemetry"), "soft")]
     cases: dict[str, dict[str, Usage]] = {}
-    for line in used:
+    for line in lines:
         cases.setdefault(line["case"], {})[line["quantity"]] = line
     measured = [each for each in TABLE if any(each.name in own for own in cases.values())]
     measured = sorted((each for each in measured if each.name not in DERIVED), key=_of_host)
@@ -90,8 +90,8 @@ def _judged(view: View) -> list[Block]:
         return []
     parts = []
     for name, own in lines.items():
-        of, met = _.tell(message(QUANTITIES[name].code)), sum(bool(each["met"]) for each in own)
-        parts.append(_("report.criterion-met", of=of, count=met, cases=len(own)))
+        name_of, met = _.tell(message(QUANTITIES[name].code)), sum(bool(each["met"]) for each in own)
+        parts.append(_("report.criterion-met", of=name_of, count=met, cases=len(own)))
     [criterion] = {own[0]["criterion"] for own in lines.values()}
     return [Paragraph(_("report.criterion", criterion=criterion, parts=_.join(parts)), "soft")]
 
