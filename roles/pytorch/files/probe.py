@@ -1,8 +1,12 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Print the version of torch, the CUDA that it is built for, and how many GPUs it sees, as JSON."""
+"""Print the version of torch, the CUDA that it is built for, and how many GPUs it sees, as JSON.
+
+With the argument `horovod` also the version of Horovod and its operations.
+"""
 
 import json
+import sys
 
 import numpy  # noqa: F401 - the trainers need it
 import torch
@@ -18,4 +22,9 @@ facts = {
     "fix": f"Its build is {build}. Set pytorch_index_url to an index with a build for GPUs",
     "notes": {"build": f"CUDA {cuda}" if cuda else "CPU"},
 }
+if "horovod" in sys.argv[1:]:
+    import backend
+    import horovod.torch as hvd
+
+    facts.update(backend.facts(f"torch {torch.__version__}", hvd))
 print(json.dumps(facts))
