@@ -73,6 +73,7 @@ def declared_texts():
     for path in ROOT.glob("roles/*/meta/workload.yml"):
         made = yaml.safe_load(path.read_text())
         yield from (made.get("title", ""), made.get("slower", ""), made.get("dlperf", {}).get("differs", ""))
+        yield made.get("install", {}).get("data", "")
         yield from (rule["why"] for key in ("refuses", "failures") for rule in made.get(key, ()))
         yield from (hint for hints in made.get("dtype_hints", {}).values() for hint in hints.values())
         yield from (each[key] for each in made["log"].get("unread", ()) for key in ("program", "why"))

@@ -76,7 +76,7 @@ REFUSED = [
     ("oneflow_wide_deep", "oneflow_wide_deep_dropout=1", "allowed are 0 to below 1"),
     ("paddle_bert", "paddle_bert_predictions=129", "allowed are 1 to paddle_bert_seq_length"),
     ("paddle_bert", "paddle_bert_clip=0", "allowed are numbers above 0"),
-    ("paddle_resnet50", "paddle_resnet50_version=1.8.5", "allowed are 2.6.2 of stack_name=modern"),
+    ("paddle_resnet50", "paddle_resnet50_version=1.8.5", "allowed is 2.6.2"),
     ("paddle_resnet50", "paddle_resnet50_data=images", PATH),
     ("paddle_resnet50", "paddle_resnet50_image_size=31", "allowed are 32 to 1024"),
     ("paddle_resnet50", "paddle_resnet50_classes=1", "allowed are 2 and more"),
@@ -111,7 +111,9 @@ def refusal(workload, *pairs):
 
 @pytest.mark.parametrize("workload", sorted(known().workloads))
 def test_the_defaults_are_within_the_limits(workload):
-    assert read_with(workload)["workload"] == [workload]
+    # PaddleCV has no data of its own.
+    images = ["paddlecv_resnet50_images=8"] if workload == "paddlecv_resnet50" else []
+    assert read_with(workload, *images)["workload"] == [workload]
 
 
 @pytest.mark.parametrize(("workload", "pair", "allowed"), REFUSED, ids=lambda value: value.partition(":")[0])
@@ -144,8 +146,8 @@ def test_values_that_do_not_go_together_are_refused(workload, pairs, refused):
     [
         ("torch_resnet50", [], "torch_resnet50_data=: allowed are a directory of images where"),
         ("torch_resnet50", ["torch_resnet50_trainer=scalebook"], "examples alone, as torch 1.6.0 is too old"),
-        ("paddle_resnet50", [], "paddle_resnet50_data=: allowed are a directory of images, or"),
-        ("paddle_resnet50", ["paddle_resnet50_version=2.6.2"], "paddle_resnet50_version=2.6.2: allowed are"),
+        ("paddlecv_resnet50", [], "paddlecv_resnet50_data=: allowed are a directory of images, or"),
+        ("paddlecv_resnet50", ["paddlecv_resnet50_version=2.6.2"], "paddlecv_resnet50_version=2.6.2: allowed is"),
     ],
 )
 def test_limits_follow_the_stack(workload, pairs, refused):

@@ -19,6 +19,7 @@ LOGS = {
     "oneflow_wide_deep": ("1n_NODE1.log", {"bsz": 4, "warmup": 10, "window": 20}),
     "paddle_bert": ("1n_NODE1.log", {"bsz": 4, "warmup": 2, "window": 10}),
     "paddle_resnet50": ("1n_NODE1.log", {"bsz": 1, "warmup": 2, "window": 10}),
+    "paddlecv_resnet50": ("1n_NODE1.log", {"bsz": 2, "warmup": 2, "window": 10}),
     "tf1_resnet50": ("1n_NODE1.log", {"bsz": 2, "warmup": 5, "window": 20}),
     "tf2_bert": ("1n_mirrored.log", {}),
     "tf2_resnet50": ("1n_mirrored.log", {"bsz": 2, "warmup": 5, "window": 15}),
