@@ -126,7 +126,7 @@ _INSTALL_PARTS = {
     # the key: (the keys that it must have, all its keys)
     "checkout": ({"into"}, {"into", "trainer"}),
     "horovod": ({"framework"}, {"framework", "version"}),
-    "dataset": (set(), {"make", "check", "files", "variable", "into"}),
+    "dataset": (set(), {"make", "check", "files", "note", "variable", "into"}),
 }
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}

@@ -98,7 +98,8 @@ PARTS = {
         "directory; the first one has the number of samples that are made, 0 for none. `variable` names "
         "the user's own directory (default `data`), `into` that of what is made (default `images`), and "
         "`files` is the pattern of the files whose checksum the records have; `.idx` is the one beside a "
-        "data set of one file.",
+        "data set of one file. What `check` prints is the note `note` of the records; without this name it "
+        "is `data`, and takes the place of the checksum.",
         "data": "What the data are where there are none of the user's own, for the records.",
         "tasks": "The files of tasks of the workload's own that role `workload` includes: `install`, "
         "`prepare` and `mirror`.",
