@@ -1229,7 +1229,7 @@ DECLARED = {
     "every word is projected to the vocabulary here, and no next sentence is predicted": "本次每个词都映射到词表，且没有下一句预测",
     "horovod_tf1_bert_launcher=horovodrun is for one node: mpirun starts the processes of several": "horovod_tf1_bert_launcher=horovodrun 仅用于单节点：多节点的进程由 mpirun 启动",
     "OneFlow BERT pretraining": "OneFlow BERT 预训练",
-    "PaddlePaddle ResNet-50 (PaddleCV)": "PaddlePaddle ResNet-50（PaddleCV）",
+    "PaddlePaddle ResNet-50 with PaddleCV": "PaddlePaddle ResNet-50（PaddleCV）",
     "PaddlePaddle BERT pretraining": "PaddlePaddle BERT 预训练",
     "TensorFlow 2 official ResNet-50": "TensorFlow 2 官方 ResNet-50",
     "without time stamps": "没有时间戳",
