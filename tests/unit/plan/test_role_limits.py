@@ -147,7 +147,11 @@ def test_values_that_do_not_go_together_are_refused(workload, pairs, refused):
         ("torch_resnet50", [], "torch_resnet50_data=: allowed are a directory of images where"),
         ("torch_resnet50", ["torch_resnet50_trainer=scalebook"], "examples alone, as torch 1.6.0 is too old"),
         ("paddlecv_resnet50", [], "paddlecv_resnet50_data=: allowed are a directory of images, or"),
-        ("paddlecv_resnet50", ["paddlecv_resnet50_version=2.6.2"], "paddlecv_resnet50_version=2.6.2: allowed is"),
+        (
+            "paddlecv_resnet50",
+            ["paddlecv_resnet50_version=2.6.2"],
+            "paddlecv_resnet50_version=2.6.2: allowed is",
+        ),
     ],
 )
 def test_limits_follow_the_stack(workload, pairs, refused):
