@@ -48,7 +48,7 @@ def test_provisioning_does_not_see_modules_of_pythonpath_as_runs_do_not(
     (tmp_path / "deepspeed.py").write_text('__version__ = "0.0.1"\n')
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     play("provision.yml", workload="deepspeed_bert", provision_force=True, **frameworks.VARIABLES)
-    recorded = json.loads((deepspeed_bert / "deepspeed_bert/deepspeed.json").read_text())
+    recorded = json.loads((deepspeed_bert / "deepspeed_bert/install.json").read_text())
     assert recorded["deepspeed"] != "0.0.1"
 
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Workloads that share the tasks of one role: what -e says for one of them, the others do not see.
+"""Workloads that share an environment: what -e says for one of them, the others do not see.
 
 The interpreters are stand-ins: they answer as one with the framework would, and keep what they are asked.
 """
@@ -15,21 +15,21 @@ from local_nodes import ROOT
 
 pytestmark = pytest.mark.slow
 
-# Answers the probe of a version, and the request for a data set, which is its second argument.
+# Answers the probe of versions, and the request for a data set, which is its second argument.
 INTERPRETER = """#!/bin/sh
 case $1 in
--c) echo '{"torch": "2", "cuda": "", "gpus": 0, "deepspeed": "1"}' ;;
--) cat >/dev/null; echo "$2" >"$0.asked"; echo '{"changed": false, "manifest": {}}' ;;
+*/probe.py) echo '{"versions": "torch 2", "gpus": 0, "deepspeed": "1"}' ;;
+*/make_bert_data.py) echo "$2" >"$0.asked"; echo '{"changed": false, "manifest": {}}' ;;
 esac
 """
 PLAY = """
 - hosts: all
   gather_facts: false
   tasks:
-    - ansible.builtin.include_role: {name: "{{ one }}", tasks_from: "{{ part }}", public: true}
+    - ansible.builtin.include_role: {name: workload, tasks_from: "{{ part }}", public: true}
       loop: "{{ workloads }}"
       loop_control: {loop_var: one}
-      vars: {stack: "{{ lookup('scalebook_stack', one, name='') }}"}
+      vars: {workload_name: "{{ one }}", stack: "{{ lookup('scalebook_stack', one, name='') }}"}
 """
 
 
@@ -66,7 +66,7 @@ def installed(tmp_path_factory):
     own = {"home": str(folder / "elsewhere"), "data": str(folder / "data"), "seq_length": 512, "samples": 64}
     given = {f"torch_bert_{name}": value for name, value in own.items()}
     given |= {f"{name}_python": str(python) for name, python in pythons.items()}
-    play(folder, "main", TORCH, **given)
+    play(folder, "install", TORCH, **given)
     return folder
 
 
@@ -88,36 +88,39 @@ def test_each_workload_asks_for_its_own_data_set(installed, workload, data, leng
 
 
 def test_the_versions_of_deepspeed_are_those_of_its_own_interpreter(installed):
-    assert json.loads((installed / "deepspeed_bert/deepspeed.json").read_text())["deepspeed"] == "1"
+    assert json.loads((installed / "deepspeed_bert/install.json").read_text())["deepspeed"] == "1"
 
 
-# The role whose tasks a workload runs, and the version that its record must have.
-OWNERS = {
+# A workload with the same framework, and the version that the record must have.
+OTHERS = {
+    "oneflow_bert": ("oneflow_resnet50", "0.9.0"),
+    "oneflow_wide_deep": ("oneflow_resnet50", "0.9.0"),
+    "paddle_bert": ("paddle_resnet50", "2.6.2"),
     "horovod_bert": ("torch_bert", ""),
 }
 
 
 def test_each_workload_reads_its_own_record(tmp_path):
-    """-e gives another directory and commit to the role whose tasks read it."""
+    """-e gives another directory and commit to a workload with the same framework."""
     # An empty lock is that of an environment of the user's own.
-    record = {"schema": 2, "device": "cpu", "lock": "", "commit": "1" * 40}
+    record = {"schema": 3, "device": "cpu", "lock": "", "commit": "1" * 40}
     record |= dict.fromkeys(("python", "libraries", "trainer", "versions"), "")
     given = {}
-    for workload, (owner, version) in OWNERS.items():
+    for workload, (other, version) in OTHERS.items():
         (tmp_path / workload).mkdir()
         (tmp_path / workload / "install.json").write_text(json.dumps({**record, "version": version}))
         given |= {
             f"{workload}_commit": record["commit"],
-            f"{owner}_commit": "2" * 40,
-            f"{owner}_home": "/nowhere",
+            f"{other}_commit": "2" * 40,
+            f"{other}_home": "/nowhere",
         }
-    play(tmp_path, "prepare", list(OWNERS), **given)
+    play(tmp_path, "prepare", list(OTHERS), **given)
 
 
 # Answers the probes of versions, and runs everything else.
 PYTHON = f"""#!/bin/sh
 case $1 in
--c) echo '{{"torch": "2", "cuda": "", "gpus": 0, "deepspeed": "1"}}' ;;
+*/probe.py) echo '{{"versions": "torch 2", "gpus": 0}}' ;;
 *) exec {sys.executable} "$@" ;;
 esac
 """
@@ -132,7 +135,7 @@ def test_deepspeed_bert_trains_on_a_text_and_a_second_run_changes_nothing(tmp_pa
     values = {"python": "python", "text": "text*", "vocab_file": "vocab.txt"}
     given = {f"deepspeed_bert_{name}": str(tmp_path / value) for name, value in values.items()}
     given["deepspeed_bert_samples"] = 64
-    play(tmp_path, "main", ["deepspeed_bert"], **given)
+    play(tmp_path, "install", ["deepspeed_bert"], **given)
     manifest = json.loads((tmp_path / "deepspeed_bert/data/manifest.json").read_text())
     assert {name.split("/")[0] for name in manifest["files"]} == {"1024", "30522"}
     assert len(list((tmp_path / "deepspeed_bert/hdf5").glob("training_*.hdf5"))) == 8
