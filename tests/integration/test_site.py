@@ -31,7 +31,7 @@ PAGES = {
     "which of two reports is better": "how-to/compare.html",
     "NCCL guide Horovod": "explanation/software.html",
     "what rate to expect of an H100": "faq.html",
-    "Slurm": "faq.html",
+    "Slurm": "how-to/slurm.html",
     "two GPUs slower than one": "faq.html",
     "Permission denied": "troubleshooting.html",
     "Host key verification failed": "troubleshooting.html",
