@@ -110,15 +110,6 @@ class Cluster:
     def rate(self, part):
         return self.faults.get(part, 1.0)
 
-    def slow(self, group):
-        """Return whether a collective of a group is slow, as repeated measurements of it would say."""
-        ends = set(group)
-        return any(
-            rate < 0.96 and set(cause.nodes) <= ends and len(ends) > 1
-            for cause, rate in self.faults.items()
-            if isinstance(cause, triage.Cause)
-        )
-
     def blamed(self):
         """Return the parts that acceptance names, as keys of `faults`."""
         return {

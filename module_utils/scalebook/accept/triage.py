@@ -2,21 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Finds the part behind slow measurements of several: the node, one of its directions or rails, or a link.
 
-Either all pairs of nodes are measured, in rounds of disjoint pairs, and the fewest causes are taken that
-explain the slow ones; or groups are tested, and a slow one is cut in halves down to its cause.
+All pairs of nodes are measured, in rounds of disjoint pairs, and the fewest causes are taken that explain
+the slow ones.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import partial
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 MOST_OF = 0.8
 """Share of a cause's measurements that have to be slow."""
-WITNESSES = 3
-"""Other nodes with which each of two suspects is tested."""
 
 
 class Link(NamedTuple):
@@ -96,49 +93,3 @@ def _by_cause(links: Collection[Link]) -> dict[Cause, set[Link]]:
         for cause in _causes(link):
             links_of[cause].add(link)
     return links_of
-
-
-def locate(nodes: Sequence[str], slow: Callable[[Sequence[str]], bool]) -> list[Cause]:
-    """Return the nodes and links that make the group `nodes` slow, by tests of parts of it.
-
-    `slow` measures a group together and says whether it is slow; a group with a slow part has to be slow.
-    A cause takes 2 log2 n tests and a few more, where all pairs take n - 1 rounds.
-    """
-    causes: list[Cause] = []
-    rest = list(nodes)
-    while rest and slow(rest):
-        last = rest[_shortest(rest, slow) - 1]
-        if slow([last]):
-            cause = Cause("node", (last,))
-        else:
-            others = [node for node in rest if node != last]
-            first = others[_shortest(others, partial(_slow_with, slow, last)) - 1]
-            witnesses = [node for node in rest if node not in (first, last)][:WITNESSES]
-            cause = _of_two(last, first, witnesses, slow)
-        causes.append(cause)
-        rest.remove(cause.nodes[-1])
-    return causes
-
-
-def _slow_with(slow: Callable[[Sequence[str]], bool], last: str, group: Sequence[str]) -> bool:
-    return slow([*group, last])
-
-
-def _shortest(nodes: Sequence[str], slow: Callable[[Sequence[str]], bool]) -> int:
-    """Return the number of nodes of the shortest slow beginning; all of them are known to be slow."""
-    fast, least = 0, len(nodes)
-    while least - fast > 1:
-        middle = (fast + least) // 2
-        if slow(nodes[:middle]):
-            least = middle
-        else:
-            fast = middle
-    return least
-
-
-def _of_two(one: str, other: str, witnesses: Sequence[str], slow: Callable[[Sequence[str]], bool]) -> Cause:
-    """Return which of two nodes is slow with most witnesses, or the link between them."""
-    for node in (one, other):
-        if sum(slow([node, witness]) for witness in witnesses) * 2 > len(witnesses):
-            return Cause("node", (node,))
-    return Cause("link", (min(one, other), max(one, other)))

@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 
 import pytest
-from ansible.module_utils.scalebook.accept.triage import Cause, Link, explain, locate, rounds
+from ansible.module_utils.scalebook.accept.triage import Cause, Link, explain, rounds
 from fleets import Cluster
 
 NODES = [f"NODE{index}" for index in range(1, 7)]
@@ -51,28 +51,6 @@ def test_a_slow_pair_of_two_nodes_is_a_slow_link():
 
 def test_a_fast_cluster_has_no_cause():
     assert explain([], LINKS) == []
-
-
-@pytest.mark.parametrize(
-    "faults",
-    [
-        {Cause("node", ("NODE7",)): 0.5},
-        {Cause("link", ("NODE1", "NODE125")): 0.5},
-        {
-            Cause("node", ("NODE1",)): 0.5,
-            Cause("node", ("NODE99",)): 0.9,
-            Cause("link", ("NODE3", "NODE4")): 0.5,
-        },
-        {},
-    ],
-    ids=["node", "link", "three", "none"],
-)
-def test_groups_that_are_halved_lead_to_the_cause_in_fewer_tests_than_there_are_rounds(faults):
-    cluster = Cluster(random.Random(1), 125, faults, gpus=1, rails=1)
-    tests = []
-    found = locate(cluster.names, lambda group: tests.append(group) or cluster.slow(group))
-    assert set(found) == set(faults)
-    assert len(tests) <= 1 + 22 * len(faults)
 
 
 FAULTS = {
