@@ -79,7 +79,7 @@ def test_what_runs_write_belongs_to_their_user(provisioned):
 
 
 def test_the_user_of_the_runs_can_use_what_a_hardened_root_has_installed(provisioned):
-    uses = f"{HOME}/openmpi/bin/mpirun --version && cat {HOME}/scripted/trainer.py"
+    uses = f"{HOME}/openmpi/bin/mpirun --version && cat {HOME}/scripted/code/trainer.py"
     assert "Open MPI" in NODES.ssh("NODE2", f"su you -c '{uses}'").stdout
 
 

@@ -1,13 +1,14 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""CONTRIBUTING.md shows a workload, the scripted trainer of the tests, whole and as it is."""
+"""CONTRIBUTING.md shows a workload, the smallest one, whole and as it is."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-ROLE = ROOT / "tests/roles/scripted"
-FILES = sorted(str(path.relative_to(ROLE)) for path in ROLE.rglob("*.*") if "__pycache__" not in path.parts)
+ROLE = ROOT / "roles/oneflow_wide_deep"
+MADE = {"README.md", "__pycache__"}
+FILES = sorted(str(path.relative_to(ROLE)) for path in ROLE.rglob("*.*") if not MADE & set(path.parts))
 SECTION = (
     (ROOT / "CONTRIBUTING.md").read_text().partition("## Add a workload\n")[2].partition("\n## Tests\n")[0]
 )
