@@ -24,6 +24,7 @@ LAUNCHER = Path(__file__).with_name("launcher.py")
 # The trainers meet each other as nodes do.
 _AS_RANKS = 'export TASK_INDEX="$OMPI_COMM_WORLD_RANK" NNODES="$OMPI_COMM_WORLD_SIZE"\n\nexec {{'
 _PYTHON = "{{ launcher_install.python | quote }}"
+_CODE = "{{ launcher_install.code | quote }}"
 _CHANGES = {
     "ranks": {
         "meta/workload.yml": {"processes_per_node: 1": "processes_per_node: gpus"},
@@ -31,7 +32,7 @@ _CHANGES = {
     },
     "launcher": {
         "meta/workload.yml": {"  time: unix\n": "  time: unix\n  nodes: first\n"},
-        "templates/run.sh.j2": {_PYTHON: f"{_PYTHON} {{{{ launcher_install.code | quote }}}}/launcher.py {_PYTHON}"},
+        "templates/run.sh.j2": {_PYTHON: f"{_PYTHON} {_CODE}/launcher.py {_PYTHON}"},
     },
 }
 _OF_A_NODE = "  - {name: task,"
