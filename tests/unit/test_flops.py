@@ -87,7 +87,7 @@ def test_a_declaration_with_a_wrong_formula_is_refused_when_it_is_loaded(tmp_pat
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"model": "bart"}, "flops.model: 'bart'; data/models.yml has bert, gpt2, resnet50"),
+        ({"model": "bart"}, "flops.model: 'bart'; data/models.yml has bert, gpt2, llama3, resnet50"),
         ({"with": {"words": 128}}, "flops.with: the formula of bert has no words"),
         ({"models": "tiny"}, "flops.with and the sizes of models must be dicts"),
         ({"with": "length"}, "flops.with and the sizes of models must be dicts"),
