@@ -7,9 +7,7 @@ The trainers print neither. Import it after trainer_kit.die_with_parent(): OneFl
 
 import argparse
 import os
-import sys
-import traceback
-from typing import Any, Callable, Iterable, List
+from typing import Any, Iterable, List
 
 import oneflow as flow
 import trainer_kit
@@ -49,12 +47,9 @@ def is_whole(parameter: Any) -> bool:
 
 def sums(model: Any) -> List[float]:
     """Return the sum and the sum of squares of the weights, without the statistics of BatchNorm."""
-    total, squares = 0.0, 0.0
-    for parameter in filter(is_whole, model.parameters()):
-        local = parameter.to_local() if parameter.is_global else parameter
-        numbers = local.detach().numpy().astype("float64")
-        total, squares = total + numbers.sum(), squares + (numbers * numbers).sum()
-    return [float(total), float(squares)]
+    whole = filter(is_whole, model.parameters())
+    local = (parameter.to_local() if parameter.is_global else parameter for parameter in whole)
+    return trainer_kit.sums(each.detach().numpy().astype("float64") for each in local)
 
 
 def kind_of_device(model: Any) -> str:
@@ -103,24 +98,9 @@ def begin(say: trainer_kit.Say, args: argparse.Namespace, dtype: str, **about: A
 
 def end(say: trainer_kit.Say, first: bool, model: Any, steps: int) -> None:
     """Compare the weights of all ranks and print that they agree; exit where they do not."""
-    found = gathered(sums(model))
-    if any(values != found[0] for values in found):
-        sys.exit("the ranks hold different weights: the gradients were not summed: %s" % found)
+    ranks = gathered(sums(model))
     if first:
         on_gpu = kind_of_device(model) == "cuda"
         # On CPUs OneFlow's own collectives sum the gradients.
         say(weights_on="gpu" if on_gpu else "cpu", backend="nccl" if on_gpu else "oneflow")
-        say(steps_done=steps)
-        say(weights_sum="%.9e" % found[0][0], weights_sum_of_squares="%.9e" % found[0][1])
-        say(weights="agree", end="true")
-
-
-def run(main: Callable[[], None]) -> None:
-    """Call `main`, and end the process at once where that fails."""
-    try:
-        main()
-    except BaseException:
-        # OneFlow would wait for the other ranks, which wait for this one.
-        traceback.print_exc()
-        sys.stdout.flush()
-        os._exit(1)
+    trainer_kit.finish(say, first, ranks, steps)

@@ -72,4 +72,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    oneflow_run.run(main)
+    trainer_kit.run(main)

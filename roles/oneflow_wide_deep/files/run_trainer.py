@@ -39,4 +39,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    oneflow_run.run(main)
+    trainer_kit.run(main)

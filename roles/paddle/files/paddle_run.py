@@ -101,10 +101,4 @@ class Group:
 
     def finish(self, parameters: List[Any], steps: int) -> None:
         """Compare the weights of all ranks and print the results."""
-        ranks = self.gathered(paddle_weights.sums(parameters))
-        if not paddle_weights.agree(ranks):
-            sys.exit("the ranks hold different weights: the gradients were not summed: %s" % ranks)
-        if self.first:
-            self.say(steps_done=steps)
-            self.say(weights_sum="%.9e" % ranks[0][0], weights_sum_of_squares="%.9e" % ranks[0][1])
-            self.say(weights="agree", end="true")
+        trainer_kit.finish(self.say, self.first, self.gathered(paddle_weights.sums(parameters)), steps)

@@ -1,11 +1,13 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Compare the weights of all ranks.
+"""The weights that all ranks must have the same of.
 
 Runs on the nodes, Python 3.6 or newer, standard library only.
 """
 
 from typing import Any, Iterable, List
+
+import trainer_kit
 
 
 def trained(parameters: Iterable[Any]) -> List[Any]:
@@ -19,10 +21,4 @@ def trained(parameters: Iterable[Any]) -> List[Any]:
 
 def sums(parameters: Iterable[Any]) -> List[float]:
     """Return the sum and the sum of squares of the trained weights."""
-    kept = [parameter.astype("float64") for parameter in trained(parameters)]
-    return [sum(float(p.sum()) for p in kept), sum(float((p * p).sum()) for p in kept)]
-
-
-def agree(ranks: List[List[float]]) -> bool:
-    """Return whether all ranks, given as their `sums`, hold the same weights."""
-    return all(values == ranks[0] for values in ranks)
+    return trainer_kit.sums(parameter.astype("float64") for parameter in trained(parameters))

@@ -45,6 +45,28 @@ def test_a_loss_that_is_not_finite_is_not_a_number(loss, is_one):
     assert trainer_kit.is_number(loss) is is_one
 
 
+def test_the_first_rank_of_a_node_says_that_all_ranks_have_its_weights(capsys):
+    for first in (True, False):
+        trainer_kit.finish(trainer_kit.Say("X"), first, [[3.0, 5.0]] * 2, 12)
+    sums = "X weights_sum=3.000000000e+00 weights_sum_of_squares=5.000000000e+00\n"
+    assert capsys.readouterr().out == f"X steps_done=12\n{sums}X weights=agree end=true\n"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_end_a_run_with_one_rank_too(number):
+    with pytest.raises(SystemExit, match="the weights are not finite"):
+        trainer_kit.finish(print, True, [[number, 5.0]], 12)
+
+
+def test_a_rank_that_fails_does_not_wait_for_the_others():
+    program = "import atexit, trainer_kit; atexit.register(print, 'waits'); trainer_kit.run(lambda: 1 / 0)"
+    env = {**os.environ, "PYTHONPATH": str(KIT)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=env, check=False
+    )
+    assert (done.returncode, done.stdout, "ZeroDivisionError" in done.stderr) == (1, "", True)
+
+
 def test_a_trainer_ends_with_the_process_that_started_it(tmp_path):
     trainer = "import trainer_kit, os, time; trainer_kit.die_with_parent(); print(os.getpid(), flush=True)"
     parent = "import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', sys.argv[1]], stdout=-1)"

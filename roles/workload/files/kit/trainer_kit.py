@@ -16,7 +16,9 @@ import ctypes
 import math
 import os
 import signal
-from typing import Any, Iterable, NoReturn
+import sys
+import traceback
+from typing import Any, Callable, Iterable, List, NoReturn
 
 PR_SET_PDEATHSIG = 1
 
@@ -66,3 +68,39 @@ def parser(models: Iterable[str], dtypes: Iterable[str]) -> argparse.ArgumentPar
 def is_number(loss: float) -> bool:
     """Return whether a loss is a finite number; training on without one measures nothing."""
     return math.isfinite(loss)
+
+
+def sums(weights: Iterable[Any]) -> List[float]:
+    """Return the sum and the sum of squares of weights: arrays, or tensors of a framework, of float64."""
+    total, squares = 0.0, 0.0
+    for numbers in weights:
+        total, squares = total + float(numbers.sum()), squares + float((numbers * numbers).sum())
+    return [total, squares]
+
+
+def finish(say: Callable[..., None], first: bool, ranks: List[List[float]], steps: int) -> None:
+    """Print the closing lines of a node; exit where the `sums` of all ranks differ or are no numbers.
+
+    Where the weights agree, the gradients were summed. The `first` rank of a node prints.
+    """
+    if not all(map(math.isfinite, ranks[0])):
+        sys.exit("the weights are not finite: %s" % ranks[0])
+    if any(values != ranks[0] for values in ranks):
+        sys.exit("the ranks hold different weights: the gradients were not summed: %s" % ranks)
+    if first:
+        say(steps_done=steps)
+        say(weights_sum="%.9e" % ranks[0][0], weights_sum_of_squares="%.9e" % ranks[0][1])
+        say(weights="agree", end="true")
+
+
+def run(main: Callable[[], None]) -> None:
+    """Call `main`, and end the process at once where that fails.
+
+    A framework would wait for the other ranks, which wait for this one.
+    """
+    try:
+        main()
+    except BaseException:
+        traceback.print_exc()
+        sys.stdout.flush()
+        os._exit(1)
