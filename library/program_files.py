@@ -12,7 +12,7 @@ description:
   - Other files of the directory are not changed. Each file is written whole or not at all.
 options:
   path:
-    description: The directory; created with mode 0755 if it does not exist.
+    description: The directory; created with mode 0755 if it does not exist, as those above it.
     type: path
     required: true
   files:
@@ -61,6 +61,14 @@ def content(path: Path) -> Optional[bytes]:
     return path.read_bytes()
 
 
+def make(folder: Path) -> None:
+    """Make a folder and those above it that are missing, for all to read whatever the umask."""
+    if not folder.is_dir():
+        make(folder.parent)
+        folder.mkdir()
+        folder.chmod(0o755)
+
+
 def put(folder: Path, files: Mapping[str, str], write: bool = True) -> Dict[str, Optional[bytes]]:
     """Write the files that differ of `files` ({name: text}) into `folder`; only compare when not `write`.
 
@@ -73,7 +81,7 @@ def put(folder: Path, files: Mapping[str, str], write: bool = True) -> Dict[str,
     before = {name: content(folder / name) for name in sorted(files)}
     differs = {name: old for name, old in before.items() if old != files[name].encode()}
     if write:
-        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+        make(folder)
     for name in differs if write else ():
         if (folder / name).is_symlink():
             (folder / name).unlink()  # write_whole compares with the file that a link points to

@@ -1,5 +1,7 @@
 """program_files: the files of a program, as required and no others touched."""
 
+import os
+
 import program_files
 import pytest
 
@@ -19,6 +21,15 @@ def test_files_are_written_as_given(code):
 
 def test_files_are_for_all_to_read(code):
     assert {path.stat().st_mode & 0o777 for path in code.iterdir()} == {0o644}
+
+
+def test_directories_are_for_all_to_read_whatever_the_umask(tmp_path):
+    before = os.umask(0o077)
+    try:
+        program_files.put(tmp_path / "home/code", FILES)
+    finally:
+        os.umask(before)
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("home", "home/code")} == {0o755}
 
 
 def test_what_is_as_wanted_is_left(code):
