@@ -79,7 +79,7 @@ def sums(weights: Iterable[Any]) -> List[float]:
 
 
 def finish(say: Callable[..., None], first: bool, ranks: List[List[float]], steps: int) -> None:
-    """Print the closing lines of a node; exit where the `sums` of all ranks differ or are no numbers.
+    """Print the closing lines of a node; exit where the `sums` of all ranks differ or are not finite.
 
     Where the weights agree, the gradients were summed. The `first` rank of a node prints.
     """
