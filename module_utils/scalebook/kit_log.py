@@ -1,6 +1,7 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What the logs of all trainers of the kit show: `log: {kit: PREFIX}` of a declaration stands for it.
+"""What the logs of all trainers of the kit show: `log: {kit: PREFIX}` of a declaration stands for it, and
+`log: {tensorflow: true}` for what `tensorflow_run.py` shows of a trainer that is not of the kit.
 
 The functions that trainers share print these lines (`trainer_kit.Say`, `torch_run.announce`,
 `paddle_run.Group`, `oneflow_run.begin` …), and trainers that have functions of their own print the same.
@@ -43,6 +44,26 @@ SANITY: tuple[dict[str, Any], ...] = (
     {"name": "weights", "pattern": "PREFIX weights=agree end=true", "where": "end"},
 )
 """The sanity rules; the literal of each is its pattern up to the first `=`."""
+
+_SHOWS = {"if": "TENSORFLOW shows="}  # which run.sh prints since tensorflow_run.py does the rest
+_GRAPH = {"literal": "TENSORFLOW replicas=", **_SHOWS}
+_END = {"literal": "TENSORFLOW weights=", "where": "end", **_SHOWS}
+TENSORFLOW: tuple[dict[str, Any], ...] = (
+    # Of the graph of a step: the arguments of the trainer are only what was asked for.
+    {"name": "graph_batch", "pattern": r" global_batch=(?P<value>\S+) ", "expect": "global_batch", **_GRAPH},
+    {
+        "name": "graph_dtype",
+        "pattern": r" dtype=(?P<value>\S+) ",
+        "expect": "dtype",
+        "means": {"float32": "fp32", "float16": "fp16"},
+        **_GRAPH,
+    },
+    {"name": "graph_xla", "pattern": r" xla=(?P<value>\w+)", "expect": "xla", **_GRAPH},
+    {"name": "replicas", "pattern": r" compared=(?P<value>\d+)", "expect": "gpus", **_END},
+    # Gradients that were not summed leave other weights on every node.
+    {"name": "weights", "pattern": r" weights=(?P<value>\w+) ", "expect": "other_nodes", **_END},
+)
+"""The sanity rules of a trainer that `tensorflow_run.py` starts."""
 
 
 def form(prefix: str) -> dict[str, str]:

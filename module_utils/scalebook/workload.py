@@ -115,7 +115,7 @@ DEVICES = ("cpu", "gpu")
 SCOPES = ("global", "rank")
 _FORM_KEYS = {"literal", "step", "time", "rate", "mean_after"}
 _KIT_KEYS = {"kit", "witnesses", "without"}
-_LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own"}
+_LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own", "tensorflow"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
 _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
@@ -681,11 +681,14 @@ def _prefix(log: _Part) -> str:
 
 
 def _rules(part: _Part, log: _Part, first_node: bool) -> tuple[Sanity, ...]:
-    """Return the sanity rules: the kit's, unless the workload has one of that name, and the workload's own.
+    """Return the sanity rules: the kit's, unless the workload has one of that name, those of
+    `tensorflow_run.py`, and the workload's own.
 
     A trainer that accumulates no gradients need not print `accumulation`.
     """
-    own = tuple(_sanity(rule, first_node) for rule in part.parts("sanity", _SANITY_KEYS))
+    shared = kit_log.TENSORFLOW if log.flag("tensorflow") else ()
+    parts = [_Part(rule, "log.tensorflow", _SANITY_KEYS) for rule in shared]
+    own = tuple(_sanity(rule, first_node) for rule in [*parts, *part.parts("sanity", _SANITY_KEYS)])
     if "kit" not in log.values:
         return own
     left_out = set(log.words("without"))

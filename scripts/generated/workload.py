@@ -7,7 +7,7 @@ The keys of their parts are described here.
 
 from __future__ import annotations
 
-from ansible.module_utils.scalebook.kit_log import FORM, SANITY
+from ansible.module_utils.scalebook.kit_log import FORM, SANITY, TENSORFLOW
 from ansible.module_utils.scalebook.workload import OPTIONAL, REQUIRED
 
 from generated.text import table
@@ -20,6 +20,8 @@ PARTS = {
         "`all`, the default: the first process of each node does. With `kit` only.",
         "without": "The list of the rules of [log.kit](#logkit) that the trainer prints no line for. With "
         "`kit` only.",
+        "tensorflow": "`true` where `tensorflow_run.py` starts the trainer: its log is checked as "
+        "[log.tensorflow](#logtensorflow) says too.",
         "literal": "A text that every line of a step has. Required without `kit`; with it, where the steps "
         "have another form than the kit's.",
         "step": "Given with `literal`: the pattern of such a line, a regular expression with the group "
@@ -197,13 +199,23 @@ def files() -> dict[str, str]:
 
 
 def _kit() -> list[str]:
-    """Return the section about what all trainers of the kit print."""
-    rows = [(f"`{rule['name']}`", f"`{rule['pattern']}`", rule.get("expect", "")) for rule in SANITY]
+    """Return the sections about what all trainers of the kit print, and `tensorflow_run.py`."""
+    kit, tensorflow = (
+        table(
+            ("name", "pattern", "expect"),
+            [(f"`{rule['name']}`", f"`{rule['pattern']}`", rule.get("expect", "")) for rule in rules],
+        )
+        for rules in (SANITY, TENSORFLOW)
+    )
     return [
         "## log.kit\n",
         f"The line of a step is `{FORM['step']}`, with the time in seconds since the epoch, and these are "
         "rules of `sanity`. A rule of the declaration counts in place of one of the same name. "
         "`accumulation` is left out where the declaration has no such key, and `weights` must be at the end "
         "of the log.\n",
-        table(("name", "pattern", "expect"), rows),
+        kit,
+        "## log.tensorflow\n",
+        "`tensorflow_run.py` prints these for a trainer of somebody else. The node script prints "
+        f"`{TENSORFLOW[0]['if']}…` before it: a log without that is of an earlier version.\n",
+        tensorflow,
     ]

@@ -143,3 +143,10 @@ def test_what_is_left_out_of_the_kit_needs_the_kit():
 def test_a_trainer_without_the_kit_needs_rules_of_its_own():
     with pytest.raises(WorkloadError, match="the key sanity is missing"):
         Workload.of({key: value for key, value in DECLARED.items() if key != "sanity"})
+
+
+def test_a_trainer_of_tensorflow_has_its_rules_beside_its_own():
+    log = {**DECLARED["log"], "tensorflow": True}
+    rules = [rule.name for rule in Workload.of({**DECLARED, "log": log}).sanity]
+    graph = ["graph_batch", "graph_dtype", "graph_xla", "replicas", "weights"]
+    assert rules == graph + names(Workload.of(DECLARED))

@@ -24,18 +24,18 @@ def kept(tmp_path, nodes=2, change=("", ""), **other):
 def test_a_run_with_the_batch_the_dtype_and_equal_weights_counts(tmp_path, nodes):
     read = kept(tmp_path, nodes)
     assert (read["status"], read["reason"]) == ("ok", None)
-    shown = {(node["shown"]["global_batch"][0], node["shown"]["dtype"][0]) for node in read["nodes"]}
+    shown = {(node["shown"]["graph_batch"][0], node["shown"]["graph_dtype"][0]) for node in read["nodes"]}
     assert shown == {(str(16 * nodes), "float32")}
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ((" global_batch=32 ", " global_batch=16 "), "shows global_batch 16"),
-        ((" global_batch=32 ", " global_batch=unknown "), "shows global_batch unknown"),
-        ((" dtype=float32 ", " dtype=float16 "), "shows dtype float16"),
-        ((" dtype=float32 ", " dtype=float32,float16 "), "shows dtype float32,float16"),
-        ((" xla=false", " xla=true"), "shows xla true"),
+        ((" global_batch=32 ", " global_batch=16 "), "shows graph_batch 16"),
+        ((" global_batch=32 ", " global_batch=unknown "), "shows graph_batch unknown"),
+        ((" dtype=float32 ", " dtype=float16 "), "shows graph_dtype float16"),
+        ((" dtype=float32 ", " dtype=float32,float16 "), "shows graph_dtype float32,float16"),
+        ((" xla=false", " xla=true"), "shows graph_xla true"),
         ((" compared=1", " compared=2"), "shows replicas 2"),
         (("weights=6c382481", "weights=6c382480"), "weights 6c382480"),
         (("TENSORFLOW replicas=", "TENSORFLOW "), "TENSORFLOW replicas="),
@@ -52,7 +52,7 @@ def test_a_run_in_mixed_precision_shows_fp16(tmp_path):
     (tmp_path / "NODE1.log").write_text(log)
     of = case(1, device="cpu", model="tiny", bsz=1, warmup=2, window=6, dtype="fp16", xla=False)
     read = run_record(tmp_path, of, 1, WORKLOAD, ["NODE1"], JOB)
-    assert (read["status"], read["nodes"][0]["shown"]["dtype"]) == ("ok", ["float16"])
+    assert (read["status"], read["nodes"][0]["shown"]["graph_dtype"]) == ("ok", ["float16"])
 
 
 def test_a_run_of_before_the_trainer_showed_them_counts(tmp_path):
