@@ -18,12 +18,14 @@ from ansible.utils.vars import load_extra_vars
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
 from ansible.module_utils.scalebook.plan.declared import role_defaults  # noqa: E402
+from ansible.module_utils.scalebook.workload import Workloads  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads, owner_of  # noqa: E402
 
 DOCUMENTATION = r"""
 name: scalebook_role_variables
-short_description: Return the values of variables of a workload's role, which need not be included
+short_description: Return the values of variables of a role that need not be included
 description:
+  - The role is that of a workload, or of the framework of one.
   - A value is that of the play, from C(-e) or the inventory, else the default of the role.
   - To include a role only for its defaults would run its tasks.
 options:
@@ -55,6 +57,16 @@ _raw:
 _as_template = getattr(ansible.template, "trust_as_template", str)
 
 
+def _paths(workloads: Workloads) -> dict[str, str]:
+    """Return the directories of the roles of workloads and of their frameworks, by name."""
+    paths = {}
+    for name, workload in workloads.items():
+        framework = workload.install.get("framework", name)
+        paths[framework] = str(Path(workload.path).with_name(framework))
+        paths[name] = workload.path
+    return paths
+
+
 class LookupModule(LookupBase):
     """The lookup `scalebook_role_variables`."""
 
@@ -78,11 +90,12 @@ class LookupModule(LookupBase):
         """Return the values by name, without variables that have none; of a wrong template, the error."""
         try:
             workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
-            owners = {owner_of(name, workloads) for name in names} - {""}
+            paths = _paths(workloads)
+            owners = {owner_of(name, paths) for name in names} - {""}
             defaults = {
                 name: _as_template(value) if isinstance(value, str) else value
                 for owner in owners
-                for name, value in role_defaults(workloads[owner].path).items()
+                for name, value in role_defaults(paths[owner]).items()
             }
         except ValueError as error:
             raise AnsibleError(str(error)) from error

@@ -26,7 +26,7 @@ def test_a_limit_is_refused_where_all_hosts_are_needed(playbook):
 
 NODES = [
     *("acceptance.yml", "provision.yml", "bench.yml", "microbench.yml"),
-    *("playbooks/preflight.yml", "playbooks/mirror.yml"),
+    *("playbooks/preflight.yml", "playbooks/mirror.yml", "remove.yml"),
 ]
 
 

@@ -22,7 +22,7 @@ from ansible.module_utils.scalebook.workload import Workload, Workloads, coerce
 from ansible.module_utils.scalebook.workloads import owner_of
 
 PLAYBOOKS = (
-    *("bench", "provision", "report", "import", "verify", "index", "share"),
+    *("bench", "provision", "remove", "report", "import", "verify", "index", "share"),
     *("microbench", "acceptance", "preflight", "mirror", "evaluation", "uninstall"),
 )
 
@@ -75,6 +75,7 @@ TABLE = (
         example="tf2_bert,torch_bert",
     ),
     Parameter("workload", "choice", ("import",), "workload that wrote the logs"),
+    Parameter("workload", "choice", ("remove",), "workloads to remove from the nodes", lists=("remove",)),
     Parameter(
         "stack_name",
         "choice",
@@ -461,6 +462,9 @@ def read(
     if first in CHECKS_VALUES:
         problems = list(dict.fromkeys([*problems, *_of_roles(read, context)]))
     problems += _without_effect(read, extra)
+    if first == "remove" and "workload" not in extra:
+        # One of the inventory is meant for provision.yml.
+        problems.append("workload: give what is to be removed with -e, for example -e workload=torch_bert")
     if problems and read.get("device") == "auto":
         # Alone it is not a mistake, since the nodes may have GPUs.
         problems += _too_many_devices(read, context)

@@ -51,6 +51,7 @@ MISTAKES = [
     ("report", {"campaign": "results/night"}, "campaign='results/night'", "letters, digits, dot, dash"),
     ("report", {"max_regression": "5%"}, "max_regression=5%", "only with baseline=NAME"),
     ("report", {"report_language": "cn"}, "report_language=cn", "allowed are en, zh"),
+    ("remove", {}, "workload", "give what is to be removed with -e"),
     ("share", {"push": "mlflow"}, "push=mlflow", "push_to=results/mlflow"),
 ]
 

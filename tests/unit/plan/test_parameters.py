@@ -218,6 +218,12 @@ def test_a_number_of_a_role_is_not_negative(name, value):
     assert f"{name}={value}: allowed are" in refusal(**{name: value})
 
 
+def test_what_is_removed_is_named_in_the_command_and_not_in_the_inventory():
+    assert given("remove", workload="other,tuner")["workload"] == ["other", "tuner"]
+    with pytest.raises(ParameterError, match="workload: give what is to be removed with -e"):
+        read(["remove"], {"workload": "other"}, {}, KNOWN)
+
+
 def test_the_micro_benchmarks_are_installed_as_a_workload_and_measured_by_their_own_playbook():
     assert refusal(workload="tf2_bert,microbench") == (
         "workload=microbench: bench.yml does not measure it; use ansible-playbook microbench.yml"

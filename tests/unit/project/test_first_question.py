@@ -30,7 +30,7 @@ def test_the_first_question_to_the_machines_is_who_uses_them():
     assert tasks_from(play["tasks"][0]) == "refuse_locked"
 
 
-@pytest.mark.parametrize("name", ["acceptance.yml", "microbench.yml", "uninstall.yml"])
+@pytest.mark.parametrize("name", ["acceptance.yml", "microbench.yml", "remove.yml", "uninstall.yml"])
 def test_nothing_but_the_input_is_looked_at_before_that_question(name):
     tasks = plays(name)[0]["tasks"]
     assert "ansible.builtin.import_tasks" in tasks[0]

@@ -60,6 +60,7 @@ def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():
     assert sorted(name for name, hosts in first.items() if "unlimited=" not in hosts) == [
         "mirror",
         "release",
+        "remove",
         "uninstall",
     ]
     assert "unlimited=playbook | default('') != 'provision'" in first["machines"]
@@ -69,7 +70,9 @@ def test_the_first_play_on_nodes_refuses_an_inventory_without_nodes():
     playbooks = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "playbooks").glob("*.yml")}
     first = {name: plays[0]["hosts"] for name, plays in playbooks.items() if "hosts" in plays[0]}
     on_nodes = {name: hosts for name, hosts in first.items() if "nodes" in hosts}
-    assert sorted(on_nodes) == ["acceptance", "machines", "microbench", "mirror", "release", "uninstall"]
+    assert sorted(on_nodes) == [
+        *("acceptance", "machines", "microbench", "mirror", "release", "remove", "uninstall")
+    ]
     checks = "lookup('scalebook_hosts', 'nodes'"
     assert [name for name, hosts in on_nodes.items() if checks not in hosts] == []
 
