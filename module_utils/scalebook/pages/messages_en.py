@@ -673,6 +673,18 @@ MESSAGES = {
     "compare.accumulation": "{steps} accumulation steps here",
     "compare.accumulation-there": "gradient accumulation there",
     "compare.no-all-reduce": "published with {variant}: on up to 8 GPUs its 120 steps hold no all-reduce, so these rows measure computing, not scaling",
+    # -- published: rates of language models ----------------------------------------------------------
+    "published.model": "{there} there, {here} here",
+    "published.seq": "sequences of {there} tokens there, {here} here",
+    "published.dtype": "{there} there, {here} here",
+    "published.gpu": "{there} there, {here} here",
+    "published.bsz": "batch {there} there, {here} here",
+    "published.checkpointing": "checkpointing {there} there, {here} here",
+    "published.unknown-bsz": "batch there not published",
+    "published.unknown-checkpointing": "checkpointing there not published",
+    "published.compiled": "compiled there, eager here",
+    "published.eager": "eager there, compiled here",
+    "published.power": "{watts} W there",
     # -- report: headings and texts of reports -------------------------------------------------------
     "head.label": "case",
     "head.group": "group",

@@ -540,6 +540,18 @@ MESSAGES = {
     "compare.accumulation": "本次有 {steps} 个梯度累积步",
     "compare.accumulation-there": "公布的结果使用了梯度累积",
     "compare.no-all-reduce": "公布的结果使用了 {variant}：在不超过 8 块 GPU 时，其 120 步不含 all-reduce，因此这些结果反映的是计算速度，而不是扩展性",
+    # -- published: rates of language models ----------------------------------------------------------
+    "published.model": "对方为 {there}，本次为 {here}",
+    "published.seq": "对方序列长度为 {there}，本次为 {here}",
+    "published.dtype": "对方为 {there}，本次为 {here}",
+    "published.gpu": "对方为 {there}，本次为 {here}",
+    "published.bsz": "对方 batch 为 {there}，本次为 {here}",
+    "published.checkpointing": "对方激活检查点为 {there}，本次为 {here}",
+    "published.unknown-bsz": "对方未公布 batch",
+    "published.unknown-checkpointing": "对方未公布是否使用激活检查点",
+    "published.compiled": "对方经过编译，本次未编译",
+    "published.eager": "对方未编译，本次经过编译",
+    "published.power": "对方功率上限为 {watts} W",
     # -- report: headings and texts of reports -------------------------------------------------------
     "head.label": "用例",
     "head.group": "组",
