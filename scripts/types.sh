@@ -10,11 +10,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 
 # What programs of other roles import.
-shared="roles/workload/files/kit roles/horovod/files roles/oneflow/files roles/paddle/files roles/pytorch/files"
-# The directories of each run, and the names of the files in them. In the first one programs import the package
-# horovod: a filter plugin of that name is checked in another.
+shared="roles/workload/files/kit roles/horovod/files roles/oneflow/files roles/paddle/files roles/pytorch/files roles/transformers/files"
+# Programs import the package horovod: a filter plugin of that name is checked in a run of its own.
+filters=roles/horovod/filter_plugins
+# The directories of each run, and the names of the files in them.
 groups=("")
-names=("horovod.py")
+names=("")
 status=0
 
 # place DIRECTORY: put a directory into the first run that has a file of none of its names.
@@ -46,10 +47,10 @@ printf 'module_utils: '
 mypy || status=1
 # The shared ones first: where a role has a file of such a name, it is checked in another run.
 for directory in $shared library *_plugins roles/*/files roles/*/library roles/*/filter_plugins; do
-  case " ${groups[*]} " in *" $directory "*) continue ;; esac
+  case " ${groups[*]} $filters " in *" $directory "*) continue ;; esac
   if compgen -G "$directory/*.py" >/dev/null; then place "$directory"; fi
 done
-for group in "${groups[@]}"; do
+for group in "${groups[@]}" "$filters"; do
   check "$group"
 done
 printf 'scripts/generated: '

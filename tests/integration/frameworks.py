@@ -19,7 +19,7 @@ NODES = Nodes(free_net("10.11.19", "10.12.19", "10.13.19", "10.14.19"), count=2)
 PARTS = {
     "tf2_bert": ["tf2_bert/venv"],
     "torch_bert": ["pytorch/venv"],
-    "hf_mlm": ["hf_mlm/venv"],
+    "hf_mlm": ["transformers/venv"],
     "deepspeed_bert": ["deepspeed_bert/venv"],
     "horovod_bert": ["pytorch/venv", "horovod_bert/horovod"],
     # Measured on simulated nodes alone: on hosts that would take minutes.

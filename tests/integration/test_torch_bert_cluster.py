@@ -28,7 +28,7 @@ def test_two_hosts_train_together_with_split_weights(two_hosts, torch_bert, tmp_
 def test_split_weights_are_trained_as_whole_ones_are(torch_bert, optimizer, accumulation):
     place = torch_bert / "torch_bert"
     words = [
-        place / "venv/bin/python",
+        torch_bert / "pytorch/venv/bin/python",
         "-m",
         "torch.distributed.run",
         "--standalone",
@@ -91,9 +91,9 @@ print("trained")
 
 @pytest.mark.parametrize("workload", ["torch_bert", "hf_mlm"])
 def test_gradient_checkpointing_computes_layers_twice_and_the_same_losses(torch_bert, hf_mlm, workload):
-    place = {"torch_bert": torch_bert, "hf_mlm": hf_mlm}[workload] / workload
+    python, home = frameworks.HOME / frameworks.PARTS[workload][0] / "bin/python", frameworks.HOME / workload
     program = Path(__file__).with_name("train_checkpointed.py")
-    words = [place / "venv/bin/python", program, workload, place / "code"]
+    words = [python, program, workload, home / "code"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     (plain, once), (checkpointed, twice) = json.loads(done.stdout)
@@ -116,7 +116,7 @@ print(asked, train.precision(trainer))
     given = {"device": "cpu", "model": "tiny", "dtype": "bf16", "compile": "false", "tf32": "false"}
     given.update({"batch": 2, "accumulation": 1, "steps": 4, "epochs": 1, "length": 16, "seed": 1})
     given.update({"train-samples": 8, "eval-samples": 4, "learning-rate": 0.001, "output": tmp_path})
-    words = [hf_mlm / "hf_mlm/venv/bin/python", "-m", "torch.distributed.run", "--standalone", program]
+    words = [hf_mlm / "transformers/venv/bin/python", "-m", "torch.distributed.run", "--standalone", program]
     words += [word for name, value in given.items() for word in (f"--{name}", str(value))]
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.returncode) == ("bf16 fp32\n", 0), done.stderr

@@ -4,28 +4,125 @@
 
     python make_data.py '<JSON of the request>'      prints {"changed": bool, "manifest": {...}}
 
-The texts are those that texts.py selects. A tokenizer (WordPiece, as BERT's) gets a vocabulary from them, of
-the size of each model's, and train.npy and eval.npy [samples, words] of a model are written to its directory:
-a text is cut to the length of a sample, or padded to it. manifest.json is written last; where it fits the
-request and the files of the user are unchanged, nothing is done.
+The texts are lines of text files, a sample each, or a directory that `datasets` wrote (save_to_disk). A seed
+selects the samples. Text files, and a data set without a split for evaluation, give both parts, which have no
+sample in common. A tokenizer (WordPiece, as BERT's) gets a vocabulary from them, of the size of each model's,
+and train.npy and eval.npy [samples, words] of a model are written to its directory: a text is cut to the
+length of a sample, or padded to it. manifest.json is written last; where it fits the request and the files of
+the user are unchanged, nothing is done.
 
 Exit status 3: the request was refused; the reason is on standard error.
 """
 
 import collections
 import fcntl
+import glob
 import hashlib
 import json
 import os
 import shutil
 import sys
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy as np
-import texts
 
-SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # the first numbers, as samples.py has them
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]  # the first numbers, as word_samples.py has them
 SCHEMA = 1
+COLUMN = "text"
+EVALUATION = ("validation", "test")
+"""Splits of a data set that the samples of the evaluation are taken from; the first that it has."""
+
+
+class RefusedError(ValueError):
+    """Data that cannot be used; the message names the path, what was found and what is expected."""
+
+
+def is_dataset(path: str) -> bool:
+    """Return whether `datasets` wrote a directory."""
+    return any(os.path.exists(os.path.join(path, name)) for name in ("state.json", "dataset_dict.json"))
+
+
+def text_files(path: str) -> List[str]:
+    """Return the files of a data set or those that a pattern matches, in order."""
+    if is_dataset(path):
+        found = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+    else:
+        found = [name for name in glob.glob(path) if os.path.isfile(name)]
+    if not found:
+        raise RefusedError(
+            "hf_mlm_own_data=%s: found neither text files nor a directory of save_to_disk (datasets)" % path
+        )
+    return sorted(found)
+
+
+def stamp(path: str) -> List[Any]:
+    """Return path, size and time of a file: they show that it is unchanged, without reading it."""
+    status = os.stat(path)
+    return [path, status.st_size, status.st_mtime_ns]
+
+
+def read_lines(path: str) -> List[str]:
+    """Return the lines of text files that are not blank."""
+    lines: List[str] = []
+    for name in text_files(path):
+        try:
+            with open(name, encoding="utf-8") as file:
+                lines += [line.strip() for line in file if line.strip()]
+        except UnicodeDecodeError as error:
+            raise RefusedError("%s: found bytes that are not UTF-8 (%s)" % (name, error)) from error
+    return lines
+
+
+def read_dataset(path: str) -> Dict[str, Any]:
+    """Return the splits that samples are taken from, as `train` and, if there is one, `eval`."""
+    try:
+        import datasets
+    except ImportError as error:
+        raise RefusedError(
+            "%s: the interpreter has no package datasets, which reads this directory: %s" % (path, error)
+        ) from error
+    found = datasets.load_from_disk(path)
+    splits = dict(found) if isinstance(found, dict) else {"train": found}
+    if "train" not in splits:
+        raise RefusedError("%s: found the splits %s, expected train" % (path, ", ".join(sorted(splits))))
+    held = [splits[name] for name in EVALUATION if name in splits][:1]
+    parts = dict(zip(("train", "eval"), [splits["train"], *held], strict=False))
+    for part in parts.values():
+        if COLUMN not in part.column_names:
+            raise RefusedError(
+                "%s: found the columns %s, expected %s" % (path, ", ".join(part.column_names), COLUMN)
+            )
+    return parts
+
+
+def choose(path: str, pool: Any, seed: int, *counts: Tuple[str, int]) -> Dict[str, Any]:
+    """Return indices of samples by the name of their part, each sample once; `counts` has how many."""
+    count = sum(number for _, number in counts)
+    if len(pool) < count:
+        names = " and ".join("hf_mlm_%s_samples=%d" % pair for pair in counts)
+        raise RefusedError("%s: found %d samples, expected %d for %s" % (path, len(pool), count, names))
+    order = np.random.RandomState(seed).permutation(len(pool)).tolist()
+    chosen = {}
+    for name, number in counts:
+        chosen[name], order = order[:number], order[number:]
+    return chosen
+
+
+def select(path: str, train: int, evaluation: int, seed: int) -> Dict[str, List[str]]:
+    """Return the texts of both parts, `train` and `eval`."""
+    if not is_dataset(path):
+        lines = read_lines(path)
+        chosen = choose(path, lines, seed, ("train", train), ("eval", evaluation))
+        return {part: [lines[index] for index in indices] for part, indices in chosen.items()}
+    pools = read_dataset(path)
+    if "eval" in pools:
+        chosen = choose(path, pools["train"], seed, ("train", train))
+        chosen.update(choose(path, pools["eval"], seed, ("eval", evaluation)))
+    else:
+        chosen = choose(path, pools["train"], seed, ("train", train), ("eval", evaluation))
+    return {
+        part: pools.get(part, pools["train"]).select(indices)[COLUMN][:] for part, indices in chosen.items()
+    }
 
 
 def vocabulary(words: Any, size: int) -> List[str]:
@@ -73,7 +170,7 @@ def tokenizer(lines: List[str], size: int, length: int) -> Any:
 def wanted_parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all that determines the samples."""
     keys = ("own", "train_samples", "eval_samples", "length", "seed")
-    stamps = [texts.stamp(path) for path in texts.files(request["own"])]
+    stamps = [stamp(path) for path in text_files(request["own"])]
     return dict({key: request[key] for key in keys}, schema=SCHEMA, files=stamps)
 
 
@@ -92,7 +189,7 @@ def fill(request: Dict[str, Any], expected: Dict[str, Any]) -> Dict[str, Any]:
     """Write the samples of every model and the manifest; return the manifest."""
     import models
 
-    parts = texts.select(request["own"], request["train_samples"], request["eval_samples"], request["seed"])
+    parts = select(request["own"], request["train_samples"], request["eval_samples"], request["seed"])
     shutil.rmtree(request["data"], ignore_errors=True)
     sizes, sums = {}, {}
     for name in models.MODELS:
@@ -130,7 +227,7 @@ def main() -> None:
     """Make or check the samples of the request on the command line."""
     try:
         print(json.dumps(prepare(json.loads(sys.argv[1]))))
-    except texts.RefusedError as error:
+    except RefusedError as error:
         print("refused: %s" % error, file=sys.stderr)
         sys.exit(3)
 

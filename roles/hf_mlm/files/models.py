@@ -75,3 +75,9 @@ def make(name: str, device: str = "cpu", checkpointing: bool = False) -> Any:
     # The loss is the mean of a batch. With this setting, Trainer divides it by the accumulation, as it must.
     model.accepts_loss_kwargs = False
     return model
+
+
+def check() -> None:
+    """Make the models without their weights. Raise RuntimeError if one has not its number of parameters."""
+    for name in MODELS:
+        make(name, "meta")

@@ -29,7 +29,7 @@ import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_run  # noqa: E402
 import transformers  # noqa: E402
-from samples import PAD, Masker, Samples, invented, own  # noqa: E402
+from word_samples import PAD, Masker, Samples, invented, own  # noqa: E402
 
 say = trainer_kit.Say("HF_MLM")
 

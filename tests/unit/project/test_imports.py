@@ -8,7 +8,14 @@ import pytest
 from role_files import ROLES
 
 # Whose programs others may import; scripts/types.sh has them too.
-SHARED = ("workload/files/kit", "horovod/files", "oneflow/files", "paddle/files", "pytorch/files")
+SHARED = (
+    "workload/files/kit",
+    "horovod/files",
+    "oneflow/files",
+    "paddle/files",
+    "pytorch/files",
+    "transformers/files",
+)
 PROGRAMS = sorted(ROLES.glob("*/files/*.py")) + sorted(ROLES.glob("*/files/kit/*.py"))
 NAMES = {path.stem for path in PROGRAMS}
 

@@ -19,7 +19,7 @@ ROLE = ROOT / "roles/hf_mlm"
 LOGS = ROOT / "tests/data/hf_mlm"
 WORKLOAD = with_epoch(declaration("hf_mlm"), 2, 2048)
 
-row = load("hf_mlm", "row")
+row = load("transformers", "row")
 
 
 def case(nodes=1, **other):

@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 from role_files import load
 
-texts = load("hf_mlm", "texts")
+texts = load("hf_mlm", "make_data")
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_too_few_samples_are_refused_with_how_many_are_expected(lines):
 
 def test_a_path_without_text_is_refused_by_its_variable(tmp_path):
     with pytest.raises(texts.RefusedError, match=f"hf_mlm_own_data={tmp_path}: found neither"):
-        texts.files(str(tmp_path))
+        texts.text_files(str(tmp_path))
 
 
 def test_bytes_that_are_not_utf8_are_refused_by_their_file(tmp_path):

@@ -2,23 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """hf_mlm: the vocabulary of a user's texts. It needs no package tokenizers."""
 
-import sys
 from collections import Counter
 
 from role_files import ROLES, load
 
-sys.path.insert(0, str(ROLES / "hf_mlm/files"))
-try:
-    make_data = load("hf_mlm", "make_data")
-finally:
-    sys.path.pop(0)
-    sys.modules.pop("texts", None)
+make_data = load("hf_mlm", "make_data")
 
 WORDS = Counter({"be": 5, "ab": 5, "a": 2, "cab": 1})
 
 
 def test_the_special_tokens_are_the_first_as_the_samples_have_them():
-    samples = (ROLES / "hf_mlm/files/samples.py").read_text()
+    samples = (ROLES / "transformers/files/word_samples.py").read_text()
     assert "PAD, CLS, SEP, MASK, FIRST_WORD = 0, 2, 3, 4, 5" in samples
     assert make_data.vocabulary(WORDS, 40)[:5] == ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
