@@ -57,6 +57,10 @@ options:
     description: The variables of each node that an inventory of it needs.
     type: dict
     default: {}
+  addresses:
+    description: The address of each node, by which C(bench.yml) finds its verdict again.
+    type: dict
+    default: {}
   origin:
     description: The commit and the command, as the filter C(scalebook_origin) returns them.
     type: dict
@@ -99,6 +103,7 @@ refusal:
   type: str
 """
 
+import datetime
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -142,6 +147,9 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     acceptance = document.document(nodes, measurements, listed, criteria)
     open_nodes, rounds = document.still_open(nodes, acceptance["findings"], acceptance["problems"])
     hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
+    for node, address in params["addresses"].items():
+        acceptance["machines"][node]["address"] = address
+    acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
     files = {
         folder / "acceptance.json": {**acceptance, **params["origin"]},
         # JSON is YAML.

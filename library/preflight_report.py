@@ -30,11 +30,9 @@ options:
     type: str
     choices: [auto, cpu, gpu]
     default: auto
-  more:
-    description: Findings of other checks, each as in RV(findings).
-    type: list
-    elements: dict
-    default: []
+  acceptance:
+    description: The C(acceptance.json) whose verdicts on the nodes are looked up, if there is one.
+    type: path
   results:
     description: Directory of all campaigns on the control node; it must have room.
     type: path
@@ -80,6 +78,7 @@ display:
   type: str
 """
 
+import datetime
 import os
 import shutil
 from collections.abc import Mapping
@@ -87,7 +86,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.preflight import judge
+from ansible.module_utils.scalebook.preflight import acceptance, judge
 from ansible.module_utils.scalebook.preflight.hosts import room
 
 
@@ -121,7 +120,10 @@ def run(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
     probed = {name: read(result) for name, result in options["probed"].items()}
     space = control_node(options["results"])
     own = room(space, ["control node"], int(limits["results_mb"]), int(limits["inodes"]))
-    findings = judge.judge(machines, probed, limits, options["device"], [*options["more"], *own])
+    accepted = acceptance.read(Path(options["acceptance"])) if options["acceptance"] else None
+    now = datetime.datetime.now(datetime.timezone.utc)
+    judged = acceptance.findings(accepted, machines, probed, float(limits["acceptance_days"]), now)
+    findings = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
     seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
     document = {

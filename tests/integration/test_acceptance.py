@@ -19,6 +19,14 @@ print(json.dumps({{"name": "CPU", "rates": rates if first else {{}}, "traces": {
 """
 
 
+def play(playbook, inventory):
+    """Run a playbook on an inventory."""
+    return subprocess.run(
+        ["ansible-playbook", "-i", inventory, playbook],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=600,
+    )  # fmt: skip
+
+
 @pytest.fixture
 def accepted(tmp_path):
     def start(**rates):
@@ -37,10 +45,7 @@ def accepted(tmp_path):
         }
         inventory = tmp_path / "hosts.yml"
         inventory.write_text(json.dumps({"nodes": {"hosts": hosts, "vars": common}}))
-        done = subprocess.run(
-            ["ansible-playbook", "-i", inventory, "acceptance.yml"],
-            capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=600,
-        )  # fmt: skip
+        done = play("acceptance.yml", inventory)
         return done, json.loads((tmp_path / "out/acceptance.json").read_text())
 
     return start
@@ -63,3 +68,7 @@ def test_a_slow_node_is_named_with_status_2_and_left_out_of_the_inventory(accept
         "NODE2",
         "NODE4",
     ]
+    preflight = play("playbooks/preflight.yml", tmp_path / "hosts.yml")
+    assert preflight.returncode == 2
+    assert "acceptance.yml condemned it on" in preflight.stdout
+    assert "Preflight failed: NODE3" in preflight.stdout + preflight.stderr

@@ -13,7 +13,7 @@ from ansible.module_utils.scalebook.accept import triage, verdict
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
 
-SCHEMA = 1
+SCHEMA = 2
 WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
 KILLED_BY_TIMEOUT = (124, 137)
 LINK = "link"
@@ -29,6 +29,7 @@ class Measurement(TypedDict):
     rates: dict[str, Any]
     traces: dict[str, str]
     problems: dict[str, str]
+    gpus: list[str]
 
 
 class CriteriaUsed(TypedDict):
@@ -73,14 +74,24 @@ class Problem(TypedDict):
     reason: str
 
 
+class Judged(TypedDict):
+    """A node that was judged: its address, and the UUIDs of its GPUs as the driver lists them."""
+
+    address: str
+    gpus: list[str]
+
+
 class Acceptance(TypedDict):
     """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
 
     `accepted` is true where every part is good.  `bad` are the nodes to take out, `unclear` those without a
-    verdict; `limit` and `drain` are for the good and bad ones, for Ansible and Slurm.
+    verdict; `limit` and `drain` are for the good and bad ones, for Ansible and Slurm. `time` is when it was
+    written, in UTC, `machines` are the nodes by name.
     """
 
     schema: int
+    time: str
+    machines: dict[str, Judged]
     accepted: bool
     criteria: CriteriaUsed
     nodes: list[str]
@@ -116,12 +127,21 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
     keys = ("rates", "traces", "problems")
     if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
         name = content.get("name")
-        return {"nodes": [*nodes], "name": name and str(name), **{key: content[key] for key in keys}}  # type: ignore[typeddict-item]
+        gpus = [str(uuid) for uuid in content.get("gpus") or ()]
+        fields = {key: content[key] for key in keys}
+        return {"nodes": [*nodes], "name": name and str(name), "gpus": gpus, **fields}  # type: ignore[typeddict-item]
     errors = str(result.get("stderr") or result.get("msg") or "it gave no answer").strip().splitlines()
     reason = errors[-1][:300] if errors else "it gave no answer"
     if result.get("rc") in KILLED_BY_TIMEOUT:
         reason = f"it had not ended after {seconds} s"
-    return {"nodes": [*nodes], "name": None, "rates": {}, "traces": {}, "problems": {"node": reason}}
+    return {
+        "nodes": [*nodes],
+        "name": None,
+        "rates": {},
+        "traces": {},
+        "problems": {"node": reason},
+        "gpus": [],
+    }
 
 
 def link_name(source: str, target: str) -> str:
@@ -266,16 +286,18 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
 def document(
     nodes: Sequence[str], measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria
 ) -> Acceptance:
-    """Return acceptance.json, but for its origin."""
+    """Return acceptance.json, but for its time and origin and the addresses of the nodes."""
     rows, failed = findings(measurements, listed, criteria), problems(measurements)
     causes = faults(rows, measurements)
-    reasons = _reasons(rows, causes, failed)
-    bad = [node for node in nodes if node in reasons]
+    bad_nodes = reasons(rows, causes, failed)
+    bad = [node for node in nodes if node in bad_nodes]
     unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
     judged = {node for row in rows if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
     good = [node for node in nodes if node in judged - unclear - set(bad)]
     return {
         "schema": SCHEMA,
+        "time": "",
+        "machines": {node: {"address": "", "gpus": _gpus(node, measurements)} for node in nodes},
         "accepted": good == [*nodes],
         "criteria": {
             "least": criteria.least,
@@ -291,27 +313,33 @@ def document(
         "bad": bad,
         "unclear": [node for node in nodes if node not in (*good, *bad)],
         "limit": ",".join(["all", *(f"!{node}" for node in bad)]) if bad else "",
-        "drain": [_drain(node, reasons[node]) for node in bad],
+        "drain": [_drain(node, bad_nodes[node]) for node in bad],
         "scalebook": {},
         "command": "",
     }
 
 
-def _reasons(
+def _gpus(node: str, measurements: Iterable[Measurement]) -> list[str]:
+    """Return the UUIDs of the GPUs that a node had when it was measured last."""
+    listed = [each.get("gpus", []) for each in measurements if each["nodes"] == [node]]
+    return next((uuids for uuids in reversed(listed) if uuids), [])
+
+
+def reasons(
     rows: Iterable[PartFinding], causes: Iterable[Fault], failed: Iterable[Problem]
 ) -> dict[str, str]:
     """Return why each bad node is bad; of a slow link one end, without which the cluster is good."""
-    reasons: dict[str, str] = {}
+    by_node: dict[str, str] = {}
     for problem in failed:
         if len(problem["nodes"]) == 1:
-            reasons.setdefault(problem["nodes"][0], f"{problem['part']}: {problem['reason']}")
+            by_node.setdefault(problem["nodes"][0], f"{problem['part']}: {problem['reason']}")
     for row in rows:
         if row["verdict"] == BAD and row["quantity"] != LINK:
-            reasons.setdefault(row["nodes"][0], f"{row['part']} {_value(row)}")
+            by_node.setdefault(row["nodes"][0], f"{row['part']} {_value(row)}")
     for cause in causes:
-        if not reasons.keys() & set(cause["nodes"]):
-            reasons[cause["nodes"][-1]] = f"slow network, {cause['kind']} {' '.join(cause['nodes'])}"
-    return reasons
+        if not by_node.keys() & set(cause["nodes"]):
+            by_node[cause["nodes"][-1]] = f"slow network, {cause['kind']} {' '.join(cause['nodes'])}"
+    return by_node
 
 
 def _value(row: PartFinding) -> str:

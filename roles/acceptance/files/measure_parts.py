@@ -104,6 +104,16 @@ def one_device(args: argparse.Namespace, index: int, line: Dict[str, Any]) -> No
     del os.environ["CUDA_VISIBLE_DEVICES"]
 
 
+def gpus() -> List[str]:
+    """Return the UUIDs of the GPUs of this node, [] where the driver does not tell."""
+    query = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+    try:
+        listed = subprocess.check_output(query, universal_newlines=True, timeout=20)
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [each.strip() for each in listed.splitlines()]
+
+
 def interface(address: str) -> Optional[str]:
     """Return the network interface that has this address: the host name may resolve to another one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -123,6 +133,7 @@ def main(argv: List[str]) -> None:
     args = arguments(argv)
     line: Dict[str, Any] = {"name": None, "rates": {}, "traces": {}, "problems": {}}
     if args.what == "alone":
+        line["gpus"] = gpus() if args.device == "gpu" else []
         for index in range(args.devices):
             one_device(args, index, line)
     try:

@@ -39,7 +39,11 @@ def printed(tmp_path):
         (tmp_path / "training_trace.py").write_text("print('aa bb')")
         (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())
         argv = [sys.executable, tmp_path / PROGRAM.name, *options]
-        done = subprocess.run(argv, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)})
+        smi = tmp_path / "nvidia-smi"
+        smi.write_text("#!/bin/sh\nprintf 'GPU-a\\nGPU-b\\n'\n")
+        smi.chmod(0o755)
+        environment = {"PYTHONPATH": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
+        done = subprocess.run(argv, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
@@ -56,6 +60,7 @@ def test_each_gpu_has_rates_by_quantity_and_the_node_has_those_of_all_of_them(pr
         },
         "traces": {"GPU0": "aa bb torch 2.11", "GPU1": "aa bb torch 2.11"},
         "problems": {},
+        "gpus": ["GPU-a", "GPU-b"],
     }
 
 

@@ -1,0 +1,101 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of acceptance.yml on the nodes of a campaign: a condemned node is refused."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.preflight.site import finding
+
+CHECK = "acceptance"
+AGAIN = "run ansible-playbook acceptance.yml again"
+LOOPBACK = "127.0.0.1"
+
+
+def read(path: Path) -> dict[str, Any] | None:
+    """Return acceptance.json, None where there is none; raise ValueError for another file."""
+    if not path.exists():
+        return None
+    try:
+        content = decode(read_small(path))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return content
+
+
+def findings(
+    accepted: Mapping[str, Any] | None,
+    machines: Sequence[Mapping[str, Any]],
+    probed: Mapping[str, Mapping[str, Any]],
+    days: float,
+    now: datetime.datetime,
+) -> Iterator[Finding]:
+    """Yield what acceptance.json says against `machines`, as judge.judge takes them, or that it has nothing.
+
+    A verdict is that on a node of the same name and address.  One older than `days` is a warning, as are
+    other GPUs than were judged.
+    """
+    if accepted is None:
+        return
+    if accepted.get("schema") != document.SCHEMA:
+        names = [node for machine in machines for node in machine["nodes"]]
+        yield finding(
+            CHECK, "warn", names, observed="acceptance.json is from another version of scalebook", fix=AGAIN
+        )
+        return
+    judged = {machine["name"]: _judged(accepted["machines"], machine) for machine in machines}
+    if not any(judged.values()):
+        return
+    reasons = document.reasons(accepted["findings"], accepted["faults"], accepted["problems"])
+    made = datetime.datetime.fromisoformat(accepted["time"])
+    for machine in machines:
+        nodes = judged[machine["name"]]
+        unjudged = [node for node in machine["nodes"] if node not in nodes]
+        yield from _of(accepted, nodes, reasons, made)
+        if unjudged:
+            yield finding(CHECK, "warn", unjudged, observed="was not judged with the other nodes", fix=AGAIN)
+        smi = probed.get(machine["name"], {}).get("facts", {}).get("smi") or {}
+        present = sorted(str(gpu.get("uuid")) for gpu in smi.get("gpus", ()))
+        others = [node for node in nodes if present and sorted(accepted["machines"][node]["gpus"]) != present]
+        if others:
+            yield finding(CHECK, "warn", others, observed="has other GPUs than were judged", fix=AGAIN)
+    names = [node for nodes in judged.values() for node in nodes]
+    age = (now - made).total_seconds() / 86400
+    if age > days:
+        yield finding(CHECK, "warn", names, observed=f"was judged {age:.0f} days ago", fix=AGAIN)
+
+
+def _judged(known: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
+    """Return the nodes of a machine that acceptance.json knows under their address."""
+    address = LOOPBACK if machine["local"] else machine["address"]
+    return [node for node in machine["nodes"] if node in known and known[node]["address"] == address]
+
+
+def _of(
+    accepted: Mapping[str, Any],
+    nodes: Sequence[str],
+    reasons: Mapping[str, str],
+    made: datetime.datetime,
+) -> Iterator[Finding]:
+    """Yield the verdicts on the nodes that are not good."""
+    for node in nodes:
+        if node in accepted["bad"]:
+            yield finding(
+                CHECK,
+                "refuse",
+                [node],
+                observed=f"acceptance.yml condemned it on {made:%Y-%m-%d}: {reasons[node]}",
+                expected="a node that is accepted",
+                fix=f"repair it and {AGAIN}, or leave it out with --limit '{accepted['limit']}'; "
+                f"to measure it all the same, -e preflight_accept={CHECK}",
+            )
+        elif node in accepted["unclear"]:
+            yield finding(CHECK, "warn", [node], observed="acceptance.yml came to no verdict", fix=AGAIN)
