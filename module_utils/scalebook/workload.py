@@ -121,7 +121,7 @@ _SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "n
 _SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
-_INSTALL_KEYS |= {"horovod", "probe", "dataset", "data", "tasks"}
+_INSTALL_KEYS |= {"horovod", "probe", "dataset", "data", "tasks", "versions"}
 _INSTALL_PARTS = {
     # the key: (the keys that it must have, all its keys)
     "checkout": ({"into"}, {"into", "trainer"}),
@@ -598,7 +598,7 @@ def _install(part: _Part) -> Mapping[str, Any]:
             part = install.part(key, keys)
             for name in {*needed, *part.values}:
                 part.words(name) if name in ("make", "check") else part.text(name)
-    for name in ("kit", "locks", "packages", "probe"):
+    for name in ("kit", "locks", "packages", "probe", "versions"):
         install.words(name)
     for name in ("framework", "launcher", "data"):
         install.text(name) if name in install.values else None

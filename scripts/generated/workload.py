@@ -85,6 +85,9 @@ PARTS = {
         "separate": "`true` where the environment is the workload's own: `venv` in its directory.",
         "locks": "Locks in the role's `files` of what its own tasks install into the environment besides; "
         "`{version}` is that of the workload.",
+        "versions": "The versions that `<workload>_version` may name, the oldest first, where `auto` is one "
+        "of its values: `tasks/version.yml` of the framework's role chooses the one for a node "
+        "(`roles/tensorflow`).",
         "packages": "The packages that name the framework and its version, where they are not those of the "
         "framework's role.",
         "launcher": "The role of a launcher that starts the processes, with the tasks `main`, `check` and "
