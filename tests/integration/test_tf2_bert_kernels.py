@@ -24,7 +24,9 @@ PLAY = """
 - hosts: all
   gather_facts: false
   tasks:
-    - ansible.builtin.include_role: {name: tf2_bert, tasks_from: compile_kernels}
+    - ansible.builtin.include_role: {name: workload, tasks_from: variables}
+    - ansible.builtin.include_role: {name: tensorflow, tasks_from: compile_kernels}
+      vars: {tensorflow_case: {MODEL: base, GLOBAL_BATCH: "8"}}
 """
 CAPABILITIES = {"covered": ["9.0"], "newer": ["12.0"], "both": ["9.0", "12.0"], "cpu": [], "broken": ["12.0"]}
 
@@ -41,11 +43,30 @@ def provisioned(tmp_path_factory):
         home = folder / name
         (home / "code").mkdir(parents=True)
         (home / "code/run_head.sh").symlink_to(ROOT / "roles/workload/files/kit/run_head.sh")
-        install = {"version": "2.20", "device": "gpu", "python": f"{folder}/python", "models": str(home)}
+        install = {
+            "version": "2.20",
+            "versions": "TensorFlow 2.20",
+            "device": "gpu",
+            "python": f"{folder}/python",
+            "models": str(home),
+        }
+        install["code"] = str(home / "code")
         install |= {"script": "train.py", "environment": {}, "gpus": "9.0", "nccl": "", "xla_flags": []}
-        hosts[name] = {"workload_compute_capabilities": capabilities, "tf2_bert_install": install}
-    every = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable, "stack": {}}
-    every |= {"scalebook_home": str(folder), "tf2_bert_home": f"{folder}/{{{{ inventory_hostname }}}}"}
+        hosts[name] = {
+            "workload_compute_capabilities": capabilities,
+            "tf2_bert_install": install,
+            "workload_install": install,
+        }
+    every = {
+        "ansible_connection": "local",
+        "ansible_python_interpreter": sys.executable,
+        "stack": {"tf2_bert": {"version": "2.20", "commit": "none"}},
+    }
+    every |= {
+        "workload_name": "tf2_bert",
+        "scalebook_home": str(folder),
+        "tf2_bert_home": f"{folder}/{{{{ inventory_hostname }}}}",
+    }
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": every}}))
     (folder / "play.yml").write_text(PLAY)
     words = ["ansible-playbook", "-i", folder / "hosts.json", folder / "play.yml"]

@@ -31,13 +31,13 @@ PLAY = """
 - hosts: all
   gather_facts: false
   tasks:
-    - ansible.builtin.include_role: {name: tf2_bert, tasks_from: version}
-      when: tf2_bert_python is not defined
-    - ansible.builtin.include_role: {name: tf2_bert, tasks_from: own}
-      when: tf2_bert_python is defined
+    - ansible.builtin.include_role: {name: workload, tasks_from: variables}
+      vars: {workload_name: tf2_bert}
+    - ansible.builtin.include_role: {name: tensorflow, tasks_from: version}
+      vars: {workload_name: tf2_bert}
     - name: Write it down
       ansible.builtin.copy:
-        content: "{{ __tf2_bert_version }}"
+        content: "{{ workload_version }}"
         dest: "{{ out }}/{{ inventory_hostname }}"
         mode: "0644"
 """
@@ -54,11 +54,15 @@ def chosen(tmp_path_factory):
     for number, version in enumerate(MODELS):
         # What the role asks of the interpreter, answered without a TensorFlow.
         python = folder / f"python{number}"
-        python.write_text(f"#!/bin/sh\necho '{json.dumps({'version': version, 'cuda': ''})}'\n")
+        python.write_text(f"#!/bin/sh\necho {version}\n")
         python.chmod(0o755)
         hosts[f"own{number}"] = {"tf2_bert_python": str(python)}
     hosts["bare"] = {"tf2_bert_python": sys.executable}
-    every = {"ansible_connection": "local", "tf2_bert_version": "auto", "stack": {}}
+    every = {
+        "ansible_connection": "local",
+        "tf2_bert_version": "auto",
+        "stack": {"tf2_bert": {"commit": "none"}},
+    }
     every |= {"scalebook_home": str(folder), "out": str(folder), "ansible_python_interpreter": sys.executable}
     (folder / "hosts.json").write_text(json.dumps({"all": {"hosts": hosts, "vars": every}}))
     (folder / "play.yml").write_text(PLAY)

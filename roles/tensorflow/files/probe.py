@@ -19,6 +19,9 @@ if importlib.util.find_spec("tf_keras"):
 
 import tensorflow as tf  # noqa: E402
 
+# Models that are beside the environment are beside this program too.
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir, "models"))
+
 
 def has(module: str) -> bool:
     """Return whether a module can be imported."""

@@ -4,7 +4,6 @@
 
 import subprocess
 
-import pytest
 import yaml
 from role_files import ROLES
 
@@ -19,15 +18,14 @@ def command(path):
     return task["ansible.builtin.command"]["argv"][:-1]
 
 
-@pytest.mark.parametrize("path", ["workload/tasks/commit.yml", "tf2_bert/tasks/models.yml"])
-def test_a_checkout_does_not_keep_the_token_of_its_address(tmp_path, path):
+def test_a_checkout_does_not_keep_the_token_of_its_address(tmp_path):
     git = ["git", "-C", tmp_path, "-c", "user.name=you", "-c", "user.email=you@localhost"]
     for step in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "x"]):
         subprocess.run([*git, *step], check=True)
     subprocess.run([*git, "remote", "add", "origin", f"https://{TOKEN}@localhost/x"], check=True)
     for name in ("FETCH_HEAD", "logs/HEAD"):
         (tmp_path / ".git" / name).write_text(f"clone: from https://{TOKEN}@localhost/x\n")
-    subprocess.run([*command(path), tmp_path], check=True)
+    subprocess.run([*command("workload/tasks/commit.yml"), tmp_path], check=True)
     kept = [file for file in (tmp_path / ".git").rglob("*") if file.is_file()]
     assert [file.name for file in kept if TOKEN.encode() in file.read_bytes()] == []
     subprocess.run([*git, "rev-parse", "-q", "--verify", "HEAD"], check=True, stdout=subprocess.DEVNULL)

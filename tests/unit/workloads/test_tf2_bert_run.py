@@ -15,7 +15,7 @@ FAKE_TRAINER = """#!/bin/sh
 echo "legacy=$TF_USE_LEGACY_KERAS xla=$XLA_FLAGS cache=$CUDA_CACHE_PATH $CUDA_CACHE_MAXSIZE"
 echo "flags $*"
 """
-STACKS = yaml.safe_load((ROLES / "tf2_bert/vars/main.yml").read_text())["__tf2_bert_stacks"]
+STACKS = yaml.safe_load((ROLES / "tensorflow/vars/main.yml").read_text())["tensorflow_versions"]
 
 
 @pytest.fixture
@@ -37,6 +37,7 @@ def script(tmp_path):
                 "version": version,
                 "device": "gpu",
                 "python": str(tmp_path / "python"),
+                "code": str(tmp_path / "code"),
                 "models": str(tmp_path),
                 "script": "run_pretraining.py",
                 "environment": stack["environment"],
@@ -44,8 +45,7 @@ def script(tmp_path):
                 "nccl": stack.get("nccl", ""),
                 "xla_flags": ["--xla_gpu_cuda_data_dir=/cuda", *stack["xla_flags"]],
             },
-            "__tf2_bert_code": str(tmp_path / "code"),
-            "__tf2_bert_input_files": "*.tfrecord",
+            "tf2_bert_tfrecords": ["*.tfrecord"],
             "tf2_bert_home": str(tmp_path),
             "campaign_work": str(tmp_path / "work"),
             "tf2_bert_data": str(tmp_path),
