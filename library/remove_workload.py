@@ -81,6 +81,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 MOUNTS = "/proc/self/mounts"
 FRAMEWORK = "*/*/venv/lib/python*/site-packages/scalebook-framework.pth"
+MARK = re.compile(r"install\.json$|scalebook\.")
+"""What provision.yml leaves in a directory that the user has named for a workload."""
 FILLED = (errno.EEXIST, errno.ENOTEMPTY)
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
@@ -184,17 +186,17 @@ class Home:
             os.close(folder)
 
 
-def size_of(folder: int, name: str, seen: Set[Tuple[int, int]]) -> int:
-    """Return the bytes on the disk of `name` in a directory, with all below it, without those `seen`."""
+def size_of(folder: int, name: str, counted_inodes: Set[Tuple[int, int]]) -> int:
+    """Return the bytes on the disk of `name` in a directory, with all below it, without `counted_inodes`."""
     about = os.lstat(name, dir_fd=folder)
-    if (about.st_dev, about.st_ino) in seen:
+    if (about.st_dev, about.st_ino) in counted_inodes:
         return 0
-    seen.add((about.st_dev, about.st_ino))
+    counted_inodes.add((about.st_dev, about.st_ino))
     size = about.st_blocks * 512
     if stat.S_ISDIR(about.st_mode):
         below = os.open(name, FOLDER, dir_fd=folder)
         try:
-            size += sum(size_of(below, each, seen) for each in os.listdir(below))
+            size += sum(size_of(below, each, counted_inodes) for each in os.listdir(below))
         finally:
             os.close(below)
     return size
@@ -256,8 +258,12 @@ def why_kept(home: Home, path: str, uses: Dict[str, List[str]], named: Sequence[
     ]
     if users:
         return "%s use%s it" % (" and ".join(users), "" if users[1:] else "s")
-    in_it = [each for each in named if each != path and is_below(each, path)]
-    return "a variable names %s" % in_it[0] if in_it else home.why_not(path)
+    below = [each for each in named if each != path and is_below(each, path)]
+    if below:
+        return "a variable names %s" % below[0]
+    if path in named and os.path.isdir(path) and not any(MARK.match(name) for name in os.listdir(path)):
+        return "it has no install.json, so it may be something else"
+    return home.why_not(path)
 
 
 def plan(home: Home, options: Dict[str, Any]) -> Tuple[List[str], List[Dict[str, str]]]:

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.errors import AnsibleError
+from ansible.module_utils.scalebook.workloads import load_workloads
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -51,6 +54,55 @@ def test_the_hosts_of_a_play_are_returned_as_they_are_given():
 def test_a_limit_is_refused_with_a_fix():
     with pytest.raises(AnsibleError, match="--limit NODE1: .*Fix: leave out --limit; -e nodes=1"):
         lookup("scalebook_hosts").run(["localhost"], {"ansible_limit": "NODE1"}, unlimited=True)
+
+
+@pytest.fixture
+def installed():
+    """Return what a host with these variables has below /opt/scalebook."""
+
+    def look(**variables):
+        variables["scalebook_home"] = "/opt/scalebook"
+        loader = DataLoader()
+        plugin = lookup("scalebook_installed")
+        plugin._loader, plugin._templar = loader, Templar(loader, variables=variables)
+        return plugin.run([], variables)[0]
+
+    return look
+
+
+@pytest.mark.parametrize(
+    ("workload", "uses"),
+    [
+        ("horovod_bert", ["/opt/scalebook/pytorch/venv"]),
+        ("oneflow_bert", ["/opt/scalebook/oneflow/venv"]),
+        ("deepspeed_bert", []),  # has one of its own
+        ("tf2_resnet50", []),
+    ],
+)
+def test_a_workload_uses_the_environment_that_its_framework_has_for_several(installed, workload, uses):
+    assert installed()[workload] == {"home": f"/opt/scalebook/{workload}", "uses": uses, "names": []}
+
+
+def test_the_environment_of_a_framework_is_where_its_variable_says(installed):
+    assert installed(pytorch_venv="/srv/venv")["torch_bert"]["uses"] == ["/srv/venv"]
+
+
+def test_what_the_user_names_for_a_workload_is_known(installed):
+    places = installed(torch_bert_home="/srv/x/../bert/", torch_bert_data="/data", horovod_bert_venv="/v")
+    assert (places["torch_bert"]["home"], places["torch_bert"]["names"]) == (
+        "/srv/bert",
+        ["/srv/bert", "/data"],
+    )
+    assert places["horovod_bert"]["names"] == ["/v"]
+
+
+def test_the_environment_of_a_framework_lies_where_that_variable_says_or_in_the_directory_of_a_workload():
+    """Else remove.yml would not know who uses it."""
+    workloads = load_workloads([str(ROOT / "roles")]).values()
+    for role in {each.install["framework"] for each in workloads if "framework" in each.install}:
+        about = yaml.safe_load((ROOT / f"roles/{role}/vars/main.yml").read_text())
+        place = about[f"{role}_environment"]["path"]
+        assert place in (f"{{{{ {role}_venv }}}}", "{{ workload_home }}/venv")
 
 
 def test_the_first_play_of_a_playbook_that_reports_refuses_a_limit():

@@ -110,6 +110,10 @@ def with_data_of_the_user(home):
     return {"names": [str(home / "torch_bert/data")]}
 
 
+def of_something_else(home):
+    return {"home": str(home / "openmpi"), "names": [str(home / "openmpi")]}
+
+
 def linked(home):
     (home / "torch_bert").rename(home.parent / "elsewhere")
     (home / "torch_bert").symlink_to(home.parent / "elsewhere")
@@ -128,6 +132,7 @@ def linked_above(home):
         (above, "horovod_bert uses it"),
         (beside, "it is not below {home}"),
         (with_data_of_the_user, "a variable names {home}/torch_bert/data"),
+        (of_something_else, "it has no install.json, so it may be something else"),
         (linked, "{home}/torch_bert is a link to {home}/../elsewhere"),
         (linked_above, "{home}/links is a link to {home}"),
     ],
@@ -140,6 +145,12 @@ def test_a_directory_that_may_be_somebody_elses_is_refused_and_nothing_is_remove
     reason = why.format(home=home).replace(f"{home}/..", str(home.parent))
     assert done["failed"] and f"nothing was removed, since {reason}. Fix: " in done["msg"], done["msg"]
     assert files(home.parent) == before
+
+
+def test_a_directory_that_the_user_has_named_for_the_workload_is_removed(home):
+    (home / "torch_bert").rename(home / "mine")
+    mine = str(home / "mine")
+    assert "mine" in removed(home, call(home, torch_bert={"home": mine, "names": [mine]}))
 
 
 def test_what_is_mounted_below_a_workload_is_refused(home, tmp_path, monkeypatch):
