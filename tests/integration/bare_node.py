@@ -38,6 +38,7 @@ VARIABLES = {
     "tf1_resnet50_images": 8,
     "tf1_resnet50_files": 8,
     "mxnet_resnet50_images": 8,
+    "gluoncv_resnet50_images": 8,
     "oneflow_resnet50_images": 8,
     "oneflow_resnet50_files": 2,
 }

@@ -56,13 +56,12 @@ def bing_bert(folder):
 
 
 def gluoncv(folder):
-    """Return the variables that make role mxnet_resnet50 check out a stand-in of gluon-cv, which trains."""
+    """Return the variables that make gluoncv_resnet50 check out a stand-in of gluon-cv, which trains."""
     trainer = (ROOT / "tests/stand_ins/gluoncv/train_horovod.py").read_text()
     url, commit = repository(
         folder / "gluon-cv", {"scripts/classification/imagenet/train_horovod.py": trainer}
     )
-    variables = {"trainer": "gluoncv", "repo": url, "commit": commit}
-    return {f"mxnet_resnet50_{name}": value for name, value in variables.items()}
+    return {"gluoncv_resnet50_repo": url, "gluoncv_resnet50_commit": commit}
 
 
 def paddlecv(folder):
@@ -84,8 +83,8 @@ def pytorch_examples(folder):
 
 
 def trainers(folder):
-    """Return the variables that make all roles check out a stand-in; only that of PaddleCV trains."""
-    variables = {**bing_bert(folder), **paddlecv(folder)}
+    """Return the variables that make all roles check out a stand-in; those of PaddleCV and gluon-cv train."""
+    variables = {**bing_bert(folder), **gluoncv(folder), **paddlecv(folder)}
     for name, of_roles in TRAINERS.items():
         url, commit = repository(
             folder / name, dict.fromkeys(of_roles.values(), "raise SystemExit('it must not be run')\n")

@@ -1242,6 +1242,7 @@ DECLARED = {
     "horovod_tf1_bert_launcher=horovodrun is for one node: mpirun starts the processes of several": "horovod_tf1_bert_launcher=horovodrun 仅用于单节点：多节点的进程由 mpirun 启动",
     "OneFlow BERT pretraining": "OneFlow BERT 预训练",
     "PaddlePaddle ResNet-50 with PaddleCV": "PaddlePaddle ResNet-50（PaddleCV）",
+    "MXNet ResNet-50 with gluon-cv": "MXNet ResNet-50（gluon-cv）",
     "PaddlePaddle BERT pretraining": "PaddlePaddle BERT 预训练",
     "TensorFlow 2 official ResNet-50": "TensorFlow 2 官方 ResNet-50",
     "without time stamps": "没有时间戳",

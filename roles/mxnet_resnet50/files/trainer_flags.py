@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The command lines of the trainers for a case. Python 3.6 or newer, standard library only."""
+"""The command line of NVIDIA's train.py for a case. Python 3.6 or newer, standard library only."""
 
 import argparse
 from typing import List
@@ -10,28 +10,14 @@ import record_files
 DTYPES = {"fp32": "float32", "fp16": "float16"}
 
 
-class FlagsError(ValueError):
-    """A case that the trainer does not run; the message names the value and the fix."""
-
-
 def check(args: argparse.Namespace, world: int, images: int) -> None:
-    """Raise FlagsError where a process would have fewer images than its batch.
+    """Raise ImageError where a process would have fewer images than its batch.
 
-    MXNet gives each process the same number of records, rounded up, and the last one what is left. gluon-cv's
-    trainer gives each the same number, rounded down.
+    MXNet gives each process the same number of records, rounded up, and the last one what is left.
     """
-    if args.trainer == "gluoncv":
-        share = last = images // world
-        each = "%d of them each" % share
-    else:
-        share = -(-images // world)
-        last = images - share * (world - 1)
-        each = "%d of them each, and the last one what is left" % share
-    if last < args.batch:
-        raise FlagsError(
-            "%s has %d images: %d processes have %s, fewer than the batch of %d. Fix: %d images, or a smaller"
-            " batch" % (args.data, images, world, each, args.batch, max(share, args.batch) * world)
-        )
+    share = -(-images // world)
+    shares = [share] * (world - 1) + [images - share * (world - 1)]
+    record_files.check_enough(args.data, images, args.batch, shares)
 
 
 def data_flags(args: argparse.Namespace, processes: int, cores: int) -> List[str]:
@@ -46,7 +32,7 @@ def data_flags(args: argparse.Namespace, processes: int, cores: int) -> List[str
     return words + ["--data-mxnet-threads", str(max(1, cores // processes))]
 
 
-def nvidia(args: argparse.Namespace, rank: int, world: int, processes: int, cores: int) -> List[str]:
+def flags(args: argparse.Namespace, rank: int, world: int, processes: int, cores: int) -> List[str]:
     """Return the command line of train.py for a case; `processes` and `cores` are those of this machine.
 
     Batches are counted from 0, and one more than the steps is taken: the last is number `steps`. With the
@@ -61,19 +47,3 @@ def nvidia(args: argparse.Namespace, rank: int, world: int, processes: int, core
     words += ["--num-epochs", "1", "--disp-batches", "1", "--no-metrics", "--dtype", DTYPES[args.dtype]]
     words += ["--warmup-epochs", "0", "--lr", repr(args.learning_rate), "--seed", str(7 + rank)]
     return words + ["--log", "/dev/null", "--report", "", "--save-frequency", "0"]
-
-
-def gluoncv(args: argparse.Namespace, images: int, world: int, processes: int, cores: int) -> List[str]:
-    """Return the command line of train_horovod.py for a case, with a file of so many images.
-
-    The batch is that of a process, and the trainer multiplies the learning rate by their number. It takes as
-    many epochs as the steps need. No images are evaluated, but a file must be named.
-    """
-    batches = images // world // args.batch
-    words = ["--use-rec", "--rec-train", args.data, "--rec-val", args.data]
-    words += ["--data-nthreads", str(max(1, cores // processes))]
-    words += ["--model", "resnet50_v1b", "--input-size", str(args.image_size)]
-    words += ["--batch-size", str(args.batch), "--num-epochs", str(-(-args.steps // batches))]
-    words += ["--warmup-epochs", "0", "--lr", repr(args.learning_rate / world), "--dtype", DTYPES[args.dtype]]
-    words += ["--log-interval", "1", "--save-frequency", "0", "--save-dir", ""]
-    return words + (["--no-cuda"] if args.device == "cpu" else [])

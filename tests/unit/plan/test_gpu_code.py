@@ -104,6 +104,7 @@ def test_an_environment_of_the_users_own_is_no_fix_where_another_workload_takes_
     ("name", "problem"),
     [
         ("mxnet_resnet50", "3.5 to 7.5"),
+        ("gluoncv_resnet50", "3.5 to 7.5"),
         ("oneflow_resnet50", "6.0 to 8.9"),
         ("oneflow_bert", "6.0 to 8.9"),
         ("oneflow_wide_deep", "6.0 to 8.9"),

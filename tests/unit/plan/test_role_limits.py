@@ -12,7 +12,8 @@ TEXT = "allowed are a path or a pattern of files on the nodes, with "
 REFUSED = [
     *((name, f"{name}_commit=master", COMMIT) for name in ("bing_bert", "horovod_tf1_bert", "oneflow_bert")),
     *((name, f"{name}_commit=master", COMMIT) for name in ("oneflow_resnet50", "oneflow_wide_deep")),
-    *((name, f"{name}_commit=", COMMIT) for name in ("mxnet_resnet50", "tf1_resnet50")),
+    *((name, f"{name}_commit=", COMMIT) for name in ("gluoncv_resnet50", "mxnet_resnet50")),
+    ("tf1_resnet50", "tf1_resnet50_commit=", COMMIT),
     ("bing_bert", "bing_bert_examples_commit=master", COMMIT),
     ("bing_bert", "bing_bert_summed=never", "allowed are each, dlperf"),
     ("bing_bert", "bing_bert_files=0", "allowed are 1 and more"),
@@ -59,8 +60,13 @@ REFUSED = [
     ("horovod_tf1_bert", "horovod_tf1_bert_launcher=srun", "allowed are mpirun, horovodrun"),
     ("horovod_tf1_bert", "horovod_tf1_bert_task=cola", "allowed are mrpc, as the data that are made"),
     ("horovod_tf1_bert", "horovod_tf1_bert_vocabulary=/v", "allowed are the path of vocab.txt together with"),
+    (
+        "gluoncv_resnet50",
+        "gluoncv_resnet50_data=",
+        "allowed are a file of records, or gluoncv_resnet50_images above",
+    ),
+    ("gluoncv_resnet50", "gluoncv_resnet50_image_size=320", "allowed are 32 to below 320"),
     ("mxnet_resnet50", "mxnet_resnet50_version=1.5.0", "allowed is 1.6.0"),
-    ("mxnet_resnet50", "mxnet_resnet50_trainer=gluoncv", "allowed are nvidia where neither"),
     ("mxnet_resnet50", "mxnet_resnet50_data=/x.tar", "allowed are an absolute path that ends in .rec"),
     ("mxnet_resnet50", "mxnet_resnet50_image_size=31", "allowed are 32 and more"),
     ("mxnet_resnet50", "mxnet_resnet50_learning_rate=0.0001", "allowed are 0.001 and more"),
@@ -97,8 +103,8 @@ REFUSED = [
 ]
 
 
-# What a workload cannot do without: PaddleCV has no data of its own.
-NEEDED = {"paddlecv_resnet50": ["paddlecv_resnet50_images=8"]}
+# What a workload cannot do without: the trainers of these have no data of their own.
+NEEDED = {name: [f"{name}_images=8"] for name in ("gluoncv_resnet50", "paddlecv_resnet50")}
 
 
 def read_with(workload, *pairs):
@@ -128,7 +134,7 @@ def test_a_value_outside_its_limit_is_refused_with_what_is_allowed(workload, pai
     [
         ("horovod_tf1_bert", ["data_dir=/glue"], "vocabulary="),
         ("mxnet_resnet50", ["data=/x.rec", "images=64"], "images=64"),
-        ("mxnet_resnet50", ["trainer=gluoncv", "images=64", "image_size=320"], "image_size=320"),
+        ("gluoncv_resnet50", ["data=/x.rec", "images=64"], "images=64"),
         ("oneflow_resnet50", ["data=/records", "images=64"], "images=64"),
         ("paddle_resnet50", ["data=/images", "images=64"], "images=64"),
         ("tf2_bert", ["python=/usr/bin/python3", "version=2.15"], "version=2.15"),
@@ -165,7 +171,7 @@ def test_limits_follow_the_stack(workload, pairs, refused):
     [
         ("torch_bert", ["text=/t/**", "vocab_file=/v"]),
         ("horovod_tf1_bert", ["data_dir=/glue", "vocabulary=/v", "task=cola"]),
-        ("mxnet_resnet50", ["trainer=gluoncv", "images=64"]),
+        ("gluoncv_resnet50", ["data=/x.rec"]),
         ("oneflow_resnet50", ["images=64", "files=64"]),
         ("tf2_bert", ["python=/usr/bin/python3"]),
         ("torch_resnet50", ["images=64", "loader=pillow", "image_size=256"]),

@@ -16,9 +16,9 @@ UNREAD = {
         '153 lines such as "Epoch: [0][ 0/153] Time 0.363 ( 0.363) Data 0.106..." are steps of main.py of '
         "pytorch/examples without time stamps: bench.yml with torch_resnet50_trainer=examples reads them"
     ),
-    "mxnet_resnet50/imports/gluoncv": (
+    "gluoncv_resnet50/imports/gluoncv": (
         '25 lines such as "Epoch[0] Batch [9] Speed: 802.173036 samples/sec a..." are steps of a trainer of '
-        "gluon-cv without time stamps: bench.yml with mxnet_resnet50_trainer=gluoncv reads them"
+        "gluon-cv without time stamps: bench.yml with workload=gluoncv_resnet50 reads them"
     ),
     "paddlecv_resnet50/imports/paddlecv": (
         '14 lines such as "INFO:utils.utility:[Pass 0, train batch 0] loss 21..." are steps of train.py of '
@@ -49,8 +49,8 @@ def test_the_progress_bar_of_a_trainer_looks_like_steps(bar):
     ("log", "program"),
     [
         ("torch_resnet50/2n1g_examples_unpatched-NODE1.log", "main.py of pytorch/examples"),
-        ("mxnet_resnet50/1p_gluoncv.log", "a trainer of gluon-cv"),
-        ("mxnet_resnet50/2p_gluoncv.log", "a trainer of gluon-cv"),
+        ("gluoncv_resnet50/1p_train_imagenet.log", "a trainer of gluon-cv"),
+        ("gluoncv_resnet50/2p_train_horovod.log", "a trainer of gluon-cv"),
         ("paddlecv_resnet50/2p_not_synchronised.log", "train.py of PaddleCV"),
     ],
 )
@@ -62,9 +62,9 @@ def test_genuine_logs_of_these_programs_are_known(log, program):
 
 
 def test_another_workload_is_named_beside_its_parameters():
-    reason = import_case("mxnet_resnet50/imports/gluoncv", "torch_bert")["reason"]
+    reason = import_case("torch_resnet50/imports/torch_examples", "torch_bert")["reason"]
     assert reason.endswith(
-        ": bench.yml with workload=mxnet_resnet50 mxnet_resnet50_trainer=gluoncv reads them"
+        ": bench.yml with workload=torch_resnet50 torch_resnet50_trainer=examples reads them"
     )
 
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""mxnet_resnet50: how gluon-cv's train_horovod.py is started, with stand-ins of it and of Horovod."""
+"""gluoncv_resnet50: how gluon-cv's train_horovod.py is started, with stand-ins of it and of Horovod."""
 
 import os
 import re
@@ -43,10 +43,8 @@ def train_gluon():
         logging.info("Batch[%d]", batch)
 """
 STARTED = """
-import argparse
-import gluoncv_trainer, trainer_kit
-args = argparse.Namespace(steps={steps})
-print("returned", gluoncv_trainer.train(args, ["--no-cuda"], trainer_kit.Say("MXNET_RESNET50")))
+import gluoncv_trainer
+print("returned", gluoncv_trainer.train(["--no-cuda"], {steps}))
 """
 
 
@@ -54,10 +52,12 @@ print("returned", gluoncv_trainer.train(args, ["--no-cuda"], trainer_kit.Say("MX
 def run(tmp_path):
     """Return a function that trains for a number of steps and returns status and lines."""
     files = {"horovod/__init__.py": "", "horovod/mxnet.py": HOROVOD, "train_horovod.py": TRAINER}
+    files["mxnet_run.py"] = ""
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    folders = [tmp_path, ROLES / "mxnet_resnet50/files", ROLES / "workload/files/kit"]
+    places = ("gluoncv_resnet50/files", "mxnet/files", "workload/files/kit")
+    folders = [tmp_path, *(ROLES / place for place in places)]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
 
     def started(steps):
@@ -82,7 +82,7 @@ def test_the_step_is_still_that_of_horovod(run):
 
 
 def test_the_batch_of_all_ranks_is_printed_once(run):
-    assert run(3)[1].count("MXNET_RESNET50 kv_store=horovod batch_size=8 dtype=float32\n") == 1
+    assert run(3)[1].count("GLUONCV_RESNET50 kv_store=horovod batch_size=8 dtype=float32\n") == 1
 
 
 def test_without_mpi4py_the_trainer_logs_all_the_same(run):

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""mxnet_resnet50: files of records as MXNet writes them, made and checked without MXNet.
+"""Workloads with MXNet: files of records as MXNet writes them, made and checked without MXNet.
 
 test_bare_node.py has MXNet itself read them.
 """
@@ -15,10 +15,16 @@ from role_files import load
 
 JPEG = b"\xff\xd8\xff\xe0 an image"
 
-record_files = load("mxnet_resnet50", "record_files")
-run = functools.partial(role_files.run, "mxnet_resnet50")
+record_files = load("mxnet", "record_files")
+run = functools.partial(role_files.run, "mxnet")
 
 MAGIC = record_files.MAGIC
+
+
+@pytest.fixture(autouse=True)
+def workload(monkeypatch):
+    """The programs name the variables of this workload."""
+    monkeypatch.setenv("WORKLOAD", "mxnet_resnet50")
 
 
 def refusal(path, made=0):
@@ -69,22 +75,22 @@ def test_a_line_of_the_index_is_a_number_and_an_offset(path):
 
 def test_images_are_made_once_and_are_the_same_everywhere(tmp_path):
     folders = [tmp_path / name for name in ("NODE1", "NODE2")]
-    assert [run("make_images.py", folder, 3).stdout for folder in folders] == ["made\n"] * 2
+    assert [run("make_images.py", folder / "train.rec", 3).stdout for folder in folders] == ["made\n"] * 2
     for name in ("train.rec", "train.idx"):
         assert len({(folder / name).read_bytes() for folder in folders}) == 1
-    assert run("make_images.py", folders[0], 3).stdout == "unchanged\n"
+    assert run("make_images.py", folders[0] / "train.rec", 3).stdout == "unchanged\n"
     printed = run("record_files.py", folders[0] / "train.rec", 3).stdout
     assert re.fullmatch(r"records images=3 identity=[0-9a-f]{64}\n", printed)
 
 
 def test_another_number_of_images_is_made_again(tmp_path):
-    run("make_images.py", tmp_path, 3)
-    assert run("make_images.py", tmp_path, 2).stdout == "made\n"
+    run("make_images.py", tmp_path / "train.rec", 3)
+    assert run("make_images.py", tmp_path / "train.rec", 2).stdout == "made\n"
     assert len((tmp_path / "train.idx").read_text().splitlines()) == 2
 
 
 def test_a_campaign_with_another_number_of_images_is_refused(tmp_path):
-    run("make_images.py", tmp_path, 3)
+    run("make_images.py", tmp_path / "train.rec", 3)
     assert refusal(tmp_path / "train.rec", 4) == (
         f"{tmp_path} was made with images=3, required are mxnet_resnet50_images=4: run ansible-playbook"
         " provision.yml with the same values first"

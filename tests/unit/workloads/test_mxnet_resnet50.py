@@ -12,7 +12,7 @@ from cases import case as make_case
 from dlperf_logs import exit_record, stamped
 from in_english import log_record, run_record
 from node_logs import JOB
-from role_files import declaration, load
+from role_files import ROLES, declaration, load
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = ROOT / "tests/data/mxnet_resnet50"
@@ -101,25 +101,6 @@ def test_a_run_without_horovod_is_refused(tmp_path):
     assert (read["status"], "does not show kv_store" in read["reason"]) == ("refused", True)
 
 
-def test_gluoncvs_log_of_two_processes_does_not_count():
-    """Its rate stands in the last line of an epoch only."""
-    read = imported("2p_gluoncv.log", gpus=2)
-    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
-
-
-def test_gluoncvs_log_of_one_process_does_not_count():
-    """It has a rate for each step, without a time stamp."""
-    read = imported("1p_gluoncv.log")
-    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
-
-
-def test_a_silent_run_does_not_count(tmp_path):
-    """gluon-cv's train_horovod.py without mpi4py: logging is set up at WARNING, and it ends with status 0."""
-    (tmp_path / "NODE1.log").write_text(stamped("", every=0.5, exit_record=exit_record()))
-    read = run_record(tmp_path, case(), 1, WORKLOAD, ["NODE1"], JOB)
-    assert (read["status"], "no step" in read["reason"]) == ("incomplete", True)
-
-
 def campaign(tmp_path, nodes, change=("", ""), name="", **of_case):
     """Return the record of a run as bench.yml kept its logs, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
@@ -176,65 +157,16 @@ def test_dlperfs_table_has_rows_of_this_model():
     assert sum(row.startswith(f"{framework},{names.models['resnet50']},") for row in rows) == 16
 
 
-# gluon-cv's trainer
-
-
-def gluoncv(tmp_path, nodes, change=("", ""), **other):
-    """Return the record of its run of six steps after two, with two images on each node."""
-    asked = {"settings": {"trainer": "gluoncv"}, "warmup": 2, "window": 6, **other}
-    return campaign(tmp_path, nodes, change, name="gluoncv_", **asked)
-
-
-def test_a_run_of_gluoncvs_trainer_counts(tmp_path):
-    """Steps 2 and 8, 14:34:12,695 and 14:34:14,239; the trainer's own rate of an epoch is not read."""
-    read = gluoncv(tmp_path, 1)
-    assert (read["status"], read["reason"]) == ("ok", None)
-    assert measure(read)["rate"] == pytest.approx(12 / 1.544)
-
-
-def test_two_nodes_of_gluoncvs_trainer_train_the_images_of_both_in_a_step(tmp_path):
-    """Steps 2 and 8 of NODE1, 14:34:24,506 and 14:34:27,341; an epoch is six steps."""
-    read = gluoncv(tmp_path, 2)
-    assert (read["status"], read["reason"]) == ("ok", None)
-    assert measure(read)["rate"] == pytest.approx(24 / 2.835)
-    assert not any("cannot be read" in note for note in read["notes"])
-
-
-def test_the_rate_that_is_printed_for_gluoncvs_trainer_is_that_of_all_ranks(tmp_path):
-    """The harmonic mean of steps 3 to 8 of NODE1 is the rate of the times but for their milliseconds."""
-    read = gluoncv(tmp_path, 2)
-    assert measure(read)["second"]["rate"] == pytest.approx(24 / 2.835, rel=1e-3)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        (("trainer=gluoncv", "trainer=nvidia"), "shows trainer nvidia"),
-        (("MXNET_RESNET50 kv_store=horovod ", "MXNET_RESNET50 "), "does not show kv_store"),
-        (("batch_size=4 ", "batch_size=2 "), "shows global_batch 2"),
-        (("dtype=float32", "dtype=float16"), "shows dtype float16"),
-        (("weights=agree", "weights=differ"), "does not show weights"),
-    ],
-)
-def test_what_a_log_of_gluoncvs_trainer_must_show(tmp_path, change, reason):
-    read = gluoncv(tmp_path, 2, change)
-    assert (read["status"], reason in read["reason"]) == ("refused", True)
-
-
-# The command lines of the trainers
+# The command line of the trainer
 
 
 def given(**other):
     values = {"batch": 4, "steps": 120, "dtype": "fp32", "image_size": 224, "learning_rate": 0.01, "data": ""}
-    return SimpleNamespace(**{**values, "trainer": "nvidia", "device": "cpu", **other})
+    return SimpleNamespace(**{**values, "device": "cpu", **other})
 
 
 def words(world=2, processes=1, rank=0, cores=8, **other):
-    return " ".join(trainer_flags.nvidia(given(**other), rank, world, processes, cores))
-
-
-def words_of_gluoncv(images=64, world=2, **other):
-    return " ".join(trainer_flags.gluoncv(given(data="/data/train.rec", **other), images, world, 1, 8))
+    return " ".join(trainer_flags.flags(given(**other), rank, world, processes, cores))
 
 
 def test_the_batch_is_that_of_all_ranks():
@@ -295,37 +227,8 @@ def test_fewer_images_than_a_batch_for_the_last_process_are_refused(world, batch
     message = (
         f"/data/train.rec has {images} images: .* have {share} .* batch of {batch}. Fix: {enough} images"
     )
-    with pytest.raises(trainer_flags.FlagsError, match=message):
+    with pytest.raises(trainer_flags.record_files.ImageError, match=message):
         trainer_flags.check(given(data="/data/train.rec", batch=batch), world, images)
-
-
-@pytest.mark.parametrize(("batch", "images", "enough"), [(4, 7, 8), (2, 3, 4)])
-def test_gluoncvs_processes_have_the_same_number_of_images(batch, images, enough):
-    """NVIDIA's would have four and three of seven."""
-    asked = given(trainer="gluoncv", data="/data/train.rec", batch=batch)
-    trainer_flags.check(asked, 2, enough)
-    with pytest.raises(trainer_flags.FlagsError, match=f"of them each, fewer than .* Fix: {enough} images"):
-        trainer_flags.check(asked, 2, images)
-
-
-def test_the_batch_of_gluoncvs_trainer_is_that_of_a_process():
-    assert "--batch-size 4 " in words_of_gluoncv(world=2)
-
-
-@pytest.mark.parametrize(("images", "world", "epochs"), [(960, 2, 1), (959, 2, 2), (64, 2, 15), (8, 2, 120)])
-def test_gluoncvs_trainer_takes_as_many_epochs_as_the_steps_need(images, world, epochs):
-    """120 steps of four images a process. What is left of an epoch is not a batch."""
-    assert f"--num-epochs {epochs} " in words_of_gluoncv(images, world)
-
-
-def test_gluoncvs_trainer_begins_with_the_learning_rate_that_is_asked_for():
-    """It multiplies the one that it is given by the number of processes."""
-    assert "--warmup-epochs 0 --lr 0.0025 " in words_of_gluoncv(world=4)
-
-
-@pytest.mark.parametrize(("device", "without"), [("cpu", True), ("gpu", False)])
-def test_gluoncvs_trainer_is_told_where_there_is_no_gpu(device, without):
-    assert ("--no-cuda" in words_of_gluoncv(device=device)) is without
 
 
 # Installation
@@ -333,20 +236,7 @@ def test_gluoncvs_trainer_is_told_where_there_is_no_gpu(device, without):
 
 def test_openmp_is_installed_before_anything_imports_mxnet():
     """Four nodes without a compiler could not import MXNet; where Horovod is built, g++ brings it."""
-    tasks = yaml.safe_load((ROOT / "roles/mxnet_resnet50/tasks/main.yml").read_text())
-    names = [task["name"] for task in tasks]
-    assert names.index("Install the OpenMP library") < names.index("Build Horovod for MXNet")
-
-
-def test_every_trainer_has_a_directory_and_a_commit():
-    specs, variables, stack = (
-        yaml.safe_load((ROOT / path).read_text())
-        for path in (
-            "roles/mxnet_resnet50/meta/argument_specs.yml",
-            "roles/mxnet_resnet50/vars/main.yml",
-            "playbooks/vars/stack_dlperf2020.yml",
-        )
-    )
-    trainers = specs["argument_specs"]["main"]["options"]["mxnet_resnet50_trainer"]["choices"]
-    assert trainers == list(variables["__mxnet_resnet50_sources"])
-    assert trainers == list(stack["stack"]["mxnet_resnet50"]["commits"])
+    of_mxnet = yaml.safe_load((ROLES / "mxnet/vars/main.yml").read_text())["mxnet_environment"]
+    steps = [task["name"] for task in yaml.safe_load((ROLES / "workload/tasks/install.yml").read_text())]
+    assert of_mxnet["openmp"]
+    assert steps.index("Install the environment") < steps.index("Build Horovod for the framework")

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run gluon-cv's train_horovod.py for a number of steps, and print a line for each step, which it does not.
 
-The file of the trainer stays as it is: run_trainer.py sees each step where the trainer asks Horovod for it.
-Runs on Python 3.7.
+One process per device, started by mpirun. The file of the trainer stays as it is: each step is seen where it
+asks Horovod for it. The lines for the reader begin with GLUONCV_RESNET50; those of steps are like those of
+NVIDIA's trainer. Runs on Python 3.7.
 """
 
-import argparse
 import importlib
 import logging
 import os
@@ -15,9 +15,19 @@ import time
 import types
 from typing import Any, List
 
-import horovod.mxnet as hvd
-import numpy as np
-import trainer_kit
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import trainer_kit  # noqa: E402
+
+# Before MXNet is imported, which takes seconds.
+trainer_kit.die_with_parent()
+
+import gluoncv_flags  # noqa: E402
+import horovod.mxnet as hvd  # noqa: E402
+import mxnet_run  # noqa: E402
+import numpy as np  # noqa: E402
+
+say = trainer_kit.Say("GLUONCV_RESNET50")
 
 
 class LastStep(BaseException):
@@ -31,7 +41,7 @@ def stand_in_autogluon() -> None:
     sys.modules.update({"autogluon": types.ModuleType("autogluon"), "autogluon.utils": utils})
 
 
-def watch_steps(steps: int, say: trainer_kit.Say) -> None:
+def watch_steps(steps: int) -> None:
     """Let every step of Horovod's trainer print a line, the first one also what it does, the last one end.
 
     The trainer waits for the outputs of a batch before it takes the next one, so that each line is as late as
@@ -55,8 +65,8 @@ def watch_steps(steps: int, say: trainer_kit.Say) -> None:
     hvd.DistributedTrainer.step = watched
 
 
-def train(args: argparse.Namespace, flags: List[str], say: trainer_kit.Say) -> Any:
-    """Run the trainer with these flags; return the model."""
+def train(flags: List[str], steps: int) -> Any:
+    """Run the trainer with these flags for a number of steps; return the model."""
     # As NVIDIA's trainer logs. Without mpi4py the trainer's own choice comes too late, and it logs nothing.
     logging.basicConfig(
         level=logging.INFO, stream=sys.stdout, format="%(asctime)s:%(levelname)s: %(message)s"
@@ -66,9 +76,23 @@ def train(args: argparse.Namespace, flags: List[str], say: trainer_kit.Say) -> A
     os.register_at_fork(after_in_child=trainer_kit.die_with_parent)
     sys.argv = ["train_horovod.py", *flags]
     trainer = importlib.import_module("train_horovod")
-    watch_steps(args.steps, say)
+    watch_steps(steps)
     try:
         trainer.train_gluon()
     except LastStep:
         return trainer.net
-    sys.exit("the trainer has ended before step %d" % args.steps)
+    sys.exit("the trainer has ended before step %d" % steps)
+
+
+def main() -> None:
+    """Train, compare the weights of all ranks and print the results."""
+    args = mxnet_run.arguments()
+    about = mxnet_run.data(args, gluoncv_flags.check)
+    first = mxnet_run.begin(say, args, **about)
+    sys.path.insert(0, args.source)
+    flags = gluoncv_flags.flags(args, about["images"], hvd.size(), *mxnet_run.machine())
+    mxnet_run.end(say, first, train(flags, args.steps), args.steps)
+
+
+if __name__ == "__main__":
+    trainer_kit.run(main)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a file of records like that of ImageNet, with random images.
 
-    python make_images.py DIRECTORY IMAGES
+    python make_images.py NAME.rec IMAGES
 
 Prints ``made``, or ``unchanged`` where the same files exist already. The same arguments give the same files
 on every machine. Runs on the nodes, Python 3.6 or newer, standard library only.
@@ -21,14 +21,10 @@ VERSION = 1  # of the files that this program makes
 
 def main(argv: List[str]) -> None:
     """Make the files unless they are there."""
-    folder, count = argv[1], int(argv[2])
-    path = os.path.join(folder, "train.rec")
+    path, count = argv[1], int(argv[2])
     values = {"version": [VERSION, labelled_images.VERSION], "images": count}
-    print(
-        data_stamp.make(
-            folder, values, lambda: record_files.write(path, labelled_images.random_images(count))
-        )
-    )
+    made = labelled_images.random_images(count)
+    print(data_stamp.make(os.path.dirname(path), values, lambda: record_files.write(path, made)))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files of images as MXNet reads them: NAME.rec, and NAME.idx, which says where each record begins.
 
-    python record_files.py NAME.rec MADE
+    WORKLOAD=NAME python record_files.py NAME.rec MADE
 
-As a program it checks both and prints what a log says of them, or a sentence and status 1. MADE is
-the number of images that make_images.py should have made, 0 for files of the user's own.
-Runs on the nodes, Python 3.6 or newer, standard library only.
+As a program it checks both and prints what a log says of them, or a sentence and status 1, which names
+variables of the workload. MADE is the number of images that make_images.py should have made, 0 for files of
+the user's own. Runs on the nodes, Python 3.6 or newer, standard library only.
 """
 
 import hashlib
@@ -122,7 +122,8 @@ def describe(path: str) -> Dict[str, Any]:
     """Return the number of images and a checksum of the index and of some records."""
     if not os.path.isfile(path):
         raise ImageError(
-            "there is no file %s. Fix: copy it there, or name another with mxnet_resnet50_data" % path
+            "there is no file %s. Fix: copy it there, or name another with %s_data"
+            % (path, os.environ["WORKLOAD"])
         )
     found = offsets(path)
     digest = hashlib.sha256(repr(found).encode())
@@ -136,11 +137,25 @@ def describe(path: str) -> Dict[str, Any]:
     return {"images": len(found), "identity": digest.hexdigest()}
 
 
+def check_enough(path: str, images: int, batch: int, shares: List[int]) -> None:
+    """Raise ImageError where the last process has fewer images than its batch.
+
+    `shares` are the images of each process: the same number, but for the last one.
+    """
+    if shares[-1] < batch:
+        rest = ", and the last one what is left" if shares[-1] != shares[0] else ""
+        raise ImageError(
+            "%s has %d images: %d processes have %d of them each%s, fewer than the batch of %d. Fix: %d"
+            " images, or a smaller batch"
+            % (path, images, len(shares), shares[0], rest, batch, max(shares[0], batch) * len(shares))
+        )
+
+
 def main(argv: List[str]) -> None:
     """Print the description."""
     path, made = argv[1], int(argv[2])
     try:
-        other = made and data_stamp.problem("mxnet_resnet50", os.path.dirname(path), {"images": made})
+        other = made and data_stamp.problem(os.environ["WORKLOAD"], os.path.dirname(path), {"images": made})
         if other:
             raise ImageError(other)
         print("records", *("%s=%s" % pair for pair in describe(path).items()))
