@@ -84,7 +84,7 @@ PARTS = {
         "environment (`roles/oneflow`). Left out where the workload's own role has this variable.",
         "separate": "`true` where the environment is the workload's own: `venv` in its directory.",
         "locks": "Locks in the role's `files` of what its own tasks install into the environment besides; "
-        "`{version}` is that of the workload.",
+        "`{version}` is that of the workload, `{build}` the device, `cpu` or `gpu`.",
         "versions": "The versions that `<workload>_version` may name, the oldest first, where `auto` is one "
         "of its values: `tasks/version.yml` of the framework's role chooses the one for a node "
         "(`roles/tensorflow`).",
