@@ -129,8 +129,8 @@ def installed(workload):
     return home
 
 
-tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, torch_resnet50, torch_gpt2 = map(
-    installed, frameworks.PARTS
+tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert, torch_resnet50, torch_gpt2, torchtitan_llama = (
+    map(installed, frameworks.PARTS)
 )
 
 

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Five workloads with two stacks in one campaign on two hosts over ssh, and two on simulated nodes."""
+"""Five workloads with two stacks in one campaign on two hosts over ssh, and three on simulated nodes."""
 
 import json
 import subprocess
@@ -135,6 +135,16 @@ def test_a_step_that_overflows_in_one_part_of_a_split_model_is_left_out_by_all(t
     words += ["--device", "cpu", "--model", "tiny", "--batch", "4", "--seq-length", "64", "--steps", "4"]
     done = subprocess.run([*words, "--warmup", "1"], capture_output=True, text=True, timeout=120)
     assert "weights=agree" in done.stdout, done.stderr
+
+
+def test_torchtitan_trains_in_fp8_on_two_simulated_nodes(torchtitan_llama, tmp_path):
+    """Emulated, as the hosts have no GPU; the weights are gathered in FP8."""
+    few = {"warmup": 2, "window": 4, "bsz": 1, "torchtitan_llama_seq_length": 64, "campaign_port": 24900}
+    given = {"workload": "torchtitan_llama", "dtype": "fp8", "force": True, "nodes": 2}
+    frameworks.bench(tmp_path, on_hosts=False, **given, **few)
+    record, _ = frameworks.record_of(tmp_path)
+    assert (record["status"], record["reason"]) == ("ok", None)
+    assert record["nodes"][0]["steps"] == list(range(1, 7))
 
 
 def test_the_report_has_the_row_of_the_table_that_hf_mlm_publishes(campaign):

@@ -7,6 +7,8 @@ from cases import case
 from imports import DATA, import_case, import_log, rate, workloads
 from in_english import log_record
 
+LLAMA = {"settings": {"seq_length": 64, "replicas": 1, "tensor_parallel": 2, "checkpointing": "full"}}
+LLAMA["settings"] |= {"float8": "tensorwise_gather", "deterministic": False}
 LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),
     "deepspeed_bert": ("current_1n.log", {"bsz": 4}),
@@ -27,6 +29,10 @@ LOGS = {
     "torch_bert": ("h100_b256_bf16_eager.log", {"bsz": 256, "dtype": "bf16", "window": 40}),
     "torch_gpt2": ("1n2g_tp1.log", {"gpus": 2, "bsz": 4}),
     "torch_resnet50": ("1n1g-NODE1.log", {"bsz": 4}),
+    "torchtitan_llama": (
+        "cpu_4_tp.log",
+        {"gpus": 4, "bsz": 2, "dtype": "bf16", "warmup": 5, "window": 25, **LLAMA},
+    ),
 }
 """A recording of each workload, and its case."""
 

@@ -1,0 +1,130 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""torchtitan_llama: what its genuine logs mean, what its models cost, and which cases it refuses."""
+
+import re
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.scalebook import flops
+from ansible.module_utils.scalebook.throughput import measure
+from cases import cluster, plan
+from declared import with_settings
+from in_english import log_record
+from role_files import declaration
+
+LOGS = Path(__file__).resolve().parents[2] / "data/torchtitan_llama"
+SETTINGS = {
+    "seq_length": 8192,
+    "replicas": 1,
+    "tensor_parallel": 1,
+    "checkpointing": "selective",
+    "float8": "tensorwise_gather",
+    "deterministic": False,
+}
+LLAMA = declaration("torchtitan_llama")
+TWO_GPUS = {
+    "nodes": 1,
+    "gpus": 2,
+    "bsz": 2,
+    "dtype": "fp8",
+    "xla": "true",
+    "warmup": 15,
+    "window": 25,
+    "model": "1B",
+}
+FOUR_CPUS = {"nodes": 1, "gpus": 4, "bsz": 2, "dtype": "bf16", "warmup": 5, "window": 25}
+
+
+def planned(given, device="gpu", **settings):
+    workload = with_settings(LLAMA, **{**SETTINGS, **settings})
+    return workload, plan(given, workload, cluster(4, slots=4), "torchtitan_llama", device)
+
+
+def record(name, given, device="gpu", **settings):
+    workload, made = planned(given, device, **settings)
+    return log_record(LOGS / name, made["cases"][0], 1, workload, name)
+
+
+def on_gpus(**other):
+    settings = {name: other.pop(name) for name in set(other) & set(SETTINGS)}
+    return record("h200x2_fp8.log", {**TWO_GPUS, **other}, **settings)
+
+
+def on_cpus(**settings):
+    wanted = {"seq_length": 64, "tensor_parallel": 2, "checkpointing": "full", **settings}
+    return record("cpu_4_tp.log", FOUR_CPUS, "cpu", **wanted)
+
+
+def printed(name, value):
+    return re.search(rf"{value}=(\S+)", (LOGS / name).read_text())[1]
+
+
+@pytest.mark.parametrize(("read", "name"), [(on_gpus, "h200x2_fp8.log"), (on_cpus, "cpu_4_tp.log")])
+def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(read, name):
+    made = read()
+    assert (made["status"], made["reason"], made["unit"]) == ("ok", None, "sequences")
+    assert measure(made)["rate"] == pytest.approx(float(printed(name, "sequences_per_second")), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"gpus": 4}, "devices"),
+        ({"dtype": "bf16"}, "dtype"),
+        ({"xla": "false"}, "compile"),
+        ({"bsz": 4}, "global_batch"),
+        ({"model": "3B"}, "model"),
+        ({"seq_length": 4096}, "seq_length"),
+        ({"checkpointing": "full"}, "checkpointing"),
+        ({"float8": "rowwise"}, "float8"),
+        ({"deterministic": True}, "deterministic"),
+    ],
+)
+def test_a_log_that_contradicts_its_case_is_refused(wrong, named):
+    read = on_gpus(**wrong)
+    assert read["status"] == "refused"
+    assert named in read["reason"]
+
+
+def test_a_log_of_another_layout_is_refused():
+    assert "tensor_parallel" in on_cpus(tensor_parallel=1)["reason"]
+
+
+def test_deterministic_runs_of_two_gpus_have_the_same_losses_and_weights():
+    texts = [(LOGS / f"h200_deterministic_{run}.log").read_text() for run in "ab"]
+    traces = [re.findall(r"LLAMA step=\S+ loss=(\S+)", text) for text in texts]
+    assert traces[0] == traces[1] and len(traces[0]) == 12
+    assert len({re.search("weights_checksum=(.*)", text)[1] for text in texts}) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "reason"),
+    [
+        ({"gpus": 2}, {"tensor_parallel": 2}, "without FSDP2 torchtitan computes in fp32"),
+        ({"gpus": 2}, {"replicas": 2}, "DistributedDataParallel of torchtitan halves the gradients"),
+        ({"gpus": 4}, {"replicas": 2, "tensor_parallel": 2}, "DistributedDataParallel"),
+        ({"gpus": 3, "nodes": 2}, {"replicas": 4}, "does not divide 2 nodes with 3 devices"),
+        ({"gpus": 3, "nodes": 2}, {"tensor_parallel": 2}, "does not divide the 3 devices of a node"),
+        (
+            {"gpus": 4},
+            {"tensor_parallel": 2, "seq_length": 1023},
+            "does not divide torchtitan_llama_seq_length=1023",
+        ),
+        ({"gpus": 4}, {"tensor_parallel": 2}, None),
+        ({"gpus": 4}, {"replicas": 2}, None),
+        ({"gpus": 1}, {}, None),
+    ],
+)
+def test_a_case_that_torchtitan_would_train_differently_is_not_planned(given, settings, reason):
+    made = planned({"nodes": 1, "bsz": 1, "dtype": "bf16", **given}, **settings)[1]
+    reasons = [entry["reason"] for entry in made["skipped"]]
+    assert all(reason in each for each in reasons) if reason else not reasons
+    assert bool(reasons) == bool(reason)
+
+
+@pytest.mark.parametrize(("model", "seq", "per_token"), [("1B", 8192, 10636111872), ("tiny", 64, 22820352)])
+def test_the_declared_operations_are_those_that_torchtitan_counts(model, seq, per_token):
+    """It also counts the multiplication of a norm by its weights: less than 0.1 %."""
+    case = {"model": model, "settings": {"seq_length": seq}}
+    assert flops.of_case(LLAMA.flops, case) / seq == pytest.approx(per_token, rel=1e-3)
