@@ -93,6 +93,8 @@ OPTIONAL = {
     "flops": "The operations of a sample, from which the report computes TFLOP/s and MFU: see "
     "[flops](#flops).",
     "dlperf": "What DLPerf published of the same model, for comparison: see [dlperf](#dlperf).",
+    "published": "A family of `data/models.yml` whose models this workload trains by the same names: reports "
+    "compare with their published rates (`data/llm-published.csv`).",
 }
 """The keys that a declaration may have; see REQUIRED."""
 
@@ -325,6 +327,7 @@ class Workload:
     self_reported: SelfReported | None = None
     flops: Flops | None = None
     dlperf: Dlperf | None = None
+    published: str = ""
     own_environment: str = ""
     setting_types: Mapping[str, str] = field(default_factory=dict)
     setting_defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -450,7 +453,7 @@ Workloads = Mapping[str, Workload]
 """Workloads by name."""
 
 _TEXTS = ("title", "family", "framework", "task", "unit", "stack")
-_OTHER_TEXTS = ("source", "compiler", "slower")
+_OTHER_TEXTS = ("source", "compiler", "slower", "published")
 _FLAGS = ("downloads", "drives_all_devices", "reserves_gpu_memory", "latency")
 _RULE = {"when", "why"}
 

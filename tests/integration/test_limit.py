@@ -10,7 +10,7 @@ from local_nodes import ROOT
 pytestmark = pytest.mark.slow
 
 
-REPORTS = ["report.yml", "import.yml", "verify.yml", "index.yml", "share.yml", "evaluation.yml"]
+REPORTS = ["report.yml", "import.yml", "verify.yml", "index.yml", "share.yml", "evaluation.yml", "claim.yml"]
 
 
 @pytest.mark.parametrize(

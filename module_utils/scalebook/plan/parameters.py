@@ -23,7 +23,7 @@ from ansible.module_utils.scalebook.workloads import owner_of
 
 PLAYBOOKS = (
     *("bench", "provision", "remove", "report", "import", "verify", "index", "share"),
-    *("microbench", "acceptance", "preflight", "mirror", "evaluation", "uninstall"),
+    *("microbench", "acceptance", "preflight", "mirror", "evaluation", "uninstall", "claim"),
 )
 
 TAKES_ALL = ("provision", "preflight", "mirror", "uninstall")
@@ -36,10 +36,10 @@ CHECKS_VALUES = ("bench", "provision", "mirror")
 class Parameter(NamedTuple):
     """One public variable.
 
-    `kind` is count, batch, bool, choice, name, topology, percent, share, seconds, mapping, text or uri, a
-    text that may hold a secret; of `choice`, `choices` are the values, or empty where they follow from the
-    workloads or stacks.  `lists` are the playbooks in which it takes several values.  `default` is the value
-    where none is given; None where it follows from something else, which `otherwise` describes.
+    `kind` is count, batch, bool, choice, name, topology, percent, share, seconds, number, mapping, text or
+    uri, a text that may hold a secret; of `choice`, `choices` are the values, or empty where they follow from
+    the workloads or stacks.  `lists` are the playbooks in which it takes several values.  `default` is the
+    value where none is given; None where it follows from something else, which `otherwise` describes.
     """
 
     name: str
@@ -284,7 +284,7 @@ TABLE = (
     Parameter(
         "report_language",
         "choice",
-        (*_REPORT, "index", "microbench"),
+        (*_REPORT, "index", "microbench", "claim"),
         "language of report.html, report.md and the charts",
         default="en",
         choices=("en", "zh"),
@@ -340,6 +340,19 @@ TABLE = (
         default=20,
         largest=1000,
     ),
+    Parameter("model", "text", ("claim",), "language model of data/models.yml", example="llama3-8b"),
+    Parameter("seq", "count", ("claim",), "tokens of a sequence", largest=10_000_000, example="8192"),
+    Parameter("gpu", "text", ("claim",), "GPU of data/gpus.csv", example="H100"),
+    Parameter("gpus", "count", ("claim",), "GPUs altogether", default=1, largest=1_000_000, example="8"),
+    Parameter(
+        "dtype",
+        "choice",
+        ("claim",),
+        "precision of the products",
+        choices=("fp32", "tf32", "fp16", "bf16", "fp8"),
+        example="fp8",
+    ),
+    Parameter("tokens_per_second", "number", ("claim",), "rate per GPU", largest=10**9, example="14451"),
     Parameter("out", "text", ("preflight",), "file for the findings, as JSON"),
     Parameter(
         "reap", "bool", ("preflight",), "stop the jobs that have lost their control node", default=False
@@ -704,7 +717,7 @@ def _value(
     try:
         return _typed(row, value, playbooks, choices)
     except ParameterError as error:
-        if row.name != "dtype":
+        if row.name != "dtype" or row.choices:
             raise
         raise ParameterError(_whose_dtypes(str(error), read, context)) from None
 
@@ -768,6 +781,7 @@ def _typed(row: Parameter, value: Any, playbooks: Sequence[str], choices: Sequen
         "percent": lambda value: as_percent(row.name, value),
         "share": lambda value: as_share(row.name, value),
         "seconds": lambda value: as_seconds(row.name, value, row.largest),
+        "number": lambda value: as_number(row.name, value, row.largest),
         "mapping": lambda value: as_mapping(row.name, value),
         "text": lambda value: as_text(row.name, value),
         "uri": lambda value: as_text(row.name, value, secret=True),
@@ -974,6 +988,15 @@ def as_seconds(name: str, value: Any, largest: int) -> float:
     return seconds
 
 
+def as_number(name: str, value: Any, largest: int) -> float:
+    """Return a number above 0."""
+    word = str(value).strip()
+    number = float(word) if re.fullmatch(r"[0-9]{1,12}(\.[0-9]{1,6})?", word) else 0.0
+    if isinstance(value, bool) or not 0 < number <= largest:
+        raise ParameterError(f"{name}={word[:40]}: allowed are numbers above 0, such as 14451 or 3.5")
+    return number
+
+
 def as_text(name: str, value: Any, secret: bool = False) -> str:
     """Return `value` if it is one line of text: a path or a name; only with `secret` may it hold one."""
     word = str(value).strip()
@@ -1065,7 +1088,8 @@ def _values(row: Parameter, playbook: str) -> str:
         "share": "percent, 1 to 100",
         "seconds": "seconds",
         "mapping": "fields",
-        "text": "path or name" if row.name == "baseline" else "path",
+        "number": "number",
+        "text": {"baseline": "path or name", "model": "name", "gpu": "name"}.get(row.name, "path"),
         "uri": "path or URI",
     }
     return kinds[row.kind] + (", or a list" if playbook in row.lists else "")

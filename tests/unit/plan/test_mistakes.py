@@ -53,6 +53,10 @@ MISTAKES = [
     ("report", {"report_language": "cn"}, "report_language=cn", "allowed are en, zh"),
     ("remove", {}, "workload", "give what is to be removed with -e"),
     ("share", {"push": "mlflow"}, "push=mlflow", "push_to=results/mlflow"),
+    ("claim", {"tokens_per_second": "14,451"}, "tokens_per_second=14,451", "such as 14451"),
+    ("claim", {"tokens_per_second": "0"}, "tokens_per_second=0", "numbers above 0"),
+    ("claim", {"dtype": "int8"}, "dtype=int8", "allowed are fp32, tf32, fp16, bf16, fp8"),
+    ("claim", {"seq": "8k"}, "seq=8k", "whole numbers from 1"),
 ]
 
 

@@ -111,6 +111,11 @@ def test_an_interval_is_seconds_and_0_switches_it_off(value, seconds):
     assert given(telemetry_interval=value)["telemetry_interval"] == seconds
 
 
+@pytest.mark.parametrize(("value", "rate"), [("14451", 14451.0), (0.5, 0.5), ("3.25", 3.25)])
+def test_a_claimed_rate_is_a_number_above_0(value, rate):
+    assert given("claim", tokens_per_second=value)["tokens_per_second"] == rate
+
+
 @pytest.mark.parametrize(("value", "share"), [("80%", 80.0), ("95", 95.0), (62.5, 62.5), ("1 %", 1.0)])
 def test_a_share_is_read_in_per_cent(value, share):
     assert given(min_utilisation=value)["min_utilisation"] == share

@@ -111,7 +111,7 @@ def commands():
 def test_the_drawing_has_the_commands_of_users(commands):
     assert [name.removesuffix(".yml") for name in commands] == [
         *("provision", "acceptance", "bench", "report", "import", "verify", "index", "share"),
-        *("evaluation", "microbench", "remove"),
+        *("claim", "evaluation", "microbench", "remove"),
     ]
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from ansible.module_utils.scalebook import language_models
+from ansible.module_utils.scalebook.judge import language_models
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 
-DATA = Path(__file__).resolve().parents[2] / "data"
+DATA = Path(__file__).resolve().parents[3] / "data"
 MODELS = yaml.safe_load((DATA / "models.yml").read_text())
 RATES = language_models.read((DATA / "llm-published.csv").read_text().splitlines())
 GPUS = language_models.gpu_patterns((DATA / "gpus.csv").read_text().splitlines())
@@ -95,6 +95,12 @@ def test_the_compiler_is_named_where_only_one_of_them_has_it(compiled, remark):
     theirs = COMPILED._replace(compiled=compiled)
     (pair,) = language_models.beside([OURS._replace(compiled=not compiled)], [theirs])
     assert remark in [sentence(each) for each in pair["remarks"]]
+
+
+def test_batch_and_checkpointing_of_theirs_are_named_where_ours_are_not_known():
+    (pair,) = language_models.beside([OURS._replace(checkpointing="", bsz=None)], [COMPILED])
+    remarks = [sentence(each) for each in pair["remarks"]]
+    assert remarks[:2] == ["batch 2 there", "checkpointing selective there"]
 
 
 def test_what_a_publisher_does_not_say_is_named():

@@ -169,16 +169,27 @@ def _differences(ours: Rate, theirs: Rate) -> list[Message]:
 
 
 def _remarks(ours: Rate, theirs: Rate) -> list[Message]:
-    """Return what else differs, or is not known of the published rate."""
+    """Return what else differs or is not known, and what decides a rate besides."""
     remarks = []
     for key in ("bsz", "checkpointing"):
         here, there = getattr(ours, key), getattr(theirs, key)
         if not there:
             remarks.append(message(f"published.unknown-{key}"))
-        elif here and here != there:
+        elif not here:
+            remarks.append(message(f"published.its-{key}", there=there))
+        elif here != there:
             remarks.append(message(f"published.{key}", here=here, there=there))
     if None not in (ours.compiled, theirs.compiled) and ours.compiled != theirs.compiled:
         remarks.append(message("published.compiled" if theirs.compiled else "published.eager"))
     if theirs.power_w and theirs.power_w != ours.power_w:
         remarks.append(message("published.power", watts=theirs.power_w))
     return [*remarks, *([message("text", text=theirs.parallel)] if theirs.parallel else [])]
+
+
+def line(pair: Beside) -> Message:
+    """Return a published rate beside ours as one line."""
+    values = {key: pair[key] for key in ("source", "date", "gpus", "tokens_per_s")}
+    if pair["differs"]:
+        return message("published.other", differs=pair["differs"], **values)
+    quotient = message("published.same", ratio=pair["ratio"], **values)
+    return message("published.but", rate=quotient, remarks=pair["remarks"]) if pair["remarks"] else quotient

@@ -1,0 +1,160 @@
+#!/usr/bin/python
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""A claimed rate -> whether it is possible; see DOCUMENTATION."""
+
+from __future__ import annotations  # runs on the control node only
+
+DOCUMENTATION = r"""
+module: claim_check
+short_description: Judge a rate that somebody claims for training a language model
+description:
+  - Computes the operations, TFLOP/s and MFU of the rate, and whether a GPU can reach it.
+  - Lists what was published of the same model, and what campaigns below O(results) measured of it.
+  - Writes nothing. Runs on the control node.
+options:
+  model:
+    description: A language model of C(models.yml), such as V(llama3-8b).
+    type: str
+    required: true
+  seq:
+    description: Tokens of a sequence.
+    type: int
+    required: true
+  gpu:
+    description: A GPU of C(gpus.csv), by its name there or that of the driver.
+    type: str
+    required: true
+  gpus:
+    description: GPUs altogether.
+    type: int
+    default: 1
+  dtype:
+    description: Precision of the products, such as V(bf16) or V(fp8).
+    type: str
+    required: true
+  tokens_per_second:
+    description: The rate per GPU.
+    type: float
+    required: true
+  data:
+    description: Directory of C(models.yml), C(gpus.csv) and C(llm-published.csv).
+    type: path
+    required: true
+  results:
+    description: Directory of campaigns with reports; it need not exist.
+    type: path
+    required: true
+  workloads:
+    description: The declarations of the workloads by name, C(lookup('scalebook_workloads')).
+    type: dict
+    default: {}
+  report_language:
+    description: Language of RV(display).
+    type: str
+    choices: [en, zh]
+    default: en
+attributes:
+  check_mode:
+    support: full
+    description: Never writes anything.
+author: [Contributors to the scalebook project]
+"""
+
+EXAMPLES = r"""
+- name: Judge a published rate
+  claim_check:
+    model: llama3-8b
+    seq: 8192
+    gpu: H100
+    gpus: 8
+    dtype: fp8
+    tokens_per_second: 14451
+    data: "{{ ansible_config_file | dirname }}/data"
+    results: "{{ ansible_config_file | dirname }}/results"
+"""
+
+RETURN = r"""
+level:
+  description: V(possible), V(unseen), which is above everything that was published, or V(impossible).
+  returned: success
+  type: str
+verdict:
+  description: Operations, TFLOP/s, shares of peaks and what compares, as data.
+  returned: success
+  type: dict
+display:
+  description: What the terminal shows.
+  returned: success
+  type: str
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from ansible.module_utils.scalebook.judge import claim, language_models, mfu
+from ansible.module_utils.scalebook.judge.language_models import LanguageModelError, Rate
+from ansible.module_utils.scalebook.judge.language_rates import rate_of
+from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report import index
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads, workloads_of
+
+T = TypeVar("T")
+
+
+def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
+    """Return the verdict on a claim; raise ValueError for a model, GPU or precision that is not known."""
+    data = Path(params["data"])
+    models = yaml.safe_load((data / "models.yml").read_text(encoding="utf-8"))
+    gpus = _read(data / "gpus.csv", language_models.gpu_patterns)
+    gpu = language_models.gpu_of(gpus, params["gpu"])
+    if not gpu:
+        raise LanguageModelError(f"gpu={params['gpu']}: allowed are {', '.join(gpus)}")
+    peaks = _read(data / "gpus.csv", mfu.read_peaks)[gpus[gpu]]
+    published = _read(data / "llm-published.csv", language_models.read)
+    ours = list(_own_rates(Path(params["results"]), workloads_of(params["workloads"]), gpus))
+    claimed = _claimed(params, claim.find_model(models, params["model"]), gpu)
+    verdict = claim.check(claimed, models, peaks, published, ours)
+    return {
+        "changed": False,
+        "level": verdict["level"],
+        "verdict": verdict,
+        "display": _display(claimed, verdict, Wording(params["report_language"])),
+    }
+
+
+def _claimed(params: Mapping[str, Any], place: tuple[str, str], gpu: str) -> Rate:
+    values: dict[str, Any] = {
+        **dict.fromkeys(("compiled", "power_w", "bsz", "tflops", "mfu")),
+        **dict.fromkeys(("source", "date", "checkpointing", "parallel", "link"), ""),
+        **{name: params[name] for name in ("seq", "gpus", "dtype")},
+    }
+    family, model = place
+    return Rate(**values, family=family, model=model, gpu=gpu, tokens_per_s=params["tokens_per_second"])
+
+
+def _read(path: Path, read: Callable[[Iterable[str]], T]) -> T:
+    with path.open(encoding="utf-8", newline="") as lines:
+        return read(lines)
+
+
+def _own_rates(top: Path, workloads: Workloads, gpus: Mapping[str, str]) -> Iterator[Rate]:
+    """Yield the rates of our own campaigns that have a report."""
+    for report in index.read(top, workloads).known:
+        for row in report.measured.rows:
+            declared = workloads.get(row["workload"], UNKNOWN)
+            rate = rate_of(row, report.measured.hardware, declared, gpus, report.entry["campaign"])
+            if rate:
+                yield rate._replace(date=report.entry["started"][:10])
+
+
+def _display(claimed: Rate, verdict: claim.Verdict, wording: Wording) -> str:
+    """Return what the terminal shows."""
+    first, *others = (wording.tell(each) for each in claim.sentences(claimed, verdict))
+    lines = [first, *(f"  {text}" for text in others)]
+    for code, pairs in (("claim.published", verdict["published"]), ("claim.ours", verdict["ours"])):
+        texts = [wording.tell(language_models.line(pair)) for pair in pairs] or [wording("claim.nothing")]
+        lines += [wording(code), *(f"  {text}" for text in texts)]
+    return "\n".join(lines)
