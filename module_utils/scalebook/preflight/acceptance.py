@@ -55,11 +55,11 @@ def findings(
     if not any(judged.values()):
         return
     reasons = document.reasons(accepted["findings"], accepted["faults"], accepted["problems"])
-    made = datetime.datetime.fromisoformat(accepted["time"])
+    judged_at = datetime.datetime.fromisoformat(accepted["time"])
     for machine in machines:
         nodes = judged[machine["name"]]
         unjudged = [node for node in machine["nodes"] if node not in nodes]
-        yield from _of(accepted, nodes, reasons, made)
+        yield from _verdicts(accepted, nodes, reasons, judged_at)
         if unjudged:
             yield finding(CHECK, "warn", unjudged, observed="was not judged with the other nodes", fix=AGAIN)
         smi = probed.get(machine["name"], {}).get("facts", {}).get("smi") or {}
@@ -68,7 +68,7 @@ def findings(
         if others:
             yield finding(CHECK, "warn", others, observed="has other GPUs than were judged", fix=AGAIN)
     names = [node for nodes in judged.values() for node in nodes]
-    age = (now - made).total_seconds() / 86400
+    age = (now - judged_at).total_seconds() / 86400
     if age > days:
         yield finding(CHECK, "warn", names, observed=f"was judged {age:.0f} days ago", fix=AGAIN)
 
@@ -79,11 +79,11 @@ def _judged(known: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
     return [node for node in machine["nodes"] if node in known and known[node]["address"] == address]
 
 
-def _of(
+def _verdicts(
     accepted: Mapping[str, Any],
     nodes: Sequence[str],
     reasons: Mapping[str, str],
-    made: datetime.datetime,
+    judged_at: datetime.datetime,
 ) -> Iterator[Finding]:
     """Yield the verdicts on the nodes that are not good."""
     for node in nodes:
@@ -92,10 +92,10 @@ def _of(
                 CHECK,
                 "refuse",
                 [node],
-                observed=f"acceptance.yml condemned it on {made:%Y-%m-%d}: {reasons[node]}",
+                observed=f"acceptance.yml condemned it on {judged_at:%Y-%m-%d}: {reasons[node]}",
                 expected="a node that is accepted",
                 fix=f"repair it and {AGAIN}, or leave it out with --limit '{accepted['limit']}'; "
-                f"to measure it all the same, -e preflight_accept={CHECK}",
+                f"to measure it anyway, -e preflight_accept={CHECK}",
             )
         elif node in accepted["unclear"]:
             yield finding(CHECK, "warn", [node], observed="acceptance.yml came to no verdict", fix=AGAIN)

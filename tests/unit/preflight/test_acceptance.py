@@ -39,9 +39,9 @@ def accepted():
     return {**made, "time": "2026-11-20T12:00:00+00:00"}
 
 
-def told(accepted, machines=MACHINES, probed=PROBED, days=30):
-    found = acceptance.findings(accepted, machines, probed, days, NOW)
-    return [(each["level"], each["nodes"], each["found"]) for each in found]
+def reported(accepted, machines=MACHINES, probed=PROBED, days=30):
+    rows = acceptance.findings(accepted, machines, probed, days, NOW)
+    return [(each["level"], each["nodes"], each["found"]) for each in rows]
 
 
 def test_a_condemned_node_is_refused_with_its_reason_and_a_fix(accepted):
@@ -56,37 +56,37 @@ def test_a_condemned_node_is_refused_with_its_reason_and_a_fix(accepted):
 
 def test_a_node_of_another_cluster_with_the_same_name_is_not_condemned(accepted):
     others = [{**machine, "address": "10.99.0.1"} for machine in MACHINES]
-    assert told(accepted, others) == []
+    assert reported(accepted, others) == []
 
 
 def test_good_nodes_are_not_mentioned(accepted):
     good = [machine for machine in MACHINES if machine["name"] != "NODE3"]
-    assert told(accepted, good) == []
+    assert reported(accepted, good) == []
 
 
 def test_a_node_that_was_not_judged_with_the_others_is_named(accepted):
     new = {"name": "NODE5", "nodes": ["NODE5"], "address": "10.11.0.6", "local": False, "slots": 1}
-    assert told(accepted, [MACHINES[0], new]) == [("warn", ["NODE5"], "was not judged with the other nodes")]
+    assert reported(accepted, [MACHINES[0], new]) == [("warn", ["NODE5"], "was not judged with the other nodes")]
 
 
 def test_an_old_verdict_is_named_with_its_age(accepted):
-    assert told(accepted, MACHINES[:1], days=7) == [("warn", ["NODE1"], "was judged 8 days ago")]
+    assert reported(accepted, MACHINES[:1], days=7) == [("warn", ["NODE1"], "was judged 8 days ago")]
 
 
 def test_another_gpu_than_was_judged_is_named(accepted):
     probed = copy.deepcopy(PROBED)
     probed["NODE1"]["facts"]["smi"]["gpus"][0]["uuid"] = "GPU-new"
-    assert told(accepted, MACHINES[:1], probed) == [("warn", ["NODE1"], "has other GPUs than were judged")]
+    assert reported(accepted, MACHINES[:1], probed) == [("warn", ["NODE1"], "has other GPUs than were judged")]
 
 
 def test_a_file_of_another_version_is_named(accepted):
-    assert told({**accepted, "schema": 1}, MACHINES[:1]) == [
+    assert reported({**accepted, "schema": 1}, MACHINES[:1]) == [
         ("warn", ["NODE1"], "acceptance.json is from another version of scalebook")
     ]
 
 
 def test_without_an_acceptance_there_is_nothing_to_say(tmp_path):
-    assert told(acceptance.read(tmp_path / "acceptance.json")) == []
+    assert reported(acceptance.read(tmp_path / "acceptance.json")) == []
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path):

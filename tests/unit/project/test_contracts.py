@@ -20,8 +20,8 @@ GROUND = {
 }  # fmt: skip
 # Each package and the packages that it imports: data flows from store through judge to pages.
 ARROWS = {
-    "accept": set(),
-    **{each: set() for each in ("plan", "launch", "read", "preflight", "provision", "judge", "pages")},
+    **{each: set() for each in ("accept", "plan", "launch", "read", "provision", "judge", "pages")},
+    "preflight": {"accept"},
     "store": {"judge"},
     "report": {"judge", "pages", "store"},
     "evaluate": {"judge", "pages", "store"},
