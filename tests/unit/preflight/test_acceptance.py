@@ -66,7 +66,9 @@ def test_good_nodes_are_not_mentioned(accepted):
 
 def test_a_node_that_was_not_judged_with_the_others_is_named(accepted):
     new = {"name": "NODE5", "nodes": ["NODE5"], "address": "10.11.0.6", "local": False, "slots": 1}
-    assert reported(accepted, [MACHINES[0], new]) == [("warn", ["NODE5"], "was not judged with the other nodes")]
+    assert reported(accepted, [MACHINES[0], new]) == [
+        ("warn", ["NODE5"], "was not judged with the other nodes")
+    ]
 
 
 def test_an_old_verdict_is_named_with_its_age(accepted):
@@ -76,7 +78,9 @@ def test_an_old_verdict_is_named_with_its_age(accepted):
 def test_another_gpu_than_was_judged_is_named(accepted):
     probed = copy.deepcopy(PROBED)
     probed["NODE1"]["facts"]["smi"]["gpus"][0]["uuid"] = "GPU-new"
-    assert reported(accepted, MACHINES[:1], probed) == [("warn", ["NODE1"], "has other GPUs than were judged")]
+    assert reported(accepted, MACHINES[:1], probed) == [
+        ("warn", ["NODE1"], "has other GPUs than were judged")
+    ]
 
 
 def test_a_file_of_another_version_is_named(accepted):
