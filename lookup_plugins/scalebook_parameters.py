@@ -100,14 +100,15 @@ class LookupModule(LookupBase):
             problem = f"{large[0]}: it has more than {MOST_VALUES} values, its YAML aliases written out"
             return [{"values": {}, "problem": problem, "inventory": ""}]
         names = {row.name for row in parameters.TABLE} & set(variables)
-        values = {name: plain(self._templar.template(variables[name])) for name in names}
         paths = constants.DEFAULT_ROLES_PATH
         try:
             extra_variables = plain(extra)
-            of_roles = declared.role_variables(paths)
+            of_roles, workloads = declared.role_variables(paths), load_workloads(paths)
+            names |= parameters.former_variables(workloads, of_roles).keys() & variables.keys()
+            values = {name: plain(self._templar.template(variables[name])) for name in names}
             named = names | (of_roles.keys() & variables.keys())
             context = parameters.Context(
-                load_workloads(paths),
+                workloads,
                 declared.stacks(str(ROOT / "playbooks/vars")),
                 of_roles,
                 len(variables.get("groups", {}).get("nodes", [])),

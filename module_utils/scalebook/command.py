@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import BatchSearch, Case, Command, Plan, Results
 from ansible.module_utils.scalebook.text import clean
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads, called_today
 
 LEFT_OUT = (
     "plan_only",
@@ -107,17 +107,18 @@ def of_results(results: Results, declared: Workloads | None = None) -> list[Comm
 
 def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
     """Return the matrix of a single case."""
-    case, declaration = measured.case, declared.get(measured.case["workload"], UNKNOWN)
-    settings = declaration.settings_of(case.get("settings"))
-    own = {f"{case['workload']}_{name}": value for name, value in settings.items()}
+    case = measured.case
+    workload, settings = called_today(case["workload"], case.get("settings"), declared)
+    declaration = declared.get(workload, UNKNOWN)
+    own = {f"{workload}_{name}": value for name, value in settings.items()}
     usual = declaration.setting_defaults
     variables = {**own, **_epoch(case, declaration)}
-    inventory, around, parameters = _around(plan, measured)
+    inventory, around, parameters = _around(plan, measured, workload, declaration)
     return _Matrix(
         inventory=inventory,
         around=around,
         axes={
-            "workload": [case["workload"]],
+            "workload": [workload],
             **{axis: [case[axis]] for axis in ("dtype", "xla", "bsz")},
             "topology": [f"{case['nodes']}n{case['gpus']}g"],
         },
@@ -159,10 +160,10 @@ def _unusual(values: Mapping[str, Any], declaration: Workload) -> Texts:
     return {**texts, "device": device}
 
 
-def _around(plan: Plan, measured: Measured) -> tuple[str, Texts, Texts]:
+def _around(plan: Plan, measured: Measured, workload: str, declaration: Workload) -> tuple[str, Texts, Texts]:
     """Return the inventory, the parameters and the variables of its workload that a case does not decide.
 
-    They are those of the command that made most of its runs, else of the plan.
+    They are those of the command that made most of its runs, else of the plan, as they are called today.
     """
     if measured.commands:
         inventory, parameters = _read(Counter(measured.commands).most_common(1)[0][0])
@@ -170,8 +171,14 @@ def _around(plan: Plan, measured: Measured) -> tuple[str, Texts, Texts]:
         values = {**(plan.get("parameters") or {}), **(plan.get("variables") or {})}
         inventory = clean(plan.get("inventory") or "")
         parameters = {name: _text(value) for name, value in values.items() if value is not False}
-    workload = str(measured.case["workload"])
-    others = [f"{name}_" for name in parameters.get("workload", "").split(",") if name and name != workload]
+    before = str(measured.case["workload"])
+    others = [f"{name}_" for name in parameters.get("workload", "").split(",") if name and name != before]
+    no_longer = {f"{before}_{name}" for name in (declaration.was.settings if declaration.was else ())}
+    parameters = {
+        f"{workload}{name.removeprefix(before)}" if name.startswith(f"{before}_") else name: text
+        for name, text in parameters.items()
+        if name not in no_longer
+    }
     rest = {
         name: text
         for name, text in parameters.items()

@@ -65,6 +65,9 @@ OPTIONAL = {
     "the names of the variables with the number of epochs and the samples of one (`roles/hf_mlm`).",
     "settings_before": "`{setting: value}`: what a setting that was added later would have been before, so "
     "that earlier campaigns can be baselines.",
+    "was": "What earlier campaigns call its cases: `{workload: NAME, settings: {setting: value}}`. It does "
+    "not have these settings. A variable that this other workload no longer has either is refused with what "
+    "to write today.",
     "xla_settings": "The settings that only count with one value of `xla`, and the value that all other "
     'cases have: `{"true": {compile_mode: default}}`. A campaign without that `xla` refuses another value.',
     "reads": "The variables of other workloads that this one reads too, such as the version of a framework "
@@ -275,6 +278,14 @@ class Dlperf:
 
 
 @dataclass(frozen=True)
+class Was:
+    """What earlier campaigns call cases of a workload; see the key `was`."""
+
+    workload: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
 class Workload:
     """A checked declaration; REQUIRED and OPTIONAL describe its keys.
 
@@ -310,6 +321,7 @@ class Workload:
     settings: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
     settings_before: Mapping[str, Any] = field(default_factory=dict)
+    was: Was | None = None
     xla_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     limits: tuple[Limit, ...] = ()
     size: int | str | None = None
@@ -362,6 +374,7 @@ class Workload:
             self_reported=_self_reported(part) if "self_reported" in data else None,
             flops=_flops(part) if "flops" in data else None,
             dlperf=_dlperf(part) if "dlperf" in data else None,
+            was=_was(part) if "was" in data else None,
             limits=_limits(part),
             data=data,
         )
@@ -765,6 +778,13 @@ def _dlperf(part: _Part) -> Dlperf:
     )
 
 
+def _was(part: _Part) -> Was:
+    own = part.part("was", {"workload", "settings"})
+    if not own.values.get("settings"):
+        raise part.wrong("was", "give workload and settings")
+    return Was(own.text("workload"), own.mapping("settings"))
+
+
 def _check_names(workload: Workload) -> None:
     """Raise WorkloadError for a name that is not a variable of the role, or not a setting."""
     for name in workload.variables:
@@ -828,6 +848,20 @@ def _check_formulas(workload: Workload) -> None:
             rule.why.format_map(names)
         except (KeyError, ValueError) as error:
             raise WorkloadError(f"refuses: {rule.when}, model {model}: {error}") from None
+
+
+def called_today(
+    name: str, settings: Mapping[str, Any] | None, declared: Workloads
+) -> tuple[str, dict[str, Any]]:
+    """Return what the workload and the settings of a case are called today, whenever it was measured."""
+    settings = settings or {}
+    for today, workload in declared.items():
+        was = workload.was
+        if was and was.workload == name and was.settings.items() <= settings.items():
+            return today, workload.settings_of(
+                {setting: value for setting, value in settings.items() if setting not in was.settings}
+            )
+    return name, declared.get(name, UNKNOWN).settings_of(settings)
 
 
 def _typed(workload: Workload, name: str, values: Mapping[str, Any]) -> Any:

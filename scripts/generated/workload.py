@@ -63,7 +63,7 @@ PARTS = {
         "program": "Which program prints it.",
         "why": "Why they cannot be read from its own log, after its name: `without time stamps`.",
         "parameters": "With which parameters the workload runs this program, and so reads its steps: "
-        "`{torch_resnet50_trainer: examples}`.",
+        "`{workload: torch_examples_resnet50}`.",
     },
     "limits": {
         "range": "`32 to 512`, `0 to below 1`, `1 and more`, `numbers above 0`, or one of these with a "

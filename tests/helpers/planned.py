@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 from ansible.module_utils.scalebook.contracts import IDENTITY
 from ansible.module_utils.scalebook.plan import declared, matrix, parameters
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Workload, called_today
 from ansible.module_utils.scalebook.workloads import load_workloads, owner_of
 from ansible.parsing.splitter import parse_kv
 
@@ -85,9 +85,9 @@ def runs_of(command: str, refused: Collection[str] = ()) -> set[tuple[str, int]]
 
 def identity(case: Mapping[str, Any]) -> str:
     """Return what identifies a case, whenever it was measured."""
-    settings = known().workloads[case["workload"]].settings_of(case.get("settings"))
+    workload, settings = called_today(case["workload"], case.get("settings"), known().workloads)
     fields = {field: case.get(field) for field in IDENTITY}
-    return json.dumps({**fields, "settings": settings}, sort_keys=True)
+    return json.dumps({**fields, "workload": workload, "settings": settings}, sort_keys=True)
 
 
 def _resolved(name: str, given: Mapping[str, str], stack_name: str) -> Workload:

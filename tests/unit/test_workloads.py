@@ -94,6 +94,8 @@ def test_modules_make_the_same_workload_of_the_data_that_they_are_given(hf_mlm):
             "refuses: gpus > 2, model .*: .* does not compare",
         ),
         ({"settings_before": {"colour": "blue"}}, "settings_before: colour is not a setting"),
+        ({"was": {"workload": "torch_bert"}}, "was: give workload and settings"),
+        ({"was": {"settings": {"colour": "blue"}}}, "was.workload: is not a text"),
         ({"xla_settings": {"true": {"colour": "blue"}}}, "xla_settings: colour is not a setting"),
         ({"xla_settings": {True: {"length": 1}}}, 'xla_settings: True is neither "true" nor "false"'),
         ({"size": "seq_length"}, "size: 'seq_length' is neither a setting nor a whole number above 0"),

@@ -35,7 +35,7 @@ from ansible.module_utils.scalebook.contracts import (
     upgrade,
 )
 from ansible.module_utils.scalebook.judge.weak_scaling import rates_of
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+from ansible.module_utils.scalebook.workload import Workloads, called_today
 
 LIMIT = 0.03  # a regression from here on, unless the user says another limit
 EFFECT = 0.03
@@ -138,8 +138,7 @@ def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Workloads |
         return "no cases here" if not rows else "no cases there"
     values = {
         field: tuple(
-            list(dict.fromkeys(_text(_value(row, field, declared)) for row in side))
-            for side in (rows, before)
+            list(dict.fromkeys(_text(value(row, field, declared)) for row in side)) for side in (rows, before)
         )
         for field in IDENTITY
     }
@@ -151,9 +150,11 @@ def _differing(rows: Sequence[Row], before: Sequence[Row], declared: Workloads |
     )
 
 
-def _value(row: Row, field: str, declared: Workloads | None) -> Any:
-    if field == "settings":
-        return (declared or {}).get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
+def value(row: Row, field: str, declared: Workloads | None) -> Any:
+    """Return what a field of a row is called today."""
+    if field in ("workload", "settings"):
+        name, settings = called_today(row["workload"], row.get("settings"), declared or {})
+        return name if field == "workload" else settings
     return row.get(field)
 
 
@@ -163,7 +164,7 @@ def _text(value: Any) -> str:
 
 def key_of(row: Row, declared: Workloads | None = None) -> str:
     """Return what two rows of the same case have in common, whatever campaign they are from."""
-    return _text([_value(row, field, declared) for field in IDENTITY])
+    return _text([value(row, field, declared) for field in IDENTITY])
 
 
 def _name(row: Row) -> dict[str, Any]:

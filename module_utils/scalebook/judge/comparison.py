@@ -17,7 +17,7 @@ from ansible.module_utils.scalebook.contracts import Row
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import baseline, weak_scaling
 from ansible.module_utils.scalebook.judge.campaign import Baseline
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+from ansible.module_utils.scalebook.workload import Workloads
 
 STEPS = ("warmup", "window", "epoch_samples")
 SAME = tuple(field for field in baseline.IDENTITY if field not in (*STEPS, "settings"))
@@ -71,11 +71,11 @@ def compare(now: Baseline, before: Baseline, declared: Workloads) -> Comparison:
 
 def _pairs(now: Sequence[Row], before: Sequence[Row], declared: Workloads) -> list[tuple[Row, Row]]:
     """Return the rows of both in the order of `now`, each of them at most once."""
-    alike = grouped(range(len(before)), lambda place: _same(before[place]))
+    alike = grouped(range(len(before)), lambda place: _same(before[place], declared))
     candidates = sorted(
         (len(_changed(_settings(row, declared), _settings(before[other], declared))), place, other)
         for place, row in enumerate(now)
-        for other in alike.get(_same(row), ())
+        for other in alike.get(_same(row, declared), ())
     )
     chosen: dict[int, int] = {}
     for _count, place, other in candidates:
@@ -84,14 +84,13 @@ def _pairs(now: Sequence[Row], before: Sequence[Row], declared: Workloads) -> li
     return [(now[place], before[other]) for place, other in sorted(chosen.items())]
 
 
-def _same(row: Row) -> str:
-    return json.dumps([row.get(field) for field in SAME])
+def _same(row: Row, declared: Workloads) -> str:
+    return json.dumps([baseline.value(row, field, declared) for field in SAME])
 
 
 def _settings(row: Row, declared: Workloads) -> dict[str, str]:
     """Return the steps and settings of a row as text, also settings that came after it was measured."""
-    settings = declared.get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
-    values = {**{field: row.get(field) for field in STEPS}, **settings}
+    values = {**{field: row.get(field) for field in STEPS}, **baseline.value(row, "settings", declared)}
     return {
         name: value if isinstance(value, str) else json.dumps(value, sort_keys=True)
         for name, value in values.items()

@@ -42,7 +42,7 @@ from ansible.module_utils.scalebook.judge import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck, notes_of
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads, called_today
 
 FEW = 3
 """Runs that a note names."""
@@ -190,8 +190,9 @@ def _compare_published(
     by_case = {row["case"]: row for row in rows}
     compared = []
     for group in groups:
-        declared = workloads.get(group["workload"], UNKNOWN)
-        size = declared.sample_size(group.get("settings") or {})
+        name, settings = called_today(group["workload"], group.get("settings"), workloads)
+        declared = workloads.get(name, UNKNOWN)
+        size = declared.sample_size(settings)
         own = [by_case[case] for case in group["rows"]]
         compared += published.compare(group, own, table, declared.dlperf, size)
     return compared

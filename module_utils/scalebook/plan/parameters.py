@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -451,7 +451,7 @@ def read(
     meant_for_others = {
         name for name, row in rows_of(playbooks[1:]).items() if name in rows and rows[name] is not row
     }
-    problems = _unknown(extra, rows, first, context)
+    problems = _unknown(extra, rows, first, context) + _of_former(values, context)
     read: dict[str, Any] = {}
     for row in rows.values():
         value = None if row.name in meant_for_others else values.get(row.name)
@@ -549,6 +549,8 @@ def _unknown(
             problems.append(_framework(str(value).strip(), context.workloads))
         elif name == "stack" and not isinstance(value, Mapping):
             problems.append(f"stack={str(value)[:40]}: did you mean stack_name={str(value)[:40]}?")
+        elif name in former_variables(context.workloads, context.variables):
+            continue  # _of_former names what to write
         elif name in context.variables:
             problems += _role_value(name, value, context.variables[name], context.choices.get(name, ()))
             if name.endswith("_port"):
@@ -561,6 +563,29 @@ def _unknown(
             near = get_close_matches(name, [*rows, *OF_THE_INVENTORY, *context.variables], n=1)
             hint = f"; did you mean {near[0]}?" if near else f"; allowed are {', '.join(rows)}"
             problems.append(f"{name}: there is no parameter of this name{hint}")
+    return problems
+
+
+def former_variables(workloads: Workloads, variables: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the variables that workloads no longer have; for their values, what has them now."""
+    former: dict[str, dict[str, str]] = {}
+    for name, was in ((name, each.was) for name, each in workloads.items() if each.was):
+        for setting, value in was.settings.items():
+            if (variable := f"{was.workload}_{setting}") not in variables:
+                former.setdefault(variable, {})[text(value)] = name
+    return former
+
+
+def _of_former(values: Mapping[str, Any], context: Context) -> list[str]:
+    """Return what to write for variables that workloads no longer have, also for those of the inventory."""
+    problems = []
+    for variable, names in former_variables(context.workloads, context.variables).items():
+        value = text(hidden(values.get(variable, ""))).strip()
+        name = names.get(value, variable)
+        fix = "leave it out, as there is no such variable any more"
+        if not variable.startswith(name):
+            fix = f"use workload={name}, whose variables begin with {name}_"
+        problems += [f"{variable}={value[:40]}: {fix}"] if value else []
     return problems
 
 

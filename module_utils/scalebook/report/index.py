@@ -280,10 +280,9 @@ def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
     for row in rows:
         key = _group_key(row, declared)
         if key not in groups:
-            settings = declared.get(row["workload"], UNKNOWN).settings_of(row.get("settings"))
             compiler = weak_scaling.compiler_of(row["workload"], declared)
-            values = {field: row.get(field) for field in GROUP_FIELDS}
-            groups[key] = {**values, "settings": settings, "compiler": compiler}
+            values = {field: baseline.value(row, field, declared) for field in GROUP_FIELDS}
+            groups[key] = {**values, "compiler": compiler}
     # Which settings differ does not depend on the batch, of which there may be hundreds.
     several = list({str([group[field] for field in _SETTINGS]): group for group in groups.values()}.values())
     titles = {}

@@ -7,7 +7,7 @@ import random
 import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import baseline
-from ansible.module_utils.scalebook.workload import Workload
+from ansible.module_utils.scalebook.workload import Was, Workload
 from dlperf_figures import SPEEDS_BY_SIZE as SPEEDS
 from noise import SPREAD_1_PERCENT
 from report_records import case
@@ -155,6 +155,21 @@ def test_a_case_of_before_there_was_a_setting_had_the_value_that_is_declared():
         [],
         [],
     )
+
+
+# A workload without its setting `trainer`, and one that was a value of it.
+SPLIT = {
+    name: Workload(name=name, was=Was("tf2_bert", {"trainer": trainer}))
+    for name, trainer in (("tf2_bert", "own"), ("of_others", "theirs"))
+}
+
+
+@pytest.mark.parametrize(("workload", "trainer"), [("tf2_bert", "own"), ("of_others", "theirs")])
+def test_a_case_is_compared_with_what_it_was_called_before(workload, trainer):
+    now = [row([90.0] * 3, workload=workload, settings={"seq": 128})]
+    before = [row([100.0] * 3, settings={"seq": 128, "trainer": trainer})]
+    made = baseline.compare(now, before, declared=SPLIT)
+    assert ([each["ratio"] for each in made["rows"]], made["only_here"]) == ([0.9], [])
 
 
 def test_another_value_than_that_of_before_is_another_case():
