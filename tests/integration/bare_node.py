@@ -35,6 +35,7 @@ VARIABLES = {
     "horovod_tf1_bert_samples": 64,
     "paddle_resnet50_images": 8,
     "paddlecv_resnet50_images": 8,
+    "torch_examples_resnet50_images": 8,
     "tf1_resnet50_images": 8,
     "tf1_resnet50_files": 8,
     "mxnet_resnet50_images": 8,

@@ -75,16 +75,15 @@ def paddlecv(folder):
 
 
 def pytorch_examples(folder):
-    """Return the variables that make role torch_resnet50 check out a stand-in of main.py, which trains."""
+    """Return the variables that make torch_examples_resnet50 check out a stand-in, which trains."""
     trainer = (ROOT / "tests/stand_ins/pytorch_examples/main.py").read_text()
     url, commit = repository(folder / "examples", {"imagenet/main.py": trainer})
-    variables = {"trainer": "examples", "repo": url, "commit": commit}
-    return {f"torch_resnet50_{name}": value for name, value in variables.items()}
+    return {"torch_examples_resnet50_repo": url, "torch_examples_resnet50_commit": commit}
 
 
 def trainers(folder):
-    """Return the variables that make all roles check out a stand-in; those of PaddleCV and gluon-cv train."""
-    variables = {**bing_bert(folder), **gluoncv(folder), **paddlecv(folder)}
+    """Return the variables that make all roles check out a stand-in; three of them train."""
+    variables = {**bing_bert(folder), **gluoncv(folder), **paddlecv(folder), **pytorch_examples(folder)}
     for name, of_roles in TRAINERS.items():
         url, commit = repository(
             folder / name, dict.fromkeys(of_roles.values(), "raise SystemExit('it must not be run')\n")

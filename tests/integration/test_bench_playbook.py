@@ -197,8 +197,8 @@ def test_limits_are_those_of_the_stack_that_the_gpus_need(tmp_path):
     smi.parent.mkdir()
     smi.write_text("#!/bin/sh\necho 6.0\n")
     smi.chmod(0o755)
-    played = play("bench.yml", tmp_path, "workload=torch_resnet50 plan_only=true", path=smi.parent)
-    assert played.failures[-1].startswith("torch_resnet50_data=: allowed are a directory of images")
+    played = play("bench.yml", tmp_path, "workload=torch_examples_resnet50 plan_only=true", path=smi.parent)
+    assert played.failures[-1].startswith("torch_examples_resnet50_data=: allowed are a directory of images")
 
 
 def test_every_node_had_its_own_task_index_and_port(resumed):

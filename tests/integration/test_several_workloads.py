@@ -108,18 +108,17 @@ def test_without_files_torch_resnet50_trains_on_invented_images(torch_resnet50):
 def test_main_py_of_pytorch_examples_trains_one_model_on_two_nodes(torch_resnet50, tmp_path):
     """A stand-in of it, with real torch and torchvision, for more steps than an epoch has."""
     given = {
-        "workload": "torch_resnet50",
-        "torch_resnet50_images": 8,
+        "workload": "torch_examples_resnet50",
+        "torch_examples_resnet50_images": 8,
         **repositories.pytorch_examples(tmp_path),
     }
-    given["torch_resnet50_home"] = str(frameworks.HOME / "torch_resnet50_examples")
     with local_nodes.turn(frameworks.HOME):
         local_nodes.play("provision.yml", **frameworks.VARIABLES, **given)
-    few = {"model": "resnet50", "bsz": 1, "warmup": 2, "window": 4, "nodes": 2, "campaign_port": 24880}
+    few = {"bsz": 1, "warmup": 2, "window": 4, "nodes": 2, "campaign_port": 24880}
     frameworks.bench(tmp_path, on_hosts=False, **given, **few)
     record, _ = frameworks.record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)
-    assert [node["shown"]["trainer"] for node in record["nodes"]] == [["examples"]] * 2
+    assert [node["shown"]["data"] for node in record["nodes"]] == [["files"]] * 2
 
 
 def test_each_workload_is_reported_in_its_unit(campaign_here):

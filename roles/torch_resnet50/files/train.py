@@ -162,7 +162,6 @@ def print_setup(args: argparse.Namespace, device: torch.device, nodes: int) -> N
     torch_run.announce(say, args, nodes, dtype, channels_last=str(args.channels_last).lower())
     say(
         model=args.model,
-        trainer="scalebook",
         parameters=sizes.parameters(args.model, args.classes),
         image_size=args.image_size,
         classes=args.classes,

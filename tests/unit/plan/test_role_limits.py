@@ -93,11 +93,11 @@ REFUSED = [
     ("tf2_bert", "tf2_bert_all_reduce_alg=tree", "allowed are ring, nccl or nothing"),
     ("tf2_resnet50", "tf2_resnet50_log_steps=0", "allowed are 1 and more"),
     ("tf2_resnet50", "tf2_resnet50_tfrecords=records", PATH),
+    ("torch_examples_resnet50", "torch_examples_resnet50_commit=master", "allowed are the 40 digits of a"),
     ("torch_bert", "torch_bert_optimizer=", "allowed are adamw, lamb"),
     ("torch_bert", "torch_bert_bucket_mb=0", "allowed are 1 and more"),
     ("torch_gpt2", "torch_gpt2_tensor_parallel=3", "allowed are 1, 2, 4, 8, 16"),
     ("torch_gpt2", "torch_gpt2_seq_length=8193", "allowed are 16 to 8192"),
-    ("torch_resnet50", "torch_resnet50_commit=master", "allowed are the 40 digits of a commit with"),
     ("torch_resnet50", "torch_resnet50_image_size=100", "allowed are multiples of 32 from 32 to 1024"),
     ("torch_resnet50", "torch_resnet50_loader=pillow", "allowed are auto, and pillow and dali where"),
 ]
@@ -140,7 +140,7 @@ def test_a_value_outside_its_limit_is_refused_with_what_is_allowed(workload, pai
         ("tf2_bert", ["python=/usr/bin/python3", "version=2.15"], "version=2.15"),
         ("torch_bert", ["text=/t", "vocab_file=/v", "own_data=/d"], "text=/t"),
         ("torch_resnet50", ["data=/images", "images=64"], "images=64"),
-        ("torch_resnet50", ["trainer=examples", "tf32=false"], "trainer=examples"),
+        ("torch_examples_resnet50", ["data=/images", "images=64"], "images=64"),
     ],
 )
 def test_values_that_do_not_go_together_are_refused(workload, pairs, refused):
@@ -152,8 +152,11 @@ def test_values_that_do_not_go_together_are_refused(workload, pairs, refused):
 @pytest.mark.parametrize(
     ("workload", "pairs", "refused"),
     [
-        ("torch_resnet50", [], "torch_resnet50_data=: allowed are a directory of images where"),
-        ("torch_resnet50", ["torch_resnet50_trainer=scalebook"], "examples alone, as torch 1.6.0 is too old"),
+        (
+            "torch_examples_resnet50",
+            [],
+            "torch_examples_resnet50_data=: allowed are a directory of images where",
+        ),
         ("paddlecv_resnet50", [], "paddlecv_resnet50_data=: allowed are a directory of images, or"),
         (
             "paddlecv_resnet50",
@@ -175,14 +178,27 @@ def test_limits_follow_the_stack(workload, pairs, refused):
         ("oneflow_resnet50", ["images=64", "files=64"]),
         ("tf2_bert", ["python=/usr/bin/python3"]),
         ("torch_resnet50", ["images=64", "loader=pillow", "image_size=256"]),
-        ("torch_resnet50", ["trainer=examples"]),
+        ("torch_examples_resnet50", ["images=64"]),
     ],
 )
 def test_values_that_go_together_are_accepted(workload, pairs):
     assert read_with(workload, *(f"{workload}_{pair}" for pair in pairs))
 
 
-def test_accumulation_is_refused_where_the_trainer_of_others_has_none():
-    assert "torch_resnet50_trainer=examples: allowed are scalebook where accumulation" in refusal(
-        "torch_resnet50", "torch_resnet50_trainer=examples", "accumulation=2"
-    )
+@pytest.mark.parametrize(
+    ("pair", "fix"),
+    [
+        ("trainer=examples", "use workload=torch_examples_resnet50, whose variables begin with torch_examp"),
+        ("trainer=scalebook", "leave it out, as there is no such variable any more"),
+        ("trainer=nvidia", "leave it out, as there is no such variable any more"),
+        (f"commit={'1' * 40}", "leave it out, as there is no such variable any more"),
+    ],
+)
+def test_a_variable_that_a_workload_no_longer_has_is_refused_with_what_to_write(pair, fix):
+    assert f"torch_resnet50_{pair}: {fix}" in refusal("torch_resnet50", f"torch_resnet50_{pair}")
+
+
+def test_so_is_one_of_the_inventory():
+    values = {"workload": "torch_resnet50", "torch_resnet50_trainer": "examples"}
+    with pytest.raises(ParameterError, match="use workload=torch_examples_resnet50"):
+        read(["bench"], values, {"workload": "torch_resnet50"}, known_with(values))

@@ -12,9 +12,9 @@ UNREAD = {
         '130 lines look like steps, such as "DLL 2020-09-15 14:29:13.873765 - Epoch: 0 Iteration: 1 '
         'train.loss : 6.75717 train.total_ips : 10131.38 img/s": no workload reads them'
     ),
-    "torch_resnet50/imports/torch_examples": (
+    "torch_examples_resnet50/imports/torch_examples": (
         '153 lines such as "Epoch: [0][ 0/153] Time 0.363 ( 0.363) Data 0.106..." are steps of main.py of '
-        "pytorch/examples without time stamps: bench.yml with torch_resnet50_trainer=examples reads them"
+        "pytorch/examples without time stamps: bench.yml with workload=torch_examples_resnet50 reads them"
     ),
     "gluoncv_resnet50/imports/gluoncv": (
         '25 lines such as "Epoch[0] Batch [9] Speed: 802.173036 samples/sec a..." are steps of a trainer of '
@@ -48,7 +48,7 @@ def test_the_progress_bar_of_a_trainer_looks_like_steps(bar):
 @pytest.mark.parametrize(
     ("log", "program"),
     [
-        ("torch_resnet50/2n1g_examples_unpatched-NODE1.log", "main.py of pytorch/examples"),
+        ("torch_examples_resnet50/2n1g_unpatched-NODE1.log", "main.py of pytorch/examples"),
         ("gluoncv_resnet50/1p_train_imagenet.log", "a trainer of gluon-cv"),
         ("gluoncv_resnet50/2p_train_horovod.log", "a trainer of gluon-cv"),
         ("paddlecv_resnet50/2p_not_synchronised.log", "train.py of PaddleCV"),

@@ -27,6 +27,10 @@ LOGS = {
     "tf2_bert": ("1n_mirrored.log", {}),
     "tf2_resnet50": ("1n_mirrored.log", {"bsz": 2, "warmup": 5, "window": 15}),
     "torch_bert": ("h100_b256_bf16_eager.log", {"bsz": 256, "dtype": "bf16", "window": 40}),
+    "torch_examples_resnet50": (
+        "1n1g_2020-NODE1.log",
+        {"bsz": 2, "model": "resnet50", "warmup": 2, "window": 6},
+    ),
     "torch_gpt2": ("1n2g_tp1.log", {"gpus": 2, "bsz": 4}),
     "torch_resnet50": ("1n1g-NODE1.log", {"bsz": 4}),
     "torchtitan_llama": (

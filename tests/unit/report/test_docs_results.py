@@ -14,6 +14,7 @@ import pytest
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import open_source
+from ansible.module_utils.scalebook.workload import called_today
 
 ROOT = Path(__file__).parents[3]
 RESULTS = measured.FOLDER
@@ -35,13 +36,18 @@ def test_no_path_of_the_machine_is_in_the_plan(name):
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_its_cases_can_be_compared_with_those_of_today(name):
-    """`settings_before` has the value of each setting that is younger than a campaign."""
-    lacking = set()
+    """`settings_before` has the settings that are younger than a campaign, `was` those that went."""
+    differing = set()
     for row in measured.results(name)["rows"]:
-        declaration = WORKLOADS[row["workload"]]
-        today = {setting.removeprefix(f"{row['workload']}_") for setting in declaration.settings}
-        lacking |= today - set(declaration.settings_of(row["settings"]))
-    assert lacking == set()
+        workload, settings = called_today(row["workload"], row["settings"], WORKLOADS)
+        differing |= set(WORKLOADS[workload].setting_names) ^ set(settings)
+    assert differing == set()
+
+
+def test_the_runs_of_pytorchs_example_are_of_its_workload():
+    rows = measured.results("h100x2-2026-11-25/torch")["rows"]
+    (example,) = [row for row in rows if row["settings"].get("trainer") == "examples"]
+    assert called_today("torch_resnet50", example["settings"], WORKLOADS)[0] == "torch_examples_resnet50"
 
 
 def ignored(folder, names):

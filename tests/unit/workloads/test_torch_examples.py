@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""torch_resnet50 with main.py of pytorch/examples: genuine logs, which cases it runs, how it is started."""
+"""torch_examples_resnet50: genuine logs, which cases it runs, how main.py is started and what it gets."""
 
 import re
 from types import SimpleNamespace
@@ -9,30 +9,30 @@ import jinja2
 import pytest
 import yaml
 from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.plan.parameters import ParameterError
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
-from declared import with_settings
 from dlperf_logs import exit_record, stamped
 from in_english import run_record
 from role_files import ROLES, declaration, load
 
 ROOT = ROLES.parent
-LOGS = ROOT / "tests/data/torch_resnet50"
-WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="examples")
+LOGS = ROOT / "tests/data/torch_examples_resnet50"
+WORKLOAD = declaration("torch_examples_resnet50")
 
-examples_flags = load("torch_resnet50", "examples_flags")
+examples_flags = load("torch_examples_resnet50", "examples_flags")
 
 
 def planned(device="cpu", **other):
     given = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "fp32", "model": "resnet50", "warmup": 2, "window": 6}
-    return plan({**given, **other}, WORKLOAD, cluster(4, slots=2), "torch_resnet50", device)
+    return plan({**given, **other}, WORKLOAD, cluster(4, slots=2), "torch_examples_resnet50", device)
 
 
 def record(tmp_path, nodes, kind, change=("", ""), **other):
     """Return the record of a run, with a text of the last node's log changed."""
     names = [f"NODE{index}" for index in range(1, nodes + 1)]
     for name in names:
-        text = (LOGS / f"{nodes}n1g_{kind}-{name}.log").read_text()
+        text = (LOGS / f"{nodes}n1g{kind}-{name}.log").read_text()
         assert change[0] in text
         (tmp_path / f"{name}.log").write_text(text.replace(*change) if name == names[-1] else text)
     (case,) = planned(nodes=nodes, **other)["cases"]
@@ -43,9 +43,9 @@ def record(tmp_path, nodes, kind, change=("", ""), **other):
 
 
 RUNS = [
-    (2, "examples", 24 / 3.631057),
-    (1, "examples2020", 12 / 3.120407),
-    (2, "examples2020", 24 / 3.929832),
+    (2, "", 24 / 3.631057),
+    (1, "_2020", 12 / 3.120407),
+    (2, "_2020", 24 / 3.929832),
 ]
 
 
@@ -60,15 +60,15 @@ def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, kind, rate)
 @pytest.mark.parametrize(("nodes", "kind", "rate"), RUNS)
 def test_the_rate_is_that_of_the_times_that_main_py_prints(tmp_path, nodes, kind, rate):
     """They are seconds of a step without its line, and have three decimals."""
-    log = (LOGS / f"{nodes}n1g_{kind}-NODE1.log").read_text()
+    log = (LOGS / f"{nodes}n1g{kind}-NODE1.log").read_text()
     times = [float(time) for time in re.findall(r"Epoch: \[0\]\[.*?\]\tTime *([\d.]+) ", log)]
     assert len(times) == 8
     assert 6 * 2 * nodes / sum(times[2:]) == pytest.approx(rate, rel=2e-3)
 
 
 def test_the_trainer_counts_from_0_in_2020_and_from_1_today_and_its_line_is_not_the_step(tmp_path):
-    for kind, first in (("examples", "[0][ 1/16]"), ("examples2020", "[0][ 0/16]")):
-        assert f"Epoch: {first}" in (LOGS / f"2n1g_{kind}-NODE1.log").read_text()
+    for kind, first in (("", "[0][ 1/16]"), ("_2020", "[0][ 0/16]")):
+        assert f"Epoch: {first}" in (LOGS / f"2n1g{kind}-NODE1.log").read_text()
         assert record(tmp_path, 2, kind)["nodes"][0]["steps"] == list(range(1, 9))
 
 
@@ -76,7 +76,7 @@ def test_main_py_as_published_does_not_count(tmp_path):
     """On CPUs it trains a model in each process, and ends with status 0."""
     names = ["NODE1", "NODE2"]
     for name in names:
-        text = (LOGS / f"2n1g_examples_unpatched-{name}.log").read_text()
+        text = (LOGS / f"2n1g_unpatched-{name}.log").read_text()
         (tmp_path / f"{name}.log").write_text(stamped(text, every=0.5, exit_record=exit_record()))
     read = run_record(tmp_path, planned(nodes=2)["cases"][0], 1, WORKLOAD, names, {"rc": 0})
     assert (read["status"], "shows no step" in read["reason"]) == ("incomplete", True)
@@ -84,7 +84,7 @@ def test_main_py_as_published_does_not_count(tmp_path):
 
 def test_processes_that_each_train_a_model_fail(tmp_path):
     """main.py as published, started by examples_trainer.py."""
-    read = record(tmp_path, 2, "examples_alone")
+    read = record(tmp_path, 2, "_alone")
     assert read["status"] == "failed"
     assert read["reason"].endswith(
         'its log says "the ranks hold different weights": each process trained a model of its own'
@@ -96,8 +96,7 @@ def test_processes_that_each_train_a_model_fail(tmp_path):
     [
         (("world_size=2", "world_size=1"), "shows devices 1"),
         (("nodes=2", "nodes=1"), "shows nodes 1"),
-        (("trainer=examples", "trainer=scalebook"), "shows trainer scalebook"),
-        (("trainer=examples ", ""), "does not show trainer"),
+        (("TORCH_EXAMPLES_RESNET50 model", "TORCH_RESNET50 model"), "does not show model"),
         (("global_batch=4", "global_batch=2"), "shows global_batch 2"),
         (("data=files", "data=dummy"), "shows data dummy"),
         (("weights=agree", "weights="), "does not show weights"),
@@ -105,7 +104,7 @@ def test_processes_that_each_train_a_model_fail(tmp_path):
     ],
 )
 def test_what_a_log_must_show(tmp_path, change, reason):
-    read = record(tmp_path, 2, "examples", change)
+    read = record(tmp_path, 2, "", change)
     assert (read["status"], reason in read["reason"]) == ("refused", True)
 
 
@@ -115,28 +114,32 @@ def test_what_a_log_must_show(tmp_path, change, reason):
 @pytest.mark.parametrize(
     ("asked", "reason"),
     [
-        ({"model": "tiny"}, "has no model tiny: set model=resnet50"),
-        ({"dtype": "bf16"}, "trains in fp32 alone"),
-        ({"dtype": "fp16", "device": "gpu"}, "trains in fp32 alone"),
-        ({"xla": "true"}, "compiles nothing"),
+        ({"model": "tiny"}, "model=tiny: allowed is resnet50"),
+        ({"dtype": "bf16"}, r"dtype=bf16: allowed is fp32 \(torch_examples_resnet50 has fp32\)"),
+        ({"dtype": "fp16", "device": "gpu"}, "dtype=fp16: allowed is fp32"),
+        ({"xla": "true"}, "xla=true: not a value of PyTorch ResNet-50 with pytorch/examples"),
     ],
 )
-def test_what_main_py_cannot_do_is_skipped_with_the_reason(asked, reason):
-    made = planned(**asked)
-    assert made["cases"] == []
-    assert [skip["reason"] for skip in made["skipped"]] == [f"main.py of pytorch/examples {reason}"]
+def test_what_main_py_cannot_do_is_refused_with_the_reason(asked, reason):
+    with pytest.raises(ParameterError, match=reason):
+        planned(**asked)
 
 
-def test_a_case_of_this_projects_trainer_has_none_of_these_limits():
-    own = with_settings(WORKLOAD, trainer="scalebook")
-    asked = {"nodes": 1, "gpus": 1, "bsz": 2, "dtype": "bf16", "model": "tiny", "xla": "true"}
-    assert plan(asked, own, cluster(4, slots=2), "torch_resnet50", "cpu")["skipped"] == []
+def test_accumulation_is_skipped_as_main_py_has_none():
+    (skip,) = planned(accumulation=2)["skipped"]
+    assert "has no gradient accumulation" in skip["reason"]
 
 
 def test_a_case_stands_beside_what_dlperf_published_of_main_py():
     """Four tables at 4n8g, by what reads the images; of NVIDIA's container there is none."""
     table = published.read((ROOT / "data/dlperf-published-results.csv").read_text().splitlines())
-    group = {"id": "g1", "title": "ours", "workload": "torch_resnet50", "model": "resnet50", "device": "gpu"}
+    group = {
+        "id": "g1",
+        "title": "ours",
+        "workload": "torch_examples_resnet50",
+        "model": "resnet50",
+        "device": "gpu",
+    }
     group |= {
         "dtype": "fp32",
         "xla": False,
@@ -223,14 +226,14 @@ def test_the_report_knows_this_refusal():
 
 def test_every_torch_is_started_by_the_launcher_that_it_has():
     """torch.distributed.run is there from 1.9 on; the one before it sets RANK and so on with an option."""
-    text = (ROLES / "torch_resnet50/templates/run.sh.j2").read_text()
+    text = (ROLES / "torch_examples_resnet50/templates/run.sh.j2").read_text()
     engine = jinja2.Environment(trim_blocks=True)
     engine.filters["quote"] = str
     engine.tests["version"] = lambda found, wanted, _: [*map(int, found.split(".")[:2])] < [1, 10]
     command = engine.from_string(text[text.index("{% set __launcher") : text.index(" \\\n  --nnodes")])
 
     def started(torch):
-        return command.render(torch_resnet50_install={"python": "python", "torch": torch})
+        return command.render(torch_examples_resnet50_install={"python": "python", "torch": torch})
 
     assert started("2.13.0+cpu") == "exec python -m torch.distributed.run"
     assert started("1.6.0") == "exec python -m torch.distributed.launch --use_env"
@@ -242,7 +245,35 @@ def test_every_torch_is_started_by_the_launcher_that_it_has():
 @pytest.mark.parametrize("stack", ["modern", "dlperf2020"])
 def test_every_stack_has_a_commit_and_a_lock_of_its_torch(stack):
     versions = yaml.safe_load((ROOT / f"playbooks/vars/stack_{stack}.yml").read_text())["stack"]
-    own = versions["torch_resnet50"]
+    own = versions["torch_examples_resnet50"]
     assert re.fullmatch("[0-9a-f]{40}", own["commit"])
-    assert (ROLES / f"torch_resnet50/files/torch_resnet50-{own['torch']}.txt").exists()
-    assert own["torch"] == versions.get("torch_bert", {}).get("version", "1.6.0")
+    assert (ROLES / f"torch_examples_resnet50/files/torch_examples_resnet50-{own['version']}.txt").exists()
+    assert own["version"] == versions.get("pytorch", {}).get("version", "1.6.0")
+
+
+# The line for CPUs
+
+TRAINER = (ROOT / "tests/stand_ins/pytorch_examples/main.py").read_text()
+PLACE = "        print('using CPU, this will be slow')\n    elif args.distributed:\n"
+LINE = "        model = torch.nn.parallel.DistributedDataParallel(model)\n"
+
+
+def test_the_text_for_cpus_has_one_more_line():
+    before, after = TRAINER.split("    elif args.distributed:\n")
+    assert examples_flags.for_cpus(TRAINER, "main.py") == f"{before}{LINE}    elif args.distributed:\n{after}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TRAINER.replace("using CPU", "on a CPU"),
+        TRAINER.replace(PLACE, PLACE.replace("\n", f"\n{LINE}", 1)),
+        2 * TRAINER,
+    ],
+)
+def test_another_main_py_is_refused(text):
+    with pytest.raises(
+        examples_flags.FlagsError,
+        match="^/x/main.py is not the one that this workload is for: .*torch_examples_resnet50_commit",
+    ):
+        examples_flags.for_cpus(text, "/x/main.py")

@@ -11,13 +11,12 @@ import pytest
 from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
-from declared import with_settings
 from in_english import run_record
 from model_operations import multiply_adds_of_resnet
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_resnet50"
-WORKLOAD = with_settings(declaration("torch_resnet50"), trainer="scalebook")
+WORKLOAD = declaration("torch_resnet50")
 CHECK = ROLES / "pytorch/files/image_files.py"
 LOADER = ROLES / "pytorch/files/image_loader.py"
 # The modules of the kit are installed next to it.

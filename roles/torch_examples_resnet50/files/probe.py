@@ -7,8 +7,11 @@ Python 3.7 or newer.
 
 import importlib
 import json
+import os
+import sys
 from typing import Any
 
+import examples_flags
 import torch
 
 # Operators that torchvision describes when it is imported, and that its build for CUDA cannot load beside a
@@ -32,14 +35,24 @@ def torchvision() -> Any:
 
 
 def main() -> None:
-    """Print the versions."""
-    versions = {
-        "torch": torch.__version__,
-        "torchvision": torchvision().__version__,
-        "cuda": torch.version.cuda or "",
+    """Print the versions; end where main.py has no place for the line that it needs on CPUs."""
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), sys.argv[1], "main.py")
+    try:
+        with open(path, encoding="utf-8") as file:
+            examples_flags.for_cpus(file.read(), path)
+    except (OSError, examples_flags.FlagsError) as error:
+        sys.exit(str(error))
+    cuda = torch.version.cuda or ""
+    versions = {"torch": torch.__version__, "torchvision": torchvision().__version__}
+    facts = {
+        **versions,
+        "versions": ", ".join("%s %s" % pair for pair in versions.items()),
+        "cuda": cuda,
         "gpus": torch.cuda.device_count() if torch.cuda.is_available() else 0,
+        "fix": "Set pytorch_index_url to an index with a build for GPUs",
+        "notes": {"build": "CUDA %s" % cuda if cuda else "CPU"},
     }
-    print(json.dumps(versions))
+    print(json.dumps(facts))
 
 
 if __name__ == "__main__":

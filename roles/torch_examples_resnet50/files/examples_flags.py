@@ -1,16 +1,38 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What main.py of pytorch/examples is given for a case. Python 3.6 or newer, standard library only."""
+"""What main.py of pytorch/examples is given for a case, and its text for CPUs.
+
+Python 3.6 or newer, standard library only.
+"""
 
 import argparse
 from typing import List
 
-# For how many images torch_resnet50_learning_rate is; as train.py.
+# For how many images torch_examples_resnet50_learning_rate is.
 RATE_BATCH = 256
+
+
+PLACE = "        print('using CPU, this will be slow')\n", "    elif args.distributed:\n"
+SUMMED = "        model = torch.nn.parallel.DistributedDataParallel(model)\n"
 
 
 class FlagsError(ValueError):
     """A case that main.py does not run; the message names the value and the fix."""
+
+
+def for_cpus(text: str, path: str) -> str:
+    """Return the text of main.py with one more line, which sums the gradients; raise FlagsError for another.
+
+    On CPUs main.py forms the group and divides the images, but each process trains a model of its own, and
+    ends with status 0. The place of the line is found by the text around it.
+    """
+    if text.count("".join(PLACE)) != 1:
+        raise FlagsError(
+            "%s is not the one that this workload is for: the lines %s and %s must follow each other in it"
+            " once. Fix: set torch_examples_resnet50_commit to a commit that has them, as the stack's"
+            % (path, PLACE[0].strip(), PLACE[1].strip())
+        )
+    return text.replace("".join(PLACE), SUMMED.join(PLACE))
 
 
 def check(args: argparse.Namespace, images: int, world: int) -> None:

@@ -3,13 +3,14 @@
 """Run main.py of pytorch/examples for a number of steps, and print what it does not.
 
 One process per device, under torch's launcher: each does what main.py's own processes do. The lines for the
-reader begin with TORCH_RESNET50, as those of train.py. The file of main.py stays as it is; for CPUs there is
-a copy with one more line beside it (tasks/examples_cpu.yml). Python 3.7 or newer, torch 1.6 or newer.
+reader begin with TORCH_EXAMPLES_RESNET50. The file of main.py stays as it is; on CPUs its text gets one more
+line (examples_flags.py). Python 3.7 or newer, torch 1.6 or newer.
 """
 
 import argparse
 import contextlib
-import importlib
+import importlib.abc
+import importlib.util
 import os
 import platform
 import sys
@@ -25,14 +26,14 @@ trainer_kit.die_with_parent()
 os.register_at_fork(after_in_child=trainer_kit.die_with_parent)
 
 import examples_flags  # noqa: E402
-import examples_versions  # noqa: E402
 import image_folder  # noqa: E402
+import probe  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
 import torch_run  # noqa: E402
 
-say = trainer_kit.Say("TORCH_RESNET50")
+say = trainer_kit.Say("TORCH_EXAMPLES_RESNET50")
 
 
 class LastStep(BaseException):
@@ -97,9 +98,9 @@ class Run:
         torch_run.announce(say, args, len({int(task) for task in tasks}), dtype)
         parameters = sum(each.numel() for each in weights)
         data = "files" if args.data else "dummy"
-        say(model=args.model, trainer="examples", parameters=parameters, data=data)
+        say(model=args.model, parameters=parameters, data=data)
         say(images=len(loader.dataset), loader_workers=self.workers * int(os.environ["LOCAL_WORLD_SIZE"]))
-        versions = {"torch": torch.__version__, "torchvision": examples_versions.torchvision().__version__}
+        versions = {"torch": torch.__version__, "torchvision": probe.torchvision().__version__}
         say(**versions, python=platform.python_version(), threads=torch.get_num_threads())
 
     def end_step(self, meter: Any, batch: int) -> None:
@@ -129,14 +130,39 @@ class Run:
             say(images_per_second="%.2f" % (steps * images), peak_memory_mib=memory, **times)
 
 
+class MainPy(importlib.abc.InspectLoader):
+    """Imports main.py with its text for CPUs; nothing of it is kept for a run on GPUs."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def get_source(self, fullname: str) -> str:
+        """Return the text."""
+        with open(self.path, encoding="utf-8") as file:
+            return examples_flags.for_cpus(file.read(), self.path)
+
+
+def main_py(source: str, device: str) -> Any:
+    """Return main.py as a module."""
+    sys.path.insert(0, source)
+    if device != "cpu":
+        return importlib.import_module("main")
+    spec: Any = importlib.util.spec_from_loader("main", MainPy(os.path.join(source, "main.py")))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def main() -> None:
     """Train, compare the weights of all ranks and print the results."""
     args = arguments()
     # As today's launcher sets them; that of torch 1.6 does not.
     os.environ.update(GROUP_RANK=os.environ["TASK_INDEX"], LOCAL_WORLD_SIZE=os.environ["GPUS_PER_NODE"])
-    examples_versions.torchvision()
-    sys.path.insert(0, args.source)
-    trainer = importlib.import_module("main_cpu" if args.device == "cpu" else "main")
+    probe.torchvision()
+    try:
+        trainer = main_py(args.source, args.device)
+    except examples_flags.FlagsError as error:
+        sys.exit(str(error))
     workers = image_folder.processes(args.workers, int(os.environ["LOCAL_WORLD_SIZE"]))
     run = Run(trainer, args, workers)
     words = examples_flags.flags(args, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), workers)
