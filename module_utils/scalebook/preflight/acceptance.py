@@ -73,14 +73,10 @@ def findings(
         yield finding(CHECK, "warn", names, observed=f"was judged {age:.0f} days ago", fix=AGAIN)
 
 
-def _judged(machines_judged: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
+def _judged(addressed: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
     """Return the nodes of a machine that acceptance.json knows under their address."""
     address = LOOPBACK if machine["local"] else machine["address"]
-    return [
-        node
-        for node in machine["nodes"]
-        if node in machines_judged and machines_judged[node]["address"] == address
-    ]
+    return [node for node in machine["nodes"] if node in addressed and addressed[node]["address"] == address]
 
 
 def _verdicts(
