@@ -165,6 +165,7 @@ def test_a_misspelt_name_or_boolean_is_refused_in_every_playbook(play, tmp_path,
         "playbooks/preflight.yml": {"reap=ture": "reap=ture: allowed are true and false"},
         "provision.yml": {
             "provision_cuda=jes": "provision_cuda=jes: allowed are true and false",
+            "provision_components=python": "provision_components=python: allowed are cuda, nccl,",
             "framwork=torch_bert": "framwork: there is no parameter of this name",
         },
         "playbooks/microbench.yml": {"nodez=2": "did you mean nodes?"},

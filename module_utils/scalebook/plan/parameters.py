@@ -377,6 +377,17 @@ TABLE = (
         "install CUDA and NCCL",
         otherwise="where a host has NVIDIA devices and a system that they are made for",
     ),
+    Parameter(
+        "provision_components",
+        "choice",
+        ("provision",),
+        "install these with the versions of stack_name, and no workload",
+        default=[],
+        otherwise="what the workloads need",
+        lists=("provision",),
+        choices=("cuda", "nccl", "openmpi", "horovod"),
+        example="cuda,nccl",
+    ),
 )
 """Every public parameter; one that means something else in another playbook has a row of its own."""
 
@@ -469,6 +480,9 @@ def read(
     problems += _of_the_report(first, values, extra, read, context)
     problems += _conflicts(read, context)
     problems += _of_reports(read, extra)
+    if read.get("provision_components"):
+        problems += _of_components(read, extra, context)
+        read["workload"] = []
     if first == "bench" and not any(problem.startswith("workload") for problem in problems):
         problems += _of_other_workloads(extra, read["workload"], context)
         problems += _settings_of_another_xla(extra, read, context.workloads)
@@ -899,6 +913,27 @@ def _of_reports(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:
     if read.get("archive") is False and not read["push"]:
         problems.append("archive=false: nothing is left to do; leave it out, or give push")
     return problems
+
+
+def _of_components(read: Mapping[str, Any], extra: Mapping[str, Any], context: Context) -> list[str]:
+    """Return what is wrong with components that are installed without a workload."""
+    name, stacks = f"provision_components={text(read['provision_components'])}", context.stacks
+    problems = [
+        f"{name}: leave out {other}={text(extra[other])}, as nothing else is installed"
+        for other in ("workload", "provision_cuda")
+        if extra.get(other) not in (None, "")
+    ]
+    if not read["stack_name"]:
+        return [
+            *problems,
+            f"{name}: give stack_name too, {' or '.join(sorted(stacks))}, which has the versions",
+        ]
+    return problems + [
+        f"{name}: stack_name={read['stack_name']} has no {component}; "
+        f"{' or '.join(sorted(stack for stack in stacks if component in stacks[stack]))} has"
+        for component in read["provision_components"]
+        if component not in stacks[read["stack_name"]]
+    ]
 
 
 def _without_effect(read: Mapping[str, Any], extra: Mapping[str, Any]) -> list[str]:

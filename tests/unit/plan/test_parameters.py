@@ -223,6 +223,41 @@ def test_a_number_of_a_role_is_not_negative(name, value):
     assert f"{name}={value}: allowed are" in refusal(**{name: value})
 
 
+ALONE = KNOWN._replace(stacks={"old": {"cuda": {}, "nccl": {}, "openmpi": {}}, "new": {"openmpi": {}}})
+
+
+def test_components_are_installed_without_a_workload():
+    values = {"provision_components": "cuda,openmpi", "stack_name": "old"}
+    components = read(["provision"], values, values, ALONE)
+    assert (components["provision_components"], components["workload"]) == (["cuda", "openmpi"], [])
+    # A workload of the inventory is for the other times.
+    assert read(["provision"], {**values, "workload": "other"}, values, ALONE)["workload"] == []
+
+
+@pytest.mark.parametrize(
+    ("values", "reasons"),
+    [
+        (
+            {"provision_components": "cuda,python"},
+            ["provision_components=python: allowed are cuda, nccl, openmpi"],
+        ),
+        ({"provision_components": "cuda"}, ["provision_components=cuda: give stack_name too, new or old"]),
+        (
+            {"provision_components": "cuda", "stack_name": "new"},
+            ["provision_components=cuda: stack_name=new has no cuda; old has"],
+        ),
+        (
+            {"provision_components": "nccl", "workload": "other", "provision_cuda": "true", "mirrro": "x"},
+            ["leave out workload=other", "leave out provision_cuda=true", "give stack_name", "mirrro: "],
+        ),
+    ],
+)
+def test_components_that_cannot_be_installed_are_refused_in_one_message(values, reasons):
+    with pytest.raises(ParameterError) as error:
+        read(["provision"], values, values, ALONE)
+    assert [reason for reason in reasons if reason not in str(error.value)] == []
+
+
 def test_what_is_removed_is_named_in_the_command_and_not_in_the_inventory():
     assert given("remove", workload="other,tuner")["workload"] == ["other", "tuner"]
     with pytest.raises(ParameterError, match="workload: give what is to be removed with -e"):
