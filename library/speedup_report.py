@@ -38,12 +38,17 @@ options:
     type: dict
     default: {}
   compare:
-    description: Published results to compare with.
+    description:
+      - Published results to compare with, those of DLPerf, and with V(published) also rates of language
+        models.
     type: str
-    choices: ["", dlperf]
+    choices: ["", dlperf, published]
     default: ""
   published:
-    description: The CSV of published results; required with O(compare=dlperf).
+    description: The CSV of published results; required with O(compare).
+    type: path
+  language_models:
+    description: The CSV of published rates of language models, for O(compare=published) with O(gpus).
     type: path
   gpus:
     description: The CSV of the peaks of GPUs, for the MFU of workloads that declare C(flops).
@@ -137,7 +142,8 @@ from pathlib import Path
 from typing import Any, TextIO, TypeVar
 
 from ansible.module_utils.scalebook import published
-from ansible.module_utils.scalebook.judge import baseline, mfu
+from ansible.module_utils.scalebook.judge import baseline, language_models, mfu
+from ansible.module_utils.scalebook.judge.language_rates import Table
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import render, terminal
 from ansible.module_utils.scalebook.store import manifest
@@ -178,6 +184,13 @@ def _read(path: str | None, read: Callable[[TextIO], T]) -> T | None:
         return read(lines)
 
 
+def _language_table(params: Mapping[str, Any]) -> Table | None:
+    """Return the published rates of language models, None without them."""
+    rates = _read(params["language_models"], language_models.read)
+    gpus = _read(params["gpus"], language_models.gpu_patterns)
+    return Table(rates, gpus) if rates and gpus else None
+
+
 def _check(params: Mapping[str, Any]) -> None:
     if render.MISSING:
         raise ValueError(
@@ -208,6 +221,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         checked,
         params["min_utilisation"],
         _read(params["gpus"], mfu.read_peaks),
+        _language_table(params) if params["compare"] == "published" else None,
     )
     out = Path(params["out"] or source.top / "report")
     try:

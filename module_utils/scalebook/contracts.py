@@ -918,6 +918,7 @@ class Results(TypedDict, total=False):
     notes: list[Message]
     compare: list[dict[str, Any]]
     only_published: list[dict[str, Any]]
+    published: list[dict[str, Any]]
     result_files: dict[str, list[int]]
     plan: Plan
     commands: list[Command]

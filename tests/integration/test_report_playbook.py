@@ -171,7 +171,7 @@ def test_a_wrong_value_of_an_import_is_named_in_one_sentence(play_import, logs, 
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
-        ("compare=mlperf", "compare=mlperf: allowed is dlperf"),
+        ("compare=mlperf", "compare=mlperf: allowed are dlperf, published"),
         ("logs={logs} workload=tf2_bert out=../r", "logs: use ansible-playbook import.yml"),
         ("campaign=last-night", "There is no campaign with runs in"),
         ("campaign_dir=nowhere", "campaign_dir=nowhere: {here}/nowhere does not exist"),

@@ -12,6 +12,9 @@ from ansible.module_utils.scalebook.contracts import Group, Hardware, Row, messa
 from ansible.module_utils.scalebook.judge.language_models import Rate, beside, gpu_of
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
+UNNAMED = "–"
+"""The GPU of a row whose records do not name it."""
+
 
 class Table(NamedTuple):
     """The published rates, and the patterns of GPUs by their names."""
@@ -31,7 +34,7 @@ def rate_of(
     seq = declared.sample_size(settings)
     if not declared.published or row.get("device") == "cpu" or not row["median"] or not seq:
         return None
-    checkpointing = settings.get("checkpointing", "")
+    gpu = hardware.model(entries, row)
     return Rate(
         source=source,
         date="",
@@ -40,11 +43,11 @@ def rate_of(
         seq=seq,
         dtype=row["dtype"],
         compiled=row["xla"],
-        gpu=gpu_of(gpus, hardware.model(entries, row)),
+        gpu=gpu_of(gpus, gpu) or gpu or UNNAMED,
         power_w=None,
         gpus=row["devices"],
         bsz=row["bsz"],
-        checkpointing=str(checkpointing),
+        checkpointing=str(settings.get("checkpointing", "")),
         parallel="",
         tokens_per_s=row["median"] * seq / row["devices"],
         tflops=None,

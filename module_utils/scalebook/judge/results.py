@@ -32,6 +32,7 @@ from ansible.module_utils.scalebook.judge import (
     dlperf_format,
     families,
     flags,
+    language_rates,
     largest_batch,
     mfu,
     self_reported,
@@ -56,13 +57,15 @@ def build_results(
     check: ManifestCheck | None = None,
     min_utilisation: float = utilisation.CRITERION,
     peaks: mfu.Peaks | None = None,
+    language: language_rates.Table | None = None,
 ) -> Results:
     """Return the document of a campaign or an import.
 
     `workloads` are the declarations by name.  `published_rows` is the published table to compare with,
     None for no comparison, `earlier` a campaign to compare with, `check` the comparison of the files
     with the manifest, `min_utilisation` the per cent that resources are judged by, `peaks` those of
-    GPUs.  Raises BaselineError when `earlier` has no case of this campaign.
+    GPUs, `language` the published rates of language models to compare with.  Raises BaselineError when
+    `earlier` has no case of this campaign.
     """
     workloads = workloads or {}
     plan = campaign.plan
@@ -75,7 +78,7 @@ def build_results(
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
     used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
     flags.attach(rows, campaign, workloads, check, shares, used)
-    compared = _compare_published(groups, rows, published_rows, workloads)
+    compared = _compare_published(groups, rows, published_rows, workloads, language is not None)
     related = families.tabulate(groups, rows, workloads)
     bounds = bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads)
     return {
@@ -105,6 +108,7 @@ def build_results(
         "notes": _notes(groups, rows, campaign, check),
         "compare": compared,
         "only_published": _only_published(groups, compared, published_rows, workloads),
+        **_beside_language(groups, rows, campaign.hardware, workloads, language),
         "result_files": dlperf_format.result_files(groups, name),
         "plan": plan,
         "commands": _commands(campaign, workloads),
@@ -184,6 +188,7 @@ def _compare_published(
     rows: Iterable[Row],
     table: Sequence[published.PublishedRow] | None,
     workloads: Workloads,
+    without_language: bool,
 ) -> list[dict[str, Any]]:
     if table is None:
         return []
@@ -192,10 +197,25 @@ def _compare_published(
     for group in groups:
         name, settings = called_today(group["workload"], group.get("settings"), workloads)
         declared = workloads.get(name, UNKNOWN)
+        if without_language and declared.published:
+            continue
         size = declared.sample_size(settings)
         own = [by_case[case] for case in group["rows"]]
         compared += published.compare(group, own, table, declared.dlperf, size)
     return compared
+
+
+def _beside_language(
+    groups: Iterable[Group],
+    rows: Iterable[Row],
+    entries: Sequence[Hardware],
+    workloads: Workloads,
+    table: language_rates.Table | None,
+) -> Results:
+    """Return the key `published` of the document, which it has where language models are compared."""
+    if table is None:
+        return {}
+    return {"published": language_rates.tabulate(groups, rows, entries, workloads, table)}
 
 
 def _only_published(

@@ -280,7 +280,9 @@ TABLE = (
         lists=("index",),
         example="before,after",
     ),
-    Parameter("compare", "choice", _REPORT, "published results to compare with", choices=("dlperf",)),
+    Parameter(
+        "compare", "choice", _REPORT, "published results to compare with", choices=("dlperf", "published")
+    ),
     Parameter(
         "report_language",
         "choice",

@@ -101,12 +101,13 @@ def name_of(entry: Mapping[str, Any]) -> str:
 
 
 def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
-    """Return where the results are published: `FILE:L1`, `FILE:L2` as `FILE, lines 1, 2`."""
+    """Return where results are published: `FILE:L1`, `FILE:L2` as `FILE, lines 1, 2`, others as they are."""
     lines: dict[str, list[str]] = {}
     for name in (row["source"] for row in pairs if row["source"]):
         file, _, line = name.rpartition(":L")
-        lines.setdefault(file or name, []).append(line)
+        lines.setdefault(file or name, []).append(line if file else "")
     text = "; ".join(
-        wording("report.lines-of", file=file, lines=", ".join(numbers)) for file, numbers in lines.items()
+        wording("report.lines-of", file=file, lines=", ".join(numbers)) if any(numbers) else file
+        for file, numbers in lines.items()
     )
     return Paragraph(wording("report.published", sources=text), "soft wraps")

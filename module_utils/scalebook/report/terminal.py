@@ -16,6 +16,7 @@ from ansible.module_utils.scalebook.report import (
     excluded,
     largest_batch,
     only_published,
+    published_rates,
     published_tables,
     scaling,
     side_by_side,
@@ -69,6 +70,8 @@ def display(document: Results, report: str) -> str:
     notes = [ENGLISH.tell(note) for note in document["notes"]]
     blocks += terminal.some("Notes", [*notes, *_unnamed_machines(document)])
     blocks += terminal.some("Comparison with DLPerf", _published(document))
+    published = published_rates.lines(document.get("published") or [])
+    blocks += terminal.some("Comparison with published rates of language models", published)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
 

@@ -11,7 +11,7 @@ from ansible.module_utils.scalebook.judge.baseline import LIMIT, BaselineError
 from ansible.module_utils.scalebook.store.load import load_baseline
 from ansible.module_utils.scalebook.store.source import ARCHIVE
 
-PUBLISHED = ("dlperf",)
+PUBLISHED = ("dlperf", "published")
 """What compare takes, not baseline."""
 
 
@@ -47,7 +47,7 @@ def find_baseline(named: str, path: Path, results: Path) -> Path:
 def _missing(named: str, results: Path, campaigns_there: Campaigns) -> str:
     """Return why there is no baseline of this name, and which there are."""
     if named in PUBLISHED:
-        return f"baseline={named}: to compare with what {named} published, use compare={named}"
+        return f"baseline={named}: to compare with published results, use compare={named}"
     why = "has no runs yet; it " if named in campaigns_there.planned else ""
     there = (
         f", or one of {', '.join(campaigns_there.measured)} in {results}"

@@ -106,7 +106,7 @@ def test_batch_and_checkpointing_of_theirs_are_named_where_ours_are_not_known():
 def test_what_a_publisher_does_not_say_is_named():
     (pair,) = language_models.beside([OURS], [COMPILED._replace(checkpointing="", bsz=None)])
     remarks = [sentence(each) for each in pair["remarks"]]
-    assert remarks[:2] == ["batch there not published", "checkpointing there not published"]
+    assert remarks[:2] == ["batch there not known", "checkpointing there not known"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,10 @@ import yaml
 from ansible.module_utils.scalebook.judge import language_models
 from ansible.module_utils.scalebook.judge.language_rates import Table, rate_of, tabulate
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages import markdown
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.report import published_rates
+from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign
 from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -30,7 +33,7 @@ DECLARED = Workload(
 SETTINGS = {"seq_length": 8192, "checkpointing": "selective"}
 
 
-def document(declared=DECLARED, hardware=H100, rate=8.0, **fields):
+def document(declared=DECLARED, hardware=H100, rate=8.0, published_rows=None, language=None, **fields):
     of = case(
         **{
             **{
@@ -46,9 +49,8 @@ def document(declared=DECLARED, hardware=H100, rate=8.0, **fields):
         }
     )
     runs = [run(of, repeat, rate, unit="sequences") for repeat in (1, 2, 3)]
-    return build_results(
-        Campaign("night", cases={of["name"]: of}, runs=runs, hardware=hardware), {"lm": declared}
-    )
+    campaign = Campaign("night", cases={of["name"]: of}, runs=runs, hardware=hardware)
+    return build_results(campaign, {"lm": declared}, published_rows, language=language)
 
 
 def compared(**fields):
@@ -96,6 +98,38 @@ def test_a_group_stands_beside_the_published_rates_of_its_model():
 def test_a_group_that_nothing_stands_beside_has_the_reason(fields, reason):
     (entry,) = compared(**fields)
     assert entry["pairs"] == [] and sentence(entry["reason"]).startswith(reason)
+
+
+def test_a_report_that_compares_has_the_entries_in_its_document():
+    made = document()
+    assert "published" not in made
+    assert document(language=TABLE)["published"] == compared()
+
+
+def test_a_workload_of_language_models_is_not_looked_for_in_dlperfs_tables():
+    assert [each["title"] for each in document(published_rows=[])["compare"]]
+    assert document(published_rows=[], language=TABLE)["compare"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["500 W there", "batch 2 there, 4 here", "not comparable: fp8 there, bf16 here"]
+    + ["torchtitan.md, lines 27, 28, 44, 45, 29, 46", "Cisco/results/hpf_n8/llama31_8b; "],
+)
+def test_the_report_shows_remarks_reasons_and_links(text):
+    assert text in markdown.rendered(published_rates.section(View(document(bsz=4, language=TABLE))))
+
+
+@pytest.mark.parametrize(
+    ("seq", "line"),
+    [
+        (8192, "torchtitan, 2024-12: 6,667 tokens/s per GPU on 8, ratio 1.229; 500 W there; FSDP"),
+        (4096, "nothing was published of the same model, sequence, precision and GPU"),
+    ],
+)
+def test_the_terminal_shows_what_compares_or_that_nothing_does(seq, line):
+    made = document(settings={**SETTINGS, "seq_length": seq}, rate=8.0 * 8192 / seq, language=TABLE)
+    assert line in "\n".join(published_rates.lines(made["published"]))
 
 
 def test_a_workload_that_declares_nothing_is_left_out():

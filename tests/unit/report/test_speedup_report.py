@@ -376,6 +376,24 @@ def test_a_report_shows_what_was_published_of_its_families_only(tmp_path):
     assert "NGC PyTorch 1.5.0a0 bert-base fp32 b48 | 121.94 | " in markdown
 
 
+def test_the_page_has_the_published_rates_of_language_models_and_dlperfs_tables(tmp_path):
+    lm = {**DECLARED, "name": "lm", "published": "llama3", "size": 8192}
+    made = [
+        record(case(workload="lm", model="8B", dtype="bf16", settings={}), repeat) for repeat in (1, 2, 3)
+    ]
+    result = run(
+        campaign(tmp_path, [*made, record(case())]),
+        compare="published",
+        published=str(PUBLISHED),
+        language_models=str(ROOT / "data/llm-published.csv"),
+        gpus=str(ROOT / "data/gpus.csv"),
+        workloads={"tf2_bert": DECLARED, "lm": lm},
+    )
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert "tf2_bert" in result["display"].partition("Comparison with DLPerf")[2].partition("\n\n")[0]
+    assert "Comparison with published rates of language models" in page
+
+
 def test_a_comparison_needs_the_published_table(tmp_path):
     assert "published" in run(campaign(tmp_path, [record(case())]), compare="dlperf")["msg"]
 

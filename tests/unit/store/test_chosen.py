@@ -71,6 +71,6 @@ def test_a_device_is_refused_without_reading_it(results):
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_published_is_compared_by_compare(results, name):
     assert refusal(name, results) == (
-        f"baseline={name}: to compare with what {name} published, use compare={name}"
+        f"baseline={name}: to compare with published results, use compare={name}"
     )
     assert rows_of(["report"])["compare"].choices == PUBLISHED
