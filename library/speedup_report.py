@@ -34,7 +34,7 @@ options:
     description:
       - The declarations of the workloads by name, C(lookup('scalebook_workloads')).
       - C(title), C(family) and C(compiler) are used in headings and labels.
-      - C(dlperf) has the names of DLPerf, C({frameworks, models, others, differs, settings}), for O(compare).
+      - C(dlperf) has the names of DLPerf, C({frameworks, models, others, differs}), for O(compare).
     type: dict
     default: {}
   compare:

@@ -120,7 +120,7 @@ def compare(
     A counterpart without any fitting table is one entry with no rows that says why.
     """
     entry: Comparison = {"group": group["id"], "title": group["title"]}
-    names = (names or Dlperf()).of_settings(group.get("settings") or {})
+    names = names or Dlperf()
     if not names.frameworks or not names.models:
         return [_without_table(entry, "no-tables", workload=group["workload"])]
     return [

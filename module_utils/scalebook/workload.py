@@ -135,7 +135,7 @@ _INSTALL_PARTS = {
 }
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
-_DLPERF_KEYS = {"frameworks", "models", "others", "differs", "settings"}
+_DLPERF_KEYS = {"frameworks", "models", "others", "differs"}
 
 
 class WorkloadError(ValueError):
@@ -263,14 +263,6 @@ class Dlperf:
     models: Mapping[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     differs: str = ""
-    settings: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
-
-    def of_settings(self, settings: Mapping[str, Any]) -> Dlperf:
-        """Return what counts for a case with these settings."""
-        workload = self
-        for setting, values in self.settings.items():
-            workload = replace(workload, **values.get(settings.get(setting), {}))
-        return workload
 
     def all_models(self) -> list[str]:
         """Return the published models of the workload, and the others of its family."""
@@ -768,13 +760,12 @@ def _limits(part: _Part) -> tuple[Limit, ...]:
 def _dlperf(part: _Part) -> Dlperf:
     own = part.part("dlperf", _DLPERF_KEYS)
     if not {"frameworks", "models"} <= set(own.values):
-        raise part.wrong("dlperf", "give frameworks and models, and others, differs and settings if needed")
+        raise part.wrong("dlperf", "give frameworks and models, and others and differs if needed")
     return Dlperf(
         own.words("frameworks"),
         own.texts("models"),
         own.words("others"),
         own.text("differs") if "differs" in own.values else "",
-        own.mapping("settings", 3),
     )
 
 
@@ -801,7 +792,6 @@ def _check_names(workload: Workload) -> None:
     places = {
         "settings_before": workload.settings_before,
         "xla_settings": by_xla,
-        "dlperf: settings": workload.dlperf.settings if workload.dlperf else (),
         "sanity": by_log,
         "processes_per_node": workload.processes_per_node
         if isinstance(workload.processes_per_node, Mapping)
@@ -825,10 +815,6 @@ def _check_values(workload: Workload) -> None:
     for xla in workload.xla_settings:
         if xla not in ("true", "false"):
             raise WorkloadError(f'xla_settings: {xla!r} is neither "true" nor "false"')
-    for setting, values in workload.dlperf.settings.items() if workload.dlperf else ():
-        unknown = sorted({name for each in values.values() for name in each} - _DLPERF_KEYS)
-        if unknown:
-            raise WorkloadError(f"dlperf: settings: {setting}: unknown field {unknown[0]!r}")
 
 
 def _check_formulas(workload: Workload) -> None:

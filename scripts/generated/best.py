@@ -98,7 +98,7 @@ def case(group: Group, workload: Workload) -> str:
 
 def counterpart(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]) -> str:
     """Return the best rate per GPU that DLPerf published of the same on as many GPUs, if it did."""
-    names = workload.dlperf and workload.dlperf.of_settings(best.group["settings"] or {})
+    names = workload.dlperf
     if not names or names.differs:
         return "–"
     model = names.models.get(best.group["model"])

@@ -162,8 +162,6 @@ PARTS = {
         "models": "The name that each of our models has there, `{base: bert-base}`.",
         "others": "More published models of the family, which reports show without comparing.",
         "differs": "Why no published figure compares with one of this workload, where that is so.",
-        "settings": "`{setting: {value: {field: …}}}`: other fields for cases with this value of a setting "
-        "(`roles/mxnet_resnet50`).",
     },
 }
 """The keys of parts of a declaration, by the part."""

@@ -75,14 +75,7 @@ def test_modules_make_the_same_workload_of_the_data_that_they_are_given(hf_mlm):
         ({"dlperf": {"framework": "PyTorch"}}, "dlperf: unknown key 'framework'"),
         ({"dlperf": {"frameworks": ["PyTorch"]}}, "dlperf: give frameworks and models"),
         ({"dlperf": {"frameworks": "PyTorch", "models": {}}}, "dlperf.frameworks: .* is not a list of texts"),
-        (
-            {"dlperf": {"frameworks": [], "models": {}, "settings": {"colour": {}}}},
-            "dlperf: settings: colour is not a setting",
-        ),
-        (
-            {"dlperf": {"frameworks": [], "models": {}, "settings": {"length": {128: {"model": {}}}}}},
-            "dlperf: settings: length: unknown field 'model'",
-        ),
+        ({"dlperf": {"frameworks": [], "models": {}, "settings": {}}}, "dlperf: unknown key 'settings'"),
         ({"epoch": None}, "give either warmup and window, or epoch"),
         ({"warmup": 20, "window": 100}, "give either warmup and window, or epoch"),
         ({"epoch": {"epochs": "hf_mlm_epochs"}}, "epoch: give epochs and samples"),
