@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tests" / "unit"))
 from dlperf_logs import write_tree  # noqa: E402
 from report_records import campaign, case, record  # noqa: E402
 
-COMMANDS = ("report.yml", "import.yml", "verify.yml", "index.yml", "share.yml")
+COMMANDS = ("report.yml", "import.yml", "verify.yml", "index.yml", "share.yml", "claim.yml")
 PARTS = (
     *("ansible.cfg", *COMMANDS, "data", "library", "module_utils", "playbooks"),
     *("action_plugins", "filter_plugins", "lookup_plugins"),
@@ -361,3 +361,26 @@ def test_one_changed_byte_fails_the_verification(play, campaigns):
     assert play("campaign=ddp", playbook="verify.yml").failure.startswith(
         f"runs/{name}/1/NODE1.log has been changed since it was reported (case {name}, repeat 1)"
     )
+
+
+CLAIM = "model=llama3-8b seq=8192 gpu=H100 gpus=8 dtype=fp8"
+
+
+def test_a_claim_is_judged_from_its_numbers_alone(play):
+    played = play(f"{CLAIM} tokens_per_second=14451", playbook="claim.yml")
+    assert played.failure is None
+    assert "MFU 42.3 % of 1978.9 TFLOP/s, the dense fp8 peak" in " ".join(played.last["msg"])
+
+
+@pytest.mark.parametrize(
+    ("extra", "problem"),
+    [
+        (CLAIM, "tokens_per_second: not given; a claim has all of these"),
+        (
+            f"{CLAIM.replace('llama3', 'llama2')} tokens_per_second=1",
+            "model=llama2-8b: allowed are",
+        ),
+    ],
+)
+def test_a_claim_that_cannot_be_judged_has_the_fix(play, extra, problem):
+    assert play(extra, playbook="claim.yml").failure.startswith(problem)
