@@ -161,11 +161,14 @@ def _differences(ours: Rate, theirs: Rate) -> list[Message]:
         }
         for each in (ours, theirs)
     )
-    return [
+    differs = [
         message(f"published.{key}", here=here[key], there=there[key])
         for key in there
         if here[key] != there[key]
     ]
+    if here["model"] != there["model"] and theirs.tflops:
+        differs[0] = message("published.tflops", model=differs[0], tflops=theirs.tflops)
+    return differs
 
 
 def _remarks(ours: Rate, theirs: Rate) -> list[Message]:

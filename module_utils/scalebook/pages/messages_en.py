@@ -675,6 +675,7 @@ MESSAGES = {
     "compare.no-all-reduce": "published with {variant}: on up to 8 GPUs its 120 steps hold no all-reduce, so these rows measure computing, not scaling",
     # -- published: rates of language models ----------------------------------------------------------
     "published.model": "{there} there, {here} here",
+    "published.tflops": "{model}, {tflops:.0f} TFLOP/s per GPU there",
     "published.seq": "sequences of {there} tokens there, {here} here",
     "published.dtype": "{there} there, {here} here",
     "published.gpu": "{there} there, {here} here",

@@ -542,6 +542,7 @@ MESSAGES = {
     "compare.no-all-reduce": "公布的结果使用了 {variant}：在不超过 8 块 GPU 时，其 120 步不含 all-reduce，因此这些结果反映的是计算速度，而不是扩展性",
     # -- published: rates of language models ----------------------------------------------------------
     "published.model": "对方为 {there}，本次为 {here}",
+    "published.tflops": "{model}，对方每 GPU {tflops:.0f} TFLOP/s",
     "published.seq": "对方序列长度为 {there}，本次为 {here}",
     "published.dtype": "对方为 {there}，本次为 {here}",
     "published.gpu": "对方为 {there}，本次为 {here}",

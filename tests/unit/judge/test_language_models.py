@@ -82,6 +82,14 @@ def test_a_rate_that_differs_in_more_or_in_size_is_left_out(change):
     assert language_models.beside([OURS._replace(**change)], [COMPILED]) == []
 
 
+def test_another_model_of_the_same_size_is_compared_by_its_tflops():
+    ours = OURS._replace(model="1B")
+    (pair,) = [each for each in language_models.beside([ours], RATES) if each["tokens_per_s"] == 29157]
+    assert [sentence(each) for each in pair["differs"]] == [
+        "gpt2 mpt-1B there, llama3 1B here, 373 TFLOP/s per GPU there"
+    ]
+
+
 def test_of_our_rates_the_one_at_the_nearest_number_of_gpus_is_compared():
     ours = [OURS._replace(gpus=gpus, tokens_per_s=1000.0 * gpus) for gpus in (1, 4, 64)]
     (pair,) = language_models.beside(ours, [COMPILED])
