@@ -107,11 +107,11 @@ def test_hf_mlm_shows_the_precision_that_its_trainer_computes_in(hf_mlm, tmp_pat
     program.write_text(f"""
 import sys
 sys.path.insert(0, {str(hf_mlm / "hf_mlm/code")!r})
-import train
-trainer = train.trainer_of(train.arguments(), train.Watch())
-asked = train.precision(trainer)
+import hf_trainer, train
+trainer = train.trainer_of(train.arguments(), train.Watch(train.say))
+asked = hf_trainer.precision(trainer)
 trainer.accelerator.native_amp = False
-print(asked, train.precision(trainer))
+print(asked, hf_trainer.precision(trainer))
 """)
     given = {"device": "cpu", "model": "tiny", "dtype": "bf16", "compile": "false", "tf32": "false"}
     given.update({"batch": 2, "accumulation": 1, "steps": 4, "epochs": 1, "length": 16, "seed": 1})
