@@ -14,7 +14,7 @@ from local_nodes import changed
 
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
 PYTHON = "pytorch/venv/bin/python"
-UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences"}
+UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences", "hf_llama": "sequences"}
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
@@ -28,13 +28,14 @@ def campaign(two_hosts, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_be
 
 
 @pytest.fixture(scope="module")
-def campaign_here(torch_resnet50, torch_gpt2, tmp_path_factory):
+def campaign_here(torch_resnet50, torch_gpt2, hf_llama, tmp_path_factory):
     """Return the directory of a campaign on two simulated nodes, with images in files. Takes a minute."""
     results = tmp_path_factory.mktemp("here")
     code = frameworks.HOME / "torch_resnet50/code"
     make = [frameworks.HOME / PYTHON, code / "make_image_folder.py", results / "images", "24", "10"]
     subprocess.run(make, check=True)
     few = {"torch_resnet50_image_size": 32, "torch_gpt2_seq_length": 64, "bsz": 4, "campaign_port": 24860}
+    few.update({"hf_llama_seq_length": 32, "hf_llama_lora_rank": 8})
     few["torch_resnet50_data"] = str(results / "images")
     frameworks.bench(results, on_hosts=False, workload=",".join(UNITS), nodes=2, **few)
     return results / "test"

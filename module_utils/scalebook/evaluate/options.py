@@ -16,6 +16,7 @@ FAMILIES = {
     "bert": "BERT",
     "resnet50": "ResNet-50",
     "gpt2": "GPT-2",
+    "llama": "Llama",
     "wide_deep": "Wide & Deep",
     "insightface": "InsightFace",
 }

@@ -1237,6 +1237,8 @@ DECLARED = {
     "DeepSpeed 2020 bing_bert pretraining": "DeepSpeed 2020 bing_bert 预训练",
     "DeepSpeed BERT pretraining": "DeepSpeed BERT 预训练",
     "Hugging Face Trainer, masked language model": "Hugging Face Trainer 掩码语言模型",
+    "Hugging Face Trainer, Llama 3, all weights or LoRA": "Hugging Face Trainer Llama 3，全部权重或 LoRA",
+    "hf_llama_parallel=fsdp is for GPUs: on CPUs Trainer ignores it without a message and copies the model": "hf_llama_parallel=fsdp 只用于 GPU：在 CPU 上 Trainer 不给任何提示就忽略它，并复制整个模型",
     "Horovod BERT classifier": "Horovod BERT 分类",
     "Horovod BERT classifier of 2019 (TensorFlow 1)": "2019 年的 Horovod BERT 分类（TensorFlow 1）",
     "Horovod without NCCL? On each node, horovodrun --check-build must show [X] NCCL among the tensor operations": "Horovod 未带 NCCL？在每个节点上，horovodrun --check-build 的 tensor operations 中应有 [X] NCCL",

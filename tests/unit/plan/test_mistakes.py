@@ -11,7 +11,7 @@ FOUR_CPU_NODES = known()._replace(nodes=4, slots=1)
 
 MISTAKES = [
     # playbook, its extra variables, what the line names, the fix
-    ("bench", {"dtype": "fp8"}, "dtype=fp8", "bf16 is of deepspeed_bert, hf_mlm, horovod_bert"),
+    ("bench", {"dtype": "fp8"}, "dtype=fp8", "bf16 is of deepspeed_bert, hf_llama, hf_mlm …"),
     ("bench", {"bsz": "64,", "dtype": "fp16"}, "bsz=64,", "parameters have none between them"),
     ("bench", {"bsz": "32,", "_raw_params": "64"}, "'64' is not NAME=VALUE", "bsz=32,64"),
     ("bench", {"bsz": "0"}, "bsz=0", "whole numbers from 1 to"),

@@ -13,6 +13,7 @@ LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),
     "deepspeed_bert": ("current_1n.log", {"bsz": 4}),
     "gluoncv_resnet50": ("1n_NODE1.log", {"bsz": 2, "model": "resnet50", "warmup": 2, "window": 6}),
+    "hf_llama": ("full-NODE1.log", {"nodes": 2, "bsz": 2, "dtype": "bf16", "warmup": 4, "window": 16}),
     "hf_mlm": ("1n1g-NODE1.log", {"accumulation": 4, "window": 44}),
     "horovod_bert": ("1n1g-NODE1.log", {"bsz": 4}),
     "horovod_tf1_bert": ("1n1g-NODE1.log", {}),
