@@ -186,16 +186,22 @@ def test_values_that_go_together_are_accepted(workload, pairs):
 
 
 @pytest.mark.parametrize(
-    ("pair", "fix"),
+    ("workload", "pair", "fix"),
     [
-        ("trainer=examples", "use workload=torch_examples_resnet50, whose variables begin with torch_examp"),
-        ("trainer=scalebook", "leave it out, as there is no such variable any more"),
-        ("trainer=nvidia", "leave it out, as there is no such variable any more"),
-        (f"commit={'1' * 40}", "leave it out, as there is no such variable any more"),
+        (
+            "torch_resnet50",
+            "trainer=examples",
+            "use workload=torch_examples_resnet50, whose variables begin ",
+        ),
+        ("torch_resnet50", "trainer=scalebook", "leave it out, as there is no such variable any more"),
+        ("torch_resnet50", "trainer=nvidia", "leave it out, as there is no such variable any more"),
+        ("torch_resnet50", f"commit={'1' * 40}", "leave it out, as there is no such variable any more"),
+        ("mxnet_resnet50", "trainer=gluoncv", "use workload=gluoncv_resnet50, whose variables begin "),
+        ("mxnet_resnet50", "trainer=nvidia", "leave it out, as there is no such variable any more"),
     ],
 )
-def test_a_variable_that_a_workload_no_longer_has_is_refused_with_what_to_write(pair, fix):
-    assert f"torch_resnet50_{pair}: {fix}" in refusal("torch_resnet50", f"torch_resnet50_{pair}")
+def test_a_variable_that_a_workload_no_longer_has_is_refused_with_what_to_write(workload, pair, fix):
+    assert f"{workload}_{pair}: {fix}" in refusal(workload, f"{workload}_{pair}")
 
 
 def test_so_is_one_of_the_inventory():
