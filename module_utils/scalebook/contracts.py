@@ -796,6 +796,7 @@ class Row(GroupFields, total=False):
     Of its runs, `course` are the steps of the window in their order, in seconds: of many the least and the
     greatest of each stretch.
     `latency_ms` is the time of a step at the median rate, of workloads that declare `latency`.
+    `tokens_per_second` is the median rate in tokens, of workloads that count sequences of a known length.
     `hardware` are the places of its nodes in the hardware of the report, empty where no record says it, and
     `machines` is on how many machines its nodes were, None where that is not known.
     """
@@ -822,6 +823,7 @@ class Row(GroupFields, total=False):
     efficiency: float | None
     dlperf: dict[str, Any] | None
     latency_ms: float | None
+    tokens_per_second: float | None
     flags: list[Flag]
     median: float | None
     mean: float | None

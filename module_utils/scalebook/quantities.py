@@ -119,6 +119,7 @@ TABLE = (
         "gpu_energy", "J", (), column=10,
         metric="gpu_energy", help="Energy of all GPUs for one sample.",
     ),
+    Quantity("gpu_energy_per_token", "J", ()),
     Quantity("gpu_samples_per_joule", "1/J", ()),
     Quantity("gpu_energy_per_million", "kWh", ()),
 )  # fmt: skip

@@ -213,21 +213,24 @@ def tabulate(rows: Iterable[Row], runs: Sequence[Run], criterion: float = CRITER
                     "criterion": criterion if quantity.judged else None,
                     "met": mean >= criterion if quantity.judged else None,
                 }
-                lines += [line, *_energy_lines(line)]
+                lines += [line, *_energy_lines(line, row)]
     return lines
 
 
-def _energy_lines(line: Usage) -> list[Usage]:
-    """Return what follows from the joules per sample: samples per joule, and kWh per million samples."""
+def _energy_lines(line: Usage, row: Row) -> list[Usage]:
+    """Return what follows from the joules per sample: of a token, samples per joule, kWh of a million."""
     if line["quantity"] != "gpu_energy" or line["min"] <= 0:
         return []
     mean, low, high = line["mean"], line["min"], line["max"]
     per_million = [joules * MEGA / KILOWATT_HOUR for joules in (mean, low, high)]
     made = []
-    for name, (of_mean, least, most) in (
-        ("gpu_samples_per_joule", (1 / mean, 1 / high, 1 / low)),
-        ("gpu_energy_per_million", per_million),
-    ):
+    tokens = (row.get("tokens_per_second") or 0.0) / (row["median"] or 1.0)
+    of_token = {"gpu_energy_per_token": [joules / tokens for joules in (mean, low, high)]} if tokens else {}
+    for name, (of_mean, least, most) in {
+        **of_token,
+        "gpu_samples_per_joule": [1 / mean, 1 / high, 1 / low],
+        "gpu_energy_per_million": per_million,
+    }.items():
         values = {"mean": of_mean, "min": least, "max": most}
         made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name].unit, **values}))
     return made

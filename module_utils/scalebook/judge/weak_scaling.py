@@ -29,9 +29,9 @@ from ansible.module_utils.scalebook.contracts import (
 )
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import dlperf_format, flags, headings
-from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
+from ansible.module_utils.scalebook.workload import UNKNOWN, Workload, Workloads
 
-PRECISIONS = ("fp32", "fp16", "bf16")
+PRECISIONS = ("fp32", "fp16", "bf16", "fp8")
 
 
 class Tables(TypedDict):
@@ -75,8 +75,10 @@ def tabulate(
         tables["groups"].append(group)
         for row in table:
             row["group"] = group["id"]
-            if workloads.get(group["workload"], UNKNOWN).latency:
+            declared = workloads.get(group["workload"], UNKNOWN)
+            if declared.latency:
                 row["latency_ms"] = _latency(row)
+            row["tokens_per_second"] = _tokens(row, declared)
             tables["uncounted"] += _uncounted(row, by_case[row["case"]], expected[row["case"]])
         tables["rows"] += table
     headings.name_groups(tables["groups"])
@@ -133,13 +135,13 @@ def _order(case: Case) -> tuple[Any, ...]:
 
 
 def precision_order(dtype: str) -> int:
-    """Return the place of a precision in tables: fp32, fp16, bf16, others."""
+    """Return the place of a precision in tables: fp32, fp16, bf16, fp8, others."""
     return PRECISIONS.index(dtype) if dtype in PRECISIONS else len(PRECISIONS)
 
 
 NOT_YET = (
     *("interval", "steps", "speedup", "speedup_range", "speedup_interval"),
-    *("efficiency", "dlperf", "latency_ms"),
+    *("efficiency", "dlperf", "latency_ms", "tokens_per_second"),
 )
 """What a row has that follows from its rates and from 1n1g, None until it is computed."""
 
@@ -186,6 +188,12 @@ def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:
             row["steps"] = {**stats.percentiles(pooled), "mean": mean, "slowest": None, "count": len(pooled)}
     row["flags"] = flags.of_runs(cast(Row, row))
     return cast(Row, row)
+
+
+def _tokens(row: Row, declared: Workload) -> float | None:
+    """Return the tokens per second of all devices, where a row counts sequences of a known length."""
+    size = declared.sample_size(row["settings"] or {}) if row["unit"] == "sequences" else None
+    return row["median"] * size if row["median"] and size else None
 
 
 def _latency(row: Row) -> float | None:

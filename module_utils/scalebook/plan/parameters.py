@@ -96,7 +96,7 @@ TABLE = (
         "dtype",
         "choice",
         _BENCH,
-        "number format: fp32, fp16, bf16, whichever the workload has on the device",
+        "number format: fp32, fp16, bf16, fp8, whichever the workload has on the device",
         default=["fp32"],
         lists=_BENCH,
         example="fp32,fp16",

@@ -56,6 +56,8 @@ def results(view: View) -> Table:
     noun = noun_of(groups)
     shares = first_screen.shares(view)
     late = any(row["latency_ms"] for row in rows)
+    each_token = _("report.tokens-per-device", device=_.name("noun", noun))
+    tflops = _tflops(view)
     utilised = any(share for share, _peak in shares.values())
     unit = f"{min(units)}/s" if len(units) == 1 else _("head.rate")
     columns = [
@@ -64,10 +66,16 @@ def results(view: View) -> Table:
         *([] if len(units) == 1 else [Column("unit", look="less")]),
         Column("median", unit, "rate", "INCOMPLETE", look="less", hint="spans"),
         Column("each", _("report.per-device", device=_.name("noun", noun)), "rate", "–", look="main"),
+        *(
+            [Column("tokens", each_token, "rate", "–")]
+            if any(row["tokens_per_second"] for row in rows)
+            else []
+        ),
         *([Column("latency_ms", kind="milliseconds", missing="–")] if late else []),
         Column("speedup", kind="speedup", missing="–", look="less"),
         Column("efficiency", kind="percent", missing="–"),
         *([Column("mfu", "MFU", "percent", "–", look="less", hint="peak")] if utilised else []),
+        *([Column("tflops", kind="digits", missing="–", look="less")] if tflops else []),
         Column("spread", kind="percent", missing="–", look="less"),
         Column("runs", kind="count", look="less"),
         Column("flags", kind="tags", look="tags"),
@@ -80,6 +88,8 @@ def results(view: View) -> Table:
             "group": short[row["case"]],
             "unit": f"{_.name('unit', row['unit'])}/s",
             "latency_ms": row["latency_ms"],
+            "tokens": row["tokens_per_second"] and row["tokens_per_second"] / row["devices"],
+            "tflops": tflops.get(row["case"]),
             "spread": row["spread"],
             "mfu": shares[row["case"]][0],
             "peak": shares[row["case"]][1],
@@ -87,6 +97,13 @@ def results(view: View) -> Table:
         for row in rows
     ]
     return Table("", columns, lines, quiet="unusable")
+
+
+def _tflops(view: View) -> dict[str, float | None]:
+    """Return the TFLOP/s per device of each case where the MFU are shares of different peaks."""
+    entries = [entry for entry in view.document["mfu"] if entry["mfu"] is not None]
+    different = len({entry["peak_tflops"] for entry in entries}) > 1
+    return {entry["case"]: entry["tflops"] for entry in entries} if different else {}
 
 
 def _notes(view: View) -> list[str]:
@@ -134,6 +151,7 @@ def group_table(view: View, group: Group) -> Table:
 def _columns(view: View, group: Group) -> list[Column]:
     _ = view.wording
     late = "" if any(row["latency_ms"] for row in view.rows_of(group)) else "sheet"
+    in_tokens = "" if any(row["tokens_per_second"] for row in view.rows_of(group)) else "sheet"
     return [
         *sheet_only("campaign unit case label"),
         *sheet_only(" ".join(field for field in GROUP_FIELDS if field != "settings"), "count"),
@@ -146,6 +164,7 @@ def _columns(view: View, group: Group) -> list[Column]:
         *sheet_only("spread", "percent"),
         Column("cv", "", "rate", only="sheet", sheet="cv_percent"),
         Column("latency_ms", kind="milliseconds", missing="–", only=late, sheet="latency_ms"),
+        Column("tokens_per_second", kind="rate", missing="–", only=in_tokens, sheet="tokens_per_second"),
         Column("speedup", kind="speedup", sheet="speedup"),
         Column("efficiency", kind="percent", sheet="efficiency"),
         Column("runs", kind="count"),

@@ -118,6 +118,11 @@ def test_fp32_with_tf32_is_compared_with_the_peak_of_tensor_cores():
     assert entry(dtype="fp32", settings={"tf32": False})["peak_tflops"] == 66.9
 
 
+def test_fp8_is_compared_with_the_peak_of_fp8():
+    found = entry(dtype="fp8")
+    assert (found["peak_tflops"], sentence(found["peak_of"])) == (1978.9, "NVIDIA H200, dense fp8")
+
+
 def test_fp32_on_a_gpu_without_tf32_is_compared_with_its_peak_of_fp32():
     assert entry(V100, dtype="fp32", settings={"tf32": True})["peak_tflops"] == 15.7
 

@@ -108,7 +108,7 @@ def test_a_start_that_is_not_a_time_has_no_metric(tmp_path):
 
 def test_every_quantity_of_the_table_is_a_metric_or_follows_from_one():
     # A query makes them from the joules per sample: 1 / x, and x / 3.6 for kWh per million.
-    derived = {"gpu_samples_per_joule", "gpu_energy_per_million"}
+    derived = {"gpu_energy_per_token", "gpu_samples_per_joule", "gpu_energy_per_million"}
     assert {*openmetrics.USAGE, *derived} == {quantity.name for quantity in TABLE}
 
 
