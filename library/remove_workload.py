@@ -257,7 +257,7 @@ def why_kept(home: Home, path: str, uses: Dict[str, List[str]], named: Sequence[
         if any(is_below(path, each) or is_below(each, path) for each in paths)
     ]
     if users:
-        return "%s use%s it" % (" and ".join(users), "" if users[1:] else "s")
+        return "%s use%s it" % (", ".join(users), "" if users[1:] else "s")
     below = [each for each in named if each != path and is_below(each, path)]
     if below:
         return "a variable names %s" % below[0]
