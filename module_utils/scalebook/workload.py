@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from string import Formatter
 from typing import Any
@@ -129,7 +129,7 @@ _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages"
 _INSTALL_KEYS |= {"horovod", "probe", "dataset", "data", "tasks", "versions"}
 _INSTALL_PARTS = {
     # the key: (the keys that it must have, all its keys)
-    "checkout": ({"into"}, {"into", "trainer"}),
+    "checkout": ({"into"}, {"into", "trainer", "package", "submodules"}),
     "horovod": ({"framework"}, {"framework", "version"}),
     "dataset": (set(), {"make", "check", "files", "note", "variable", "into"}),
 }
@@ -598,6 +598,13 @@ def _of_cases(part: _Part) -> dict[str, Any]:
     }
 
 
+_INSTALL_FORMS: dict[str, Callable[[_Part, str], object]] = {
+    "make": _Part.words,
+    "check": _Part.words,
+    "submodules": _Part.texts,
+}
+
+
 def _install(part: _Part) -> Mapping[str, Any]:
     """Return what role `workload` installs; raise WorkloadError for what it could not do."""
     install = part.part("install", _INSTALL_KEYS)
@@ -605,7 +612,7 @@ def _install(part: _Part) -> Mapping[str, Any]:
         if key in install.values:
             part = install.part(key, keys)
             for name in {*needed, *part.values}:
-                part.words(name) if name in ("make", "check") else part.text(name)
+                _INSTALL_FORMS.get(name, _Part.text)(part, name)
     for name in ("kit", "locks", "packages", "probe", "versions"):
         install.words(name)
     for name in ("framework", "launcher", "data"):

@@ -93,7 +93,10 @@ PARTS = {
         "launcher": "The role of a launcher that starts the processes, with the tasks `main`, `check` and "
         "`mirror` (`roles/deepspeed`).",
         "checkout": "Where the trainer comes from: `<workload>_repo` at `<workload>_commit` is checked out "
-        "`into` this directory, and `trainer` is the directory in it where that is a part of it.",
+        "`into` this directory, and `trainer` is the directory in it where that is a part of it. "
+        "`submodules` are those that are needed, `{NAME: DIRECTORY}`, each `<workload>_NAME_repo` at "
+        "`<workload>_NAME_commit`. `package` is one in it that the trainer imports from there: `pythonpath` "
+        "of the record has the programs and the checkout (`roles/bing_bert`).",
         "kit": "The programs of `roles/workload/files/kit` that the trainer imports, besides `run_head.sh` "
         "and `trainer_kit.py`.",
         "probe": "The arguments of the framework's `probe.py` (`roles/tensorflow`).",

@@ -70,6 +70,11 @@ def changed(path, value, declared=WORKLOAD.data):
         (("sanity", 2, "unless"), "", r"sanity\[2\].unless: is not a text"),
         (("sanity", 2, "if"), "", r"sanity\[2\].if: is not a text"),
         (("oom",), [""], "oom: .* is not a list of texts"),
+        (
+            ("install",),
+            {"checkout": {"into": "x", "submodules": ["x"]}},
+            "install.checkout.submodules: .* is not a dict of texts",
+        ),
         (("failures",), ["x"], r"failures\[0\]: is not a dict"),
         (("failures",), [{"literal": "x"}], r"failures\[0\].why: is not a text"),
         (("failures",), [{"literal": "x", "why": "y", "fix": "z"}], r"failures\[0\]: unknown key 'fix'"),
