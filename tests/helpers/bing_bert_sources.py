@@ -4,7 +4,7 @@
 
 from role_files import load
 
-PATCH = load("bing_bert", "bing_bert_patch")
+PATCH = load("deepspeed2020", "bing_bert_patch")
 STORE = "https://s3.amazonaws.com/models.huggingface.co/bert"
 
 # With the indentation and the line ends of the published files.

@@ -20,7 +20,8 @@ from repositories import STAND_IN, repository
 
 pytestmark = pytest.mark.slow
 
-FILES = ROOT / "roles/bing_bert/files"
+FILES = [ROOT / "roles" / name / "files" for name in ("bing_bert", "deepspeed", "deepspeed2020")]
+KIT = ROOT / "roles/workload/files/kit"
 
 # -- sources: repositories of this test, with the lines that are patched -------------------------------------
 
@@ -28,9 +29,17 @@ PLAY = """
 - hosts: localhost
   connection: local
   gather_facts: false
-  vars: {stack: {}}
+  vars: {stack: {}, workload_name: bing_bert}
   tasks:
-    - ansible.builtin.include_role: {name: bing_bert, tasks_from: "{{ part }}"}
+    - ansible.builtin.include_role: {name: workload, tasks_from: variables}
+    - ansible.builtin.include_role: {name: workload, tasks_from: checkout}
+      vars:
+        workload_repo: "{{ bing_bert_repo }}"
+        workload_commit: "{{ bing_bert_commit }}"
+        workload_checkout: DeepSpeed
+        workload_source: "{{ bing_bert_commit }} {{ bing_bert_examples_commit }}"
+        workload_submodules: [[bing_bert_examples_, DeepSpeedExamples]]
+    - ansible.builtin.include_role: {name: deepspeed2020, tasks_from: install}
 """
 
 
@@ -40,8 +49,8 @@ def sources(tmp_path):
     variables = {"bing_bert_home": str(tmp_path / "home"), **repositories.bing_bert(tmp_path / "sources")}
     (tmp_path / "play.yml").write_text(PLAY)
 
-    def get(part="sources", **other):
-        return changed(play(str(tmp_path / "play.yml"), "-v", part=part, **{**variables, **other}))
+    def get():
+        return changed(play(str(tmp_path / "play.yml"), "-v", **variables))
 
     return get, tmp_path / "home"
 
@@ -84,8 +93,9 @@ def apex(tmp_path):
     url, commit = repository(tmp_path / "apex", {"setup.py": SETUP})
     venv = tmp_path / "home/venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    variables = {"part": "apex", "bing_bert_home": str(tmp_path / "home")}
+    variables = {"bing_bert_home": str(tmp_path / "home"), **repositories.bing_bert(tmp_path / "sources")}
     variables |= {"bing_bert_apex_repo": url, "bing_bert_apex_commit": commit}
+    variables |= {"workload_build": "gpu", "workload_python": str(venv / "bin/python")}
     (tmp_path / "play.yml").write_text(PLAY)
     return lambda cuda: play(
         str(tmp_path / "play.yml"), "-v", cuda_home=str(cuda), **variables
@@ -114,15 +124,19 @@ def installed(deepspeed_bert, tmp_path_factory):
     """Return the home of an installation of the stand-in, and the variables of its plays."""
     home = tmp_path_factory.mktemp("home")
     shutil.copytree(STAND_IN, home / "DeepSpeed")
-    shutil.copytree(FILES, home / "code")
-    shutil.copytree(ROOT / "roles/workload/files/kit", home / "code", dirs_exist_ok=True)
+    for folder in [*FILES, KIT]:
+        shutil.copytree(folder, home / "code", dirs_exist_ok=True)
     for name in ("data/1024/training_000.hdf5", "vocabulary/bert-base-uncased-vocab.txt"):
         (home / name).parent.mkdir(parents=True)
         (home / name).touch()
-    data = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}
-    record = {"schema": 2, "python": str(deepspeed_bert / "deepspeed_bert/venv/bin/python"), "cuda": ""}
-    record |= {"device": "cpu", "versions": "DeepSpeed 0.3.0+stand-in", "data": data}
-    record |= {"commit": DLPERF["bing_bert"]["commit"], "lock": ""}  # an environment of the user's own
+    values = {"files": 8, "samples": 4096, "length": 128, "predictions": 20, "seed": 2020}
+    stamp = {"values": values, "source": [1], "samples": 4096, "identity": "stand-in"}
+    (home / "data/made.json").write_text(json.dumps(stamp))
+    python, commits = str(deepspeed_bert / "deepspeed_bert/venv/bin/python"), DLPERF["bing_bert"]
+    record = {"schema": 3, "python": python, "device": "cpu", "versions": "DeepSpeed 0.3.0+stand-in"}
+    record |= {"version": "", "lock": "", "commit": commits["commit"]}  # an environment of the user's own
+    record |= {"examples_commit": commits["examples_commit"], "pythonpath": f"{home}/code:{home}/DeepSpeed"}
+    record |= {"trainer": f"{home}/DeepSpeed/DeepSpeedExamples/bing_bert"}
     (home / "install.json").write_text(json.dumps(record))
     return home, {
         "workload": "bing_bert",
@@ -246,7 +260,7 @@ def test_wrong_values_are_refused_before_anything_runs(installed, tmp_path, give
 
 
 def supplied(deepspeed_bert, code, *before):
-    env = {**os.environ, "PYTHONPATH": ":".join([*map(str, before), str(FILES)])}
+    env = {**os.environ, "PYTHONPATH": ":".join([*map(str, before), *map(str, FILES)])}
     argv = [deepspeed_bert / "deepspeed_bert/venv/bin/python", "-c", code]
     return subprocess.run(argv, env=env, check=True, capture_output=True, text=True).stdout.strip()
 

@@ -45,6 +45,13 @@ def included(content):
             yield from included(value)
 
 
+def declared(role):
+    """Return the roles that role workload includes for a workload: its framework, and its launcher."""
+    path = ROOT / "roles" / role / "meta/workload.yml"
+    install = yaml.safe_load(path.read_text()).get("install", {}) if path.exists() else {}
+    return {install[key] for key in ("framework", "launcher") if key in install}
+
+
 def with_what_they_install(roles):
     """Return the roles, and those that installing them includes."""
     found, left = set(), set(roles)
@@ -53,9 +60,8 @@ def with_what_they_install(roles):
         found.add(role)
         files = set((ROOT / "roles" / role / "tasks").glob("*.yml"))
         files -= {path for path in files if path.name.startswith("mirror")}
-        left |= {
-            name for path in files for name in included(yaml.safe_load(path.read_text()))
-        } & ROLES - found
+        names = {name for path in files for name in included(yaml.safe_load(path.read_text()))}
+        left |= (names | declared(role)) & ROLES - found
     return found
 
 

@@ -34,10 +34,6 @@ CONDITIONS = set()
 SWITCH = re.compile(r"(?<![\w.])(framework|workload)\b[^}\n]*?[=!]=")
 
 
-# Hand-written files of the workloads that still have more than eight. A number may only become smaller.
-MORE_FILES = {"bing_bert": 20}
-
-
 def role_of(path):
     """Return the name of the role that a file belongs to, "" outside of the roles."""
     parts = path.relative_to(ROOT).parts
@@ -109,7 +105,7 @@ def test_a_workload_has_at_most_eight_files_that_somebody_wrote(name):
     role = Path(WORKLOADS[name].path)
     made = {"README.md", ".txt", ".in", ".pyc"}
     files = [path for path in role.rglob("*") if path.is_file() and not made & {path.name, path.suffix}]
-    assert len(files) <= 8 or len(files) == MORE_FILES[name]
+    assert len(files) <= 8
 
 
 @pytest.mark.parametrize("name", sorted(WORKLOADS))

@@ -18,10 +18,10 @@ import pytest
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from in_english import log_record, run_record
-from role_files import declaration, load
+from role_files import declaration, load, run
 
 ROOT = Path(__file__).resolve().parents[3]
-FILES = ROOT / "roles/bing_bert/files"
+FRAMEWORK = ROOT / "roles/deepspeed2020/files"
 KIT = ROOT / "roles/workload/files/kit"
 LOGS = ROOT / "tests/data/bing_bert"
 WORKLOAD = declaration("bing_bert")
@@ -204,18 +204,22 @@ def test_the_small_model_names_its_vocabulary_by_path():
 # -- data ----------------------------------------------------------------------------------------------------
 
 
-def make(folder, samples=40):
-    words = [folder / "data", folder / "words", 2, samples, 32, 5, 7]
-    argv = [sys.executable, FILES / "make_data.py", *map(str, words)]
-    env = {**os.environ, "PYTHONPATH": str(KIT)}
-    done = subprocess.run(argv, check=True, capture_output=True, text=True, env=env)
-    return done.stdout.strip()
+def request(folder, samples=40, **other):
+    values = {"files": 2, "samples": samples, "length": 32, "predictions": 5, "seed": 7}
+    places = {"data": str(folder / "data"), "vocabulary": str(folder / "words"), "own": ""}
+    return json.dumps({**places, "values": values, "make": True, "check": False, **other})
+
+
+def make(folder, **other):
+    done = run("bing_bert", "make_data.py", request(folder, **other))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("made")
-    assert make(folder) == "made"
+    assert make(folder)["changed"]
     return folder
 
 
@@ -264,13 +268,13 @@ def test_the_same_arguments_give_the_same_bytes(made, tmp_path):
 
 
 def test_existing_data_is_not_made_again(made):
-    assert make(made) == "unchanged"
+    assert not make(made)["changed"]
 
 
 def test_other_samples_replace_the_existing_ones(tmp_path):
     make(tmp_path)
     (tmp_path / "data/1024/training_009.hdf5").touch()
-    assert make(tmp_path, samples=41) == "made"
+    assert make(tmp_path, samples=41)["changed"]
     names = sorted(path.name for path in (tmp_path / "data/1024").iterdir())
     assert names == ["training_000.hdf5", "training_001.hdf5"]
 
@@ -281,6 +285,23 @@ def test_a_vocabulary_of_the_users_stays(tmp_path):
     own.write_text("[PAD]\n")
     make(tmp_path)
     assert own.read_text() == "[PAD]\n"
+
+
+def test_a_campaign_refuses_data_of_other_values_and_says_both(made):
+    done = run("bing_bert", "make_data.py", request(made, samples=41, make=False))
+    assert done.returncode == 3
+    assert '"samples": 40' in done.stderr and '"samples": 41' in done.stderr
+    assert "run ansible-playbook provision.yml with the same values first" in done.stderr
+
+
+def test_a_campaign_accepts_the_data_that_were_made(made):
+    printed = make(made, make=False)
+    assert (printed["changed"], printed["samples"]) == (False, 40)
+
+
+def test_check_mode_tells_of_other_data_and_writes_nothing(tmp_path):
+    assert make(tmp_path, check=True)["changed"]
+    assert list(tmp_path.iterdir()) == []
 
 
 # -- the launcher ------------------------------------------------------------------------------------
@@ -295,7 +316,7 @@ def launched(folder, text, nodes=1, gpus=2, first=0, node_rank=0):
     (launcher / "launch.py").write_text((STAND_IN / "deepspeed/launcher/launch.py").read_text())
     (folder / "rank.py").write_text(text.format(folder=folder))
     place = [nodes, gpus, first, node_rank, "10.0.0.1", 2020]
-    argv = [sys.executable, FILES / "launch_node.py", *map(str, place), folder / "rank.py", "--more"]
+    argv = [sys.executable, FRAMEWORK / "launch_node.py", *map(str, place), folder / "rank.py", "--more"]
     env = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=60)
 

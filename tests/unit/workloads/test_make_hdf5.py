@@ -157,8 +157,10 @@ def test_samples_are_those_of_bert(job):
 
 def test_bing_bert_accepts_the_files(job, tmp_path):
     printed = made(job)
-    words = [tmp_path / "data", tmp_path / "words", LENGTH, PREDICTIONS, job["data"]]
-    done = role_files.run("bing_bert", "own_data.py", *words)
+    values = {"text": "texts", "length": LENGTH, "predictions": PREDICTIONS}
+    request = {"data": str(tmp_path / "data"), "vocabulary": str(tmp_path / "words"), "own": str(job["data"])}
+    request |= {"values": values, "make": True, "check": False}
+    done = role_files.run("bing_bert", "make_data.py", json.dumps(request))
     assert done.returncode == 0, done.stderr
     assert 0 < json.loads(done.stdout)["samples"] <= printed["samples"] / FILES
     assert len(list((tmp_path / "data/30522").iterdir())) == FILES

@@ -72,13 +72,18 @@ class Torch:
 
 
 class Bing:
-    """own_data.py of role bing_bert."""
+    """make_data.py of role bing_bert."""
 
     name = "bing_bert_own_data"
 
     def run(self, folder, own):
-        words = [folder / "data", folder / "words", LENGTH, PREDICTIONS, own]
-        return call(ROLES / "bing_bert/files/own_data.py", *words)
+        values = {"own": str(own), "length": LENGTH, "predictions": PREDICTIONS}
+        return self.make(folder, str(own), values)
+
+    def make(self, folder, own, values):
+        job = {"data": str(folder / "data"), "vocabulary": str(folder / "words"), "own": own}
+        job |= {"values": values, "make": True, "check": False}
+        return call(ROLES / "bing_bert/files/make_data.py", json.dumps(job))
 
 
 def call(program, *words):
@@ -204,9 +209,8 @@ def test_a_smaller_vocabulary_of_the_user_refuses_tokens_beyond_it(tmp_path, own
 
 def test_invented_data_replace_links_and_leave_the_files(tmp_path, own):
     accepted(Bing().run(tmp_path, own))
-    program = ROLES / "bing_bert/files/make_data.py"
-    words = [tmp_path / "data", tmp_path / "words", 1, 40, LENGTH, PREDICTIONS, 7]
-    assert call(program, *words).stdout == "made\n"
+    values = {"files": 1, "samples": 40, "length": LENGTH, "predictions": PREDICTIONS, "seed": 7}
+    assert accepted(Bing().make(tmp_path, "", values))["changed"]
     assert [path.name for path in (tmp_path / "data/30522").iterdir()] == ["training_000.hdf5"]
     assert len(list(own.iterdir())) == 3
 
