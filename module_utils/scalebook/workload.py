@@ -47,7 +47,8 @@ REQUIRED = {
 """The keys that every declaration has, and what each is: docs/reference/workload.md is made from it."""
 
 OPTIONAL = {
-    "install": "What role `workload` installs for the workload: see [install](#install).",
+    "install": "What role `workload` installs for the workload: see [install](#install). Left out where the "
+    "trainer needs the Python of the node alone.",
     "source": "Where the model or the trainer is from, for the evaluation.",
     "features": "The list of what the trainer adds to the framework, such as `Horovod`, for the evaluation. "
     "A note `features` of the provenance adds what a node had.",
@@ -76,8 +77,6 @@ OPTIONAL = {
     "[limits](#limits). Variables with a list of allowed values have it in `meta/argument_specs.yml`.",
     "size": "How large a sample is, the tokens of a sequence or the width and height of an image: a "
     "number, or the name of the setting that has it. Reports compare samples of one size.",
-    "downloads": "`false` where the role downloads nothing, and so has no `tasks/mirror.yml`. Default is "
-    "`true`.",
     "drives_all_devices": "`true` where one process of a node trains on all its devices "
     "(`roles/tf2_bert`). The report then counts busy processors per process, not per device.",
     "reserves_gpu_memory": "`true` where the framework reserves the memory of a GPU when it starts, as "
@@ -318,7 +317,6 @@ class Workload:
     limits: tuple[Limit, ...] = ()
     size: int | str | None = None
     install: Mapping[str, Any] = field(default_factory=dict)
-    downloads: bool = True
     drives_all_devices: bool = False
     reserves_gpu_memory: bool = False
     latency: bool = False
@@ -459,7 +457,7 @@ Workloads = Mapping[str, Workload]
 
 _TEXTS = ("title", "family", "framework", "task", "unit", "stack")
 _OTHER_TEXTS = ("source", "compiler", "slower", "published")
-_FLAGS = ("downloads", "drives_all_devices", "reserves_gpu_memory", "latency")
+_FLAGS = ("drives_all_devices", "reserves_gpu_memory", "latency")
 _RULE = {"when", "why"}
 
 

@@ -51,6 +51,7 @@ def _load(role: Path) -> Workload:
     epoch = declaration.get("epoch") or {}
     variables = [*(declaration.get("settings") or ()), *(epoch.values() if isinstance(epoch, dict) else ())]
     data = {
+        "install": {},
         **declaration,
         "name": role.name,
         "path": str(role),

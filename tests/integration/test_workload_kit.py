@@ -15,17 +15,10 @@ pytestmark = pytest.mark.slow
 TASKS = """
 - ansible.builtin.include_role: {name: workload, tasks_from: device}
   vars: {workload_device: "{{ my_device }}"}
-- ansible.builtin.include_role: {name: workload, tasks_from: files}
-  vars:
-    workload_name: my
-    workload_code: "{{ my_home }}/code"
-    workload_files: [train.py]
-    workload_kit: [run_head.sh, trainer_kit.py]
 - ansible.builtin.include_role: {name: workload, tasks_from: install_record}
   vars:
     workload_name: my
     workload_home: "{{ my_home }}"
-    workload_record_keys: [python]
 - ansible.builtin.include_role: {name: workload, tasks_from: wanted}
   vars: {workload_name: my, workload_wanted: {commit: new, lock: "{{ my_lock }}"}}
 - ansible.builtin.include_role: {name: workload, tasks_from: same_on_all}
@@ -44,7 +37,6 @@ def role(tmp_path_factory):
     for name, text in {
         "roles/my/tasks/main.yml": TASKS,
         "roles/my/defaults/main.yml": "{my_device: auto, my_lock: new}",
-        "roles/my/files/train.py": "import trainer_kit\n",
         "play.yml": "[{hosts: all, gather_facts: false, roles: [my]}]",
     }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -105,20 +97,14 @@ def test_an_installation_that_was_interrupted_goes_on(tmp_path):
 
 
 def record(**other):
-    return {"schema": 2, "python": "/x", "torch": "2.13.0", "commit": "new", "lock": "new", **other}
+    return {"schema": 3, "python": "/x", "torch": "2.13.0", "commit": "new", "lock": "new", **other}
 
 
-def test_a_role_detects_its_device_installs_its_files_and_reads_its_record(role, tmp_path):
+def test_a_role_detects_its_device_and_reads_its_record(role, tmp_path):
     # B has an environment of the user's own, which has no lock.
     status, shown = play(role, tmp_path, {"A": record(), "B": record(lock="")}, my_device="cpu")
     assert status == 0, shown
     assert "RESULT cpu 0 2.13.0" in shown
-    for node in "AB":
-        code = tmp_path / node / "code"
-        assert {path.name for path in code.iterdir()} == {"train.py", "run_head.sh", "trainer_kit.py"}
-        assert (code / "train.py").read_text() == "import trainer_kit\n"
-        kit = ROOT / "roles/workload/files/kit"
-        assert (code / "trainer_kit.py").read_text() == (kit / "trainer_kit.py").read_text()
 
 
 @pytest.mark.parametrize(
