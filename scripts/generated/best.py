@@ -120,12 +120,13 @@ def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]
     """Return the cells of HEAD."""
     group, row, share = best.group, best.row, best.share["mfu"] if best.share else None
     devices = row["devices"]
+    rate = (row["median"] or 0) / devices
     folder, campaign = best.campaign.split("/")
     efficiency = "–" if devices == 1 or row["efficiency"] is None else f"{100 * row['efficiency']:.1f} %"
     care = [flag["code"] for flag in row["flags"] if LEVELS[flag["code"]] == "care"]
     return (
         *(f"{group['workload']}, {group['model']}", f"{devices} × {best.gpu}", case(group, workload)),
-        *(f"{(row['median'] or 0) / devices:,.0f} {row['unit']}/s", efficiency),
+        *(f"{rate:,.{0 if rate >= 100 else 2}f} {row['unit']}/s", efficiency),
         *("–" if share is None else f"{100 * share:.1f} %", counterpart(best, workload, rows)),
         " ".join([f"[{campaign}](results/{folder}/README.md#{campaign.lower()})", *care]),
     )
