@@ -11,8 +11,8 @@
       commit: {pattern: "[0-9a-f]{40}", allowed: the 40 digits of a commit}
       images: [0 and more, {when: 1 - (data == ''), pattern: "0", allowed: 0 where data are named}]
 
-A variable has its name without the role's prefix, also in formulas (flops.py). These may name `stack_KEY`,
-what the stack has of the workload, and `accumulation`, the parameter. In them `+` is "or", `*` is "and".
+A variable has its name without the role's prefix, also in formulas (flops.py). These may name
+`accumulation`, the parameter, too. In them `+` is "or", `*` is "and".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _RANGE = re.compile(
 )
 KEYS = {"range", "pattern", "when", "allowed"}
 """The keys of a limit."""
-STACK, PARAMETERS = "stack_", ("accumulation",)
+PARAMETERS = ("accumulation",)
 """What formulas may name besides variables of the role: the beginning of names, and names."""
 
 
@@ -119,11 +119,10 @@ def problems(
     refused: set[str] = set()
     for limit in limits:
         missing = {limit.variable, *limit.names} - values.keys()
-        if limit.variable in refused or any(not name.startswith(STACK) for name in missing):
+        if limit.variable in refused or missing:
             continue
-        names = {**dict.fromkeys(missing, ""), **values}
         try:
-            if not flops.evaluate(limit.when, names) or _is_within(limit, names):
+            if not flops.evaluate(limit.when, values) or _is_within(limit, values):
                 continue
             why = f"allowed are {limit.allowed}"
         except flops.FlopsError as error:

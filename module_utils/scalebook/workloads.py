@@ -72,8 +72,7 @@ def _load(role: Path) -> Workload:
 def _check_limits(workload: Workload, options: Mapping[str, Mapping[str, Any]]) -> None:
     """Raise WorkloadError for a limit that names no variable of the role, or bounds a text."""
     for limit in workload.limits:
-        others = [name for name in limit.names if not name.startswith(limits.STACK)]
-        for name in (limit.variable, *(name for name in others if name not in limits.PARAMETERS)):
+        for name in (limit.variable, *(name for name in limit.names if name not in limits.PARAMETERS)):
             if f"{workload.name}_{name}" not in options:
                 raise WorkloadError(f"limits: {limit.variable}: {name} is not a variable of the role")
         kind = options[f"{workload.name}_{limit.variable}"].get("type", "str")

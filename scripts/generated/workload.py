@@ -71,8 +71,8 @@ PARTS = {
         "`1 to seq_length - 3`. A limit with this key alone can be written as its text.",
         "pattern": "In place of `range`, a regular expression that the whole value must match.",
         "allowed": "What a refusal says is allowed, required with `pattern`.",
-        "when": "A formula, as in [refuses](#refuses): the limit counts where it is not zero. `stack_KEY` is "
-        "what the stack has for the workload, and `accumulation` the parameter.",
+        "when": "A formula, as in [refuses](#refuses): the limit counts where it is not zero. "
+        "`accumulation` is the parameter.",
     },
     "self_reported": {
         "literal": "A text of the line. The last line with it has `name=value` words.",

@@ -55,12 +55,6 @@ def test_a_limit_counts_only_where_its_formula_is_not_zero():
     assert refusals(declared, data="", kind="own") == ["x_data=: allowed are a path"]
 
 
-def test_a_formula_may_ask_for_what_the_stack_has_or_has_not():
-    declared = {"version": {"when": "1 - (stack_version == '2')", "pattern": "1", "allowed": "1"}}
-    assert refusals(declared, version="2", stack_version="2") == []
-    assert refusals(declared, version="2") == ["x_version=2: allowed are 1"]
-
-
 def test_a_variable_with_several_limits_is_refused_once():
     assert refusals({"images": ["1 and more", "2 and more"]}, images=0) == [
         "x_images=0: allowed are 1 and more"

@@ -689,9 +689,8 @@ def _of_role(workload: Workload, read: Mapping[str, Any], context: Context) -> l
     stack = declared.stack_of([workload.name], context.workloads, context.stacks, read["stack_name"] or "")
     names = {prefix + name for limit in workload.limits for name in (limit.variable, *limit.names)}
     names |= {name for name in context.variables if name.startswith(prefix) and _is_scalar(name, context)}
-    evaluated = context.role_values(["stack", *sorted(names)], stack) if context.role_values else {}
-    values = {limits.STACK + key: each for key, each in evaluated["stack"].get(workload.name, {}).items()}
-    values.update(accumulation=read.get("accumulation") or 1)
+    evaluated = context.role_values(sorted(names), stack) if context.role_values else {}
+    values: dict[str, Any] = {"accumulation": read.get("accumulation") or 1}
     problems: list[str] = []
     for name in sorted(names & evaluated.keys()):
         value = evaluated[name]
