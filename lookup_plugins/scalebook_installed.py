@@ -57,7 +57,6 @@ class LookupModule(LookupBase):
             # A framework's role without this variable makes an environment for each workload.
             name: [] if each.install.get("separate") else [f"{each.install.get('framework', name)}_venv"]
             for name, each in workloads.items()
-            if each.install
         }
         every = sorted({variable for each in shared.values() for variable in each})
         paths = self._paths([*every, *(f"{name}_home" for name in workloads)], variables or {})
@@ -67,8 +66,7 @@ class LookupModule(LookupBase):
             {
                 name: {
                     "home": paths[f"{name}_home"],
-                    # What the tasks of a role without a declared installation use is not known.
-                    "uses": [paths[each] for each in shared.get(name, every) if each in paths],
+                    "uses": [paths[each] for each in shared[name] if each in paths],
                     "names": [
                         path for variable, path in own.items() if owner_of(variable, workloads) == name
                     ],
