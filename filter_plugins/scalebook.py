@@ -140,6 +140,7 @@ class FilterModule:
             "scalebook_launch_command": launch_command,
             "scalebook_job_command": jobs.job_command,
             "scalebook_allocation_refusal": allocation.refusal,
+            "scalebook_allocation_end": allocation.ends,
             "scalebook_job_end": outcome.job_end,
             "scalebook_program_end": outcome.program_end,
             "scalebook_hardware": hardware.group,

@@ -130,6 +130,10 @@ pending:
   returned: success
   type: list
   elements: dict
+seconds:
+  description: How long these runs take if they take as long as earlier ones did; 0 where nobody asked for it or none is known.
+  returned: success
+  type: float
 oom:
   description: Cases of which a run ran out of memory. Such a run is repeated only if C(force) is true.
   returned: success
@@ -284,7 +288,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     changed, lock = False, ""
     devices = describe_devices(params["device"], params["nodes"], params["hardware"])
     notes = continued.remarks(results, planned, len(good_runs))
-    took = None if params["write"] else earlier_seconds(results, cases)
+    in_allocation = bool(params["launch"].get("allocation"))
+    took = earlier_seconds(results, cases) if in_allocation or not params["write"] else None
     display = describe(in_words(planned), good_runs, took, devices, notes)
     planned["machines"] = machines
     if params["write"]:
@@ -311,6 +316,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "path": str(directory),
         "search": search,
         "pending": pending,
+        "seconds": sum((took or {}).get(each["case"]["name"], 0.0) for each in pending),
         "oom": [cases[name] for name in sorted({name for name, _ in oom})],
         "measured": len(good_runs),
         "total": len(planned["runs"]),

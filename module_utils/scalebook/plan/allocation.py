@@ -1,9 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What Slurm shows of an allocation -> why a campaign cannot run in it, with Slurm's reason and the fix."""
+"""What Slurm shows of an allocation -> why a campaign cannot run in it, with the fix, and when it ends."""
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,6 +51,32 @@ def _problem(answer: Mapping[str, Any], allocation: str, names: Sequence[str], g
     if missing:
         return f"{job} has {facts.get('NodeList')}, without {', '.join(missing)} of the inventory"
     return f"{job} has {gpus_given} GPUs per node, and a case uses {gpus}" if gpus_given < gpus else ""
+
+
+def ends(answer: Mapping[str, Any], seconds: float, now: datetime.datetime | None = None) -> str:
+    """Return when an allocation ends, and whether runs that take `seconds` fit into it; "" if it has no end.
+
+    `answer` as for refusal.  Slurm shows the local time, which `now` is in too.
+    """
+    facts = dict(re.findall(r"(?<!\S)(JobId|EndTime)=(\S*)", str(answer["stdout"])))
+    try:
+        end = datetime.datetime.fromisoformat(facts.get("EndTime", ""))
+    except ValueError:
+        return ""
+    left = (end - (now or datetime.datetime.now())).total_seconds()
+    text = f"Slurm's job {facts['JobId']}, in which the runs are steps, ends at {end}, in {_duration(left)}."
+    if seconds > left:
+        text += (
+            f" The runs take {_duration(seconds)}, as earlier ones did: what is not measured by then is "
+            "measured by the same command in another allocation."
+        )
+    return text
+
+
+def _duration(seconds: float) -> str:
+    """Return a time to the minute."""
+    hours, minutes = divmod(max(0, round(seconds / 60)), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 def hostnames(text: str) -> list[str]:

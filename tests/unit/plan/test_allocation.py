@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Slurm allocation of a campaign: what it lacks is refused in one line with the fix."""
 
+import datetime
+
 import pytest
-from ansible.module_utils.scalebook.plan.allocation import hostnames, refusal
+from ansible.module_utils.scalebook.plan.allocation import ends, hostnames, refusal
 from cases import cluster, gpu_case
 
 # As Slurm 22.05 shows it, shortened.
@@ -74,3 +76,24 @@ def test_runs_on_fewer_nodes_than_the_inventory_need_no_more():
 )
 def test_the_names_of_nodes_are_those_that_slurm_shortens(text, names):
     assert hostnames(text) == names
+
+
+def end(seconds, shown=SHOWN):
+    return ends({"rc": 0, "stdout": shown}, seconds, datetime.datetime(2026, 11, 28, 12, 0, 9))
+
+
+def test_the_end_of_an_allocation_is_shown_with_the_time_that_is_left():
+    assert end(0) == (
+        "Slurm's job 7, in which the runs are steps, ends at 2026-11-28 13:06:09, in 1 h 6 min."
+    )
+
+
+def test_runs_that_take_longer_than_the_allocation_are_announced_before_the_first():
+    assert end(7260).endswith(
+        " The runs take 2 h 1 min, as earlier ones did: what is not measured by then is measured by the same "
+        "command in another allocation."
+    )
+
+
+def test_an_allocation_without_an_end_has_none_to_show():
+    assert end(7260, SHOWN.replace("2026-11-28T13:06:09", "Unknown")) == ""

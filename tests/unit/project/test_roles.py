@@ -101,13 +101,6 @@ def test_the_roles_with_a_node_script_are_the_workloads():
     assert {path.parents[1] for path in scripts} == set(WORKLOADS)
 
 
-@each(WORKLOADS)
-def test_a_workload_can_be_installed_and_prepared(role):
-    """Role workload does it by the declaration; of others the role has the tasks."""
-    own = (role / "tasks/main.yml").exists() and (role / "tasks/prepare.yml").exists()
-    assert bool(DECLARATIONS[role.name].install) != own
-
-
 def test_the_micro_benchmarks_are_checked_where_nothing_has_changed_as_a_workload_is():
     """provision.yml includes these tasks of whatever `workload` names."""
     assert (ROOT / "roles/microbench/tasks/prepare.yml").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible.module_utils.scalebook import kit_log
-from ansible.module_utils.scalebook.plan.declared import role_variables
+from ansible.module_utils.scalebook.plan.declared import role_variables, roles_with
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -182,3 +182,11 @@ def test_no_formula_of_operations_stands_in_two_declarations():
     formulas = [declared(name).get("flops", {}).get("sample") for name in WORKLOADS]
     formulas += [model["sample"] for model in yaml.safe_load((ROOT / "data/models.yml").read_text()).values()]
     assert len(formulas) - formulas.count(None) == len(set(formulas) - {None})
+
+
+def test_what_any_role_installs_is_for_root_alone():
+    """Below scalebook_home, directories have the names of roles; a role may have no tasks/main.yml."""
+    text = (ROOT / "playbooks/tasks/root_only.yml").read_text()
+    (file,) = re.findall(r"scalebook_roles\('([^']+)'\)", text)
+    frameworks = {each.install["framework"] for each in WORKLOADS.values() if "framework" in each.install}
+    assert {*WORKLOADS, *frameworks} - set(roles_with([str(ROOT / "roles")], file)) == set()
