@@ -131,7 +131,7 @@ pending:
   type: list
   elements: dict
 seconds:
-  description: How long these runs take if they take as long as earlier ones did; 0 where nobody asked for it or none is known.
+  description: How long these runs take if each takes as long as earlier ones did; 0 where none is known.
   returned: success
   type: float
 oom:

@@ -189,4 +189,6 @@ def test_what_any_role_installs_is_for_root_alone():
     text = (ROOT / "playbooks/tasks/root_only.yml").read_text()
     (file,) = re.findall(r"scalebook_roles\('([^']+)'\)", text)
     frameworks = {each.install["framework"] for each in WORKLOADS.values() if "framework" in each.install}
-    assert {*WORKLOADS, *frameworks} - set(roles_with([str(ROOT / "roles")], file)) == set()
+    assert {*WORKLOADS, *frameworks} - set(
+        roles_with([str(ROOT / "roles"), str(ROOT / "tests/roles")], file)
+    ) == set()
