@@ -107,12 +107,13 @@ def shown(*homes):
     folders = {}
     for home in homes:
         folders[str(home)] = ":O"
-        config = configparser.ConfigParser()
-        (settings,) = (path for path in (home / "pyvenv.cfg", home / "venv/pyvenv.cfg") if path.exists())
-        config.read_string("[venv]\n" + settings.read_text())
-        interpreter = Path(config["venv"]["home"]).parent
-        if not any(map(interpreter.is_relative_to, ["/usr", *homes])):
-            folders[str(interpreter)] = ""
+        # A directory of packages alone has no interpreter.
+        for settings in filter(Path.exists, (home / "pyvenv.cfg", home / "venv/pyvenv.cfg")):
+            config = configparser.ConfigParser()
+            config.read_string("[venv]\n" + settings.read_text())
+            interpreter = Path(config["venv"]["home"]).parent
+            if not any(map(interpreter.is_relative_to, ["/usr", *homes])):
+                folders[str(interpreter)] = ""
     return [word for folder, mode in folders.items() for word in ("--mount", f"{folder}:{folder}{mode}")]
 
 
