@@ -163,13 +163,12 @@ def files(name: str, framework: str, log: dict[str, str], window: tuple[int, int
         "templates/run.sh.j2": SCRIPT,
         "files/train.py": PROGRAM % "Start the trainer as templates/run.sh.j2 asks.",
     }
-    if framework == "none":
-        filled["vars/main.yml"] = ENVIRONMENT
-        filled["files/probe.py"] = PROGRAM % "Print `versions` and `gpus` as JSON, as roles/oneflow does."
+    if not framework:
+        filled["files/probe.py"] = PROBE
     quoted = {key: text.replace("'", "''") for key, text in log.items()}
     values = {
-        "FRAMEWORK": name if framework == "none" else framework,
-        "INSTALL": f"packages: [{name}]" if framework == "none" else f"framework: {framework}",
+        "FRAMEWORK": framework or name,
+        "INSTALL": f"framework: {framework}" if framework else "",
         "  LOG": "\n".join(f"  {key}: '{text}'" for key, text in quoted.items()),
         "WARMUP": str(window[0]),
         "WINDOW": str(window[1] - window[0]),
@@ -231,13 +230,14 @@ PROGRAM = """# Copyright: Contributors to the scalebook project
 
 raise SystemExit("to be written")
 """
-ENVIRONMENT = """---
-# What role workload installs; see its README. To do: files/NAME.in and the lock that is made of it.
-NAME_environment:
-  path: "{{ workload_home }}/venv"
-  python: ["3.12", "3.11"]
-  lock: NAME.txt
-  packages: [NAME]
+PROBE = """# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+\"\"\"Print what the node's own Python is, as JSON, and how many GPUs the trainer sees.\"\"\"
+
+import json
+import platform
+
+print(json.dumps({"versions": "Python " + platform.python_version(), "gpus": 0}))
 """
 
 
@@ -285,7 +285,10 @@ def main(argv: Sequence[str]) -> None:
     parser.add_argument("name", help="name of the role, such as jax_mnist")
     parser.add_argument("--from", dest="log", type=Path, required=True, help="log of a run of the trainer")
     parser.add_argument(
-        "--framework", default="none", choices=["none", *frameworks], help="role that installs it"
+        "--framework",
+        default="",
+        choices=frameworks,
+        help="role that installs it; else the node's own Python",
     )
     parser.add_argument("--batch", type=int, default=1, help="samples of a step, of all devices together")
     options = parser.parse_args(argv)

@@ -14,7 +14,7 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Optional, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple, Union
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -128,18 +128,25 @@ def sync_path(path: AnyPath) -> None:
         os.close(descriptor)
 
 
-def replace_texts(module: Any, root: str, changes: Dict[str, Tuple[str, str]]) -> Dict[str, Any]:
-    """Write the new texts of {file below root: (text, new text)}; return the result of the Ansible module.
+def replace_texts(module: Any, changes: Callable[[], Dict[str, Tuple[str, str]]]) -> None:
+    """End an Ansible module that writes new texts: `changes` returns {file below `path`: (text, new text)}.
 
-    Nothing is written in check mode, and the result has a diff where Ansible asks for one. Raises OSError.
+    Nothing is written in check mode, and the result has a diff where Ansible asks for one. ValueError of
+    `changes` is the message of the failure.
     """
-    if not module.check_mode:
-        for name, (_, text) in changes.items():
+    root = module.params["path"]
+    try:
+        texts = changes()
+        for name, (_, text) in texts.items() if not module.check_mode else ():
             write_whole(Path(root, name), text.encode("utf-8"), sync=True, mode=None)
-    result = {"changed": bool(changes), "files": sorted(changes)}
+    except (OSError, UnicodeDecodeError) as error:
+        module.fail_json(msg="cannot patch the sources in %s: %s" % (root, error))
+    except ValueError as error:
+        module.fail_json(msg=str(error))
+    result = {"changed": bool(texts), "files": sorted(texts)}
     if module._diff:  # the attribute that Ansible's own modules use
         result["diff"] = [
             {"before_header": name, "after_header": name, "before": before, "after": after}
-            for name, (before, after) in sorted(changes.items())
+            for name, (before, after) in sorted(texts.items())
         ]
-    return result
+    module.exit_json(**result)

@@ -160,14 +160,7 @@ def argument_spec() -> Dict[str, Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    root = module.params["path"]
-    try:
-        result = replace_texts(module, root, plan(root, module.params["vocabulary"]))
-    except UnknownFileError as exc:
-        module.fail_json(msg=str(exc))
-    except (OSError, UnicodeDecodeError) as exc:
-        module.fail_json(msg="cannot patch the sources in %s: %s" % (root, exc))
-    module.exit_json(**result)
+    replace_texts(module, lambda: plan(module.params["path"], module.params["vocabulary"]))
 
 
 if __name__ == "__main__":

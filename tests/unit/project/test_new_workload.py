@@ -20,7 +20,7 @@ import new_workload  # noqa: E402
 def role(tmp_path):
     """The role of a framework that no workload has, and what was read from its log."""
     place = tmp_path / "roles/jax_mlp"
-    return place, new_workload.write(place, "none", DATA / "jax/clu.log", 64)
+    return place, new_workload.write(place, "", DATA / "jax/clu.log", 64)
 
 
 def test_a_log_of_another_framework_gives_its_rate_to_the_digit(role):
@@ -74,7 +74,7 @@ def test_what_a_line_of_a_step_tells_is_in_the_pattern(line, keys):
 def test_a_log_without_steps_is_refused_and_nothing_is_written(tmp_path):
     (tmp_path / "log").write_text("loading 1\ndone\n")
     with pytest.raises(ValueError, match="no line that is there 4 times with a whole number that grows"):
-        new_workload.write(tmp_path / "new", "none", tmp_path / "log", 1)
+        new_workload.write(tmp_path / "new", "", tmp_path / "log", 1)
     assert not (tmp_path / "new").exists()
 
 
