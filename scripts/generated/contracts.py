@@ -73,7 +73,8 @@ def files() -> dict[str, str]:
         ),
         "## Fields of a case\n",
         "Cases that differ in an identity field are different cases. The node script finds a field in the "
-        "environment variable.\n",
+        "environment variable; `MODEL_SIZE` is the sizes of the model, as JSON, that `flops` of the "
+        "workload's declaration has.\n",
         table(
             ("field", "identity", "environment variable"),
             [

@@ -123,11 +123,13 @@ def directories(
     """Return {directory: {file: content}} of node jobs.
 
     `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`. The
-    first node has the `command` that starts all jobs, for run_job.
+    first node has the `command` that starts all jobs, for run_job. A trainer may read the sizes of its model
+    from MODEL_SIZE, so that they are those of the declaration.
     """
+    sizes = workload.flops.models.get(case["model"], {}) if workload.flops else {}
     return {
         job["dir"]: {
-            "job.env": env_file(job["env"]),
+            "job.env": env_file({**job["env"], "MODEL_SIZE": json.dumps(sizes)}),
             "watch.json": json.dumps(watch(workload, case, job["task_index"], **limits)),
             "telemetry.json": json.dumps(telemetry(**settings)),
             "run.sh": script,

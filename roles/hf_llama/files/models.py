@@ -1,62 +1,42 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Llama 3 by size, with configurations written out, so that nothing is downloaded, and LoRA adapters."""
+"""Llama 3 of the sizes of a case, so that nothing is downloaded, and LoRA adapters."""
 
-from typing import Any
+from typing import Any, Dict
 
 import hf_models
 import peft
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
+PROBED = {"hidden": 64, "layers": 2, "heads": 4, "kv_heads": 2, "intermediate": 128, "vocabulary": 256}
 
-def llama(**sizes: Any) -> LlamaConfig:
-    """Return a configuration of Llama 3; the embedding is not tied to the projection to the vocabulary."""
-    return LlamaConfig(
+
+def parameters(size: Dict[str, int]) -> int:
+    """Return the number of parameters of a model of these sizes, without adapters."""
+    hidden, keys = size["hidden"], size["hidden"] * size["kv_heads"] // size["heads"]
+    layer = 2 * hidden * (hidden + keys) + 3 * hidden * size["intermediate"] + 2 * hidden
+    return 2 * size["vocabulary"] * hidden + size["layers"] * layer + hidden
+
+
+def make(name: str, size: Dict[str, int], device: str = "cpu", checkpointing: bool = False) -> Any:
+    """Return a new model, with gradient checkpointing of its layers if asked for.
+
+    The embedding is not tied to the projection to the vocabulary.
+    """
+    configuration = LlamaConfig(
+        hidden_size=size["hidden"],
+        num_hidden_layers=size["layers"],
+        num_attention_heads=size["heads"],
+        num_key_value_heads=size["kv_heads"],
+        intermediate_size=size["intermediate"],
+        vocab_size=size["vocabulary"],
         max_position_embeddings=131072,
         rope_theta=500000.0,
         use_cache=False,
-        **{"vocab_size": 128256, **sizes},
     )
-
-
-MODELS = {
-    "tiny": (
-        llama(
-            hidden_size=256, num_hidden_layers=4, num_attention_heads=8, num_key_value_heads=4,
-            intermediate_size=768, vocab_size=2048,
-        ),
-        4_196_608,
-    ),
-    "1B": (
-        llama(
-            hidden_size=2048, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8,
-            intermediate_size=8192,
-        ),
-        1_498_482_688,
-    ),
-    "3B": (
-        llama(
-            hidden_size=3072, num_hidden_layers=28, num_attention_heads=24, num_key_value_heads=8,
-            intermediate_size=8192,
-        ),
-        3_606_752_256,
-    ),
-    "8B": (
-        llama(
-            hidden_size=4096, num_hidden_layers=32, num_attention_heads=32, num_key_value_heads=8,
-            intermediate_size=14336,
-        ),
-        8_030_261_248,
-    ),
-}  # fmt: skip
-"""Name: (configuration, number of parameters without adapters)."""
-
-
-def make(name: str, device: str = "cpu", checkpointing: bool = False) -> Any:
-    """Return a new model, with gradient checkpointing of its layers if asked for."""
-    configuration, parameters = MODELS[name]
-    return hf_models.make(name, LlamaForCausalLM, configuration, parameters, device, checkpointing)
+    expected = parameters(size)
+    return hf_models.make(name, LlamaForCausalLM, configuration, expected, device, checkpointing)
 
 
 def adapt(model: Any, rank: int, frozen: torch.dtype) -> Any:
@@ -80,6 +60,5 @@ def trained(model: torch.nn.Module) -> int:
 
 
 def check() -> None:
-    """Make the models without their weights. Raise RuntimeError if one has not its number of parameters."""
-    for name in MODELS:
-        make(name, "meta")
+    """Make a small model without weights. Raise RuntimeError if it has not its number of parameters."""
+    make("the model of the probe", PROBED, "meta")

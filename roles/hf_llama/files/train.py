@@ -36,7 +36,7 @@ say = trainer_kit.Say("HF_LLAMA")
 
 def arguments() -> argparse.Namespace:
     """Return the command line, which has every value of a measurement."""
-    parser = hf_trainer.parser(models.MODELS)
+    parser = hf_trainer.parser(())
     parser.add_argument("--warmup", type=int, required=True, help="steps that the summary leaves out")
     parser.add_argument("--seq-length", type=int, required=True)
     parser.add_argument("--parallel", choices=sorted(WRAPPERS), required=True)
@@ -109,11 +109,12 @@ def trainer_of(args: argparse.Namespace, watch: Watch) -> hf_trainer.Trainer:
         sharding = {"fsdp": True, "fsdp_config": {"version": 2, "reshard_after_forward": True, **layers}}
     settings = hf_trainer.settings(args, max_steps=args.steps, logging_strategy="no", **sharding)
     transformers.set_seed(args.seed)
-    model = models.make(args.model, checkpointing=args.checkpointing)
+    size = trainer_kit.model_size()
+    model = models.make(args.model, size, checkpointing=args.checkpointing)
     if args.lora_rank:
         model = models.adapt(model, args.lora_rank, torch_run.DTYPES[args.dtype])
     count = args.steps * args.batch * args.accumulation * int(os.environ.get("WORLD_SIZE", "1"))
-    words = invented(min(count, POOL), args.seq_length, models.MODELS[args.model][0].vocab_size, args.seed)
+    words = invented(min(count, POOL), args.seq_length, size["vocabulary"], args.seed)
     watch.trainer = hf_trainer.Trainer(
         model=model,
         args=settings,

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A plug-in of torchtitan 0.2.2: the train spec `llama`.
 
-The model, the parallelism, the optimizer, FP8 and the loop are torchtitan's. Added are the sizes 1B and 3B
-of Llama 3.2 (torchtitan cannot tie their embeddings), FSDP2 on a single device too, invented tokens, and the
-lines for the reader: what was built, not what was asked for; each step; and a checksum of all weights.
+The model, the parallelism, the optimizer, FP8 and the loop are torchtitan's. Added are the sizes of the
+declaration (torchtitan cannot tie the embeddings of 1B and 3B), FSDP2 on a single device too, invented
+tokens, and the lines for the reader: what was built, not what was asked for; each step; and a checksum of all
+weights.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from torchtitan.components.dataloader import BaseDataLoader
 from torchtitan.components.metrics import MetricsProcessor
 from torchtitan.config import TORCH_DTYPE_MAP
 from torchtitan.distributed import utils as dist_utils
-from torchtitan.models.llama3 import get_train_spec, llama3_args
+from torchtitan.models.llama3 import get_train_spec
 from torchtitan.models.llama3.infra.parallelize import apply_fsdp, parallelize_llama
 from torchtitan.models.llama3.model.args import TransformerModelArgs
 from torchtitan.protocols.train_spec import register_train_spec
@@ -35,17 +36,24 @@ from torchtitan.tools import utils
 
 say = trainer_kit.Say("TORCHTITAN_LLAMA")
 
-_OF_32 = {"multiple_of": 1024, "rope_theta": 500000, "n_kv_heads": 8}
-SIZES = {
-    "tiny": TransformerModelArgs(
-        dim=256, n_layers=4, n_heads=8, n_kv_heads=4, vocab_size=2048, rope_theta=500000
-    ),
-    # Llama 3.2: both have a feed-forward width of 8192.
-    "1B": TransformerModelArgs(dim=2048, n_layers=16, n_heads=32, ffn_dim_multiplier=1.5, **_OF_32),
-    "3B": TransformerModelArgs(dim=3072, n_layers=28, n_heads=24, ffn_dim_multiplier=1.0, **_OF_32),
-    "8B": llama3_args["8B"],
-}
 NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
+
+
+def model_args(size: Dict[str, int]) -> TransformerModelArgs:
+    """Return the size of a model as torchtitan takes it.
+
+    It derives the feed-forward width: a small one, rounded up to a multiple of the one that is asked for.
+    """
+    return TransformerModelArgs(
+        dim=size["hidden"],
+        n_layers=size["layers"],
+        n_heads=size["heads"],
+        n_kv_heads=size["kv_heads"],
+        vocab_size=size["vocabulary"],
+        ffn_dim_multiplier=0.01,
+        multiple_of=size["intermediate"],
+        rope_theta=500000,
+    )
 
 
 class InventedTokens(BaseDataLoader):
@@ -76,9 +84,9 @@ class InventedTokens(BaseDataLoader):
 
 def build_loader(dp_world_size: int, dp_rank: int, tokenizer: Any, job_config: Any) -> Any:
     """Return the loader of a data-parallel rank."""
-    training, size = job_config.training, SIZES[job_config.model.flavor]
+    training, vocabulary = job_config.training, trainer_kit.model_size()["vocabulary"]
     seed = job_config.debug.seed * 1_000_003 + dp_rank
-    return InventedTokens(training.local_batch_size, training.seq_len, size.vocab_size, seed)
+    return InventedTokens(training.local_batch_size, training.seq_len, vocabulary, seed)
 
 
 def parallelize(model: Any, parallel_dims: Any, job_config: Any) -> Any:
@@ -248,7 +256,7 @@ def begin(args: argparse.Namespace) -> None:
 
     spec = dataclasses.replace(
         get_train_spec(),
-        model_args=SIZES,
+        model_args={args.model: model_args(trainer_kit.model_size())},
         parallelize_fn=parallelize,
         build_tokenizer_fn=None,
         build_dataloader_fn=build_loader,

@@ -23,7 +23,6 @@ trainer_kit.die_with_parent()
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 
-MODELS = ["tiny", "1B", "3B", "8B"]
 # What the converter of torchtitan is asked for; all of them leave the projection to the vocabulary in bf16.
 FLOAT8 = {
     "tensorwise": [],
@@ -39,7 +38,7 @@ CAPABILITY = (8, 9)  # of GPUs that multiply in FP8: Ada and Hopper
 
 def arguments() -> argparse.Namespace:
     """Return the command line; every value that decides a measurement is named here."""
-    parser = trainer_kit.parser(MODELS, DTYPES)
+    parser = trainer_kit.parser((), DTYPES)
     parser.add_argument("--warmup", type=int, default=20, help="steps that the summary leaves out")
     parser.add_argument("--seq-length", type=int, default=2048)
     parser.add_argument("--compile", type=trainer_kit.boolean, default=False)

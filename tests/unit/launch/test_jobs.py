@@ -103,6 +103,15 @@ def test_a_job_is_a_directory_of_four_files():
     assert json.loads(files["telemetry.json"]) == telemetry(**settings)
 
 
+def test_a_trainer_is_given_the_sizes_of_its_model_that_are_declared():
+    (job,) = jobs_of(case(1, 8), cluster(1))
+    flops = {"sample": "layers", "source": "x", "models": {"m": {"layers": 3}}, "tf32": True}
+    declared = workload(log=LOG, models={"cpu": "m", "gpu": "m"}, model_names=["m"], flops=flops)
+    limits, settings = {"stall": 1, "rendezvous": 1}, {"interval": 1, "directories": []}
+    (files,) = directories([job], declared, case(1, 8), limits, "", settings).values()
+    assert 'MODEL_SIZE={"layers": 3}\n' in files["job.env"]
+
+
 def test_a_value_that_spans_lines_is_no_environment():
     with pytest.raises(ValueError, match="NODE: a value"):
         env_file({"NODE": "a\nTASK_INDEX=7"})

@@ -13,12 +13,13 @@ Runs on the nodes, Python 3.6 or newer, standard library only. Import it before 
 
 import argparse
 import ctypes
+import json
 import math
 import os
 import signal
 import sys
 import traceback
-from typing import Any, Callable, Iterable, List, NoReturn
+from typing import Any, Callable, Dict, Iterable, List, NoReturn
 
 PR_SET_PDEATHSIG = 1
 
@@ -53,11 +54,20 @@ def boolean(text: str) -> bool:
     return text == "true"
 
 
+def model_size() -> Dict[str, int]:
+    """Return the sizes that the declaration has of the case's model, from job.env."""
+    size: Dict[str, int] = json.loads(os.environ["MODEL_SIZE"])
+    return size
+
+
 def parser(models: Iterable[str], dtypes: Iterable[str]) -> argparse.ArgumentParser:
-    """Return a parser of the arguments that describe a case; add what else the trainer takes."""
+    """Return a parser of the arguments that describe a case; add what else the trainer takes.
+
+    Without `models`, any model is taken whose sizes the case has.
+    """
     case = argparse.ArgumentParser(allow_abbrev=False)
     case.add_argument("--device", choices=["cpu", "gpu"], required=True)
-    case.add_argument("--model", choices=sorted(models), required=True)
+    case.add_argument("--model", choices=sorted(models) or None, required=True)
     case.add_argument("--dtype", choices=sorted(dtypes), required=True)
     case.add_argument("--batch", type=int, required=True, help="samples per device and micro-step")
     case.add_argument("--accumulation", type=int, default=1)
