@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from statistics import fmean, median, stdev
+from typing import NamedTuple
 
 LEVEL = 0.95
 INTERVAL_RUNS = 6
@@ -196,6 +197,32 @@ def log_difference(above: Sequence[float], below: Sequence[float]) -> tuple[floa
     squares = sum(part**2 / (len(side) - 1) for part, side in zip(parts, sides, strict=True))
     freedom = max(1, min(most, int(total**2 / squares))) if squares else most
     return fmean(sides[0]) - fmean(sides[1]), math.sqrt(total), freedom
+
+
+class Equivalence(NamedTuple):
+    """How far two sides differ: the mean quotient, its 90 % interval, and whether it is within the margin."""
+
+    ratio: float
+    low: float
+    high: float
+    shown: bool
+
+
+def equivalence(above: Sequence[float], below: Sequence[float], margin: float) -> Equivalence:
+    """Return whether runs that were made in pairs are equal within `margin`, a fraction.
+
+    Two one-sided t tests of the logarithms of the quotients, each at 5 % (Schuirmann, Journal of
+    Pharmacokinetics and Biopharmaceutics 15, 1987): both refuse where the 90 % interval of the quotient lies
+    within 1 - margin and 1 + margin.  That they do not refuse says nothing: equality is then not shown.
+    """
+    if not 0 < margin < 1 or len(above) != len(below) or len(above) < 2:
+        raise StatsError(f"no test of {len(above)} and {len(below)} runs in pairs with a margin of {margin}")
+    if min(*_checked(above), *_checked(below)) <= 0:
+        raise StatsError("a quotient needs values above 0")
+    logs = [math.log(one / other) for one, other in zip(above, below, strict=True)]
+    half = t_quantile(LEVEL, len(logs) - 1) * math.sqrt(_variance(logs) / len(logs))
+    low, high = (math.exp(fmean(logs) + side * half) for side in (-1, 1))
+    return Equivalence(math.exp(fmean(logs)), low, high, 1 - margin < low and high < 1 + margin)
 
 
 def percentiles(values: Sequence[float]) -> dict[str, float]:

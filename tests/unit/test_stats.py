@@ -89,6 +89,49 @@ def test_a_quantile_that_does_not_exist_is_refused(probability, freedom):
         stats.t_quantile(probability, freedom)
 
 
+PAIRS = (
+    [100.0, 101.0, 99.5, 100.4, 100.2, 99.9, 100.6, 100.1],
+    [100.3, 100.8, 99.4, 100.9, 100.0, 100.1, 100.2, 100.4],
+)
+
+
+def test_the_interval_of_runs_in_pairs_is_that_of_scipy():
+    # exp of scipy 1.17.1's ttest_1samp(log(above / below), 0).confidence_interval(0.9)
+    expected = pytest.approx((0.9995018756924656, 0.997395657674853, 1.0016125414478478), rel=1e-12)
+    assert stats.equivalence(*PAIRS, 0.01)[:3] == expected
+
+
+def test_the_interval_of_student_s_pairs_is_the_published_one():
+    # Student, Biometrika 6, 1908: the mean 1.58 and, as R prints it, t = 4.0621; the table's t is 1.833.
+    hours = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4]
+    result = stats.equivalence([math.exp(each) for each in hours], [1.0] * 10, 0.01)
+    assert math.log(result.ratio) == pytest.approx(1.58)
+    assert math.log(result.high) == pytest.approx(1.58 + 1.833 * 1.58 / 4.0621, abs=1e-3)
+
+
+@pytest.mark.parametrize(("margin", "shown"), [(0.01, True), (0.003, True), (0.002, False)])
+def test_equality_is_shown_where_the_whole_interval_is_within_the_margin(margin, shown):
+    assert stats.equivalence(*PAIRS, margin).shown is shown
+
+
+def test_runs_that_differ_by_more_than_the_margin_are_not_shown_to_be_equal_however_alike_they_are():
+    assert not stats.equivalence([102.0, 102.0, 102.0], [100.0, 100.0, 100.0], 0.01).shown
+
+
+@pytest.mark.parametrize(
+    ("above", "below", "margin"),
+    [
+        ([1.0], [1.0], 0.01),
+        ([1.0, 1.0], [1.0], 0.01),
+        ([1.0, 1.0], [1.0, 0.0], 0.01),
+        ([1.0] * 2, [1.0] * 2, 0),
+    ],
+)
+def test_what_is_no_runs_in_pairs_has_no_equivalence(above, below, margin):
+    with pytest.raises(stats.StatsError):
+        stats.equivalence(above, below, margin)
+
+
 @pytest.mark.parametrize(
     ("runs", "limits"), [(5, None), (6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (20, (6, 15))]
 )
