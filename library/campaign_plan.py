@@ -239,7 +239,7 @@ def launch_command(
     case_nodes = members(case, nodes)
     jobs = make_jobs(case, 1, planned["campaign"], case_nodes, int(launch["port"]))
     words = start_command(launch, jobs, case_nodes, case, workload)
-    problem = too_long(words)
+    problem = too_long(words, jobs[0]["env"])
     return shlex.join(words) + (f"\n  It cannot be started: {problem}. Use fewer nodes." if problem else "")
 
 

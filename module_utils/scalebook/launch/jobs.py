@@ -146,13 +146,19 @@ ARGUMENTS = 2 << 20
 """Bytes that all arguments of a program have together, with the usual limit for the stack of 8 MB."""
 
 
-def too_long(command: Sequence[str]) -> str:
-    """Return why Linux would not start `command`, "" if it does."""
-    sizes = [len(word.encode(errors="surrogateescape")) + 1 for word in command]
-    if max(sizes, default=0) > ARGUMENT:
-        return f"its longest argument has {max(sizes):,} bytes, Linux allows {ARGUMENT:,}"
-    if sum(sizes) + 8 * len(sizes) > ARGUMENTS - ARGUMENT:  # what is left is for the environment
-        return f"its arguments have {sum(sizes):,} bytes, Linux allows {ARGUMENTS - ARGUMENT:,}"
+def too_long(command: Sequence[str], environment: Mapping[str, str]) -> str:
+    """Return why Linux would not start `command`, or a node's part with this `environment`; "" if it does.
+
+    The nodes of srun are no argument: run_job gives it a file of them.
+    """
+    arguments = [word for word in command if not word.startswith("--nodelist=")]
+    values = [f"{name}={value}" for name, value in environment.items()]
+    for what, words in (("argument", arguments), ("variable of the environment", values)):
+        sizes = [len(word.encode(errors="surrogateescape")) + 1 for word in words]
+        if max(sizes, default=0) > ARGUMENT:
+            return f"its longest {what} has {max(sizes):,} bytes, Linux allows {ARGUMENT:,}"
+        if sum(sizes) + 8 * len(sizes) > ARGUMENTS - ARGUMENT:  # what is left is for other variables
+            return f"its {what}s have {sum(sizes):,} bytes, Linux allows {ARGUMENTS - ARGUMENT:,}"
     return ""
 
 

@@ -120,6 +120,7 @@ class Job:
         hosts = read_env(args.dir).get("HOSTS", "").split(",") if self.by_srun else [""]
         self.peers = slurm_step.Peers(set(hosts) - {hosts[0]})
         if self.by_srun:
+            command = slurm_step.with_node_file(command, args.dir)
             command = slurm_step.bounded(command, args.timeout, GRACE)
         else:
             # `timeout` outlives this process should somebody kill it: the job stays bounded.

@@ -23,6 +23,9 @@ from typing import Dict, Iterable, List, Sequence, Tuple
 INHERITED = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_")
 """How variables begin that are options of srun, which those of the allocation's own command must not be."""
 
+NODES = "--nodelist="
+"""How the word of srun's command begins that names a node for each process."""
+
 ANSWER = 10.0
 """Seconds that slurmctld has to answer."""
 
@@ -42,6 +45,18 @@ def bounded(command: Sequence[str], limit: float, grace: float) -> List[str]:
     """Return `command` so that its step ends by itself, also when nothing of it is left on this machine."""
     timeout = ["timeout", "--foreground", "--signal=USR1", "--kill-after=%d" % grace, "%d" % (limit + grace)]
     return timeout + [command[0], "--time=%d" % (math.ceil((limit + grace) / 60) + 1)] + list(command[1:])
+
+
+def with_node_file(command: Sequence[str], directory: str) -> List[str]:
+    """Return `command` with its list of nodes in a file, which a file's name with a slash is to srun.
+
+    With a name for each process of a thousand nodes the list is longer than Linux allows an argument to be.
+    """
+    path = os.path.join(os.path.abspath(directory), "nodes")
+    [names] = [word for word in command if word.startswith(NODES)]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(names[len(NODES) :].replace(",", "\n") + "\n")
+    return [NODES + path if word is names else word for word in command]
 
 
 def environment() -> Dict[str, str]:

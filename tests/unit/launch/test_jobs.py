@@ -1,9 +1,12 @@
 """Node jobs: what each node is given, and the command that starts them together."""
 
+import contextlib
 import json
+import subprocess
 
 import pytest
 from ansible.module_utils.scalebook.launch.jobs import (
+    ARGUMENT,
     directories,
     env_file,
     job_command,
@@ -194,22 +197,42 @@ def test_the_disk_of_files_that_a_pattern_names_is_read_by_the_directory_above_t
     assert telemetry(1, places)["directories"] == ["/data/own", "/data/vocab.txt", "/home/scalebook"]
 
 
-def command_of(count, name):
+LONG = "gpu-node-%04d.rack-17.row-b.hall-2.training.cluster.example.org"  # 63 characters with four digits
+
+
+def command_of(count, name, launcher="mpirun", processes=1):
     nodes = [
         {**node, "name": name % number, "address": name % number, "machine": name % number}
         for number, node in enumerate(cluster(count))
     ]
-    jobs = make_jobs(case(count, 8), 1, "c" * 100, members(case(count, 8), nodes), 11111)
-    return jobs, job_command(jobs, members(case(count, 8), nodes), "mpirun", ["python3", "run_node.py"])
+    chosen = case(count, 8)
+    jobs = make_jobs(chosen, 1, "c" * 100, members(chosen, nodes), 11111)
+    launch = {"launcher": launcher, "run_node": ["python3", "run_node.py"], "options": [], "allocation": "7"}
+    launch["mpirun"] = "mpirun"
+    declared = workload(processes_per_node=processes)
+    return jobs, start_command(launch, jobs, members(chosen, nodes), chosen, declared)
 
 
-def test_a_thousand_nodes_with_long_names_can_be_launched():
-    assert too_long(command_of(1000, "gpu-node-%04d.cluster.example.org")[1]) == ""
+@pytest.mark.parametrize("processes", [1, 8])
+@pytest.mark.parametrize("launcher", ["mpirun", "srun"])
+def test_a_thousand_nodes_with_long_names_can_be_launched(launcher, processes):
+    jobs, command = command_of(1000, LONG, launcher, processes)
+    assert too_long(command, jobs[0]["env"]) == ""
 
 
 def test_a_launch_that_linux_refuses_is_named_with_its_size():
-    assert "longest argument" in too_long(command_of(4000, "gpu-node-%04d.cluster.example.org")[1])
-    assert "its arguments have" in too_long(["x" * 1000] * 3000)
+    jobs, command = command_of(4000, LONG)
+    assert "longest argument" in too_long(command, {})
+    assert "longest variable of the environment has" in too_long(["mpirun"], jobs[0]["env"])
+    assert "its arguments have" in too_long(["x" * 1000] * 3000, {})
+
+
+def test_linux_starts_what_is_not_too_long_and_refuses_what_is():
+    longest = "x" * (ARGUMENT - 1)
+    for word, problem in ((longest, False), (longest + "x", True)):
+        assert bool(too_long(["true", word], {})) is problem
+        with pytest.raises(OSError, match="too long") if problem else contextlib.nullcontext():
+            subprocess.run(["true", word], check=True)
 
 
 def test_the_first_node_has_the_command_that_starts_all():
