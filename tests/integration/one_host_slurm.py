@@ -1,8 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Slurm with four nodes on this machine, from unpacked packages, as the user who runs it.
+"""Slurm with several nodes on this machine, from unpacked packages, as the user who runs it.
 
-Nothing is installed. Nodes are NODE1 to NODE4, each with two GPUs that are none: character devices.
+Nothing is installed. Nodes are NODE1 to NODE4 where no number is given, each with two GPUs that are none:
+character devices.
 """
 
 import contextlib
@@ -78,25 +79,25 @@ def free_ports(count):
 class Slurm:
     """A running cluster; `env` has what its programs need."""
 
-    def __init__(self, place, root):
+    def __init__(self, place, root, nodes, devices):
         libraries = root / "usr/lib" / f"{os.uname().machine}-linux-gnu"
-        self.place, self.sbin = place, root / "usr/sbin"
+        self.place, self.sbin, self.nodes = place, root / "usr/sbin", nodes
         self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SLURM")},
             "PATH": f"{root}/usr/bin:{self.sbin}:{os.environ['PATH']}",
             "LD_LIBRARY_PATH": f"{libraries}:{libraries}/slurm-wlm",
             "SLURM_CONF": str(place / "slurm.conf"),
         }
-        ports, host = free_ports(len(NODES) + 1), socket.gethostname().partition(".")[0]
+        ports, host = free_ports(len(nodes) + 1), socket.gethostname().partition(".")[0]
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
-        nodes = [
-            NODE.format(name=name, host=host, port=port) for name, port in zip(NODES, ports[1:], strict=True)
+        lines = [
+            NODE.format(name=name, host=host, port=port) for name, port in zip(nodes, ports[1:], strict=True)
         ]
-        for folder in ("state", "log", "munge", *(f"run/{name}" for name in NODES)):
+        for folder in ("state", "log", "munge", *(f"run/{name}" for name in nodes)):
             (place / folder).mkdir(parents=True)
         conf = CONF.format(host=host, user=user, place=place, libraries=libraries, ports=ports)
-        (place / "slurm.conf").write_text(conf + "".join(nodes))
-        (place / "gres.conf").write_text("NodeName=NODE[1-4] Name=gpu File=/dev/tty[0-1]\n")
+        (place / "slurm.conf").write_text(conf + "".join(lines))
+        (place / "gres.conf").write_text(f"NodeName={','.join(nodes)} Name=gpu File={devices}\n")
 
     def start(self):
         """Start the daemons and wait until all nodes are idle."""
@@ -107,10 +108,10 @@ class Slurm:
         files = [f"--{name}={self.place}/munge/{name.partition('-')[0]}" for name in others]
         self.run("munged", "--force", f"--key-file={key}", *files)
         self.run("slurmctld")
-        for name in NODES:
+        for name in self.nodes:
             self.start_node(name)
         deadline = time.monotonic() + 30
-        while self.run("sinfo", "--noheader", "--format=%T %D").strip() != f"idle {len(NODES)}":
+        while self.run("sinfo", "--noheader", "--format=%T %D").strip() != f"idle {len(self.nodes)}":
             assert time.monotonic() < deadline, self.run("sinfo")
             time.sleep(0.1)
 
@@ -134,7 +135,7 @@ class Slurm:
     def allocate(self, *options):
         """Return the id of an allocation that lasts until it is cancelled."""
         words = ("--exclusive", "--no-kill", "--gpus-per-node=2", *options)
-        self.run("salloc", "--no-shell", f"--nodes={len(NODES)}", *words)
+        self.run("salloc", "--no-shell", f"--nodes={len(self.nodes)}", *words)
         return self.run("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
 
     def steps(self):
@@ -150,11 +151,11 @@ class Slurm:
 
 
 @contextlib.contextmanager
-def one_host_slurm():
-    """Give a running cluster, and end it afterwards."""
+def one_host_slurm(nodes=NODES, devices="/dev/tty[0-1]"):
+    """Give a running cluster, and end it afterwards; `devices` are the two GPUs of a node."""
     place = Path(tempfile.mkdtemp(prefix="scalebook-slurm-"))
     place.chmod(0o755)  # munged wants that others can come to its socket
-    slurm = Slurm(place, programs())
+    slurm = Slurm(place, programs(), nodes, devices)
     try:
         slurm.start()
         yield slurm
