@@ -42,6 +42,7 @@ def facts(machine, machines):
         "ports": [],
         "ours": [],
         "others": [],
+        "processors": {"governors": {"performance": 64}, "idle": [], "numa_nodes": 2, "numa_balancing": "0"},
         "login": {"shell": "/bin/bash", "command": 0.01, "login": 0.02},
         "interfaces": {"eth0": {"addresses": [f"{machine['address']}/24"], "mtu": 1500, "up": True}},
         "names": {

@@ -360,20 +360,57 @@ def power(site: Site) -> Iterator[Finding]:
 
 
 def pcie(site: Site) -> Iterator[Finding]:
-    """Every GPU has as many PCIe lanes as the others of its model."""
-    widths: dict[str, float] = {}
-    lanes = "pci/pci_gpu_link_info/link_widths/"
+    """Every GPU has as many PCIe lanes, of as late a generation, as it, its slot and its equals have."""
+    links = "pci/pci_gpu_link_info/"
+    width, speed = f"{links}link_widths/current_link_width", f"{links}pcie_gen/max_link_gen"
+    best: dict[tuple[str, str], float] = {}
     for gpu in all_gpus(site):
-        widths[gpu.model] = max(widths.get(gpu.model, 0), gpu.number(lanes + "current_link_width") or 0)
+        for path in (width, speed):
+            best[gpu.model, path] = max(best.get((gpu.model, path), 0), gpu.number(path) or 0)
     for gpu in all_gpus(site):
-        most, now = gpu.number(lanes + "max_link_width"), gpu.number(lanes + "current_link_width")
-        if most is None or now is None or now >= most:
-            continue
-        # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
-        level = "refuse" if now < widths[gpu.model] else "warn"
-        observed = f"{now:g} of {most:g} PCIe lanes"
+        now, equals = gpu.number(width), best[gpu.model, width]
+        most = max(gpu.number(f"{links}link_widths/max_link_width") or 0, equals)
+        if now is not None and now < most:
+            # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
+            level = "refuse" if now < equals else "warn"
+            observed = f"{now:g} of {most:g} PCIe lanes"
+            fix = "reseat the card or its riser; lspci -vv shows LnkSta"
+            yield gpu.finding("pcie", level, observed=observed, expected=f"{most:g} lanes", fix=fix)
+        yield from _generation(gpu, best[gpu.model, speed])
+
+
+def _generation(gpu: Gpu, equals: float) -> Iterator[Finding]:
+    """Yield what is wrong with the generation of PCIe; idle GPUs lower that of now, which then tells nothing.
+
+    https://docs.nvidia.com/deploy/nvidia-smi/ (Link Generation): `max` is that of GPU and slot together.
+    """
+    path = "pci/pci_gpu_link_info/pcie_gen/"
+    slot, own, now = (
+        gpu.number(path + name) for name in ("max_link_gen", "max_device_link_gen", "current_link_gen")
+    )
+    idle = gpu.text(
+        "clocks_event_reasons/clocks_event_reason_gpu_idle",
+        "clocks_throttle_reasons/clocks_throttle_reason_gpu_idle",
+    )
+    most = max(own or 0, equals)
+    if slot is not None and slot < most:
+        level = "refuse" if slot < equals else "warn"
+        observed = f"its slot gives it PCIe generation {slot:g}, it could have {most:g}"
+        fix = "set the slot in the firmware to its highest speed, or move the card; lspci -vv shows LnkCap"
+        yield gpu.finding("pcie", level, observed=observed, expected=f"generation {most:g}", fix=fix)
+    elif slot is not None and now is not None and now < slot and idle == "Not Active":
+        observed = f"PCIe generation {now:g} of {slot:g} while it computes"
         fix = "reseat the card or its riser; lspci -vv shows LnkSta"
-        yield gpu.finding("pcie", level, observed=observed, expected=f"{most:g} lanes", fix=fix)
+        yield gpu.finding("pcie", "refuse", observed=observed, expected=f"generation {slot:g}", fix=fix)
+
+
+def persistence(site: Site) -> Iterator[Finding]:
+    """The driver stays loaded while nothing uses the GPUs: it keeps their state, and starts are fast."""
+    for gpu in all_gpus(site):
+        if gpu.text("persistence_mode") == "Disabled":
+            fix = "systemctl enable --now nvidia-persistenced, or until the next boot nvidia-smi -pm 1"
+            observed = "persistence mode is off"
+            yield gpu.finding("persistence", "warn", observed=observed, expected="on", fix=fix)
 
 
 def nvlink(site: Site) -> Iterator[Finding]:
@@ -397,6 +434,25 @@ def nvlink(site: Site) -> Iterator[Finding]:
             observed = f"{which}, as on all {gpu.model}"
             yield gpu.finding("nvlink", "warn", observed=observed, expected=f"{len(links)} links", fix=fix)
         yield from _fabric(gpu, fix)
+    yield from _fabric_manager(site)
+
+
+def _fabric_manager(site: Site) -> Iterator[Finding]:
+    """Yield where the fabric manager is not of the driver's version: it then ends as soon as it starts.
+
+    https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/
+    """
+    for machine, text in site.facts("fabric_manager"):
+        version = re.search(r"version is\s*:\s*([\d.]+)", text)
+        smi = site.fact(machine, "smi")
+        states = [gpu.text("fabric/state") for gpu in all_gpus(site) if gpu.machine is machine]
+        if version and smi and any(states) and version[1] != smi["driver"]:
+            level = "warn" if set(states) == {"Completed"} else "refuse"
+            observed = f"the fabric manager is {version[1]}, the driver {smi['driver']}"
+            fix = f"install nvidia-fabricmanager {smi['driver']}, then systemctl restart nvidia-fabricmanager"
+            yield finding(
+                "nvlink", level, machine["nodes"], observed=observed, expected="one version", fix=fix
+            )
 
 
 def _switched(gpu: Gpu) -> bool:
@@ -513,6 +569,7 @@ CHECKS = (
     Check("throttle", throttle, has_gpus),
     Check("power", power, has_gpus),
     Check("pcie", pcie, has_gpus),
+    Check("persistence", persistence, has_gpus),
     Check("nvlink", nvlink, has_gpus),
     Check("mode", mode, has_gpus),
     Check("xid", xid, xid_applies),

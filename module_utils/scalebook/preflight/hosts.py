@@ -209,7 +209,7 @@ def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[
     settings: dict[str, str] = {}
     for line in site.fact(machine, "nccl") or []:
         variable, _, value = line.partition("=")
-        if value.strip():  # an empty one is none
+        if value.strip() and variable.endswith("_IFNAME"):  # an empty one is none
             settings.setdefault(variable, value)  # of two settings the first counts
     for variable, value in settings.items():
         if variable.startswith("NCCL") and not site.with_gpus:

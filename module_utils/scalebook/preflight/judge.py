@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Finding, Node
-from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi
+from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi, rdma, tuning
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
 from ansible.module_utils.scalebook.text import clean
 
 SCHEMA = 2
 
 # In the order of the table: a check comes after those that it depends on.
-CHECKS = (*hosts.CHECKS, *gpus.CHECKS)
+CHECKS = (*hosts.CHECKS, *tuning.CHECKS, *gpus.CHECKS, *rdma.CHECKS)
 
 
 def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:

@@ -81,6 +81,7 @@ failures:
   sample: {smi: no answer in 20 s}
 """
 
+import glob
 import json
 import os
 import pwd
@@ -92,6 +93,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any, Callable, Container, Dict, Iterable, List, Optional, Tuple, cast
 
@@ -207,6 +209,50 @@ def space(path: str) -> Dict[str, Any]:
     }
 
 
+def text_of(path: str) -> str:
+    """Return a file of the kernel without its end of line, empty where it cannot be read."""
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def processors(top: str = "/") -> Dict[str, Any]:
+    """Return how processors save power, by those of processor 0, and whether memory moves between NUMA nodes.
+
+    https://docs.kernel.org/admin-guide/pm/cpuidle.html describes the files of idle states.
+    """
+    cpus = top + "sys/devices/system/cpu/cpu"
+    states = sorted(glob.glob(cpus + "0/cpuidle/state*"))
+    return {
+        "governors": Counter(map(text_of, glob.glob(cpus + "[0-9]*/cpufreq/scaling_governor"))),
+        "idle": [
+            {name: text_of(state + "/" + name) for name in ("name", "latency", "disable")} for state in states
+        ],
+        "numa_nodes": len(glob.glob(top + "sys/devices/system/node/node[0-9]*")),
+        "numa_balancing": text_of(top + "proc/sys/kernel/numa_balancing"),
+    }
+
+
+DRIVER_PACKAGES = ("nvidia-*", "libnvidia-*", "linux-modules-nvidia-*", "cuda-drivers*")
+
+
+def upgrades() -> Optional[Dict[str, List[str]]]:
+    """Return what apt does by itself, and the packages of the driver with their states; None without apt."""
+    try:
+        settings = output_of("apt-config", "dump").splitlines()
+    except FileNotFoundError:
+        return None
+    form = "${db:Status-Abbrev}${Package} ${Version}\n"
+    packages = output_of("dpkg-query", "-W", "-f", form, "unattended-upgrades", *DRIVER_PACKAGES, well=(0, 1))
+    kept = ("APT::Periodic::Unattended-Upgrade ", "Unattended-Upgrade::Package-Blacklist:: ")
+    return {
+        "settings": [line for line in settings if line.startswith(kept)],
+        "packages": [line for line in packages.splitlines() if line[1:2] == "i"],
+    }
+
+
 def login(seconds: float) -> Dict[str, Any]:
     """Return the seconds that the user's shell takes to start as sshd starts it, and as a login shell.
 
@@ -277,14 +323,40 @@ def names(nodes: Iterable[str]) -> Dict[str, Any]:
 
 
 def nccl() -> List[str]:
-    """Return the lines of /etc/nccl.conf and of the environment that choose an interface."""
+    """Return the lines of /etc/nccl.conf and of the environment that choose an interface or a GID."""
     lines = []
     for path in ("/etc/nccl.conf", os.path.expanduser("~/.nccl.conf")):
         if os.path.exists(path):
             with open(path, encoding="utf-8", errors="replace") as file:
                 lines += [line.strip() for line in file]
     lines += ["%s=%s" % pair for pair in os.environ.items()]
-    return [line for line in lines if re.match(r"(NCCL|GLOO|TP)_SOCKET_IFNAME=", line)]
+    return [line for line in lines if re.match(r"((NCCL|GLOO|TP)_SOCKET_IFNAME|NCCL_IB_GID_INDEX)=", line)]
+
+
+# https://docs.kernel.org/admin-guide/abi-stable.html, sysfs-class-infiniband
+PHYSICAL_ERRORS = (
+    "symbol_error", "link_error_recovery", "link_downed", "port_rcv_errors",
+    "local_link_integrity_errors", "excessive_buffer_overrun_errors",
+)  # fmt: skip
+
+
+def infiniband(top: str = "/") -> Dict[str, Dict[str, Any]]:
+    """Return {"mlx5_0/1": port}: ports for RDMA with their physical errors and GIDs {index: [GID, type]}."""
+    ports = {}
+    for place in sorted(glob.glob(top + "sys/class/infiniband/*/ports/*")):
+        device, _, number = place.split("/")[-3:]
+        port: Dict[str, Any] = {
+            name: text_of("%s/%s" % (place, name)) for name in ("state", "phys_state", "rate", "link_layer")
+        }
+        port["errors"] = {name: text_of("%s/counters/%s" % (place, name)) for name in PHYSICAL_ERRORS}
+        gids = {index: text_of("%s/gids/%s" % (place, index)) for index in os.listdir(place + "/gids")}
+        port["gids"] = {
+            index: [gid, text_of("%s/gid_attrs/types/%s" % (place, index))]
+            for index, gid in gids.items()
+            if gid.strip("0:")
+        }
+        ports["%s/%s" % (device, number)] = port
+    return ports
 
 
 def meet(peer: Dict[str, str], seconds: float) -> Dict[str, Any]:
@@ -478,16 +550,57 @@ ANSWERED = (0, 14)
 """Statuses of nvidia-smi with an answer; 14 warns of a damaged infoROM."""
 
 
-def on_the_bus() -> int:
-    """Return the number of NVIDIA display or compute devices on the PCI bus."""
-    count = 0
-    for device in os.listdir("/sys/bus/pci/devices") if os.path.isdir("/sys/bus/pci/devices") else ():
-        values = []
-        for name in ("vendor", "class"):
-            with open("/sys/bus/pci/devices/%s/%s" % (device, name), encoding="ascii") as file:
-                values.append(file.read().strip())
-        count += values[0] == "0x10de" and values[1].startswith("0x03")
-    return count
+def on_the_bus(top: str = "/") -> List[str]:
+    """Return the directories of the NVIDIA display or compute devices on the PCI bus."""
+    return [
+        device
+        for device in sorted(glob.glob(top + "sys/bus/pci/devices/*"))
+        if text_of(device + "/vendor") == "0x10de" and text_of(device + "/class").startswith("0x03")
+    ]
+
+
+def acs(config: bytes) -> Optional[int]:
+    """Return the ACS control register in the configuration of a bridge; 0 without one, None if it is hidden.
+
+    Extended capabilities begin at byte 256, which only root may read; that of ACS has number 13.
+    """
+    place = 256 if len(config) > 256 else None
+    while place:
+        header = int.from_bytes(config[place : place + 4], "little")
+        if header & 0xFFFF == 13:
+            return int.from_bytes(config[place + 6 : place + 8], "little")
+        following = header >> 20
+        place = following if following > place else 0
+    return place
+
+
+def switches(top: str = "/") -> Dict[str, Dict[str, Any]]:
+    """Return {GPU: its NUMA node, the domain of its IOMMU, and {port: ACS} of the PCIe switches above it}.
+
+    The root port, the first bridge of its path, is none of them: what passes it goes through the processor.
+    """
+    gpus = {}
+    for device in on_the_bus(top):
+        path = os.path.realpath(device)
+        buses = re.findall(r"(?<=/)[0-9a-f]+:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?=/|$)", path)
+        ports = {}
+        for bus in buses[1:-1]:
+            with open(path[: path.index(bus) + len(bus)] + "/config", "rb") as file:
+                ports[bus] = acs(file.read(4096))
+        gpus[buses[-1]] = {
+            "numa_node": text_of(device + "/numa_node"),
+            "iommu": text_of(device + "/iommu_group/type"),
+            "ports": ports,
+        }
+    return gpus
+
+
+def fabric_manager() -> str:
+    """Return what the fabric manager says of its version, empty where it is not installed."""
+    try:
+        return output_of("nv-fabricmanager", "--version")
+    except FileNotFoundError:
+        return ""
 
 
 def nvidia_smi() -> Optional[Dict[str, Any]]:
@@ -509,11 +622,8 @@ def nvidia_smi() -> Optional[Dict[str, Any]]:
 
 def loaded_module() -> str:
     """Return in words the version of the driver's module that the kernel has loaded; empty for none."""
-    try:
-        with open("/sys/module/nvidia/version", encoding="ascii", errors="replace") as file:
-            return "; loaded module: %s" % file.read().strip()
-    except OSError:
-        return ""
+    version = text_of("/sys/module/nvidia/version")
+    return "; loaded module: %s" % version if version else ""
 
 
 def nvlink() -> str:
@@ -557,6 +667,7 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
         "ports": lambda: listening(options["ports"], work),
         "ours": lambda: our_processes(work),
         "others": lambda: other_processes(work),
+        "processors": processors,
     }
     if options["login"]:
         probes.update(
@@ -568,7 +679,10 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
             peers=lambda: meet_all(peers, 0.9 * options["seconds"]),
         )
     if options["gpus"]:
-        probes.update(bus=on_the_bus, smi=nvidia_smi, nvlink=nvlink, xids=xids)
+        probes.update(bus=lambda: len(on_the_bus()), smi=nvidia_smi, nvlink=nvlink, xids=xids)
+        probes.update(
+            fabric_manager=fabric_manager, switches=switches, infiniband=infiniband, upgrades=upgrades
+        )
     return probes
 
 

@@ -106,6 +106,25 @@ SICK = {
         {"pci/pci_gpu_link_info/link_widths/current_link_width": "8x"},
         ("pcie", "refuse", "8 of 16 PCIe lanes"),
     ),
+    "a slot of an earlier generation": (
+        {"pci/pci_gpu_link_info/pcie_gen/max_link_gen": "4"},
+        ("pcie", "refuse", "its slot gives it PCIe generation 4, it could have 5"),
+    ),
+    "slow while it computes": (
+        {
+            "pci/pci_gpu_link_info/pcie_gen/current_link_gen": "3",
+            "clocks_event_reasons/clocks_event_reason_gpu_idle": "Not Active",
+        },
+        ("pcie", "refuse", "PCIe generation 3 of 5 while it computes"),
+    ),
+    "in a narrow slot": (
+        {
+            "pci/pci_gpu_link_info/link_widths/max_link_width": "8x",
+            "pci/pci_gpu_link_info/link_widths/current_link_width": "8x",
+        },
+        ("pcie", "refuse", "8 of 16 PCIe lanes"),
+    ),
+    "no persistence": ({"persistence_mode": "Disabled"}, ("persistence", "warn", "nvidia-persistenced")),
     "fabric not ready": (
         {"fabric/state": "In Progress", "fabric/status": "N/A"},
         ("nvlink", "refuse", "fabric is In Progress"),
@@ -445,6 +464,11 @@ def test_fewer_lanes_everywhere_are_a_warning():
     assert {(check, level) for check, level, _ in made.bad()} == {("pcie", "warn")}
 
 
+def test_slots_of_an_earlier_generation_everywhere_are_a_warning():
+    made = with_fields({"pci/pci_gpu_link_info/pcie_gen/max_link_gen": "4"})
+    assert {(check, level) for check, level, _ in made.bad()} == {("pcie", "warn")}
+
+
 def test_a_screen_that_takes_much_memory_is_a_warning():
     assert with_processes("G", used=4000).bad() == [("memory", "warn", ["NODE1"])]
 
@@ -510,6 +534,25 @@ def test_what_ails_a_fabric_is_named(field, text, words):
     made["NODE1"]["smi"]["gpus"][0]["values"][f"fabric/health/{field}"] = text
     assert made.bad() == [("nvlink", "refuse", ["NODE1"])]
     assert words in made.said()
+
+
+# The form of the line is that of the Fabric Manager User Guide.
+@pytest.mark.parametrize(
+    ("version", "found"),
+    [("580.65.06", []), ("580.82.07", [("nvlink", "warn", ["NODE1"])])],
+)
+def test_a_fabric_manager_of_another_version_than_the_driver_is_named(version, found):
+    made = reported("healthy.xml")
+    made["NODE1"]["fabric_manager"] = f"Fabric Manager version is : {version}\n"
+    assert made.bad() == found
+
+
+def test_a_fabric_manager_that_could_not_start_is_refused_with_the_version_to_install():
+    made = reported("healthy.xml")
+    made["NODE1"]["fabric_manager"] = "Fabric Manager version is : 580.82.07\n"
+    change(made, {"fabric/state": "In Progress"}, "NODE1", 0)
+    assert made.bad() == [("nvlink", "refuse", ["NODE1"])] * 2
+    assert "install nvidia-fabricmanager 580.65.06" in made.said()
 
 
 NVL = (REPORTED / "nvlink-h100-nvl" / "nvlink.txt").read_text()

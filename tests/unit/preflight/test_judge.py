@@ -19,7 +19,19 @@ def test_a_healthy_cluster_is_fit(count):
 
 def test_every_check_that_could_be_made_is_named():
     made = {one["check"] for one in Cluster().findings()}
-    assert made == {"reach", "login", "shell", "name", "address", "clock", "run", "port", "disk", "shm"}
+    assert made == {
+        "reach",
+        "login",
+        "shell",
+        "name",
+        "address",
+        "clock",
+        "run",
+        "port",
+        "disk",
+        "shm",
+        "cpu",
+    }
 
 
 def test_one_machine_alone_is_not_asked_about_a_network():

@@ -287,3 +287,96 @@ def test_a_machine_without_gpus_is_no_failure(tmp_path):
     seen = run({"PATH": str(tmp_path)}, gpus=True)
     assert seen["facts"]["smi"] is None
     assert seen["facts"]["nvlink"] == ""
+
+
+# How machines are set up, on trees of files with the names that Linux gives them
+
+
+def tree(top, files):
+    for name, text in files.items():
+        path = top / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else f"{text}\n".encode())
+    return f"{top}/"
+
+
+def test_how_processors_save_power_is_read(tmp_path):
+    cpu = "sys/devices/system/cpu/cpu"
+    files = {f"{cpu}{index}/cpufreq/scaling_governor": "schedutil" for index in range(2)}
+    files |= {f"{cpu}0/cpuidle/state1/{name}": name for name in ("name", "latency", "disable")}
+    files |= {"sys/devices/system/node/node0/cpulist": "0-1", "proc/sys/kernel/numa_balancing": "1"}
+    assert node_probe.processors(tree(tmp_path, files)) == {
+        "governors": {"schedutil": 2},
+        "idle": [{"name": "name", "latency": "latency", "disable": "disable"}],
+        "numa_nodes": 1,
+        "numa_balancing": "1",
+    }
+
+
+def test_ports_for_rdma_are_read_without_their_empty_gids(tmp_path):
+    port = "sys/class/infiniband/mlx5_0/ports/1"
+    files = {
+        f"{port}/state": "4: ACTIVE",
+        f"{port}/counters/symbol_error": "3",
+        f"{port}/gids/0": "fe80:0000:0000:0000:a088:c203:0020:5b27",
+        f"{port}/gids/1": "0000:0000:0000:0000:0000:0000:0000:0000",
+        f"{port}/gid_attrs/types/0": "RoCE v2",
+    }
+    seen = node_probe.infiniband(tree(tmp_path, files))["mlx5_0/1"]
+    assert (seen["state"], seen["errors"]["symbol_error"]) == ("4: ACTIVE", "3")
+    assert seen["gids"] == {"0": ["fe80:0000:0000:0000:a088:c203:0020:5b27", "RoCE v2"]}
+
+
+def config(*capabilities):
+    """Return the configuration of a device with such extended capabilities, (number, second word) each."""
+    head = bytes(256)
+    for index, (number, word) in enumerate(capabilities, 1):
+        following = 256 + 8 * index if index < len(capabilities) else 0
+        header = number | 1 << 16 | following << 20
+        head += header.to_bytes(4, "little") + word.to_bytes(4, "little")
+    return head + bytes(4096 - len(head))
+
+
+def test_acs_is_read_behind_other_capabilities():
+    assert node_probe.acs(config((1, 0), (13, 0x001D_00FF))) == 0x1D
+    assert node_probe.acs(config((1, 0))) == 0
+
+
+def test_acs_that_only_root_may_read_is_not_known():
+    assert node_probe.acs(config((13, 0x001D_00FF))[:64]) is None
+
+
+def test_the_switch_ports_above_a_gpu_are_read_without_the_root_port(tmp_path):
+    gpu = "sys/devices/pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0"
+    files = {
+        f"{gpu}/vendor": "0x10de",
+        f"{gpu}/class": "0x030200",
+        f"{gpu}/numa_node": "1",
+        f"{gpu}/iommu_group/type": "DMA-FQ",
+        f"{gpu}/../config": config((13, 0x001D_00FF)),
+        f"{gpu}/../../config": config((13, 0x001D_00FF)),
+    }
+    top = tree(tmp_path, files)
+    (tmp_path / "sys/bus/pci/devices").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:17:00.0").symlink_to(tmp_path / gpu)
+    assert node_probe.switches(top) == {
+        "0000:17:00.0": {"numa_node": "1", "iommu": "DMA-FQ", "ports": {"0000:16:00.0": 0x1D}}
+    }
+
+
+DPKG = """#!/bin/sh
+echo 'ii nvidia-driver-580 580.159.04'
+echo 'rc nvidia-driver-570 570.1'
+echo 'dpkg-query: no packages found matching cuda-drivers*' >&2
+exit 1
+"""
+
+
+def test_packages_of_the_driver_are_read_where_some_are_not_installed(tmp_path, monkeypatch):
+    apt = "#!/bin/sh\necho 'APT::Periodic::Unattended-Upgrade \"1\";'\necho 'APT::Architecture \"amd64\";'\n"
+    tool(tmp_path / "bin", "apt-config", apt)
+    monkeypatch.setenv("PATH", tool(tmp_path / "bin", "dpkg-query", DPKG)["PATH"])
+    assert node_probe.upgrades() == {
+        "settings": ['APT::Periodic::Unattended-Upgrade "1";'],
+        "packages": ["ii nvidia-driver-580 580.159.04"],
+    }

@@ -1,0 +1,95 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of how machines are set up: what costs speed, or may change under a campaign (preflight.judge)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
+
+DEEP = 100
+"""Microseconds to wake up from which on an idle state is deep."""
+
+REDIRECTS = 0b11100
+"""Bits of the ACS control register that send what devices say to each other through the processor."""
+
+
+def processors(site: Site) -> Iterator[Finding]:
+    """Processors run at full speed, wake up fast, and memory stays where it is."""
+    for machine, facts in site.facts("processors"):
+        slow = {name: number for name, number in facts["governors"].items() if name != "performance"}
+        if slow:
+            governors = ", ".join(f"{number} have the governor {name}" for name, number in slow.items())
+            observed = f"of {sum(facts['governors'].values())} processors {governors}"
+            fix = "cpupower frequency-set -g performance"
+            yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="performance", fix=fix)
+        deep = [
+            f"{state['name']} ({state['latency']} µs)"
+            for state in facts["idle"]
+            if state["disable"] == "0" and state["latency"].isdigit() and int(state["latency"]) >= DEEP
+        ]
+        if deep:
+            observed = f"idle processors fall into {', '.join(deep)}"
+            fix = f"cpupower idle-set -D {DEEP}, or power management in the firmware"
+            expected = f"less than {DEEP} µs to wake up"
+            yield finding("cpu", "warn", machine["nodes"], observed=observed, expected=expected, fix=fix)
+        if facts["numa_nodes"] > 1 and facts["numa_balancing"] not in ("", "0"):
+            observed = f"the kernel moves memory between {facts['numa_nodes']} NUMA nodes (numa_balancing)"
+            fix = "sysctl -w kernel.numa_balancing=0"
+            yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
+
+
+def path(site: Site) -> Iterator[Finding]:
+    """Neither the IOMMU nor ACS sends what GPUs and network adapters say to each other through the processor.
+
+    https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/troubleshooting.html (PCI ACS)
+    """
+    for machine, gpus in site.facts("switches"):
+        translated = sorted({gpu["iommu"] for gpu in gpus.values() if gpu["iommu"].startswith("DMA")})
+        if translated:
+            observed = f"the IOMMU translates the addresses of GPUs ({', '.join(translated)})"
+            fix = "boot with iommu=pt, on Arm with iommu.passthrough=1, or without an IOMMU"
+            yield finding("path", "warn", machine["nodes"], observed=observed, expected="identity", fix=fix)
+        redirecting = {
+            port: control
+            for gpu in gpus.values()
+            for port, control in gpu["ports"].items()
+            if control and control & REDIRECTS
+        }
+        if redirecting:
+            observed = f"ACS is on at the PCIe switch ports {', '.join(sorted(redirecting))}"
+            fix = "turn ACS off in the firmware, or as root setpci -s PORT ECAP_ACS+6.w=0 after each boot"
+            yield finding("path", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
+
+
+def path_applies(site: Site) -> bool:
+    """Return whether a GPU of a machine has another, or a network adapter, to talk to."""
+    several = any(len(gpus) > 1 for _, gpus in site.facts("switches"))
+    return site.with_gpus and (site.connected or several)
+
+
+def upgrade(site: Site) -> Iterator[Finding]:
+    """Nothing replaces the driver by itself while a campaign goes on."""
+    for machine, apt in site.facts("upgrades"):
+        if not apt or 'APT::Periodic::Unattended-Upgrade "1";' not in apt["settings"]:
+            continue
+        barred = [line.split('"')[1] for line in apt["settings"] if "Package-Blacklist" in line]
+        names = [line.split()[1] for line in apt["packages"] if line.startswith("ii")]  # hi: on hold
+        open_to_it = [name for name in names if not any(re.match(pattern, name) for pattern in barred)]
+        driver = [
+            name for name in open_to_it if re.match(r"nvidia-(driver|dkms|kernel)|libnvidia-compute", name)
+        ]
+        if "unattended-upgrades" in names and driver:
+            observed = f"unattended upgrades may replace {', '.join(driver)}"
+            fix = f"apt-mark hold {' '.join(driver)}"
+            yield finding("upgrade", "warn", machine["nodes"], observed=observed, expected="on hold", fix=fix)
+
+
+CHECKS = (
+    Check("cpu", processors),
+    Check("path", path, path_applies),
+    Check("upgrade", upgrade, lambda site: site.with_gpus),
+)
