@@ -92,7 +92,7 @@ def provisioning_fingerprint(
     variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]
 ) -> str:
     """See fingerprint_of; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
-    names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins")
+    names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins", "connection_plugins")
     folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
     return fingerprint_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])

@@ -43,14 +43,39 @@ def _problem(answer: Mapping[str, Any], allocation: str, names: Sequence[str], g
     facts = dict(re.findall(r"(?<!\S)(\w+)=(\S*)", text))
     job, there = f"Slurm's job {allocation}", hostnames(facts.get("NodeList", ""))
     missing = [name for name in names if name not in there]
-    gpus_given = min(map(_gpus, re.findall(r"(?<!\S)Nodes=\S+ .*? GRES=(\S*)", text)), default=0)
+    gpus_given = min(given_gpus(text).values(), default=0)
     if facts.get("JobState") != "RUNNING":
-        return f"{job} is {facts.get('JobState')}, with the reason {facts.get('Reason')}"
+        return f"{job} is {state(text)}"
     if facts.get("OverSubscribe") != "NO":
         return f"others may run on the nodes of {job}, since OverSubscribe is {facts.get('OverSubscribe')}"
     if missing:
         return f"{job} has {facts.get('NodeList')}, without {', '.join(missing)} of the inventory"
     return f"{job} has {gpus_given} GPUs per node, and a case uses {gpus}" if gpus_given < gpus else ""
+
+
+def state(text: str) -> str:
+    """Return the state of the job that `scontrol --oneliner show job` prints, and Slurm's reason."""
+    facts = dict(re.findall(r"(?<!\S)(JobState|Reason)=(\S*)", text))
+    return f"{facts.get('JobState')}, with the reason {facts.get('Reason')}"
+
+
+def given_gpus(text: str) -> dict[str, int]:
+    """Return {node: GPUs that the job has there} of the text of `scontrol --oneliner --details show job`."""
+    parts = re.findall(r"(?<!\S)Nodes=(\S+) .*? GRES=(\S*)", text)
+    return {name: _gpus(resources) for names, resources in parts for name in hostnames(names)}
+
+
+def hosts(job: str, nodes: str) -> dict[str, dict[str, Any]]:
+    """Return {node: variables} of an allocation, in Slurm's order, as an inventory has them.
+
+    `job` is the text of `scontrol --oneliner --details show job`, `nodes` that of `scontrol --oneliner show
+    node`.
+    """
+    addresses = dict(re.findall(r"^NodeName=(\S+) .*? NodeAddr=(\S+)", nodes, re.MULTILINE))
+    return {
+        name: {"node_address": addresses.get(name, name), "slots": max(gpus, 1)}
+        for name, gpus in given_gpus(job).items()
+    }
 
 
 def ends(answer: Mapping[str, Any], seconds: float, now: datetime.datetime | None = None) -> str:

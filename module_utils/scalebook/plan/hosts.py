@@ -63,6 +63,8 @@ def nodes(hosts: Iterable[Mapping[str, Any]], device: str) -> list[Node]:
     _refuse_shared_addresses(remote)
     _refuse_shared_names(remote)
     _refuse_loopback(remote)
+    by_step = [host.get("ansible_connection") == "srun" for host in hosts]
+    _refuse_shared_work(node for node, here in zip(all_nodes, by_step, strict=True) if here)
     return all_nodes
 
 
@@ -140,6 +142,19 @@ def _refuse_loopback(remote: Sequence[Node]) -> None:
             raise HostError(
                 f"{node['name']}: address {address!r}: the other nodes would reach themselves. Fix: set "
                 "node_address to an address of the node that they reach"
+            )
+
+
+def _refuse_shared_work(nodes: Iterable[Node]) -> None:
+    """Raise HostError for nodes of Slurm with one directory of jobs: they share the home that it is in."""
+    names: dict[str | None, list[str]] = {}
+    for node in nodes:
+        names.setdefault(node["work"], []).append(node["name"])
+    for directory, sharing in names.items():
+        if directory and sharing[1:]:
+            raise HostError(
+                f"campaign_work={directory} is that of {' and '.join(sharing)}: each would overwrite the "
+                "jobs of the others. Fix: put {{ inventory_hostname }} into it, as inventory/slurm does"
             )
 
 

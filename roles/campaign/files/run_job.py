@@ -223,7 +223,7 @@ class Job:
 def catch_signals() -> List[int]:
     """Return a list that gets the signals that ask this program to end."""
     signals: List[int] = []
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, lambda number, _frame: signals.append(number))
     return signals
 

@@ -5,7 +5,7 @@
 import datetime
 
 import pytest
-from ansible.module_utils.scalebook.plan.allocation import ends, hostnames, refusal
+from ansible.module_utils.scalebook.plan.allocation import ends, hostnames, hosts, refusal
 from cases import cluster, gpu_case
 
 # As Slurm 22.05 shows it, shortened.
@@ -97,3 +97,15 @@ def test_runs_that_take_longer_than_the_allocation_are_announced_before_the_firs
 
 def test_an_allocation_without_an_end_has_none_to_show():
     assert end(7260, SHOWN.replace("2026-11-28T13:06:09", "Unknown")) == ""
+
+
+def test_the_nodes_of_an_allocation_are_hosts_with_their_addresses_and_gpus():
+    shown = SHOWN.replace("Nodes=NODE[1-4]", "Nodes=NODE[1-2]").replace(
+        "MinCPUsNode=1 ", "MinCPUsNode=1   Nodes=login CPU_IDs=0 Mem=0 GRES= MinCPUsNode=1 "
+    )
+    nodes = "NodeName=NODE1 Arch=x86_64 NodeAddr=10.11.0.2 NodeHostName=NODE1\n"
+    assert hosts(shown, nodes) == {
+        "NODE1": {"node_address": "10.11.0.2", "slots": 2},
+        "NODE2": {"node_address": "NODE2", "slots": 2},
+        "login": {"node_address": "login", "slots": 1},
+    }

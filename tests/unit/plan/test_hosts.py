@@ -174,3 +174,11 @@ def test_the_slots_of_the_inventory_count_where_no_gpus_were_listed():
 def test_jobs_are_kept_below_the_home_of_the_acting_host_or_where_campaign_work_says():
     assert nodes([host("NODE1")], "cpu")[0]["work"] == "/opt/scalebook/work"
     assert nodes([host("NODE1", campaign_work="/fast")], "cpu")[0]["work"] == "/fast"
+
+
+def test_nodes_of_slurm_have_directories_of_their_own_in_the_home_that_they_share():
+    shared = [host(f"NODE{n}", ansible_connection="srun", scalebook_home="/shared/me") for n in (1, 2)]
+    with pytest.raises(HostError, match="campaign_work=/shared/me/work is that of NODE1 and NODE2"):
+        nodes(shared, "cpu")
+    own = [{**each, "campaign_work": f"/shared/me/{each['inventory_hostname']}"} for each in shared]
+    assert [each["work"] for each in nodes(own, "cpu")] == ["/shared/me/NODE1", "/shared/me/NODE2"]

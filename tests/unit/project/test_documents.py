@@ -18,7 +18,7 @@ from generated import site  # noqa: E402
 TROUBLESHOOTING = (ROOT / "docs/troubleshooting.md").read_text()
 MESSAGES = re.findall(r"^### `(.+)`$", TROUBLESHOOTING, re.MULTILINE)
 PLACES = ("roles", "playbooks", "module_utils", "library", "scripts")
-PLACES += ("filter_plugins", "lookup_plugins", "callback_plugins")
+PLACES += ("filter_plugins", "lookup_plugins", "callback_plugins", "connection_plugins", "inventory_plugins")
 
 
 def one_line(text):
