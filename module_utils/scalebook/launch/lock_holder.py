@@ -7,7 +7,9 @@ from __future__ import annotations
 import getpass
 import multiprocessing
 import os
+import re
 import socket
+import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,10 +22,20 @@ FIRST_NAMESPACE = "pid:[4026531836]"
 """The namespace of the processes of a Linux outside of all containers."""
 
 
+OVER = re.compile(
+    r"\bJobState=(COMPLETED|CANCELLED|FAILED|TIMEOUT|NODE_FAIL|PREEMPTED|BOOT_FAIL|DEADLINE|OUT_OF_MEMORY)\b"
+)
+"""The states in which nothing of a job of Slurm runs any more."""
+
+ANSWER = 10
+"""Seconds that slurmctld has to answer."""
+
+
 def identity() -> dict[str, Any]:
     """Return this ansible-playbook: its host, its process, and what tells that from a later one.
 
-    `id` is all of that as one word.  Ansible runs tasks in children; the process is their parent.
+    `id` is all of that as one word.  Ansible runs tasks in children; the process is their parent.  `slurm` is
+    the job that it works in, and whether Slurm runs it there itself: then it ends with the job.
     """
     parent = multiprocessing.parent_process()
     pid = os.getpid() if parent is None or parent.pid is None else parent.pid
@@ -41,6 +53,7 @@ def identity() -> dict[str, Any]:
         "hardware": _hardware(),
         "user": _user(),
         "since": time.strftime("%Y-%m-%d %H:%M:%S %z"),
+        "slurm": _slurm_job(),
     }
 
 
@@ -57,6 +70,8 @@ def gone(holder: Mapping[str, Any]) -> bool:
 
     if same("boot", "namespace"):
         return _has_ended(holder.get("pid"), holder.get("started"))
+    if _slurm_job_is_over(holder, here):
+        return True
     # The same machine was booted since. A clone of it has the name and the id too, but other network cards;
     # a container may have all of them on another machine.
     return (
@@ -78,6 +93,44 @@ def _has_ended(pid: Any, started: Any) -> bool:
         pass  # another user's
     fields = _fields_of(pid)
     return bool(fields) and (fields[0] in ("Z", "X") or fields[19] != started)
+
+
+def _slurm_job() -> dict[str, Any]:
+    """Return the job of Slurm that this process works in, {} without one."""
+    job = os.environ.get("SLURM_JOB_ID", "")
+    return (
+        {}
+        if not job
+        else {
+            "job": job,
+            "cluster": os.environ.get("SLURM_CLUSTER_NAME", ""),
+            "restarts": os.environ.get("SLURM_RESTART_COUNT", "0"),
+            "inside": "SLURMD_NODENAME" in os.environ,
+        }
+    )
+
+
+def _slurm_job_is_over(holder: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    """Tell whether Slurm has ended the job that ran the control node `holder`, wherever that was.
+
+    Slurm does not know for long what has ended.  It may hide the jobs of other users, as if there were none.
+    """
+    about = holder.get("slurm")
+    if not isinstance(about, Mapping) or about.get("inside") is not True:
+        return False
+    job, cluster, restarts = (str(about.get(key)) for key in ("job", "cluster", "restarts"))
+    if not (job.isdecimal() and restarts.isdecimal() and cluster == here["slurm"].get("cluster")):
+        return False
+    try:
+        answer = subprocess.run(
+            ["scontrol", "--oneliner", "show", "job", job], capture_output=True, text=True, timeout=ANSWER
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    if answer.returncode:
+        return holder.get("user") == here["user"] and "Invalid job id" in answer.stderr
+    begun_again = re.search(r"\bRestarts=(\d+)", answer.stdout)
+    return bool(OVER.search(answer.stdout)) or bool(begun_again and int(begun_again[1]) > int(restarts))
 
 
 def holders(locks: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -107,6 +160,9 @@ def taken_by(held: Mapping[str, Mapping[str, Any]]) -> str:
             clean(holder.get(key, "?"))[:100] for key in ("user", "host", "pid", "since")
         )
         who = f"by {user}@{host}, process {pid}, since {since}"
+        about = holder.get("slurm")
+        if isinstance(about, Mapping) and about:
+            who += f", in Slurm's job {clean(about.get('job', '?'))[:20]}"
         if holder.get("id") == lock_file.UNREADABLE:
             who = "by somebody unknown: the lock cannot be read"
         sentences.append(f"{', '.join(names)} {verb} in use {who}.")

@@ -136,3 +136,63 @@ def test_a_lock_with_escapes_and_newlines_is_told_on_one_line_without_them():
 
 def test_a_lock_that_cannot_be_read_is_somebody_s():
     assert "NODE1 is in use by somebody unknown" in taken_by({"NODE1": {"id": "unreadable"}})
+
+
+IN_SLURM = {"SLURM_JOB_ID": "17", "SLURM_CLUSTER_NAME": "one", "SLURMD_NODENAME": "NODE1"}
+
+
+@pytest.fixture
+def later(monkeypatch, tmp_path):
+    """A later job of Slurm on other nodes, with a stand-in for scontrol that prints what Slurm 22.05 does."""
+
+    def later(shown, **changed):
+        for name, value in {**IN_SLURM, **changed}.items():
+            monkeypatch.setenv(name, value)
+        holder = {**identity(), "boot": "that of NODE1", "host": "NODE1"}
+        monkeypatch.setenv("SLURM_JOB_ID", "18")
+        monkeypatch.setenv("SLURM_CLUSTER_NAME", "one")
+        lines = [f"echo '{shown}'"]
+        if "error" in shown:
+            lines = [f"echo '{shown}' >&2", "exit 1"]
+        (tmp_path / "scontrol").write_text("\n".join(["#!/bin/sh", *lines, ""]))
+        (tmp_path / "scontrol").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+        return holder
+
+    return later
+
+
+UNKNOWN = "slurm_load_jobs error: Invalid job id specified"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["JobId=17 JobState=TIMEOUT Restarts=0", "JobId=17 JobState=RUNNING Restarts=1", UNKNOWN],
+)
+def test_a_controller_that_slurm_has_ended_with_its_job_is_gone_wherever_it_was(later, shown):
+    assert gone(later(shown))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "JobId=17 JobState=RUNNING Restarts=0",
+        "JobId=17 JobState=COMPLETING Restarts=0",
+        "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+    ],
+)
+def test_a_controller_whose_job_may_still_run_is_not_gone(later, shown):
+    assert not gone(later(shown))
+
+
+def test_a_controller_of_another_cluster_or_beside_its_job_is_not_gone(later, monkeypatch):
+    ended = "JobId=17 JobState=COMPLETED Restarts=0"
+    assert not gone(later(ended, SLURM_CLUSTER_NAME="two"))
+    monkeypatch.delenv("SLURMD_NODENAME")  # on a login node it outlives its allocation
+    holder = {**later(ended), "slurm": {"job": "17", "cluster": "one", "restarts": "0", "inside": False}}
+    assert not gone(holder)
+    assert ", in Slurm's job 17." in taken_by({"NODE1": holder})
+
+
+def test_a_job_that_slurm_hides_from_other_users_is_not_gone(later):
+    assert not gone({**later(UNKNOWN), "user": "somebody else"})
