@@ -149,7 +149,7 @@ ARGUMENTS = 2 << 20
 def too_long(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return why Linux would not start `command`, or a node's part with this `environment`; "" if it does.
 
-    The nodes of srun are no argument: run_job gives it a file of them.
+    The list of srun's nodes may be longer than an argument: run_job then puts it into a file.
     """
     arguments = [word for word in command if not word.startswith("--nodelist=")]
     values = [f"{name}={value}" for name, value in environment.items()]

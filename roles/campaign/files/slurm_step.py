@@ -26,6 +26,9 @@ INHERITED = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_")
 NODES = "--nodelist="
 """How the word of srun's command begins that names a node for each process."""
 
+ARGUMENT = 128 << 10
+"""Bytes that Linux allows one argument of a program to have, with its closing NUL."""
+
 ANSWER = 10.0
 """Seconds that slurmctld has to answer."""
 
@@ -48,12 +51,14 @@ def bounded(command: Sequence[str], limit: float, grace: float) -> List[str]:
 
 
 def with_node_file(command: Sequence[str], directory: str) -> List[str]:
-    """Return `command` with its list of nodes in a file, which a file's name with a slash is to srun.
+    """Return `command`, with its list of nodes in a file if the list is too long an argument for Linux.
 
-    With a name for each process of a thousand nodes the list is longer than Linux allows an argument to be.
+    Not always: Slurm 22.05 takes no more than 64 KiB from a file, with ranges where names end in numbers.
     """
-    path = os.path.join(os.path.abspath(directory), "nodes")
+    path = os.path.join(os.path.abspath(directory), "nodes")  # to srun a word with a slash is a file
     [names] = [word for word in command if word.startswith(NODES)]
+    if len(names) < ARGUMENT:
+        return list(command)
     with open(path, "w", encoding="utf-8") as file:
         file.write(names[len(NODES) :].replace(",", "\n") + "\n")
     return [NODES + path if word is names else word for word in command]

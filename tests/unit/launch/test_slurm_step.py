@@ -38,11 +38,17 @@ def test_a_step_has_a_limit_in_whole_minutes_behind_that_of_the_job(step):
     assert command[command.index("3610") :] == ["3610", "srun", "--time=62", "--ntasks=2", "program"]
 
 
-def test_srun_reads_its_nodes_from_a_file_one_for_each_process(step, tmp_path):
-    command = ["srun", "--nodelist=NODE4,NODE4,NODE2", "run_node.py", "--nodelist"]
+def test_srun_reads_its_nodes_from_a_file_where_they_are_too_long_for_an_argument(step, tmp_path):
+    names = ["NODE4", "NODE4", "NODE2"] * 10000
+    command = ["srun", f"--nodelist={','.join(names)}", "run_node.py", "--nodelist"]
     named = f"--nodelist={tmp_path}/nodes"
     assert step.with_node_file(command, str(tmp_path)) == ["srun", named, "run_node.py", "--nodelist"]
-    assert (tmp_path / "nodes").read_text() == "NODE4\nNODE4\nNODE2\n"
+    assert (tmp_path / "nodes").read_text().split("\n") == [*names, ""]
+
+
+def test_srun_is_told_its_nodes_where_they_fit(step, tmp_path):
+    command = ["srun", "--nodelist=NODE4,NODE4,NODE2", "run_node.py"]
+    assert step.with_node_file(command, str(tmp_path)) == command
 
 
 def test_no_signal_but_usr1_is_sent_to_srun_and_none_to_its_group(step):
