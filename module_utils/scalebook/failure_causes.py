@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ansible.module_utils.scalebook.contracts import Message
+
 MEMORY, DISK = "out-of-memory", "out-of-disk"
 """What a node ran out of: the words of `reason.*`."""
 
@@ -24,7 +26,8 @@ class Cause(NamedTuple):
     """One cause: the texts that show it, and the status of its run.
 
     `ended` replaces its sentence where the cause says what became of the node: that it ran out of memory.
-    `why` is the sentence of a declaration.  A cause that is `certain` counts even in a warning.
+    `why` is its sentence where the catalogues have none at its name.  A cause that is `certain` counts even
+    in a warning.
     """
 
     name: str
@@ -33,7 +36,7 @@ class Cause(NamedTuple):
     ended: str = ""
     kind: str = ROOT
     certain: bool = False
-    why: str = ""
+    why: str | Message = ""
 
 
 def _oom(name: str, *texts: str, kind: str = ROOT) -> Cause:
@@ -443,6 +446,7 @@ CAUSES = (
     # How mpirun starts processes
     Cause("slurm-time", ("CANCELLED AT … DUE TO TIME LIMIT",)),
     Cause("slurm-preempted", ("CANCELLED AT … DUE TO PREEMPTION",)),
+    Cause("slurm-requeued", ("CANCELLED AT … DUE TO JOB REQUEUE",)),
     Cause(
         "slurm-ended", ("srun: error: Unable to confirm allocation", "srun: error: Slurm job … has expired")
     ),

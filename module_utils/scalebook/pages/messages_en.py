@@ -274,6 +274,10 @@ MESSAGES = {
     "reason.it-says": 'it says "{line}"',
     "reason.lost-contact": "mpirun lost contact with {host}",
     "reason.connection-broke": "the connection to {node} broke during the run",
+    "reason.cancelled": (
+        "the run was cancelled in Slurm, not by scalebook. Fix: give the same command again, in another "
+        "allocation if it was that which was cancelled; what is measured is kept"
+    ),
     "reason.srun-time-limit": "srun ran past its time limit after {seconds} s",
     "reason.mpirun-time-limit": "mpirun ran past its time limit after {seconds} s",
     "reason.log-unclosed": "{file} ends without run_node's closing line: its machine or run_node died",
@@ -475,6 +479,10 @@ MESSAGES = {
     "failure.slurm-preempted": (
         "Slurm gave the nodes to another job. Fix: give the same command again in another allocation; what is "
         "measured is kept"
+    ),
+    "failure.slurm-requeued": (
+        "Slurm put the job back into its queue. Fix: submit it with --no-requeue, as scripts/bench --sbatch does; "
+        "what is measured is kept"
     ),
     "failure.slurm-ended": (
         "the allocation has ended. Fix: give the same command again in another allocation; what is measured is "

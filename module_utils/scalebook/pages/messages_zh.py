@@ -260,6 +260,10 @@ MESSAGES = {
     "reason.it-says": "输出中有“{line}”",
     "reason.lost-contact": "mpirun 与 {host} 失去联系",
     "reason.connection-broke": "运行期间与 {node} 的连接中断",
+    "reason.cancelled": (
+        "本次运行在 Slurm 中被取消，并非由 scalebook 取消。解决办法：再次执行同一命令（若被取消的是整个作业，"
+        "则在新作业中执行），已测结果会保留"
+    ),
     "reason.srun-time-limit": "srun 在 {seconds} 秒后超过时间限制",
     "reason.mpirun-time-limit": "mpirun 在 {seconds} 秒后超过时间限制",
     "reason.log-unclosed": "{file} 结尾没有 run_node 的结束行：机器或 run_node 已停止",
@@ -381,6 +385,9 @@ MESSAGES = {
     "failure.lost-peer": "另一个进程已结束或无法连接。解决办法：在所有节点的日志中查找最先结束的进程",
     "failure.slurm-time": "Slurm 的时间限制结束了本次运行。解决办法：在 --time 更长的新作业中再次执行同一命令，已测结果会保留",
     "failure.slurm-preempted": "Slurm 把节点让给了另一个作业。解决办法：在新作业中再次执行同一命令，已测结果会保留",
+    "failure.slurm-requeued": (
+        "Slurm 把作业放回了队列。解决办法：像 scripts/bench --sbatch 那样用 --no-requeue 提交，已测结果会保留"
+    ),
     "failure.slurm-ended": "Slurm 作业已结束。解决办法：在新作业中再次执行同一命令，已测结果会保留",
     "failure.slurm-pmi": (
         "srun 未启用 PMIx，MPI 无法得知自己的 rank。解决办法：若 srun --mpi=list 列有 pmix，将 campaign_srun_options 设为 [--mpi=pmix]"

@@ -60,6 +60,9 @@ _KILLED = re.compile(r"process rank (\d+) with PID \d+ on node (\S+) exited on s
 # mpirun on a job in which a rank failed, and which one was the first: [[12345,1],2], [prterun-n1-7@1,2]
 _FIRST = re.compile(r"exited with non-zero status|exited on signal|srun: error: \S+ task \d+: [EKT]")
 _FIRST_RANK = re.compile(r"Process name:\s+\[\S*,(\d+)\]|srun: error: \S+ task (\d+): [EKT]")
+# Slurm says so of a step that somebody cancels, and of one that it ends after a task that went wrong.
+_CANCELLED, _TASK_ENDED = re.compile(r"CANCELLED AT \S+ \*\*\*"), re.compile(r"srun: error: \S+ task \d+: ")
+_CANCEL = Cause("cancelled", ("CANCELLED AT … ***",), why=message("reason.cancelled"))
 _NOISE = (
     *("plm:rsh: Warning: setpgid", "srun: cluster configuration lacks support for cpu binding"),
     *("srun: Force Terminated", "srun: Job step aborted: Waiting up to"),
@@ -412,6 +415,12 @@ def _launcher(job: JobReport) -> str:
     return job.get("launcher") or "mpirun"
 
 
+def _is_cancelled(job: JobReport) -> bool:
+    """Return whether somebody other than run_job cancelled the step of a job, or the whole allocation."""
+    before = _TASK_ENDED.split(str(job.get("stderr") or ""), maxsplit=1)[0]
+    return _launcher(job) == "srun" and not job.get("ended_by") and bool(_CANCELLED.search(before))
+
+
 def _of_launcher(
     nodes: Sequence[Node], job: JobReport, stderr: list[str], ours: list[str]
 ) -> tuple[Message, Cause | None]:
@@ -419,7 +428,7 @@ def _of_launcher(
     lost_daemon = _LOST_DAEMON.search(" ".join(stderr))
     end = _exit({"status": "exited", "rc": int(job.get("rc") or 0)})
     text = "\n".join(_without_noise(str(job.get("stderr") or "").splitlines()))
-    hit = first_cause([text.encode()])
+    hit = first_cause([text.encode()], [_CANCEL] if _is_cancelled(job) else [])
     if hit and not (lost_daemon and hit.cause.kind != ROOT):
         says = because(message("reason.it-says", line=one_line(hit.line[:160])), advice(hit.cause))
         return because(message("reason.ended", who=_launcher(job), end=end), says), hit.cause

@@ -307,6 +307,27 @@ def test_the_end_of_srun_says_nothing_of_a_node_without_a_record(tmp_path):
     assert reason.startswith("NODE2.log ends without run_node's closing line")
 
 
+CANCELLED = "slurmstepd-NODE1: error: *** STEP 1.0 ON NODE1 CANCELLED AT 2026-11-28T20:16:18 ***\n"
+ENDED = "srun: error: NODE2: task 1: Exited with exit code 1\n"
+
+
+def verdict_of_step(tmp_path, stderr, **job):
+    return run(tmp_path, [("", VICTIM), None], {**JOB, "launcher": "srun", "rc": 1, "stderr": stderr, **job})
+
+
+def test_a_step_that_somebody_cancelled_says_so(tmp_path):
+    _, reason = verdict_of_step(tmp_path, CANCELLED + ENDED)
+    assert "the run was cancelled in Slurm, not by scalebook. Fix: give the same command again" in reason
+
+
+@pytest.mark.parametrize(
+    ("stderr", "ended_by"), [(ENDED + CANCELLED, None), (CANCELLED + ENDED, "failure")],
+    ids=["by Slurm after a task went wrong", "by run_job"],
+)  # fmt: skip
+def test_a_step_that_was_ended_for_a_failure_is_not_called_cancelled(tmp_path, stderr, ended_by):
+    assert "was cancelled" not in verdict_of_step(tmp_path, stderr, ended_by=ended_by)[1]
+
+
 def test_srun_itself_is_named_where_it_fails(tmp_path):
     line = "srun: error: Only allocated 3 nodes asked for 4"
     job = {**JOB, "launcher": "srun", "rc": 1, "stderr": f"{line}\n"}
