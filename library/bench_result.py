@@ -58,6 +58,12 @@ options:
     type: list
     elements: str
     default: []
+  network:
+    description:
+      - Whether a run counts for which NCCL used sockets where InfiniBand or RoCE is up. With C(any) it does.
+    type: str
+    choices: [fastest, any]
+    default: any
   again:
     description:
       - Whether the run can be made once more. If its nodes lost each other, which says nothing about
@@ -142,6 +148,7 @@ from ansible.module_utils.scalebook import hardware, throughput
 from ansible.module_utils.scalebook.files import sync_path, write_json
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.plan.resume import set_aside
+from ansible.module_utils.scalebook.read import nccl
 from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
 from ansible.module_utils.scalebook.read.telemetry import names_of
@@ -152,7 +159,7 @@ STEP_LISTS = ("steps", "times", "received", "rates")
 
 
 def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
-    """Copy the files `logs` (node -> path) to `run_dir`, and the telemetry beside them.
+    """Copy the files `logs` (node -> path) to `run_dir`, and what else is kept of a run and lies beside them.
 
     The record names the node whose log, or telemetry, is missing.
     """
@@ -160,7 +167,7 @@ def keep_logs(run_dir: Path, logs: Mapping[str, str]) -> None:
         if Path(path).exists():
             run_dir.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, run_dir / f"{node}.log")
-        for name in names_of(node):
+        for name in (*names_of(node), nccl.file_of(node)):
             with contextlib.suppress(OSError):  # mostly it is not there
                 shutil.copyfile(Path(path).with_name(name), run_dir / name)
 
@@ -202,6 +209,8 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     else:
         record = run_record(run_dir, case, repeat, workload, params["nodes"], params["job"], params["notes"])
     record["hardware"] = hardware.of_nodes(params["hardware"], params["nodes"])
+    if params["network"] == "fastest" and record["status"] == "ok":
+        nccl.refuse_sockets(record)
     if params["machines"]:
         record["machines"] = {node: params["machines"][node] for node in params["nodes"]}
     record.update(origin(run_dir.parents[2], case["workload"], params["nodes"], params["command"]))

@@ -439,6 +439,36 @@ class NodeTelemetry(TypedDict, total=False):
     sampler: dict[str, float]
 
 
+class FarAdapter(TypedDict):
+    """A GPU that does not use the `nearest` adapter; the distances are NCCL's kinds of paths."""
+
+    node: str
+    rank: int
+    adapter: str
+    distance: str
+    nearest: str
+    nearest_distance: str
+
+
+class Interconnect(TypedDict, total=False):
+    """What connected the GPUs of a run, by the lines of NCCL.
+
+    `transports` has the number of connections of each, `links` NCCL's kinds of paths between the GPUs of a
+    node, `adapters` the devices that other nodes were reached through, `far` the GPUs for which a nearer one
+    is there.  `gpudirect` says whether all connections through an adapter reached the memory of the GPU
+    itself, where there are any; `nvls` whether the switch of NVLink reduces.
+    """
+
+    versions: list[str]
+    transports: dict[str, int]
+    links: list[str]
+    adapters: list[str]
+    far: list[FarAdapter]
+    gpudirect: bool
+    channels: int
+    nvls: bool
+
+
 class Record(TypedDict, total=False):
     """result.json: one run as it was seen, with a status and the reason for it.  No statistics.
 
@@ -447,7 +477,7 @@ class Record(TypedDict, total=False):
     measures the campaign again.  `telemetry` is there if the run counts and was made with it.  `micro_steps`
     is there, and true, where the steps are those of which `accumulation` make one of the optimizer.
     `printed_mean` is the rate over the window that follows from printed means of all steps so far, where no
-    rates of steps are printed.
+    rates of steps are printed.  `nccl` is there where NCCL connected several GPUs and said so.
     """
 
     schema: int
@@ -470,6 +500,7 @@ class Record(TypedDict, total=False):
     scalebook: dict[str, str]
     command: str
     telemetry: list[NodeTelemetry]
+    nccl: Interconnect
     source: str
 
 
@@ -581,6 +612,7 @@ class Run(TypedDict, total=False):
     utilisation: dict[str, list[float]]
     gpus: list[GpuState]
     timeline: CaseTimeline | None
+    nccl: Interconnect
 
 
 class GpuState(TypedDict, total=False):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from ansible.module_utils.scalebook import hardware
+from ansible.module_utils.scalebook import hardware, network
 from ansible.module_utils.scalebook.contracts import Row
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import baseline, weak_scaling
@@ -106,7 +106,9 @@ def _changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[Differen
 def _differences(
     now: Baseline, row: Row, before: Baseline, other: Row, declared: Workloads
 ) -> list[Difference]:
-    mine, theirs = (_versions(side, row["workload"]) for side in (now, before))
+    mine, theirs = (
+        {**_versions(side, row["workload"]), **_transport(own)} for side, own in ((now, row), (before, other))
+    )
     # A field that only one of them records is not a difference, unless the other one records none.
     common = set(mine) & set(theirs) or {"framework"}
     facts = (
@@ -129,6 +131,12 @@ def _machine(side: Baseline, row: Row) -> dict[str, str]:
         "link": hardware.link(side.hardware, {**row, "machines": None}),
         "machines": str(row.get("machines") or "") if row["nodes"] > 1 else "",
     }
+
+
+def _transport(row: Row) -> dict[str, str]:
+    """Return what connected the GPUs in the runs of a row, where NCCL said it."""
+    ways = sorted({network.transport(run["nccl"]) for run in row["runs"] if "nccl" in run})
+    return {"transport": " / ".join(ways)} if ways else {}
 
 
 def _versions(side: Baseline, workload: str) -> dict[str, str]:

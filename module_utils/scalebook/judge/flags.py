@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import hardware, stats
+from ansible.module_utils.scalebook import hardware, network, stats
 from ansible.module_utils.scalebook.contracts import (
     BASELINE,
     ENOUGH_RUNS,
@@ -81,6 +81,14 @@ FLAGS = {
         "again, or a machine was started again between them (boot_id of Linux). The flag names the repeats, "
         "or those of 1n1g on machines that the case did not use. Repeat the campaign on one set of machines."
     ),
+    "transports-differ": "NCCL did not connect the GPUs by the same in all repeats: their rates do not "
+    "measure the same. Repeat the case.",
+    "sockets": "NCCL used sockets where InfiniBand or RoCE is up, and `network=any` accepted it. "
+    "docs/how-to/networks.md says what to look for.",
+    "gpudirect-off": "NCCL went through the memory of the host for other nodes, not from GPU to adapter "
+    "(GPUDirect RDMA). Load nvidia_peermem, and look at PCIe ACS and NCCL_NET_GDR_LEVEL.",
+    "far-adapter": "A GPU used an adapter farther away than another one of its node. Look at "
+    "NCCL_IB_HCA, and whether the nearer one is up.",
     "gpu-swings": f"A GPU was idle for {THRESHOLDS['idle'].value:g} % of the window or more, and busy at "
     "other times: it waits for input, for the processor or for the network.",
 }
@@ -213,6 +221,7 @@ def attach(
         *_slower_than_one(rows, workloads),
         *of_gpus(rows, valid),
         *_stolen(rows, valid),
+        *_of_networks(rows, valid),
         *_machine_changed(rows, valid),
         *_shared(rows, campaign.hardware),
         *_of_peaks(rows, shares, usage),
@@ -315,6 +324,27 @@ def _stolen(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Fla
         large = {repeat: share for repeat, share in shares.items() if share >= THRESHOLDS["stolen"].value}
         if large:
             made.append((row, flag("stolen", percent=max(large.values()), repeats=sorted(large))))
+    return made
+
+
+def _of_networks(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Flagged]:
+    """Return flags of rows whose GPUs were connected by something slow, or not by the same in all runs."""
+    made = []
+    for row in rows:
+        runs = [run for run in valid.get(row["case"], []) if "nccl" in run]
+        ways = {run["repeat"]: network.transport(run["nccl"]) for run in runs}
+        others = [repeat for repeat, way in ways.items() if way != ways[min(ways)]]
+        if others:
+            made.append((row, flag("transports-differ", repeats=others)))
+        up = {name for run in runs for name in network.unused(run["nccl"], run.get("hardware") or ())}
+        if up:
+            made.append((row, flag("sockets", up=sorted(up))))
+        without = [run["repeat"] for run in runs if run["nccl"].get("gpudirect") is False]
+        if without:
+            made.append((row, flag("gpudirect-off", repeats=without)))
+        far = [each for run in runs for each in run["nccl"]["far"]]
+        if far:
+            made.append((row, flag("far-adapter", **far[0])))
     return made
 
 

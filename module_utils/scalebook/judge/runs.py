@@ -143,6 +143,7 @@ def _unmeasured(record: Record) -> Run:
         "utilisation": {},
         "gpus": [],
         "timeline": None,
+        **({"nccl": record["nccl"]} if "nccl" in record else {}),
     }
 
 

@@ -256,6 +256,16 @@ TABLE = (
         choices=("mpirun", "srun"),
         example="srun",
     ),
+    Parameter(
+        "network",
+        "choice",
+        _BENCH,
+        "which network NCCL may use between nodes: with fastest, a run over sockets is refused where "
+        "InfiniBand or RoCE is up",
+        default="fastest",
+        choices=("fastest", "any"),
+        example="any",
+    ),
     Parameter("baseline", "text", _REPORT, "campaign or results.json to compare with"),
     Parameter(
         "max_regression",

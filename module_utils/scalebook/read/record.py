@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.contracts import (
     message,
 )
 from ansible.module_utils.scalebook.files import NotRegularError, sha256_of
-from ansible.module_utils.scalebook.read import agreement, sanity, self_reported, telemetry
+from ansible.module_utils.scalebook.read import agreement, nccl, sanity, self_reported, telemetry
 from ansible.module_utils.scalebook.read.ranks import read_any_log
 from ansible.module_utils.scalebook.read.step_log import Log
 from ansible.module_utils.scalebook.read.straggler import straggler
@@ -82,6 +82,9 @@ def run_record(
         measured = telemetry.of_run(run_dir, windows)
         if measured:
             record["telemetry"] = measured
+    connected = nccl.of_run(run_dir, nodes) if case["devices"] > 1 and case.get("device") == "gpu" else None
+    if connected:
+        record["nccl"] = connected
     if workload.self_reported and read[0].log:
         record["self_reported"] = self_reported.read(read[0].path, workload.self_reported.literal)
     return record

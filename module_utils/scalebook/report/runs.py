@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Row, Run
+from ansible.module_utils.scalebook.network import described
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Table, Tag, sheet_only
 from ansible.module_utils.scalebook.report.view import View, kind_of_flag
 from ansible.module_utils.scalebook.text import clean
@@ -41,9 +42,15 @@ def columns(view: View) -> list[Column]:
         Column("second", kind="rate", sheet="second_rate"),
         Column("differs", kind="percent", sheet="differs"),
         Column("drift", kind="percent", sheet="drift"),
+        *([Column("network", look="wraps", sheet="network")] if _networks(view) else []),
         *sheet_only("started reason notes"),
         Column("flags", kind="tags"),
     ]
+
+
+def _networks(view: View) -> bool:
+    """Return whether a run says what connected its GPUs."""
+    return any("nccl" in run for row in view.document["rows"] for run in row["runs"])
 
 
 def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
@@ -60,6 +67,7 @@ def cells(view: View, run: Run, row: Row) -> dict[str, Any]:
         "time_source": _.name("source", run["time_source"]),
         "second": second.get("rate"),
         "second_source": second.get("time_source"),
+        "network": clean(_.tell(described(run["nccl"]))) if "nccl" in run else "",
         "notes": "; ".join(map(_.tell, run.get("notes") or ())),
         "flags": [Tag(kind_of_flag(code, _)) for code in codes if code],
     }

@@ -18,6 +18,7 @@ Runs on the nodes' own Python, 3.6 or later, standard library only.
 
 import argparse
 import errno
+import glob
 import json
 import os
 import re
@@ -482,6 +483,23 @@ def how(ended: Dict[str, Any], last_line: bytes) -> str:
     return "ended with exit code %d%s" % (ended["rc"], line and ": " + line)
 
 
+def pack_nccl(directory: str, name: str) -> None:
+    """Keep in NAME.nccl.xz what NCCL said in the node's further processes, whose logs are not fetched."""
+    logs = sorted(glob.glob(os.path.join(glob.escape(directory), glob.escape(name) + ".[0-9]*.log")))
+    try:
+        import lzma
+
+        lines: List[bytes] = []
+        for log in logs:
+            with open(log, "rb") as file:
+                lines += [line for line in file if b" NCCL INFO " in line]
+        if lines:
+            with lzma.open(os.path.join(directory, name + ".nccl.xz"), "wb", preset=0) as packed:
+                packed.writelines(lines)
+    except (ImportError, OSError):
+        return  # a Python without lzma, or a full disk: the lines of the first process are in its log
+
+
 def write_whole(path: str, text: str) -> None:
     """Write `text` to `path` whole or not at all, and wait until it is on the disk."""
     with open(path + ".new", "w", encoding="utf-8") as file:
@@ -543,6 +561,8 @@ def main() -> None:
         # Its log stays here, and the node's own process only knows that the job ended it.
         words = (name, rank, about["host"], how(ended, log.said))
         sys.stderr.write("scalebook: failed: %s (rank %d, host %s) %s\n" % words)
+    if not local:
+        pack_nccl(directory, name)
     record = dict(about, event="exit", started=started, ended=time.time(), lines=log.lines, **ended)
     record["seconds"] = round(time.monotonic() - clock, 3)
     try:

@@ -1,6 +1,7 @@
 """run_node: one node's part of a run, watched, stamped and ended without orphans."""
 
 import json
+import lzma
 import os
 import re
 import signal
@@ -256,6 +257,21 @@ def test_ranks_of_one_node_log_apart(tmp_path):
     for rank in (0, 1):
         finish(word, rank=rank, processes=2)
     assert {path.name for path in tmp_path.glob("*.log")} == {"NODE1.log", "NODE1.1.log"}
+
+
+def test_what_nccl_said_in_further_processes_is_kept_beside_the_log_of_the_first(tmp_path):
+    word = job(tmp_path, "echo other; echo host1:1:2 [0] NCCL INFO Using network IB of $OMPI_COMM_WORLD_RANK")
+    for rank in (2, 1, 0):
+        finish(word, rank=rank, processes=3)
+    lines = lzma.decompress((tmp_path / "NODE1.nccl.xz").read_bytes()).decode().splitlines()
+    assert [line.split(" ", 2)[2] for line in lines] == [
+        f"host1:1:2 [0] NCCL INFO Using network IB of {rank}" for rank in (1, 2)
+    ]
+
+
+def test_a_node_with_one_process_keeps_no_such_file(tmp_path):
+    finish(job(tmp_path, "echo host1:1:2 [0] NCCL INFO Using network IB"))
+    assert not list(tmp_path.glob("*.xz"))
 
 
 def test_the_first_process_of_a_node_is_the_first_to_say_that_no_step_came(tmp_path):

@@ -64,6 +64,21 @@ def test_check_mode_writes_nothing(one_run, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["NODE1.log"]
 
 
+SOCKETS = """host1:7:7 [0] NCCL INFO NCCL version 2.28.9+cuda13.0
+host1:7:9 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 60 commId 0x2 - Init COMPLETE
+host1:7:9 [0] NCCL INFO 24 coll channels, 24 collnet channels, 0 nvls channels, 32 p2p channels
+host1:7:9 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0
+"""
+
+
+@pytest.mark.parametrize(("network", "status"), [("fastest", "refused"), ("any", "ok")])
+def test_sockets_beside_roce_count_only_where_any_network_is_accepted(one_run, tmp_path, network, status):
+    (tmp_path / "NODE1.log").write_text(node_log(text=SOCKETS + log_text(step_times(0.5), devices=2)))
+    machine = [{"nodes": ["NODE1"], "networks": [{"name": "mlx5_0", "kind": "RoCE"}]}]
+    of = case(1, 2, device="gpu")
+    assert run(**{**one_run, "case": of}, hardware=machine, network=network)["status"] == status
+
+
 def test_a_record_has_the_machines_of_its_nodes_alone(one_run, tmp_path):
     machines = {"NODE1": {"machine": "m1", "boot": "b1"}, "NODE2": {"machine": "m2"}}
     run(**one_run, machines=machines)

@@ -190,7 +190,15 @@ def test_a_run_on_cpus_sees_no_gpu():
 def test_nccl_reports_its_ranks_and_network_where_there_are_several_gpus(nodes, gpus):
     assert head(NNODES=nodes, GPUS_PER_NODE=gpus)[2]["NCCL_DEBUG"] == "INFO"
     assert "NCCL_DEBUG" not in head(NNODES="1", GPUS_PER_NODE="1")[2]
-    assert head(NCCL_DEBUG="WARN")[2]["NCCL_DEBUG"] == "WARN"
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "of_user"),
+    [("NCCL_DEBUG", "INFO", "WARN"), ("NCCL_DEBUG_SUBSYS", "INIT,NET,GRAPH", "ALL")],
+)
+def test_what_nccl_reports_may_be_chosen_by_the_user(name, ours, of_user):
+    assert head(NNODES="2")[2][name] == ours
+    assert head(NNODES="2", **{name: of_user})[2][name] == of_user
 
 
 # The end

@@ -27,6 +27,6 @@ esac
 if [ "$DEVICE" = cpu ]; then
   export CUDA_VISIBLE_DEVICES=
 elif [ "$((NNODES * GPUS_PER_NODE))" -gt 1 ]; then
-  # The log must show which ranks NCCL joined and which network it selected: it is part of the measurement.
-  export NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET}"
+  # The record says what NCCL joined the ranks by. Its lines of these subsystems come when it connects, before the window.
+  export NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET,GRAPH}"
 fi
