@@ -361,7 +361,8 @@ def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, fail
     try:
         for line in iter(lambda: output.readline(1 << 20), b""):
             log.write(line)
-            log.said = line
+            # Of a trainer's refusal a launcher, such as torchrun, speaks after it.
+            log.said = log.said if log.said.startswith(REFUSED.encode()) else line
             watch.hear(line)
     except TooLargeError as error:
         failures.append(str(error.strerror))

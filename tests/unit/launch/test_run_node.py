@@ -159,6 +159,11 @@ def test_a_node_script_may_refuse_its_run(tmp_path):
     assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
 
 
+def test_a_trainer_may_refuse_a_run_though_its_launcher_speaks_after_it(tmp_path):
+    finish(job(tmp_path, "echo 'scalebook: refused: no such GPU'; echo train.py FAILED >&2; exit 1"))
+    assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
+
+
 def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
     finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 0.5}))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)
