@@ -19,6 +19,8 @@ trainer_kit.die_with_parent()
 
 import hf_trainer  # noqa: E402
 import models  # noqa: E402
+import numpy as np  # noqa: E402
+import own_text  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 import torch_end  # noqa: E402
@@ -40,6 +42,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, required=True, help="steps that the summary leaves out")
     parser.add_argument("--seq-length", type=int, required=True)
     parser.add_argument("--parallel", choices=sorted(WRAPPERS), required=True)
+    parser.add_argument("--data", default="", help="directory of the user's own tokens; none: invented ones")
     parser.add_argument("--lora-rank", type=int, required=True, help="0: all weights are trained")
     return parser.parse_args()
 
@@ -78,6 +81,7 @@ class Watch(hf_trainer.Watch):
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(say)
         self.args = args
+        self.own: Any = None
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Print the lines about the model. Refuse one that is not wrapped as was asked for."""
@@ -98,6 +102,7 @@ class Watch(hf_trainer.Watch):
                 lora_rank=models.rank(model),
                 seq_length=own.seq_length,
                 weights="/".join(weights),
+                **({"data": self.own.own} if self.own else {}),
             )
 
 
@@ -114,7 +119,13 @@ def trainer_of(args: argparse.Namespace, watch: Watch) -> hf_trainer.Trainer:
     if args.lora_rank:
         model = models.adapt(model, args.lora_rank, torch_run.DTYPES[args.dtype])
     count = args.steps * args.batch * args.accumulation * int(os.environ.get("WORLD_SIZE", "1"))
-    words = invented(min(count, POOL), args.seq_length, size["vocabulary"], args.seed)
+    if args.data:
+        watch.own = own_text.Tokens("hf_llama", args.data, size["vocabulary"])
+        words = watch.own.rows(
+            np.random.RandomState(args.seed).random_sample(min(count, POOL)), args.seq_length
+        )
+    else:
+        words = invented(min(count, POOL), args.seq_length, size["vocabulary"], args.seed)
     watch.trainer = hf_trainer.Trainer(
         model=model,
         args=settings,

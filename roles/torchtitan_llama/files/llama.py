@@ -15,6 +15,7 @@ import os
 import time
 from typing import Any, Dict, Iterator, List, Set
 
+import own_text
 import torch
 import torch.distributed as dist
 import torch_run
@@ -56,20 +57,25 @@ def model_args(size: Dict[str, int]) -> TransformerModelArgs:
     )
 
 
-class InventedTokens(BaseDataLoader):
+class Batches(BaseDataLoader):
     """An endless stream of batches, drawn on the CPU one at a time; the same for the same seed and rank.
 
-    Token k has a probability of about 1/k (Zipf's law): a loss that stays at ln(vocabulary) trained nothing.
+    An invented token k has a probability of about 1/k (Zipf's law): a loss that stays at ln(vocabulary)
+    trained nothing. Sequences of the user's `own` tokens begin at random ones.
     """
 
-    def __init__(self, batch: int, seq: int, vocabulary: int, seed: int) -> None:
-        self.shape, self.vocabulary = (batch, seq + 1), vocabulary
+    def __init__(self, batch: int, seq: int, vocabulary: int, seed: int, own: Any) -> None:
+        self.shape, self.vocabulary, self.own = (batch, seq + 1), vocabulary, own
         self.generator = torch.Generator().manual_seed(seed)
 
     def __iter__(self) -> Iterator[Any]:
         while True:
-            draws = torch.rand(self.shape, generator=self.generator, dtype=torch.float64)
-            tokens = (self.vocabulary**draws).long().clamp_(max=self.vocabulary) - 1
+            shape = self.shape[:1] if self.own else self.shape
+            draws = torch.rand(shape, generator=self.generator, dtype=torch.float64)
+            if self.own:
+                tokens = torch.from_numpy(self.own.rows(draws.numpy(), self.shape[1]))
+            else:
+                tokens = (self.vocabulary**draws).long().clamp_(max=self.vocabulary) - 1
             yield {"input": tokens[:, :-1].contiguous()}, tokens[:, 1:].contiguous()
 
     def state_dict(self) -> Dict[str, Any]:
@@ -80,13 +86,6 @@ class InventedTokens(BaseDataLoader):
         """Go on from a place in the stream."""
         if state_dict:
             self.generator.set_state(state_dict["generator"])
-
-
-def build_loader(dp_world_size: int, dp_rank: int, tokenizer: Any, job_config: Any) -> Any:
-    """Return the loader of a data-parallel rank."""
-    training, vocabulary = job_config.training, trainer_kit.model_size()["vocabulary"]
-    seed = job_config.debug.seed * 1_000_003 + dp_rank
-    return InventedTokens(training.local_batch_size, training.seq_len, vocabulary, seed)
 
 
 def parallelize(model: Any, parallel_dims: Any, job_config: Any) -> Any:
@@ -189,6 +188,7 @@ class Lines(MetricsProcessor):
     """torchtitan's metrics, and the lines for the reader."""
 
     args: Any = None
+    own: Any = None
     memory = 0
 
     def log(self, step: int, global_avg_loss: float, *others: Any, **more: Any) -> None:
@@ -222,7 +222,7 @@ class Lines(MetricsProcessor):
             model=args.model,
             seq_length=args.seq_length,
             flops_per_token=self.num_flops_per_token,
-            data="synthetic",
+            data=self.own.own if self.own else "synthetic",
         )
         for line in torch_run.software(device):
             say(**line)
@@ -248,18 +248,25 @@ class Lines(MetricsProcessor):
 
 def begin(args: argparse.Namespace) -> None:
     """Register the train spec `llama` for a run with these arguments."""
+    size = trainer_kit.model_size()
+    own = own_text.Tokens("torchtitan_llama", args.data, size["vocabulary"]) if args.data else None
 
     def lines(job_config: Any, parallel_dims: Any, model_args: Any = None, tag: Any = None) -> Lines:
         made = Lines(job_config, parallel_dims, tag)
-        made.args, made.stamps = args, []
+        made.args, made.own, made.stamps = args, own, []
         return made
+
+    def loader(dp_world_size: int, dp_rank: int, tokenizer: Any, job_config: Any) -> Batches:
+        """Return the loader of a data-parallel rank."""
+        training, seed = job_config.training, args.seed * 1_000_003 + dp_rank
+        return Batches(training.local_batch_size, training.seq_len, size["vocabulary"], seed, own)
 
     spec = dataclasses.replace(
         get_train_spec(),
-        model_args={args.model: model_args(trainer_kit.model_size())},
+        model_args={args.model: model_args(size)},
         parallelize_fn=parallelize,
         build_tokenizer_fn=None,
-        build_dataloader_fn=build_loader,
+        build_dataloader_fn=loader,
         build_metrics_processor_fn=lines,
         build_validator_fn=None,
         state_dict_adapter=None,

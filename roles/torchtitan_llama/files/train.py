@@ -51,6 +51,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--deterministic", type=trainer_kit.boolean, default=False)
     parser.add_argument("--learning-rate", type=float, default=3e-4)
     parser.add_argument("--seed", type=int, default=2020)
+    parser.add_argument("--data", default="", help="directory of the user's own tokens; none: invented ones")
     parser.add_argument("--output", required=True, help="directory for what torchtitan writes")
     return parser.parse_args()
 

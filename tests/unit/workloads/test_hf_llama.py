@@ -14,7 +14,14 @@ from role_files import declaration
 
 LOGS = Path(__file__).resolve().parents[2] / "data/hf_llama"
 DECLARED = declaration("hf_llama")
-DEFAULTS = {"seq_length": 64, "lora_rank": 0, "parallel": "ddp", "checkpointing": False, "tf32": True}
+DEFAULTS = {
+    "seq_length": 64,
+    "lora_rank": 0,
+    "parallel": "ddp",
+    "checkpointing": False,
+    "tf32": True,
+    "own_data": "",
+}
 NODES = ["NODE1", "NODE2"]
 
 
@@ -51,6 +58,7 @@ def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(tmp_path, name, r
         ({"settings": {"lora_rank": 8}}, "lora_rank"),
         ({"settings": {"seq_length": 128}}, "seq_length"),
         ({"settings": {"checkpointing": True}}, "checkpointing"),
+        ({"settings": {"own_data": "/texts/*"}}, "data"),
     ],
 )
 def test_a_log_that_contradicts_its_case_is_refused(tmp_path, wrong, named):

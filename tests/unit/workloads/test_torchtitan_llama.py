@@ -21,6 +21,7 @@ SETTINGS = {
     "checkpointing": "selective",
     "float8": "tensorwise_gather",
     "deterministic": False,
+    "own_data": "",
 }
 LLAMA = declaration("torchtitan_llama")
 TWO_GPUS = {
@@ -79,6 +80,7 @@ def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(read, name):
         ({"checkpointing": "full"}, "checkpointing"),
         ({"float8": "rowwise"}, "float8"),
         ({"deterministic": True}, "deterministic"),
+        ({"own_data": "/texts/*"}, "data"),
     ],
 )
 def test_a_log_that_contradicts_its_case_is_refused(wrong, named):
