@@ -125,7 +125,31 @@ def test_a_case_that_torchtitan_would_train_differently_is_not_planned(given, se
     assert bool(reasons) == bool(reason)
 
 
-@pytest.mark.parametrize(("model", "seq", "per_token"), [("1B", 8192, 10636111872), ("tiny", 64, 22820352)])
+@pytest.mark.parametrize("dtype", ["bf16", "fp8"])
+@pytest.mark.parametrize("xla", ["false", "true"])
+@pytest.mark.parametrize(
+    ("model", "settings"),
+    [("1B", {"seq_length": 2048}), ("3B", {}), ("8B", {"seq_length": 4096, "checkpointing": "full"})],
+)
+def test_a_model_is_planned_on_two_gpus_compiled_and_eager_in_both_precisions(model, settings, dtype, xla):
+    made = planned({**TWO_GPUS, "model": model, "bsz": 1, "dtype": dtype, "xla": xla}, **settings)[1]
+    (case,) = made["cases"]
+    assert (case["model"], case["dtype"], case["xla"]) == (model, dtype, xla == "true")
+    assert {name: case["settings"][name] for name in settings} == settings
+
+
+# Exact ones are from its log, the others are what its formula gives, to four digits.
+@pytest.mark.parametrize(
+    ("model", "seq", "per_token"),
+    [
+        ("1B", 8192, 10636111872),
+        ("tiny", 64, 22820352),
+        ("1B", 2048, 8.220e9),
+        ("3B", 2048, 21.39e9),
+        ("3B", 8192, 27.73e9),
+        ("8B", 4096, 51.47e9),
+    ],
+)
 def test_the_declared_operations_are_those_that_torchtitan_counts(model, seq, per_token):
     """It also counts the multiplication of a norm by its weights: less than 0.1 %."""
     case = {"model": model, "settings": {"seq_length": seq}}
