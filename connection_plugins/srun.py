@@ -102,7 +102,7 @@ def answer(code: int, text: bytes, host: str) -> bytes:
     if not begun or not ended:
         what = "was lost" if begun else "did not start"
         lines = [line for line in (rest or before).decode(errors="replace").splitlines() if line.strip()]
-        reason = "; ".join(lines[-3:]) or f"srun ended with {code}"
+        reason = "; ".join([line for line in lines if "error:" in line] or lines) or f"srun ended with {code}"
         raise AnsibleConnectionFailure(f"a step of Slurm on {host} {what}: {reason}")
     return b"".join(WHAT_SRUN_ADDS.sub(b"", part) for part in (error, after))
 

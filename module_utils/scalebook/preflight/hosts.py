@@ -76,9 +76,24 @@ def login(site: Site) -> Iterator[Finding]:
     yield from site.failures("peers", "login", "refuse", expected="a login by key", fix=fix)
 
 
+def launcher(site: Site) -> Iterator[Finding]:
+    """The first node can start a step of Slurm on every other, as srun does."""
+    expected = "a step of Slurm"
+    for machine, peers in site.facts("peers"):
+        for peer, result in peers.items():
+            if "error" in result:
+                observed = f"{machine['name']} cannot start a step on {peer}: {result['error']}"
+                fix = f"sinfo --nodes={peer} --list-reasons shows its state; start an allocation without it"
+                yield finding("launcher", "refuse", [peer], observed=observed, expected=expected, fix=fix)
+    fix = "ask the administrator why a node cannot start steps (srun --overlap)"
+    yield from site.failures("peers", "launcher", "refuse", expected=expected, fix=fix)
+
+
 def name(site: Site) -> Iterator[Finding]:
     """Every machine resolves every node's name to its address, and has a host name of its own."""
     fix = "ansible-playbook provision.yml writes the nodes into /etc/hosts"
+    if _by_steps(site):
+        fix = "ask the administrator for names that resolve, or set node_address to an address"
     owners: dict[str, list[str]] = {}
     for machine, names in site.facts("names"):
         owners.setdefault(names["own"], []).append(machine["name"])
@@ -408,10 +423,15 @@ def _several(site: Site) -> bool:
     return site.connected
 
 
+def _by_steps(site: Site) -> bool:
+    return bool(site.limits.get("steps"))
+
+
 CHECKS = (
     Check("reach", reach),
-    Check("login", login, _several),
-    Check("shell", shell, lambda site: not all(machine["local"] for machine in site.machines)),
+    Check("launcher", launcher, lambda site: _several(site) and _by_steps(site)),
+    Check("login", login, lambda site: _several(site) and not _by_steps(site)),
+    Check("shell", shell, lambda site: not (_by_steps(site) or all(one["local"] for one in site.machines))),
     Check("name", name, _several),
     Check("address", address, _several),
     Check("clock", clock, _several),

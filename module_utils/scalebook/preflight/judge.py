@@ -70,6 +70,8 @@ def ask(
         "ports": here["ports"],
         "work": work_directory,
         "login": not here["local"],
+        # The first node starts all runs.
+        "steps": "-" if limits.get("steps") and place else limits.get("steps", ""),
         "gpus": device != "cpu",
         "seconds": float(limits["seconds"]),
         "login_seconds": float(limits["login_seconds"]),

@@ -44,6 +44,12 @@ options:
     description: Whether to probe logins and the network too.
     type: bool
     default: false
+  steps:
+    description: >-
+      The job of Slurm whose steps reach the peers, V(-) where another machine starts them. Without it each
+      machine logs in to its peers by ssh.
+    type: str
+    default: ""
   gpus:
     description: Whether to probe the GPUs too.
     type: bool
@@ -359,14 +365,18 @@ def infiniband(top: str = "/") -> Dict[str, Dict[str, Any]]:
     return ports
 
 
-def meet(peer: Dict[str, str], seconds: float) -> Dict[str, Any]:
-    """Log in to one peer as mpirun would; return how long it took and the offset of its clock.
+def meet(peer: Dict[str, str], seconds: float, steps: str = "") -> Dict[str, Any]:
+    """Reach one peer as mpirun or srun would; return how long it took and the offset of its clock.
 
     `offset` is the interval in which the peer's clock minus ours must be: the peer reads its clock after we
     send a line and before we receive one, over a connection that is already open.
     """
     ask = "exec sh -c 'while read x; do date +%s.%N; done'"
     argv = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", peer["address"], ask]
+    if steps:
+        node = ["--nodelist=" + peer["name"], "--nodes=1", "--ntasks=1"]
+        how = ["--overlap", "--mpi=none", "--quiet", "--chdir=/", "--export=PATH"]
+        argv = ["srun", "--jobid=" + steps] + node + how + ["sh", "-c", ask]
     began, pipe, offset = time.monotonic(), subprocess.PIPE, None
     process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
@@ -410,14 +420,14 @@ def read_clock(stream: IO[bytes], deadline: float) -> float:
     return float(received.split()[-1])
 
 
-def meet_all(peers: List[Dict[str, str]], seconds: float) -> Dict[str, Dict[str, Any]]:
+def meet_all(peers: List[Dict[str, str]], seconds: float, steps: str = "") -> Dict[str, Dict[str, Any]]:
     """Return {name: result of `meet`}, six at a time: sshd drops connections when too many are starting."""
     met: Dict[str, Dict[str, Any]] = {}
     deadline = time.monotonic() + seconds
 
     def meet_one(peer: Dict[str, str]) -> None:
         left = deadline - time.monotonic()
-        met[peer["name"]] = meet(peer, left) if left > 1 else {"error": "no time left to connect"}
+        met[peer["name"]] = meet(peer, left, steps) if left > 1 else {"error": "no time left to connect"}
 
     with ThreadPoolExecutor(6) as pool:
         list(pool.map(meet_one, peers))
@@ -650,6 +660,7 @@ def argument_spec() -> Dict[str, Any]:
         "ports": {"type": "list", "elements": "int", "default": []},
         "work": {"type": "str", "required": True},
         "login": {"type": "bool", "default": False},
+        "steps": {"type": "str", "default": ""},
         "gpus": {"type": "bool", "default": False},
         "seconds": {"type": "float", "default": 20},
         "login_seconds": {"type": "float", "default": 1},
@@ -658,7 +669,7 @@ def argument_spec() -> Dict[str, Any]:
 
 def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
     """Return {name: function} of the probes that the module's options ask for."""
-    work, peers = options["work"], options["peers"]
+    work, peers, steps = options["work"], options["peers"], options["steps"]
     probes: Dict[str, Callable[[], Any]] = {
         "host": host,
         "limits": limits,
@@ -671,13 +682,15 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
     }
     if options["login"]:
         probes.update(
-            login=lambda: login(options["login_seconds"]),
             interfaces=interfaces,
             names=lambda: names(options["names"]),
             routes=lambda: {peer["name"]: source(peer["address"]) for peer in peers},
             nccl=nccl,
-            peers=lambda: meet_all(peers, 0.9 * options["seconds"]),
         )
+        if not steps:
+            probes.update(login=lambda: login(options["login_seconds"]))
+        if steps != "-":
+            probes.update(peers=lambda: meet_all(peers, 0.9 * options["seconds"], steps))
     if options["gpus"]:
         probes.update(bus=lambda: len(on_the_bus()), smi=nvidia_smi, nvlink=nvlink, xids=xids)
         probes.update(

@@ -34,7 +34,7 @@ def test_a_sentence_of_srun_that_the_command_itself_wrote_stays():
     [
         (1, DOWN, "did not start: srun: error: Task launch for StepId=6.0 failed on node NODE4"),
         (0, BEGUN, "was lost: srun ended with 0"),
-        (143, BEGUN + b"working\n" + CANCELLED, "was lost: working; slurmstepd-NODE4: error:"),
+        (143, BEGUN + b"working\n" + CANCELLED, "was lost: slurmstepd-NODE4: error: "),
     ],
 )
 def test_a_command_that_did_not_begin_or_end_by_itself_makes_the_node_unreachable(code, text, what):

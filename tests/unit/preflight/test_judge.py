@@ -38,6 +38,14 @@ def test_one_machine_alone_is_not_asked_about_a_network():
     assert {one["check"] for one in Cluster(1).findings()}.isdisjoint({"login", "name", "address", "clock"})
 
 
+def test_the_first_node_starts_a_step_on_the_others_where_srun_starts_the_runs():
+    cluster = Cluster(steps="17")
+    assert {one["check"] for one in cluster.findings()}.isdisjoint({"login", "shell"})
+    cluster["NODE1"]["peers"]["NODE3"] = {"error": "srun: error: Required node not available (down)"}
+    assert ("launcher", "refuse", ["NODE3"]) in cluster.bad()
+    assert "NODE1 cannot start a step on NODE3: srun: error: Required node not available" in cluster.said()
+
+
 # Reach
 
 
@@ -434,7 +442,13 @@ def test_a_machine_is_asked_about_all_the_others():
     asked = judge.ask(machines, "NODE3", "/opt/scalebook/work", Cluster(1).limits, "auto")
     assert [peer["name"] for peer in asked["peers"]] == ["NODE4", "NODE1", "NODE2"]
     assert asked["ports"] == [11111]
-    assert asked["gpus"] and asked["login"]
+    assert asked["gpus"] and asked["login"] and asked["steps"] == ""
+
+
+def test_only_the_first_machine_starts_steps():
+    machines, limits = judge.machines(nodes(4), 11111), Cluster(1, steps="17").limits
+    asked = [judge.ask(machines, machine["name"], "/w", limits, "cpu")["steps"] for machine in machines]
+    assert asked == ["17", "-", "-", "-"]
 
 
 def test_nobody_looks_at_gpus_that_were_not_asked_for():

@@ -131,6 +131,14 @@ def test_a_peer_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
     }
 
 
+def test_a_peer_is_reached_by_a_step_of_slurm_where_there_is_a_job(tmp_path):
+    env = tool(tmp_path / "bin", "srun", '#!/bin/sh\necho "$*" >&2; exit 1\n')
+    peers = [{"name": "NODE2", "address": "10.11.0.3"}]
+    facts = run(env, peers=peers, login=True, steps="17")["facts"]
+    assert "--jobid=17 --nodelist=NODE2 --nodes=1" in facts["peers"]["NODE2"]["error"]
+    assert "login" not in facts and "peers" not in run(env, peers=peers, login=True, steps="-")["facts"]
+
+
 def test_a_peer_that_refuses_says_why(tmp_path):
     env = tool(tmp_path / "bin", "ssh", "#!/bin/sh\necho Host key verification failed. >&2; exit 255\n")
     seen = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)
