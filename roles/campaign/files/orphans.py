@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Find and end the processes of jobs, whoever started them and wherever they went.
 
-usage: orphans.py [--steps] PLACE [PLACE ...]
+usage: orphans.py PLACE [PLACE ...]
 
 Every process of a job carries SCALEBOOK_JOB=<directory of the first node's job> in its
 environment. Those whose directory lies below one of the PLACEs (where nodes keep their jobs) are
 ended; one JSON line tells which they were: {"ended": {job: number of processes}, "stopped": number,
-"left": [pid]}; those that were stopped (SIGSTOP, a debugger) may have held up the others. With --steps, the
-steps that Slurm still runs for such jobs are ended first, on whatever nodes they are.
+"left": [pid]}; those that were stopped (SIGSTOP, a debugger) may have held up the others. Steps
+that Slurm still runs for such jobs are ended first, on whatever nodes they are, whoever looks for orphans.
 Names of processes are never looked at: somebody else's python or mpirun is not ours to end.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
@@ -99,8 +99,8 @@ def end(find: Callable[[], Iterable[int]], patience: float = PATIENCE) -> List[i
 
 def main() -> None:
     """End the jobs below the places named on the command line and say which there were."""
-    places = [word for word in sys.argv[1:] if word != "--steps"]
-    steps = slurm_step.cancel(places) if places != sys.argv[1:] else {}
+    places = sys.argv[1:]
+    steps = slurm_step.cancel(places)
     found = of_places(places)
     jobs, stopped = list(found.values()), procfs.stopped(found)
     left = end(lambda: of_places(places)) if jobs else []

@@ -3,7 +3,11 @@
 """slurm_step: what a step needs besides its command, and which nodes still answer. No Slurm is needed."""
 
 import importlib.util
+import json
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,6 +66,19 @@ def test_steps_of_jobs_in_a_place_are_ended_and_others_are_not(step, tmp_path, m
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     assert step.cancel(["/srv/a"]) == {"7.1": "/srv/a/NODE1/c/case/1"}
     assert (tmp_path / "ended").read_text() == "7.1\n"
+
+
+def test_whoever_stops_orphans_stops_their_steps_too(tmp_path):
+    """Also preflight.yml -e reap=true, which does not know what launched them."""
+    program(tmp_path, "squeue", f"echo '7.1 {tmp_path}/NODE1/c/case/1'")
+    program(tmp_path, "scancel", f'echo "$@" >{tmp_path}/ended')
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    argv = [sys.executable, FILE.with_name("orphans.py"), tmp_path]
+    said = json.loads(subprocess.run(argv, env=env, capture_output=True, check=True).stdout)
+    assert (list(said["ended"]), (tmp_path / "ended").read_text()) == (
+        [f"{tmp_path}/NODE1/c/case/1"],
+        "7.1\n",
+    )
 
 
 def test_without_slurm_there_are_no_steps(step, monkeypatch):
