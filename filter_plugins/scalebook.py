@@ -21,6 +21,7 @@ from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
 from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
+from ansible.module_utils.scalebook.launch.srun import step_command  # noqa: E402
 from ansible.module_utils.scalebook.plan import (  # noqa: E402
     allocation,
     declared,
@@ -71,6 +72,14 @@ def launch_command(
 ) -> list[str]:
     """See jobs.start_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
     return jobs.start_command(launch, layout["jobs"], layout["members"], run["case"], Workload.of(workload))
+
+
+def trial_step(runs: Sequence[PendingRun], all_nodes: Sequence[Node], launch: Mapping[str, Any]) -> list[str]:
+    """Return the command of a step that does nothing on the nodes of the largest of `runs`; see srun."""
+    case = max((run["case"] for run in runs), key=lambda case: case["nodes"])
+    members = placement.members(case, all_nodes)
+    job: Any = {"node": "no job", "dir": "trial"}
+    return step_command([job], members, ["/bin/true"], 1, launch["options"], launch["allocation"])
 
 
 def job_dirs(
@@ -141,6 +150,9 @@ class FilterModule:
             "scalebook_job_command": jobs.job_command,
             "scalebook_allocation_refusal": allocation.refusal,
             "scalebook_allocation_end": allocation.ends,
+            "scalebook_allocation_gone": allocation.gone,
+            "scalebook_trial_step": trial_step,
+            "scalebook_step_refusal": allocation.step_refusal,
             "scalebook_job_end": outcome.job_end,
             "scalebook_program_end": outcome.program_end,
             "scalebook_hardware": hardware.group,

@@ -123,7 +123,7 @@ again:
   returned: success
   type: bool
 lost:
-  description: The hosts that no longer answered when the job had ended.
+  description: The hosts that no longer answered when the job had ended, or that Slurm has lost.
   returned: success
   type: list
   elements: str
@@ -152,7 +152,7 @@ from ansible.module_utils.scalebook.read import nccl
 from ansible.module_utils.scalebook.read.origin import origin
 from ansible.module_utils.scalebook.read.record import run_record, skip_record
 from ansible.module_utils.scalebook.read.telemetry import names_of
-from ansible.module_utils.scalebook.read.verdict import lost_contact
+from ansible.module_utils.scalebook.read.verdict import lost_contact, lost_nodes
 from ansible.module_utils.scalebook.workload import Workload
 
 STEP_LISTS = ("steps", "times", "received", "rates")
@@ -228,7 +228,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "status": record["status"],
         "reason": None if record["reason"] is None else sentence(record["reason"]),
         "again": again,
-        "lost": sorted((params["job"] or {}).get("lost") or {}),
+        "lost": sorted(lost_nodes(params["job"]) if params["job"] else ()),
         "rate": throughput.measure(record)["rate"] if record["status"] == "ok" else None,
         "record": dict(record, nodes=short),
     }

@@ -447,6 +447,7 @@ CAUSES = (
     Cause("slurm-time", ("CANCELLED AT … DUE TO TIME LIMIT",)),
     Cause("slurm-preempted", ("CANCELLED AT … DUE TO PREEMPTION",)),
     Cause("slurm-requeued", ("CANCELLED AT … DUE TO JOB REQUEUE",)),
+    Cause("slurm-silent", ("Unable to contact slurm",)),
     Cause(
         "slurm-ended", ("srun: error: Unable to confirm allocation", "srun: error: Slurm job … has expired")
     ),

@@ -26,9 +26,10 @@ def slurm():
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def allocation(slurm):
-    return slurm.allocate()
+    """One allocation for all tests, and another one where a test has ended it."""
+    return slurm.run("squeue", "--noheader", "--states=running", "--format=%i").strip() or slurm.allocate()
 
 
 class Run:
@@ -185,7 +186,7 @@ def test_a_step_without_srun_is_found_by_its_name_and_ended(start):
     time.sleep(1)
     assert run.slurm.steps() != []
     place = run.dirs["NODE1"].parents[2]
-    argv = [sys.executable, PROGRAMS / "orphans.py", "--steps", place]
+    argv = [sys.executable, PROGRAMS / "orphans.py", place]
     done = subprocess.run(argv, env=run.slurm.env, capture_output=True, text=True, check=True)
     assert list(json.loads(done.stdout)["ended"]) == [str(run.dirs["NODE1"])]
 
@@ -206,32 +207,62 @@ def test_more_nodes_than_the_allocation_has_are_refused_at_once(start):
     assert "srun: error" in result["stderr"]
 
 
-def bench(slurm, results, allocation="", **variables):
-    """Run bench.yml with the scripted trainer on simulated nodes that have the names of Slurm's."""
+def start_bench(slurm, results, allocation="", **variables):
+    """Start bench.yml with the scripted trainer on simulated nodes that have the names of Slurm's."""
     given = {"workload": "scripted", "launcher": "srun", "repeats": 1, "campaign": "by_srun"}
-    given |= {"campaign_results": str(results), "campaign_work": str(WORK), "preflight": False, **variables}
-    return subprocess.run(
+    given |= {"campaign_results": str(results), "campaign_work": str(WORK), "campaign_port": 24820}
+    given |= {"preflight": False, **variables}
+    return subprocess.Popen(
         ["ansible-playbook", "-i", "inventory/local", "bench.yml", "-e", json.dumps(given)],
         env={**slurm.env, "SLURM_JOB_ID": allocation, "ANSIBLE_ROLES_PATH": "roles:tests/roles"},
-        cwd=ROOT, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-def test_slurm_takes_the_batch_script(slurm, tmp_path):
-    words = ["--sbatch", "0:10", "--topology", "1n1g,2n2g"]
-    script = subprocess.run(
-        [ROOT / "scripts/bench", *words], capture_output=True, text=True, check=True
-    ).stdout
-    (tmp_path / "campaign.sh").write_text(script)
-    slurm.run("sbatch", "--test-only", tmp_path / "campaign.sh")
+def bench(*arguments, **variables):
+    """Run it; return its exit status and what it prints."""
+    process = start_bench(*arguments, **variables)
+    said = process.communicate(timeout=300)[0]
+    return process.returncode, said
+
+
+def records_of(results):
+    paths = results.glob("by_srun/runs/*/*/result.json")
+    return [json.loads(path.read_text()) for path in sorted(paths)]
+
+
+def print_script(slurm, *words):
+    """Run scripts/bench --sbatch where Slurm is."""
+    argv = [ROOT / "scripts/bench", "--sbatch", *words]
+    return subprocess.run(argv, env=slurm.env, capture_output=True, text=True)
+
+
+def test_slurm_takes_the_batch_script(slurm):
+    assert print_script(slurm, "0:10", "--topology", "1n1g,2n2g").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["0:10", "--topology", "5n1g"], "Requested node configuration is not available. Fix: sinfo --for"),
+        (["0:10", "--topology", "1n9g"], "Requested node configuration is not available. Fix: sinfo --for"),
+        (["0:10 -p none", "--topology", "1n1g"], "Invalid partition name specified. Fix: sinfo --summarize"),
+        (["0:10 --gres=tpu:1", "--topology", "1n1g"], "Invalid generic resource (gres) specification. Fix: "),
+    ],
+    ids=["nodes", "GPUs", "partition", "GRES"],
+)  # fmt: skip
+def test_a_script_that_would_wait_for_ever_is_refused_with_slurm_s_reason(slurm, words, why):
+    done = print_script(slurm, *words)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert why in done.stderr
 
 
 @pytest.mark.slow
 def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, allocation, tmp_path):
     provision("scripted")
-    done = bench(slurm, tmp_path, allocation, nodes=[1, 4])
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    records = [json.loads(path.read_text()) for path in tmp_path.glob("by_srun/runs/*/1/result.json")]
+    status, said = bench(slurm, tmp_path, allocation, nodes=[1, 4])
+    assert status == 0, said[-6000:]
+    records = records_of(tmp_path)
     assert [(each["status"], each["job"]["launcher"]) for each in records] == [("ok", "srun")] * 2
     assert "launcher=srun" in records[0]["command"]
     assert "launcher" in (tmp_path / "by_srun/report/report.md").read_text().partition("Environment")[2]
@@ -239,8 +270,48 @@ def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, 
 
 
 @pytest.mark.slow
+def test_a_cancelled_allocation_stops_the_campaign_and_another_one_resumes_it(slurm, allocation, tmp_path):
+    provision("scripted")
+    process = start_bench(slurm, tmp_path, allocation, nodes=2, repeats=2, scripted_step=0.1)
+    deadline = time.monotonic() + 120
+    while "/by_srun/" not in slurm.run("squeue", "--steps", "--noheader", "--format=%j"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    time.sleep(3)
+    slurm.run("scancel", allocation)
+    said = process.communicate(timeout=120)[0]
+    assert (
+        f"launcher=srun: Slurm's job {allocation} is CANCELLED. Fix: start bench.yml in an allocation" in said
+    )
+    (record,) = records_of(tmp_path)
+    assert "'reason.cancelled'" in str(record["reason"])
+    status, said = bench(slurm, tmp_path, slurm.allocate(), nodes=2, repeats=2, scripted_step=0.1)
+    assert status == 0, said[-6000:]
+    assert [each["status"] for each in records_of(tmp_path)] == ["ok"] * 2
+
+
+@pytest.mark.slow
 def test_an_allocation_that_has_ended_is_refused_before_the_first_run(slurm, tmp_path):
-    done = bench(slurm, tmp_path, "9999", nodes=1)
-    assert done.returncode != 0
-    assert "Slurm's job 9999: slurm_load_jobs error: Invalid job id specified. Fix: start" in done.stdout
-    assert list(tmp_path.glob("by_srun/runs/*/*/result.json")) == []
+    status, said = bench(slurm, tmp_path, "9999", nodes=1)
+    assert status != 0
+    assert "Slurm's job 9999: slurm_load_jobs error: Invalid job id specified. Fix: start" in said
+    assert records_of(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_resource_that_does_not_exist_is_refused_before_the_first_run(slurm, allocation, tmp_path):
+    provision("scripted")
+    _, said = bench(slurm, tmp_path, allocation, nodes=2, campaign_srun_options=["--gres=tpu:1"])
+    assert "not start a step on the nodes: Invalid generic resource (gres) specification. Fix: sinfo" in said
+    assert records_of(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_node_that_slurm_drained_is_refused_before_the_first_run(slurm, allocation, tmp_path):
+    slurm.run("scontrol", "update", "nodename=NODE2", "state=drain", "reason=bad GPU 5")
+    try:
+        _, said = bench(slurm, tmp_path, allocation, nodes=2)
+    finally:
+        slurm.run("scontrol", "update", "nodename=NODE2", "state=resume")
+    assert "for Slurm NODE2 is draining, with the reason bad GPU 5. Fix: leave it out" in said
+    assert records_of(tmp_path) == []

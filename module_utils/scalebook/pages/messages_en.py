@@ -497,6 +497,7 @@ MESSAGES = {
         "Slurm put the job back into its queue. Fix: submit it with --no-requeue, as scripts/bench --sbatch does; "
         "what is measured is kept"
     ),
+    "failure.slurm-silent": "slurmctld does not answer. Fix: start it, or wait for it",
     "failure.slurm-ended": (
         "the allocation has ended. Fix: give the same command again in another allocation; what is measured is "
         "kept"

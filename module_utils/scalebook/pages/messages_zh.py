@@ -401,6 +401,7 @@ MESSAGES = {
     "failure.slurm-requeued": (
         "Slurm 把作业放回了队列。解决办法：像 scripts/bench --sbatch 那样用 --no-requeue 提交，已测结果会保留"
     ),
+    "failure.slurm-silent": "slurmctld 没有应答。解决办法：启动它，或等待它恢复",
     "failure.slurm-ended": "Slurm 作业已结束。解决办法：在新作业中再次执行同一命令，已测结果会保留",
     "failure.slurm-pmi": (
         "srun 未启用 PMIx，MPI 无法得知自己的 rank。解决办法：若 srun --mpi=list 列有 pmix，将 campaign_srun_options 设为 [--mpi=pmix]"

@@ -51,7 +51,7 @@ _STATUS = {"hung": "hung", "timeout": "hung", "refused": "refused"}
 _CONTACT = re.compile(
     r"lost communication with a remote daemon|unable to reliably start one or more daemons"
     r"|daemon on the following node|connection to .* (was closed|timed out)|No route to host"
-    r"|srun: error: (Node failure on|Task launch for .* failed on node)",
+    r"|srun: error: (Node failure on|Task launch for .* failed on node)|Unable to contact slurm",
     re.IGNORECASE,
 )
 _LOST_DAEMON = re.compile(r"Remote daemon: \S+ on node (\S+)")
@@ -147,7 +147,7 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     node to go wrong is the culprit; those that the job then terminated are its victims.
     """
     stderr = _without_noise(plain_lines(str(job.get("stderr") or "").encode()))
-    for failed, code in ((_lost_nodes(job), "reason.lost"), (job.get("unwritten"), "reason.no-job")):
+    for failed, code in ((_lost_or_silent(job), "reason.lost"), (job.get("unwritten"), "reason.no-job")):
         for name, why in (failed or {}).items():
             return Verdict("failed", because(message(code, node=name), one_line(why)), stderr)
     exits = [(node, node.log.exit) for node in nodes if node.log and node.log.exit]
@@ -170,13 +170,18 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     return rank or _job(nodes, exits, silent, job, stderr, suspects)
 
 
-def _lost_nodes(job: JobReport) -> dict[str, str]:
-    """Return {node: why} of the nodes that the control node, run_job or Slurm has lost."""
+def lost_nodes(job: JobReport) -> dict[str, str]:
+    """Return {node: why} of the nodes that the control node or Slurm has lost."""
     unreachable = job.get("lost") or {}
-    if job.get("ended_by") == "lost":
-        return {**dict.fromkeys(job.get("hosts") or (), ""), **unreachable}
     failure = _LOST_NODE.search(str(job.get("stderr") or "")) if job.get("rc") else None
     return unreachable or ({failure[1]: failure[2].strip(" :")} if failure else {})
+
+
+def _lost_or_silent(job: JobReport) -> dict[str, str]:
+    """Return those of lost_nodes, and those that did not answer run_job, but may be back."""
+    if job.get("ended_by") == "lost":
+        return {**dict.fromkeys(job.get("hosts") or (), ""), **(job.get("lost") or {})}
+    return lost_nodes(job)
 
 
 def names(nodes: Sequence[Node]) -> list[str]:

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job that srun starts: how it is bounded, how it is ended, and which of its nodes still answer.
 
+usage: slurm_step.py SECONDS srun ...     run a command as a job's srun is run, for at most so long
+
 Slurm knows the job's step by its name, which is the job's SCALEBOOK_JOB: so it is found and ended also when
 its srun is dead. Only SIGUSR1 is passed on by srun: after SIGTERM it kills the tasks before they have written
 their records, and when its process group is killed the step runs on.
@@ -17,6 +19,7 @@ import os
 import select
 import socket
 import subprocess
+import sys
 import time
 from typing import Dict, Iterable, List, Sequence, Tuple
 
@@ -160,3 +163,17 @@ class Peers:
         with contextlib.suppress(KeyError):  # it answered at once
             self.poll.unregister(asked)
         asked.close()
+
+
+def main() -> None:
+    """Run the command, and end as it does."""
+    try:
+        sys.exit(subprocess.call(sys.argv[2:], env=environment(), timeout=float(sys.argv[1])))
+    except OSError as error:
+        sys.exit("%s: %s" % (sys.argv[2], error.strerror))
+    except subprocess.TimeoutExpired:
+        sys.exit("%s: the nodes have not answered within %s s" % (sys.argv[2], sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

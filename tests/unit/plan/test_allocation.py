@@ -5,7 +5,16 @@
 import datetime
 
 import pytest
-from ansible.module_utils.scalebook.plan.allocation import ends, hostnames, hosts, refusal
+from ansible.module_utils.scalebook.plan.allocation import (
+    advice,
+    ends,
+    gone,
+    hostnames,
+    hosts,
+    refusal,
+    slurm_reason,
+    step_refusal,
+)
 from cases import cluster, gpu_case
 
 # As Slurm 22.05 shows it, shortened.
@@ -17,9 +26,12 @@ SHOWN = (
 )
 
 
-def problem(shown=SHOWN, allocation="7", nodes=4, gpus=2, **result):
+STATES = "NODE2|allocated|none\nNODE3|draining|bad GPU 5\nNODE4|down*|Not responding\n"
+
+
+def problem(shown=SHOWN, allocation="7", nodes=4, gpus=2, states="", lost=(), **result):
     runs = [{"case": gpu_case(count, gpus)} for count in (1, nodes)]
-    return refusal({"rc": 0, "stdout": shown, **result}, allocation, runs, cluster(4))
+    return refusal({"rc": 0, "stdout": shown, **result}, allocation, runs, cluster(4), states, lost)
 
 
 def test_an_allocation_that_has_everything_is_not_refused():
@@ -63,6 +75,89 @@ def test_the_node_with_the_fewest_gpus_counts():
 
 def test_runs_on_fewer_nodes_than_the_inventory_need_no_more():
     assert problem(SHOWN.replace("NODE[1-4]", "NODE[1-2]"), nodes=2) == ""
+
+
+def test_a_node_that_slurm_drained_is_refused_with_slurm_s_reason_and_the_fix():
+    assert problem(states=STATES.replace("down*", "allocated")) == (
+        "launcher=srun: for Slurm NODE3 is draining, with the reason bad GPU 5. "
+        "Fix: leave it out with --limit, or scontrol update nodename=NODE3 state=resume puts it back"
+    )
+
+
+def test_a_drained_node_that_no_run_needs_is_not_refused():
+    assert problem(states=STATES, nodes=2) == ""
+
+
+def test_the_campaign_goes_on_without_nodes_that_slurm_has_taken_away():
+    answer = {"stdout": SHOWN.replace("NODE[1-4]", "NODE[1-2,4]")}
+    assert gone(answer, cluster(4), "") == ["NODE3"]
+    assert problem(answer["stdout"], lost=["NODE3"]) == ""
+
+
+def test_nodes_out_of_service_are_gone_and_without_an_answer_of_slurm_none_is():
+    assert gone({"stdout": SHOWN}, cluster(4), STATES) == ["NODE3", "NODE4"]
+    assert gone({"rc": 1}, cluster(4), "") == []
+
+
+def test_an_allocation_that_was_cancelled_stops_the_campaign():
+    said = problem(SHOWN.replace("JobState=RUNNING", "JobState=CANCELLED"))
+    assert "Slurm's job 7 is CANCELLED. Fix: start bench.yml in an allocation" in said
+
+
+# What programs of Slurm 22.05 say, and what Slurm's sources have where there is no accounting to ask.
+SAID = [
+    ("allocation failure: Invalid partition name specified", "sinfo --summarize"),
+    ("Invalid account or account/partition combination specified", "sacctmgr show associations"),
+    ("Invalid qos specification", "sacctmgr show associations"),
+    (
+        "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
+        "sacctmgr show",
+    ),
+    ("srun: error: Invalid generic resource (gres) specification", "sinfo --format='%P %D %G'"),
+    ("allocation failure: Requested node configuration is not available", "ask for no more"),
+    ("salloc: error: Requested partition configuration not available now", "ask for no more"),
+    ("PartitionConfig", "ask for no more"),
+    ("PartitionNodeLimit", "ask for no more"),
+    (
+        "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions",
+        "--list-reasons",
+    ),
+    ("srun: error: Only allocated 3 nodes asked for 4", "sinfo --list-reasons"),
+    ("srun: error: Invalid MPI type 'nope', --mpi=list for acceptable types", "srun --mpi=list"),
+    ("srun: unrecognized option '--nope'", "campaign_srun_options"),
+]
+
+
+@pytest.mark.parametrize(("reason", "fix"), SAID)
+def test_a_reason_of_slurm_s_has_its_fix(reason, fix):
+    assert fix in advice(reason)
+
+
+def test_the_line_that_tells_is_slurm_s_reason():
+    lines = (
+        "srun: error: Task launch for StepId=1.7 failed on node NODE2: Communication connection failure",
+        "srun: error: Application launch failed: Communication connection failure",
+        "srun: Job step aborted",
+    )
+    assert slurm_reason({"stderr": "\n".join(lines)}) == (
+        "Task launch for StepId=1.7 failed on node NODE2: Communication connection failure"
+    )
+
+
+def test_a_step_that_srun_does_not_start_is_refused_in_one_line():
+    answer = {"rc": 1, "stderr": "srun: error: Invalid generic resource (gres) specification\n"}
+    start = "launcher=srun: srun does not start a step on the nodes: Invalid generic resource (gres) "
+    assert step_refusal(answer).startswith(start + "specification. Fix: sinfo --format=")
+
+
+def test_a_step_that_srun_starts_is_not_refused_for_what_it_warns_of():
+    warning = "srun: cluster configuration lacks support for cpu binding"
+    assert step_refusal({"rc": 0, "stderr": warning}) == ""
+
+
+def test_what_a_waiting_allocation_waits_for_is_told_with_what_helps():
+    why = problem(SHOWN.replace("RUNNING Reason=None", "PENDING Reason=InvalidQOS"))
+    assert "sacctmgr show associations" in why
 
 
 @pytest.mark.parametrize(

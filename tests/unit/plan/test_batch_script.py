@@ -3,6 +3,7 @@
 """scripts/bench --sbatch: a batch script whose allocation has what the largest case needs."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -13,8 +14,9 @@ import pytest
 BENCH = Path(__file__).resolve().parents[3] / "scripts/bench"
 
 
-def printed(*words):
-    return subprocess.run([sys.executable, BENCH, *words], capture_output=True, text=True, check=False)
+def printed(*words, **env):
+    argv, given = [sys.executable, BENCH, *words], {**os.environ, **env}
+    return subprocess.run(argv, capture_output=True, text=True, check=False, env=given)
 
 
 def asked_of_slurm(*words):
@@ -58,3 +60,17 @@ def test_what_no_allocation_follows_from_is_refused(words, why):
     done = printed("--sbatch", "4:00:00", *words)
     assert (done.returncode, done.stdout) == (1, "")
     assert why in done.stderr
+
+
+def test_options_of_sbatch_follow_the_time():
+    options = asked_of_slurm("--topology", "1n1g", "--sbatch", "1:00:00 --partition=gpu --account=ml")
+    assert {"--time=1:00:00", "--partition=gpu", "--account=ml"} <= options
+
+
+def test_a_script_that_slurm_would_not_take_is_refused_with_its_reason_and_the_fix(tmp_path):
+    stand_in, reason = tmp_path / "sbatch", "Invalid partition name specified"
+    stand_in.write_text(f"#!/bin/sh\necho 'allocation failure: {reason}' >&2\nexit 1\n")
+    stand_in.chmod(0o755)
+    done = printed("--sbatch", "1:00", "--topology", "1n1g", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"scripts/bench: --sbatch: {reason}. Fix: sinfo --summarize shows the partitions\n"

@@ -15,7 +15,7 @@ from ansible.module_utils.scalebook.failure_search import first_cause
 from ansible.module_utils.scalebook.launch.outcome import job_end
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES as ENGLISH
 from ansible.module_utils.scalebook.read.blocks import Blocks
-from ansible.module_utils.scalebook.read.verdict import lost_contact
+from ansible.module_utils.scalebook.read.verdict import lost_contact, lost_nodes
 from cases import case
 from dlperf_logs import exit_record, stamped
 from in_english import run_record
@@ -299,6 +299,16 @@ def test_a_node_that_slurm_lost_is_named_and_the_run_repeated(tmp_path, line, re
     job = {**JOB, "launcher": "srun", "rc": 143, "stderr": f"{line}\n"}
     assert run(tmp_path, [("", VICTIM), None], job) == ("failed", reason)
     assert lost_contact(job)
+    assert list(lost_nodes(job)) == ["NODE2"]
+
+
+def test_a_node_that_is_silent_may_be_back_for_the_next_run():
+    assert lost_nodes({**JOB, "launcher": "srun", "rc": 137, "ended_by": "lost", "hosts": ["NODE2"]}) == {}
+
+
+def test_a_run_without_slurmctld_is_repeated():
+    line = "srun: error: Unable to confirm allocation for job 7: Unable to contact slurm"
+    assert lost_contact({**JOB, "launcher": "srun", "rc": 1, "stderr": line})
 
 
 def test_the_end_of_srun_says_nothing_of_a_node_without_a_record(tmp_path):
