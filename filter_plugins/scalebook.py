@@ -19,7 +19,7 @@ ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
 from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
-from ansible.module_utils.scalebook.launch import jobs, lock_holder, outcome  # noqa: E402
+from ansible.module_utils.scalebook.launch import container, jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
 from ansible.module_utils.scalebook.launch.srun import step_command  # noqa: E402
 from ansible.module_utils.scalebook.plan import (  # noqa: E402
@@ -92,6 +92,16 @@ def job_dirs(
         raise AnsibleFilterError(str(error)) from error
 
 
+def container_of(
+    parameters: Mapping[str, Any], workload: Mapping[str, Any], *arguments: Any
+) -> container.Settings:
+    """See container.settings; `workload` is the declaration."""
+    try:
+        return container.settings(parameters, Workload.of(workload), *arguments)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
 def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:
     """Return the commit of this checkout and the command that runs `playbook` again; see command.command."""
     return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
@@ -148,6 +158,10 @@ class FilterModule:
             "scalebook_run_layout": run_layout,
             "scalebook_launch_command": launch_command,
             "scalebook_job_command": jobs.job_command,
+            "scalebook_container": container_of,
+            "scalebook_container_provenance": container.provenance,
+            "scalebook_container_refusal": container.refusal,
+            "scalebook_container_srun_options": container.srun_options,
             "scalebook_allocation_refusal": allocation.refusal,
             "scalebook_allocation_end": allocation.ends,
             "scalebook_allocation_gone": allocation.gone,

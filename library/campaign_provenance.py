@@ -62,7 +62,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.launch.provenance import commit, provenance
+from ansible.module_utils.scalebook.launch.provenance import check_containers, commit, provenance
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -73,4 +73,5 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     nodes, versions, preflight = (params[name] for name in ("nodes", "versions", "preflight"))
     facts = provenance(nodes, versions, preflight, earlier, commit(str(ROOT)), params["launcher"])
+    check_containers(earlier, facts)
     return {"changed": write_json(path, facts, write=not check), "file": str(path)}

@@ -95,6 +95,8 @@ OPTIONAL = {
     "flops": "The operations of a sample, from which the report computes TFLOP/s and MFU: see "
     "[flops](#flops).",
     "dlperf": "What DLPerf published of the same model, for comparison: see [dlperf](#dlperf).",
+    "containers": "The list of images with the framework that the workload may run in instead of its own "
+    "installation, by `container=declared`, which takes the first: see [containers](#containers).",
     "published": "A family of `data/models.yml` whose models this workload trains by the same names: reports "
     "compare with their published rates (`data/llm-published.csv`).",
 }
@@ -134,6 +136,7 @@ _INSTALL_PARTS = {
 }
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
+_CONTAINER_KEYS = {"image", "python", "source"}
 _DLPERF_KEYS = {"frameworks", "models", "others", "differs"}
 
 
@@ -247,6 +250,15 @@ class Rule:
 
 
 @dataclass(frozen=True)
+class Container:
+    """An image with the framework, its interpreter, and where it is named as the workload's."""
+
+    image: str
+    python: str
+    source: str
+
+
+@dataclass(frozen=True)
 class SelfReported:
     """A text of the line with the trainer's own results, and the name of the rate in it."""
 
@@ -330,6 +342,7 @@ class Workload:
     flops: Flops | None = None
     dlperf: Dlperf | None = None
     published: str = ""
+    containers: tuple[Container, ...] = ()
     own_environment: str = ""
     setting_types: Mapping[str, str] = field(default_factory=dict)
     setting_defaults: Mapping[str, Any] = field(default_factory=dict)
@@ -364,6 +377,7 @@ class Workload:
             self_reported=_self_reported(part) if "self_reported" in data else None,
             flops=_flops(part) if "flops" in data else None,
             dlperf=_dlperf(part) if "dlperf" in data else None,
+            containers=tuple(_container(each) for each in part.parts("containers", _CONTAINER_KEYS)),
             was=_was(part) if "was" in data else None,
             limits=_limits(part),
             data=data,
@@ -735,6 +749,13 @@ def _sanity(part: _Part, first_node: bool) -> Sanity:
         means=_pairs(part, "means"),
         program=part.flag("program"),
     )
+
+
+def _container(part: _Part) -> Container:
+    container = Container(*(part.text(key) for key in ("image", "python", "source")))
+    if not re.fullmatch(r"[a-z0-9][\w./:-]*[:@][\w.:-]+", container.image):
+        raise part.wrong("image", f"{container.image!r}; allowed are names with a tag or a digest")
+    return container
 
 
 def _failure(part: _Part) -> Failure:

@@ -160,6 +160,11 @@ PARTS = {
         "tf32": "Whether products of fp32 may use the tensor cores of a GPU: `true`, `false`, or the name of "
         "a setting.",
     },
+    "containers": {
+        "image": "Its name, with a tag or a digest. The provenance of runs has the digest.",
+        "python": "The interpreter of the image that starts the trainer, in place of the installation's.",
+        "source": "Who trains this workload in it, and where that is written.",
+    },
     "dlperf": {
         "frameworks": "The published frameworks that are counterparts of this workload.",
         "models": "The name that each of our models has there, `{base: bert-base}`.",
@@ -176,6 +181,7 @@ NEEDED = {
     "failures": ("literal", "why"),
     "refuses": ("when", "why"),
     "flops": ("tf32",),
+    "containers": ("image", "python", "source"),
     "dlperf": ("frameworks", "models"),
 }
 """The keys that a part must have."""

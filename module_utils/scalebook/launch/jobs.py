@@ -119,12 +119,13 @@ def directories(
     script: str,
     settings: Mapping[str, Any],
     command: Sequence[str] = (),
+    container: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, str]]:
     """Return {directory: {file: content}} of node jobs.
 
     `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`. The
     first node has the `command` that starts all jobs, for run_job. A trainer may read the sizes of its model
-    from MODEL_SIZE, so that they are those of the declaration.
+    from MODEL_SIZE, so that they are those of the declaration. `container` is what container.py is given.
     """
     sizes = workload.flops.models.get(case["model"], {}) if workload.flops else {}
     return {
@@ -133,6 +134,7 @@ def directories(
             "watch.json": json.dumps(watch(workload, case, job["task_index"], **limits)),
             "telemetry.json": json.dumps(telemetry(**settings)),
             "run.sh": script,
+            **({"container.json": json.dumps(container)} if container else {}),
             **({"launch.json": json.dumps(list(command))} if command and job["task_index"] == 0 else {}),
         }
         for job in jobs

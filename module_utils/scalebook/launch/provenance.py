@@ -56,6 +56,20 @@ def provenance(
     }
 
 
+def check_containers(earlier: Mapping[str, Any], now: Provenance) -> None:
+    """Raise ValueError where a campaign that goes on has another image than it had, or now has one."""
+    for workload, nodes in now["workloads"].items():
+        for node, versions in earlier.get("workloads", {}).get(workload, {}).items():
+            had, has = (
+                each.get("container", "no container") for each in (versions, nodes.get(node, versions))
+            )
+            if had != has:
+                raise ValueError(
+                    f"{workload} on {node}: earlier runs of the campaign were in {had}, these would be in "
+                    f"{has}. Fix: use that image again, or begin another campaign with -e campaign=NAME"
+                )
+
+
 def commit(top: str) -> str:
     """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
     describe = ["git", "-C", top, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]

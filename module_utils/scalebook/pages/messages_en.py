@@ -891,6 +891,7 @@ MESSAGES = {
     "family.sequence-length": "sequence length {size}",
     "family.unknown": "unknown",
     "fact.launcher": "launcher",
+    "fact.container": "container image",
     "fact.framework": "framework",
     "fact.torch": "PyTorch",
     "fact.cuda": "CUDA",

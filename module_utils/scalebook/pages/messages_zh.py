@@ -757,6 +757,7 @@ MESSAGES = {
     "family.sequence-length": "序列长度 {size}",
     "family.unknown": "未知",
     "fact.launcher": "启动程序",
+    "fact.container": "容器镜像",
     "fact.framework": "框架",
     "fact.torch": "PyTorch",
     "fact.cuda": "CUDA",

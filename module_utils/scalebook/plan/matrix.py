@@ -415,9 +415,10 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
         (line.bsz, entry["case"]) for line in lines for entry in line.skipped
     ]
     names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in cases_by_batch)
-    # Runs of two launchers are not mixed, unless a name is given.
+    # Runs of two launchers are not mixed, nor those of two images, unless a name is given.
     launcher = [parameters["launcher"]] if parameters.get("launcher") not in (None, "mpirun") else []
-    content = json.dumps(names + launcher)
+    image = [parameters["container"]] if parameters.get("container") else []
+    content = json.dumps(names + launcher + image)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     words = [
         "_".join(dict.fromkeys(case["workload"] for _, case in cases_by_batch)),
@@ -425,6 +426,7 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
         "b" + "_".join(dict.fromkeys(str(bsz) for bsz, _ in cases_by_batch)),
         "_".join(parameters["dtype"]),
         *launcher,
+        *(["container"] if image else []),
     ]
     return "-".join(words)[:80] + "-" + digest
 

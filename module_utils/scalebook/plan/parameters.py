@@ -266,6 +266,24 @@ TABLE = (
         choices=("fastest", "any"),
         example="any",
     ),
+    Parameter(
+        "container",
+        "text",
+        _BENCH,
+        "image that the node script runs in: a name, a file on the nodes (enroot, apptainer, pyxis), or "
+        "declared, the one that the workload declares",
+        otherwise="none: the nodes' own software",
+        example="nvcr.io/nvidia/pytorch:24.10-py3",
+    ),
+    Parameter(
+        "container_engine",
+        "choice",
+        _BENCH,
+        "what starts the container",
+        default="podman",
+        choices=("podman", "docker", "enroot", "apptainer", "pyxis"),
+        example="docker",
+    ),
     Parameter("baseline", "text", _REPORT, "campaign or results.json to compare with"),
     Parameter(
         "max_regression",

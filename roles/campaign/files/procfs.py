@@ -57,14 +57,15 @@ def boot() -> str:
     return _read("/proc/sys/kernel/random/boot_id").strip()
 
 
-def oom_kills() -> "Optional[int]":
+def oom_kills(of_machine: bool = False) -> "Optional[int]":
     """Return how many processes the kernel has killed for want of memory, as near to us as it counts.
 
-    Of this process's cgroup where that can be read, else of the machine; None where nothing counts.
+    Of this process's cgroup where that can be read, else, or where asked, of the machine, since a container
+    has a cgroup of its own; None where nothing counts.
     """
     groups = [line.split(":", 2) for line in _read("/proc/self/cgroup").splitlines()]
     paths = [path for _, names, path in groups if names == "" or "memory" in names.split(",")]
-    for file, word in _CGROUP_FILES:
+    for file, word in _CGROUP_FILES[-1:] if of_machine else _CGROUP_FILES:
         for path in paths if "{path}" in file else [""]:
             for line in _read(file.format(path=path.rstrip("/"))).splitlines():
                 name, _, value = line.partition(" ")
@@ -136,14 +137,13 @@ def below(pids: "Set[int]", parents: "Dict[int, int]") -> "Set[int]":
     return found
 
 
-def work_of(pid: int) -> "Tuple[float, float]":
-    """Return the seconds that `pid` and its descendants (computed, queued for a processor).
+def work_of(pids: "List[int]") -> "Tuple[float, float]":
+    """Return the seconds that the processes `pids` (computed, queued for a processor).
 
     A rank that waits for its peers in a collective does neither, so the slow rank of a
     synchronised job stands out by more of them, though all ranks' steps take equally long.
     """
-    members = family(pid)
-    return computed(members), queued(members) or 0.0
+    return computed(pids), queued(pids) or 0.0
 
 
 def queued(pids: "Iterable[int]") -> "Optional[float]":

@@ -11,7 +11,8 @@ process group of its own with the environment of DIR/job.env, and stamps every l
 the time it was received (monotonic and wall clock, a reading that needs no framework). It ends the
 workload when no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is
 full and when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed.
-Where DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is.
+Where DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is; where there is a
+DIR/container.json, DIR/run.sh runs in a container (container.py), which ends as its processes do.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -30,6 +31,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+import container
 import orphans
 import procfs
 import telemetry
@@ -206,17 +208,20 @@ class Watch:
     """What the workload has printed so far, compared with the limits of watch.json.
 
     `literal` and `pattern` tell a step line (group `step`), `warmup` and `last` the steps between which
-    the workload `pid` is measured. `rendezvous` are the seconds in which the first step must come,
-    `stall` those that may pass in silence afterwards. Without `literal` only silence counts; 0 switches
-    a limit off. `silences` are shorter limits, in seconds, for silence between a line that has such a
-    text and the first step. `mark` is called with the words `first` and `last` when the steps `warmup` and
-    `last` are heard.
+    the workload, whose processes `pids` returns, is measured. `rendezvous` are the seconds in which the
+    first step must come, `stall` those that may pass in silence afterwards. Without `literal` only silence
+    counts; 0 switches a limit off. `silences` are shorter limits, in seconds, for silence between a line
+    that has such a text and the first step. `mark` is called with the words `first` and `last` when the
+    steps `warmup` and `last` are heard.
     """
 
     def __init__(
-        self, limits: Dict[str, Any], pid: int, mark: Callable[[str], Any] = lambda word: None
+        self,
+        limits: Dict[str, Any],
+        pids: Callable[[], List[int]],
+        mark: Callable[[str], Any] = lambda word: None,
     ) -> None:
-        self.pid = pid
+        self.pids = pids
         self.mark = mark
         self.began = time.monotonic()
         self.said = 0
@@ -242,7 +247,7 @@ class Watch:
                 if found and int(found.group("step")) >= self.marks[0]:
                     self.marks.pop(0)
                     self.mark("last" if self.readings else "first")
-                    self.readings.append((time.monotonic(), procfs.work_of(self.pid)))
+                    self.readings.append((time.monotonic(), procfs.work_of(self.pids())))
 
     def overdue(self, last_output: float) -> Optional[Tuple[str, str, Dict[str, Any]]]:
         """Return (status, reason, limit) when a limit has passed since `last_output`, else None."""
@@ -317,12 +322,13 @@ class Guard:
         os.waitpid(self.pid, 0)
 
 
-def run_behind_proxy() -> int:
+def run_behind_proxy(clear: Callable[[], Any]) -> int:
     """Fork: go on in a child with its own session; the parent stays as mpirun's child and forwards signals.
 
     mpirun kills what it started, with its process group, as soon as it has asked it to stop: the second that
     it would wait otherwise it waits for one node after the other. The child sees that its parent is gone,
-    stops the workload and writes its last lines. Where the child is killed, the parent ends what it has left.
+    stops the workload and writes its last lines. Where the child is killed, the parent ends what it has
+    left, the guard too, and calls `clear`.
     """
     adopt_descendants()  # those of the child, when it is gone
     mpirun, front = os.getppid(), os.getpid()
@@ -336,6 +342,7 @@ def run_behind_proxy() -> int:
         ended, status = os.waitpid(behind, os.WNOHANG)
         if ended and os.WIFSIGNALED(status):
             orphans.end(lambda: procfs.family(front)[1:], 0)
+            clear()
             if os.WTERMSIG(status) != signal.SIGKILL:
                 signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
             os.kill(front, os.WTERMSIG(status))
@@ -390,7 +397,10 @@ def run(
         signal.signal(number, on_signal)
     env = dict(os.environ, **dict(env, JOB_DIR=directory))
     mine = [("%s=%s" % (name, env[name])).encode() for name in ("JOB_DIR", "OMPI_COMM_WORLD_RANK")]
-    kills = procfs.oom_kills()
+    rank = env["OMPI_COMM_WORLD_RANK"]
+    contained = container.remove(directory, rank)  # of a start that went down with the machine
+    script = ["/bin/sh", os.path.join(directory, "run.sh")]
+    kills = procfs.oom_kills(bool(contained))
     failures: List[str] = []
 
     def members(pid: int) -> List[int]:
@@ -400,13 +410,14 @@ def run(
 
     def end_group(pid: int) -> None:
         orphans.end(lambda: orphans.with_group(pid, *mine), 0)
+        container.remove(directory, rank)
 
     adopt_descendants()
     guard = Guard(end_group)
     # After the guard, which would otherwise hold its pipe open.
     sampler = telemetry.Telemetry(settings, directory, env["NODE"], env)
     process = subprocess.Popen(
-        ["/bin/sh", os.path.join(directory, "run.sh")],
+        container.command(contained, container.name_of(directory, rank), env) if contained else script,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -415,7 +426,9 @@ def run(
         start_new_session=True,
     )
     guard.watch(process.pid)
-    watch = Watch(limits, process.pid, sampler.mark)
+    # The processes of a container are not below that of its engine.
+    find = members if contained else procfs.family
+    watch = Watch(limits, lambda: find(process.pid), sampler.mark)
     reader = threading.Thread(target=copy_output, args=(process, log, watch, failures), daemon=True)
     reader.start()
     status, reason, limit = "exited", None, None
@@ -447,8 +460,11 @@ def run(
     stopped = procfs.stopped(near)
     # Also what the workload left behind after it ended.
     orphans.end(lambda: members(process.pid), KILL_AFTER)
+    container.remove(directory, rank)
     guard.dismiss()
     code = process.wait()
+    if contained and code > 128:
+        code = 128 - code  # engines report a signal as shells do
     reader.join(3)
     if status == "exited" and failures:
         status, reason = "failed", failures[0]
@@ -466,7 +482,7 @@ def run(
         "said": watch.said,
         "stepped": watch.stepped if watch.literal else None,
         "stopped": len(stopped),
-        "oom_kills": None if kills is None else (procfs.oom_kills() or kills) - kills,
+        "oom_kills": None if kills is None else (procfs.oom_kills(bool(contained)) or kills) - kills,
         "busy": watch.busy(),
         **({"telemetry": sampler.record()} if sampler.wanted else {}),
     }
@@ -524,11 +540,12 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=1)
     parser.add_argument("jobs", nargs="+")
     args = parser.parse_args()
-    front = run_behind_proxy()
     rank = world_rank(args.processes)
+    job = (rank, args.processes, args.jobs)
+    front = run_behind_proxy(lambda: container.remove(find_job(*job)[1], str(rank)))
     started, clock = time.time(), time.monotonic()
     try:
-        node, directory, env = find_job(rank, args.processes, args.jobs)
+        node, directory, env = find_job(*job)
     except RefusedError as error:
         sys.exit(REFUSED + str(error))
     local = rank % args.processes

@@ -94,6 +94,7 @@ def test_every_key_of_a_declaration_is_described():
         "failures": reading._FAILURE_KEYS,
         "refuses": {"when", "why"},
         "flops": {each.name for each in fields(Flops)} | {"model", "with"},
+        "containers": reading._CONTAINER_KEYS,
         "dlperf": reading._DLPERF_KEYS,
     }
 

@@ -26,7 +26,7 @@ NOT_THAT = {
     # (file, function, argument): why it has another type.
     **{
         ("filter_plugins/scalebook.py", filtered, "workload"): "from a playbook"
-        for filtered in ("job_dirs", "launch_command")
+        for filtered in ("job_dirs", "launch_command", "container_of")
     },
 }
 
