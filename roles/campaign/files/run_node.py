@@ -342,6 +342,7 @@ def run_behind_proxy(clear: Callable[[], Any]) -> int:
         ended, status = os.waitpid(behind, os.WNOHANG)
         if ended and os.WIFSIGNALED(status):
             orphans.end(lambda: procfs.family(front)[1:], 0)
+            reap()
             clear()
             if os.WTERMSIG(status) != signal.SIGKILL:
                 signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
@@ -359,6 +360,15 @@ def adopt_descendants() -> None:
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     except (ImportError, OSError, AttributeError):
         return  # no Linux; they are found by their environment
+
+
+def reap() -> None:
+    """Take the statuses of adopted descendants: an engine waits for a process until somebody has."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
 
 
 def copy_output(process: "subprocess.Popen[bytes]", log: Log, watch: Watch, failures: List[str]) -> None:
@@ -460,11 +470,12 @@ def run(
     stopped = procfs.stopped(near)
     # Also what the workload left behind after it ended.
     orphans.end(lambda: members(process.pid), KILL_AFTER)
-    container.remove(directory, rank)
-    guard.dismiss()
     code = process.wait()
-    if contained and code > 128:
-        code = 128 - code  # engines report a signal as shells do
+    guard.dismiss()
+    if contained:
+        reap()
+        container.remove(directory, rank)
+        code = 128 - code if code > 128 else code  # engines report a signal as shells do
     reader.join(3)
     if status == "exited" and failures:
         status, reason = "failed", failures[0]
