@@ -17,6 +17,19 @@ SCHEMA = 2
 WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
 KILLED_BY_TIMEOUT = (124, 137)
 LINK = "link"
+PAIR = "pair"
+HOST = "host"
+LAUNCH = "launch"
+LEAST = {
+    LAUNCH: 0.8,
+    "sendrecv": 0.9,
+    PAIR: 0.9,
+    "processor": 0.9,
+    "memory": 0.9,
+    "disk_read": 0.7,
+    "disk_write": 0.7,
+}
+"""The share at which a part has to be found, of quantities in which healthy parts differ by more."""
 TRACE = "trace"
 EQUALS = "equals"
 
@@ -30,6 +43,8 @@ class Measurement(TypedDict):
     traces: dict[str, str]
     problems: dict[str, str]
     gpus: list[str]
+    processor: str
+    pairs: list[dict[str, Any]]
 
 
 class CriteriaUsed(TypedDict):
@@ -108,11 +123,15 @@ class Acceptance(TypedDict):
 
 
 class Group(NamedTuple):
-    """Equal parts: the rates of one quantity by part, and the nodes of each part."""
+    """Equal parts: the rates of one quantity by part, and the nodes of each part.
+
+    Pairs of GPUs are equal where they are in the same `place` of their nodes, as what lies between them is.
+    """
 
     quantity: str
     device: str
     devices: int
+    place: str
     rates: dict[str, list[float]]
     nodes: dict[str, list[str]]
 
@@ -127,9 +146,14 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
     keys = ("rates", "traces", "problems")
     if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
         name = content.get("name")
-        gpus = [str(uuid) for uuid in content.get("gpus") or ()]
-        fields = {key: content[key] for key in keys}
-        return {"nodes": [*nodes], "name": name and str(name), "gpus": gpus, **fields}  # type: ignore[typeddict-item]
+        return {
+            "nodes": [*nodes],
+            "name": name and str(name),
+            "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
+            "processor": str(content.get("processor") or ""),
+            "pairs": [*(content.get("pairs") or ())],
+            **{key: content[key] for key in keys},  # type: ignore[typeddict-item]
+        }
     errors = str(result.get("stderr") or result.get("msg") or "it gave no answer").strip().splitlines()
     reason = errors[-1][:300] if errors else "it gave no answer"
     if result.get("rc") in KILLED_BY_TIMEOUT:
@@ -141,6 +165,8 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
         "traces": {},
         "problems": {"node": reason},
         "gpus": [],
+        "processor": "",
+        "pairs": [],
     }
 
 
@@ -160,16 +186,21 @@ def _values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, flo
     for part, rates in measurement["rates"].items():
         for quantity, rate in rates.items():
             yield f"{nodes[0]} {part}", nodes, quantity, rate
+    for pair in measurement.get("pairs", ()):
+        ends = [f"GPU{pair[end]}" for end in ("source", "target")]
+        yield f"{nodes[0]} {link_name(*ends)}", nodes, PAIR, pair["gb_per_second"]
 
 
 def groups(measurements: Iterable[Measurement]) -> list[Group]:
     """Return the groups of equal parts: of one device, and of one quantity."""
-    by_key: dict[tuple[str, str, int], Group] = {}
+    by_key: dict[tuple[str, str, int, str], Group] = {}
     for measurement in measurements:
         devices = sum(part.startswith("GPU") and part != "GPUs" for part in measurement["rates"])
         for part, nodes, quantity, rate in _values(measurement):
             count = devices if part.endswith(" GPUs") else 1
-            key = (quantity, measurement["name"] or "", count)
+            of_host = part.endswith(f" {HOST}")
+            device = (measurement.get("processor") if of_host else measurement["name"]) or ""
+            key = (quantity, device, count, part.partition(" ")[2] if quantity == PAIR else "")
             group = by_key.setdefault(key, Group(*key, {}, {}))
             group.rates.setdefault(part, []).append(rate)
             group.nodes[part] = nodes
@@ -187,7 +218,8 @@ def findings(
     )
     rows: list[PartFinding] = []
     for group, value in zip(equal_parts, values, strict=True):
-        by_source = {EQUALS: verdict.against_equals(group.rates, criteria, tests)}
+        own = criteria._replace(least=min(criteria.least, LEAST.get(group.quantity, 1)))
+        by_source = {EQUALS: verdict.against_equals(group.rates, own, tests)}
         if value:
             tolerant = criteria._replace(least=1 - value.tolerance)
             by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
@@ -202,12 +234,17 @@ def findings(
                     "verdict": finding.verdict,
                     "against": None if finding.verdict == NO_REFERENCE else source,
                     "rate": median(rates),
-                    "unit": "TFLOP/s" if group.quantity.startswith("matmul") else "GB/s",
+                    "unit": unit_of(group.quantity),
                     "ratio": finding.ratio,
                     "measurements": len(rates),
                 }
             )
     return rows + _of_traces(measurements)
+
+
+def unit_of(quantity: str) -> str:
+    """Return the unit of the rates of a quantity; that of launches is how many there are in a second."""
+    return "TFLOP/s" if quantity.startswith(("matmul_", "best_")) else "1/s" if quantity == LAUNCH else "GB/s"
 
 
 def _of_traces(measurements: Iterable[Measurement]) -> list[PartFinding]:
@@ -348,6 +385,8 @@ def _value(row: PartFinding) -> str:
         return f"{TRACE} {'differs from that of its equals' if row['verdict'] == BAD else row['verdict']}"
     reference = "its equals" if row["against"] == EQUALS else row["against"]
     ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
+    if row["quantity"] == LAUNCH:
+        return f"{LAUNCH} {1e6 / row['rate']:.3g} µs{ratio}"
     return f"{row['quantity']} {row['rate']:.4g} {row['unit']}{ratio}"
 
 
@@ -366,7 +405,9 @@ def display(acceptance: Acceptance) -> list[str]:
     lines = [
         f"{worst[part]:12} {part}: {', '.join(map(_value, rows))}"
         for part, rows in by_part.items()
-        if worst[part] != GOOD or rows[0]["quantity"] != LINK
+        if worst[part] != GOOD
+        and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
+        or rows[0]["quantity"] not in (LINK, PAIR)
     ]
     lines += [f"{'bad':12} {each['part']}: {each['reason']}" for each in acceptance["problems"]]
     for cause in acceptance["faults"]:

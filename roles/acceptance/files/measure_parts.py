@@ -5,25 +5,34 @@
     python3 measure_parts.py alone --device gpu --devices 8
     python3 measure_parts.py pair --device gpu --devices 8 --rank 0 --address 10.11.0.2 --own 10.11.0.2
 
-It starts the programs of role microbench, which lie beside it, and training_trace.py.  The line has the name
-of the device, the rates of each part by quantity, the digest of each part's training, and what could not be
-measured.  Of a pair, the first node prints the rates.  Python 3.6 or later.
+It starts the programs of role microbench, which lie beside it, and training_trace.py, and measures the
+processor, its memory and, where fio is installed, the disk itself.  The line has the names of device and
+processor, the rates of each part by quantity, the digest of each part's training, what was sent between
+devices by size, and what could not be measured.  Of a pair, the first node prints the rates.  Python 3.6 or
+later.
 """
 
 import argparse
 import fcntl
+import hashlib
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
 import sys
 import tempfile
-from typing import Any, Dict, List, Optional
+import time
+from typing import Any, Callable, Dict, List, Optional
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NETWORK_BYTES = {"gpu": 1 << 28, "cpu": 1 << 24}
-NODE_BYTES = 1 << 30
+NODE_BYTES = {"gpu": 1 << 30, "cpu": 1 << 22}
+SENT_BYTES = {"gpu": 1 << 33, "cpu": 1 << 23}
+PAIR_BYTES = {"gpu": 1 << 28, "cpu": 1 << 22}
+COLLECTIVES = "all_reduce,all_gather,reduce_scatter,all_to_all"
+HOST_BYTES = 1 << 25
 GET_ADDRESS = 0x8915  # Linux: SIOCGIFADDR
 
 
@@ -45,25 +54,42 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def start(argv: List[str]) -> str:
-    """Return what a program printed, or raise ProgramError."""
-    ended = subprocess.Popen(
-        [sys.executable, *argv],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-    )
-    printed, errors = ended.communicate()
-    if ended.returncode:
-        lines = [line for line in (printed + errors).splitlines() if line.strip()] or ["nothing"]
-        raise ProgramError("%s ended with status %d: %s" % (argv[0], ended.returncode, lines[-1][:300]))
+def start(argv: List[str], ranks: int = 1, environment: Optional[Dict[str, str]] = None) -> str:
+    """Return what the first of `ranks` processes of a program printed, or raise ProgramError.
+
+    The first process that fails ends the others, which would wait for it.
+    """
+    processes = []
+    with tempfile.TemporaryDirectory() as folder:
+        for rank in range(ranks):
+            own = dict(os.environ, LOCAL_RANK=str(rank), **(environment or {}))
+            own["RANK"] = str(int(own.get("RANK", 0)) + rank)
+            with open(os.path.join(folder, str(rank)), "w") as stream:
+                process = subprocess.Popen(
+                    [sys.executable, *argv], stdout=stream, stderr=subprocess.STDOUT, env=own
+                )
+            processes.append(process)
+        waiting = list(processes)
+        while waiting and not any(each.returncode for each in processes):
+            waiting = [each for each in waiting if each.poll() is None]
+            time.sleep(0.05)
+        ended = next((rank for rank, each in enumerate(processes) if each.returncode), 0)
+        for each in waiting:
+            each.kill()
+            each.wait()
+        with open(os.path.join(folder, str(ended)), encoding="utf-8", errors="replace") as stream:
+            printed = stream.read()
+    status = processes[ended].returncode
+    if status:
+        lines = [line for line in printed.splitlines() if line.strip()] or ["nothing"]
+        raise ProgramError("%s ended with status %d: %s" % (argv[0], status, lines[-1][:300]))
     return printed
 
 
-def measure(program: List[str], name: str) -> Dict[str, Any]:
+def measure(program: List[str], name: str, *placing: Any) -> Dict[str, Any]:
     """Run a program of role microbench, and return what it wrote into the file `name`, {} if nothing."""
     with tempfile.TemporaryDirectory() as out:
-        start([*program, "--out", out])
+        start([*program, "--out", out], *placing)
         path = os.path.join(out, name)
         if not os.path.exists(path):
             return {}
@@ -72,12 +98,87 @@ def measure(program: List[str], name: str) -> Dict[str, Any]:
         return content
 
 
-def collectives(args: argparse.Namespace, only: str, size: int, placing: List[str]) -> Dict[str, float]:
-    """Return the bandwidth on the bus of the collectives `only`; {} on the second node of a pair."""
-    program = ["-m", "torch.distributed.run", "--nproc_per_node", str(args.devices), *placing]
-    program += [os.path.join(HERE, "collectives.py"), "--device", args.device, "--only", only]
-    content = measure([*program, "--least", str(size), "--most", str(size)], "collectives.json")
-    return {row["collective"]: row["busbw_gb_per_second"] for row in content.get("measurements", [])}
+def collectives(args: argparse.Namespace, nodes: int, *options: str) -> Dict[str, Any]:
+    """Return what collectives.py measured on the devices of `nodes` nodes; {} but on the first of these."""
+    program = [os.path.join(HERE, "collectives.py"), "--device", args.device, *options]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {
+        "RANK": str(args.rank * args.devices if nodes > 1 else 0),
+        "WORLD_SIZE": str(nodes * args.devices),
+        "GROUP_RANK": str(args.rank),
+        "MASTER_ADDR": args.address if nodes > 1 else "127.0.0.1",
+        "MASTER_PORT": str(args.port if nodes > 1 else port),
+    }
+    return measure(program, "collectives.json", args.devices, environment)
+
+
+def of_size(least: int, most: int) -> List[str]:
+    """Return the options of collectives.py for these sizes."""
+    return ["--least", str(least), "--most", str(most)]
+
+
+def inside(args: argparse.Namespace, line: Dict[str, Any]) -> None:
+    """Add what the devices of the node send each other, all together and by pairs."""
+    most = NODE_BYTES[args.device]
+    content = collectives(args, 1, "--only", COLLECTIVES, *of_size(most, most))
+    rates = {row["collective"]: row["busbw_gb_per_second"] for row in content["measurements"]}
+    sent = collectives(args, 1, "--only", "sendrecv", *of_size(8, SENT_BYTES[args.device]))["measurements"]
+    line["rates"]["GPUs"] = dict(rates, sendrecv=sent[-1]["busbw_gb_per_second"])
+    most = PAIR_BYTES[args.device]
+    # --least above --most: no collective, only the pairs.
+    line["pairs"] = collectives(args, 1, "--pairs", *of_size(most + 1, most))["pairs"]
+    line["sizes"] = [*content["measurements"], *sent]
+
+
+def repeated(operation: Callable[[], Any], seconds: float) -> float:
+    """Return how often a second an operation can be done, the best of several tries."""
+    best, end = 0.0, time.monotonic() + seconds
+    while time.monotonic() < end or not best:
+        begun = time.monotonic()
+        operation()
+        best = max(best, 1 / (time.monotonic() - begun))
+    return best
+
+
+def host(args: argparse.Namespace, line: Dict[str, Any]) -> None:
+    """Add the rates of the processor on one thread, of its memory, and of the disk."""
+    source, target = memoryview(bytes(HOST_BYTES)), memoryview(bytearray(HOST_BYTES))
+
+    def copy() -> None:
+        target[:] = source
+
+    line["rates"]["host"] = {
+        "processor": repeated(lambda: hashlib.sha256(source).digest(), args.seconds / 2) * HOST_BYTES / 1e9,
+        "memory": repeated(copy, args.seconds / 2) * 2 * HOST_BYTES / 1e9,
+    }
+    if shutil.which("fio"):
+        for way in ("write", "read"):
+            line["rates"]["host"]["disk_" + way] = disk(way, args.seconds)
+
+
+def disk(way: str, seconds: float) -> float:
+    """Return GB/s of the disk below the programs, as fio measures it: 1 MiB each, past the cache of files."""
+    with tempfile.TemporaryDirectory(dir=HERE) as folder:
+        command = ["fio", "--name=scalebook", "--rw=" + way, "--bs=1M", "--size=256M", "--end_fsync=1"]
+        command += ["--invalidate=1", "--runtime=%d" % max(1, seconds), "--output-format=json"]
+        command.append("--directory=" + folder)
+        done = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+        )
+        printed = done.communicate()[0]
+        if done.returncode:
+            raise ProgramError("fio ended with status %d: %s" % (done.returncode, printed.strip()[-300:]))
+    rate: float = json.loads(printed[printed.index("{") :])["jobs"][0][way]["bw_bytes"] / 1e9
+    return rate
+
+
+def processor() -> str:
+    """Return the name of the processor, "" where it has none."""
+    with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        names = [text.split(":", 1)[1].strip() for text in stream if text.startswith("model name")]
+    return (names + [""])[0]
 
 
 def one_device(args: argparse.Namespace, index: int, line: Dict[str, Any]) -> None:
@@ -88,14 +189,19 @@ def one_device(args: argparse.Namespace, index: int, line: Dict[str, Any]) -> No
     program = [os.path.join(HERE, "microbench.py"), "--device", args.device, "--size", size]
     try:
         content = measure(
-            [*program, "--only", "matmul,memory", "--seconds", str(args.seconds)], "compute.json"
+            [*program, "--only", "matmul,products,memory,launch", "--seconds", str(args.seconds)],
+            "compute.json",
         )
-        line["name"], line["rates"][part] = content["name"], {}
+        line["name"], rates = content["name"], line["rates"].setdefault(part, {})
         for each in content["measurements"]:
-            name = each["variant"] if each["benchmark"] == "memory" else "matmul_" + each["variant"]
+            name = {"matmul": "matmul_" + each["variant"], "product": "best_" + each["variant"]}.get(
+                each["benchmark"], each["variant"]
+            )
             if each["seconds"]:
-                line["rates"][part][name] = each["tflops"] or each["gbytes_per_second"]
-            else:
+                # Of an operation that only has to be launched: how many in a second.
+                rate = each["tflops"] or each["gbytes_per_second"] or 1 / each["seconds"]
+                rates[name] = max(rate, rates.get(name, 0))
+            elif not each["reason"].startswith("not available"):
                 line["problems"][part] = "%s: %s" % (name, each["reason"])
         trace = start([os.path.join(HERE, "training_trace.py"), args.device])
         line["traces"][part] = "%s torch %s" % (trace.strip(), content["torch"])
@@ -133,7 +239,7 @@ def main(argv: List[str]) -> None:
     args = arguments(argv)
     line: Dict[str, Any] = {"name": None, "rates": {}, "traces": {}, "problems": {}}
     if args.what == "alone":
-        line["gpus"] = gpus() if args.device == "gpu" else []
+        line["processor"], line["gpus"] = processor(), gpus() if args.device == "gpu" else []
         for index in range(args.devices):
             one_device(args, index, line)
     try:
@@ -141,11 +247,14 @@ def main(argv: List[str]) -> None:
             name = interface(args.own)
             if name:
                 os.environ.update(GLOO_SOCKET_IFNAME=name, NCCL_SOCKET_IFNAME=name)
-            placing = ["--nnodes", "2", "--node_rank", str(args.rank)]
-            placing += ["--master_addr", args.address, "--master_port", str(args.port)]
-            line["rates"] = collectives(args, "forward,backward", NETWORK_BYTES[args.device], placing)
-        elif args.devices > 1:
-            line["rates"]["GPUs"] = collectives(args, "all_reduce", NODE_BYTES, ["--standalone"])
+            size = of_size(NETWORK_BYTES[args.device], NETWORK_BYTES[args.device])
+            content = collectives(args, 2, "--only", "forward,backward", *size)
+            for row in content.get("measurements", []):
+                line["rates"][row["collective"]] = row["busbw_gb_per_second"]
+        else:
+            host(args, line)
+            if args.devices > 1:
+                inside(args, line)
     except ProgramError as error:
         line["problems"]["node"] = str(error)
     print(json.dumps(line))

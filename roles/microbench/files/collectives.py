@@ -1,14 +1,19 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the bandwidth between devices: all-reduce and all-gather, by size.
+"""Measure the bandwidth between devices: all-reduce, all-gather and others, by size.
 
     torchrun --nproc_per_node 8 collectives.py --out DIR      rank 0 writes DIR/collectives.json
 
 Requires only PyTorch. The conventions are those of NVIDIA's nccl-tests. Numbers are fp32. The size is that of
 the whole buffer; for all-gather, of the receive buffer. The time of an operation is the mean over all ranks
 of the mean over all iterations. Algorithm bandwidth is size / time. Bus bandwidth is algorithm bandwidth
-times 2 (n - 1) / n for all-reduce, and (n - 1) / n for all-gather; it can be compared with the speed of a
-link for any number of ranks. Every result is checked: a wrong result stops the run.
+times 2 (n - 1) / n for all-reduce, and (n - 1) / n for all-gather, reduce-scatter and all-to-all; it can be
+compared with the speed of a link for any number of ranks. With `sendrecv` each rank sends to the next one
+and receives from the one before: both bandwidths are the same. Every result is checked: a wrong result stops
+the run.
+
+`--pairs`, for acceptance.yml: each rank sends to each other one alone, in rounds in which no rank is in two
+pairs, n - 1 rounds for an even number of ranks; rank 0 writes the bandwidth of each direction.
 
 `forward` and `backward`, for acceptance.yml: the first half of the ranks sends to the other half, each rank
 to one, and the other way; the bandwidth is that of all of them.
@@ -22,8 +27,7 @@ import signal
 import socket
 import sys
 import time
-from functools import partial
-from typing import Any, Callable, Dict, Iterator, List, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
 import torch
 import torch.distributed as dist
@@ -36,6 +40,9 @@ WIDTH = 4  # bytes per number
 FACTORS: Dict[str, Callable[[int], float]] = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "all_to_all": lambda n: (n - 1) / n,
+    "sendrecv": lambda _: 1,
     "forward": lambda n: n // 2,
     "backward": lambda n: n // 2,
 }
@@ -53,6 +60,7 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     parser.add_argument("--warmup", type=int, default=5, help="operations before the measured ones")
     parser.add_argument("--iterations", type=int, default=20)
     parser.add_argument("--only", default="all_reduce,all_gather", help="names, separated by commas")
+    parser.add_argument("--pairs", action="store_true", help="each pair of ranks alone, of the largest size")
     args = parser.parse_args(argv)
     unknown = [name for name in args.only.split(",") if name not in FACTORS]
     if unknown:
@@ -72,24 +80,92 @@ def sizes(least: int, most: int, world: int) -> Iterator[int]:
         size *= 4
 
 
-def operations(
-    count: int, rank: int, world: int, device: torch.device
-) -> Iterator[Tuple[str, torch.Tensor, Callable[[], Any], torch.Tensor]]:
-    """Yield (name, buffer, operation, expected content of the buffer) for collectives of `count` numbers."""
-    buffer = torch.empty(count, device=device)
-    part = torch.full((count // world,), float(rank + 1), device=device)
-    gathered = torch.arange(1, world + 1, device=device, dtype=torch.float32).repeat_interleave(
-        count // world
-    )
-    yield "all_reduce", buffer, lambda: dist.all_reduce(buffer), torch.full_like(buffer, float(world))
-    yield "all_gather", buffer, lambda: dist.all_gather_into_tensor(buffer, part), gathered
-    if world % 2 == 0:
-        half = world // 2
-        numbers, sent = torch.full_like(buffer, rank + 2.0), torch.ones_like(buffer)
-        for name, sends in (("forward", rank < half), ("backward", rank >= half)):
-            peer = (rank + half) % world
-            transfer = partial(dist.send, numbers, peer) if sends else partial(dist.recv, buffer, peer)
-            yield name, buffer, transfer, sent if sends else torch.full_like(buffer, peer + 2.0)
+class Group(NamedTuple):
+    """This process among all: its rank, their number, its device."""
+
+    rank: int
+    world: int
+    device: torch.device
+
+
+# (buffer, operation, expected content of the buffer)
+Operation = Tuple[torch.Tensor, Callable[[], Any], torch.Tensor]
+
+
+def blocks(count: int, group: Group) -> torch.Tensor:
+    """Return `count` numbers, an equal share of them for each rank: 1 of the first, 2 of the second ..."""
+    ranks = torch.arange(1, group.world + 1, device=group.device, dtype=torch.float32)
+    return ranks.repeat_interleave(count // group.world)
+
+
+def all_reduce(count: int, group: Group) -> Operation:
+    """Return the sum over all ranks."""
+    buffer = torch.empty(count, device=group.device)
+    return buffer, lambda: dist.all_reduce(buffer), torch.full_like(buffer, float(group.world))
+
+
+def all_gather(count: int, group: Group) -> Operation:
+    """Return the parts of all ranks put together."""
+    buffer = torch.empty(count, device=group.device)
+    part = torch.full((count // group.world,), group.rank + 1.0, device=group.device)
+    return buffer, lambda: dist.all_gather_into_tensor(buffer, part), blocks(count, group)
+
+
+def reduce_scatter(count: int, group: Group) -> Operation:
+    """Return the sum of which each rank gets its part."""
+    numbers, part = blocks(count, group), torch.empty(count // group.world, device=group.device)
+    wanted = torch.full_like(part, (group.rank + 1.0) * group.world)
+    return part, lambda: dist.reduce_scatter_tensor(part, numbers), wanted
+
+
+def all_to_all(count: int, group: Group) -> Operation:
+    """Return the exchange in which each rank sends a part to each other one."""
+    wanted = blocks(count, group)
+    numbers, buffer = torch.full_like(wanted, group.rank + 1.0), torch.empty_like(wanted)
+    return buffer, lambda: dist.all_to_all_single(buffer, numbers), wanted
+
+
+def sendrecv(count: int, group: Group) -> Operation:
+    """Return the ring: each rank sends to the next one."""
+    before, after = (group.rank - 1) % group.world, (group.rank + 1) % group.world
+    buffer = torch.empty(count, device=group.device)
+    numbers = torch.full_like(buffer, group.rank + 1.0)
+
+    def pass_on() -> None:
+        sent = dist.P2POp(dist.isend, numbers, after)
+        for each in dist.batch_isend_irecv([sent, dist.P2POp(dist.irecv, buffer, before)]):
+            each.wait()
+
+    return buffer, pass_on, torch.full_like(buffer, before + 1.0)
+
+
+def one_way(source: int, target: int, count: int, group: Group) -> Operation:
+    """Return what one rank sends to another one; the others have nothing to do."""
+    buffer = torch.empty(count, device=group.device)
+    if group.rank == source:
+        numbers = torch.full_like(buffer, source + 2.0)
+        return buffer, lambda: dist.send(numbers, target), torch.ones_like(buffer)
+    if group.rank == target:
+        return buffer, lambda: dist.recv(buffer, source), torch.full_like(buffer, source + 2.0)
+    return buffer, lambda: None, torch.ones_like(buffer)
+
+
+def forward(count: int, group: Group) -> Operation:
+    """Return what each rank of the first half sends to one of the other half."""
+    half = group.world // 2
+    return one_way(group.rank % half, group.rank % half + half, count, group)
+
+
+def backward(count: int, group: Group) -> Operation:
+    """Return the same from the other half."""
+    half = group.world // 2
+    return one_way(group.rank % half + half, group.rank % half, count, group)
+
+
+OPERATIONS: Dict[str, Callable[[int, Group], Operation]] = {
+    each.__name__: each
+    for each in (all_reduce, all_gather, reduce_scatter, all_to_all, sendrecv, forward, backward)
+}
 
 
 def settle(device: torch.device) -> None:
@@ -98,8 +174,8 @@ def settle(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
-    """Return the mean seconds of an operation over all iterations and ranks."""
+def timed(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
+    """Return the mean seconds of an operation over all iterations; all ranks start together."""
     for _ in range(args.warmup):
         operation()
     settle(device)
@@ -108,34 +184,76 @@ def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torc
     for _ in range(args.iterations):
         operation()
     settle(device)
-    mean = torch.tensor([(time.monotonic() - start) / args.iterations], dtype=torch.float64, device=device)
+    return (time.monotonic() - start) / args.iterations
+
+
+def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
+    """Return the mean seconds of an operation over all iterations and ranks."""
+    mean = torch.tensor([timed(operation, args, device)], dtype=torch.float64, device=device)
     dist.all_reduce(mean)
     seconds: float = mean.item() / dist.get_world_size()
     return seconds
 
 
-def run(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str, Any]]:
+def checked(name: str, operation: Operation, group: Group) -> None:
+    """Do an operation once; raise SystemExit where its result is wrong."""
+    buffer, call, wanted = operation
+    buffer.fill_(1.0)
+    call()
+    settle(group.device)
+    if not torch.equal(buffer, wanted):
+        size = buffer.numel() * WIDTH
+        raise SystemExit("%s of %d bytes gave wrong numbers on rank %d" % (name, size, group.rank))
+    # Measure with zeros: repeated sums of other numbers would overflow.
+    buffer.zero_()
+
+
+def run(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
     """Yield every row; raise SystemExit on a wrong result."""
-    rank, world = dist.get_rank(), dist.get_world_size()
-    for size in sizes(args.least, args.most, world):
-        for name, buffer, operation, wanted in operations(size // WIDTH, rank, world, device):
-            if name not in args.only.split(","):
-                continue
-            buffer.fill_(1.0)
-            operation()
-            settle(device)
-            if not torch.equal(buffer, wanted):
-                raise SystemExit("%s of %d bytes gave wrong numbers on rank %d" % (name, size, rank))
-            # Measure with zeros: repeated sums of other numbers would overflow.
-            buffer.zero_()
-            seconds = measure(operation, args, device)
+    wanted = args.only.split(",")
+    for size in sizes(args.least, args.most, group.world if wanted != ["sendrecv"] else 1):
+        if group.device.type == "cuda" and 4 * size > memory(group.device):
+            return
+        for name in [each for each in FACTORS if each in wanted]:
+            operation = OPERATIONS[name](size // WIDTH, group)
+            checked(name, operation, group)
+            seconds = measure(operation[1], args, group.device)
             yield {
                 "collective": name,
                 "bytes": size,
                 "seconds": seconds,
                 "algbw_gb_per_second": size / seconds / 1e9,
-                "busbw_gb_per_second": size / seconds / 1e9 * FACTORS[name](world),
+                "busbw_gb_per_second": size / seconds / 1e9 * FACTORS[name](group.world),
             }
+
+
+def memory(device: torch.device) -> int:
+    """Return the bytes of the smallest GPU of the job: all ranks have to leave out the same sizes."""
+    least = torch.tensor([torch.cuda.get_device_properties(device).total_memory], device=device)
+    dist.all_reduce(least, op=dist.ReduceOp.MIN)
+    return int(least.item())
+
+
+def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
+    """Yield the bandwidth from each rank to each other one, in rounds of disjoint pairs."""
+    ring = [*range(group.world), *([-1] if group.world % 2 else [])]
+    for _ in range(len(ring) - 1):
+        halves = [(ring[index], ring[-1 - index]) for index in range(len(ring) // 2)]
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+        for order in (1, -1):
+            mine = [pair[::order] for pair in halves if group.rank in pair and -1 not in pair]
+            seconds = 0.0
+            if mine:
+                operation = one_way(*mine[0], count=args.most // WIDTH, group=group)
+                checked("pairs", operation, group)
+                seconds = timed(operation[1], args, group.device)
+            else:
+                dist.barrier()
+            every: List[Any] = [None] * group.world
+            dist.all_gather_object(every, (mine, seconds))
+            for source, target in sorted({pair for found, _ in every for pair in found}):
+                slower = max(every[source][1], every[target][1])
+                yield {"source": source, "target": target, "gb_per_second": args.most / slower / 1e9}
 
 
 def main(argv: List[str]) -> None:
@@ -169,7 +287,10 @@ def main(argv: List[str]) -> None:
         "iterations": args.iterations,
         "measurements": [],
     }
-    for row in run(args, device):
+    group = Group(rank, world, device)
+    if args.pairs:
+        result["pairs"] = [*pairs(args, group)]
+    for row in run(args, group):
         result["measurements"].append(row)
         if rank == 0:
             text = "MICROBENCH {collective} {bytes} bytes: {busbw_gb_per_second:.3f} GB/s on the bus"

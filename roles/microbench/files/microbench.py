@@ -9,8 +9,11 @@ Requires only PyTorch. Shapes, numbers of operations and timer are those of mli/
 
 - matmul: a @ b of two n x n matrices, 2 n^3 operations; fp32 can use TF32, as in the containers of that table
 - vector: a * 1.2 of n fp32 numbers, n operations and 8 n bytes
-- memory, for acceptance.yml: a copy of n fp32 numbers on the device, 8 n bytes read and written, and on a GPU
-  one from and to pinned memory of the host, 4 n bytes
+- for acceptance.yml, product: a @ b of shapes at which others measured the most, m x k and k x n, 2 m n k
+  operations; fp8 (e4m3, one scale for a matrix) where the GPU has it, compute capability 8.9
+- memory, for acceptance.yml: a copy of n fp32 numbers on the device, 8 n bytes read and written, a triad
+  b = a + 3 c of 12 n bytes, and on a GPU a copy from and to pinned memory of the host, 4 n bytes
+- launch, for acceptance.yml: an operation on one number, the time until the next can be launched
 - layers: feed-forward 16 b s h^2, attention 4 b h s^2 + 8 b s h^2 (T5's decoder: twice); forward and backward
   together are three times the forward pass. Biases, softmax and norms are not counted.
 - timer: the median of torch.utils.benchmark's blocked_autorange
@@ -37,7 +40,21 @@ SCHEMA = 1
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 TERA = 1e12
 
-# (name, variant, shape, operations, bytes, statement, variables of the statement)
+NOT_AVAILABLE = "not available: fp8 takes compute capability 8.9"
+# (m, n, k) at which stas00/ml-engineering (compute/accelerator, as data/expected.yml) found the most.
+PRODUCTS = [
+    (8192, 8192, 8192),
+    (2048, 2048, 13312),
+    (1024, 10240, 5120),
+    (2048, 5120, 6144),
+    (1024, 15360, 4096),
+    (1024, 9216, 14336),
+    (1792, 16128, 3072),
+    (1280, 4096, 12032),
+    (15360, 4096, 3072),
+]
+
+# (name, variant, shape, operations, bytes, statement, variables of the statement); "" is not available.
 Point = Tuple[str, str, Dict[str, int], int, Optional[int], str, Dict[str, Any]]
 
 SIZES: Dict[str, Dict[str, Any]] = {
@@ -63,8 +80,8 @@ SIZES: Dict[str, Dict[str, Any]] = {
         "parts": (4, 32),
     },
     # One large shape of each operation, for acceptance.yml.
-    "large": {"matmul": [8192], "memory": [1 << 28]},
-    "moderate": {"matmul": [1024], "memory": [1 << 24]},
+    "large": {"matmul": [8192], "product": PRODUCTS, "memory": [1 << 28]},
+    "moderate": {"matmul": [1024], "product": [(512, 1024, 512), (256, 256, 2048)], "memory": [1 << 24]},
 }
 
 
@@ -89,15 +106,46 @@ def arguments(argv: List[str]) -> argparse.Namespace:
     return args
 
 
+def variants(device: torch.device, fp8: bool = False) -> List[str]:
+    """Return the number formats of matrix products."""
+    # fp16 on a CPU has no optimized kernel: one product takes minutes.
+    names = ["fp32", "bf16"] if device.type == "cpu" else ["fp32", "fp16", "bf16"]
+    return [*names, "fp8"] if fp8 else names
+
+
+def product(name: str, variant: str, m: int, n: int, k: int, device: torch.device) -> Point:
+    """Return the point of a matrix product."""
+    shape = {"n": n} if m == n == k else {"m": m, "n": n, "k": k}
+    if variant != "fp8":
+        a = torch.randn(m, k, dtype=DTYPES[variant], device=device)
+        b = torch.randn(k, n, dtype=DTYPES[variant], device=device)
+        return name, variant, shape, 2 * m * n * k, None, "a @ b", {"a": a, "b": b}
+    if device.type == "cpu" or torch.cuda.get_device_capability(device) < (8, 9):
+        return name, variant, shape, 0, None, "", {}
+    # The second matrix has to be column-major.
+    names = {
+        "a": torch.randn(m, k, device=device).to(torch.float8_e4m3fn),
+        "b": torch.randn(n, k, device=device).to(torch.float8_e4m3fn).t(),
+        "scale": torch.ones((), device=device),
+    }
+    call = (
+        "torch._scaled_mm(a, b, scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True)"
+    )
+    return name, variant, shape, 2 * m * n * k, None, call, names
+
+
 def matmul(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
-    """Yield the points of the matrix products."""
+    """Yield the points of the products of square matrices, in fp8 only where products of other shapes are."""
     for n in size["matmul"]:
-        for variant in ("fp32", "fp16", "bf16"):
-            if device.type == "cpu" and variant == "fp16":
-                continue  # no optimized kernel: one product takes minutes
-            dtype = DTYPES[variant]
-            a, b = (torch.randn(n, n, dtype=dtype, device=device) for _ in range(2))
-            yield "matmul", variant, {"n": n}, 2 * n**3, None, "a @ b", {"a": a, "b": b}
+        for variant in variants(device, "product" in size):
+            yield product("matmul", variant, n, n, n, device)
+
+
+def products(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
+    """Yield the points of the products of matrices of all shapes."""
+    for shape in size.get("product", ()):
+        for variant in variants(device, fp8=True):
+            yield product("product", variant, *shape, device=device)
 
 
 def vector(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
@@ -111,12 +159,20 @@ def memory(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterat
     """Yield the points of the copies, of the sizes that have some."""
     for n in size.get("memory", ()):
         a = torch.zeros(n, device=device)
-        yield "memory", "copy", {"n": n}, 0, 8 * n, "b.copy_(a)", {"a": a, "b": torch.empty_like(a)}
+        names = {"a": a, "b": torch.empty_like(a), "c": torch.zeros_like(a)}
+        yield "memory", "copy", {"n": n}, 0, 8 * n, "b.copy_(a)", names
+        yield "memory", "triad", {"n": n}, 0, 12 * n, "torch.add(a, c, alpha=3.0, out=b)", names
         if device.type == "cuda":
             host = torch.zeros(n, pin_memory=True)
             names = {"a": a, "host": host}
             yield "memory", "to_device", {"n": n}, 0, 4 * n, "a.copy_(host, non_blocking=True)", names
             yield "memory", "from_device", {"n": n}, 0, 4 * n, "host.copy_(a, non_blocking=True)", names
+
+
+def launch(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
+    """Yield the point of an operation that does next to nothing, of the sizes of acceptance.yml."""
+    if "product" in size:
+        yield "launch", "launch", {"n": 1}, 0, 0, "a.add_(1.0)", {"a": torch.zeros(1, device=device)}
 
 
 def feed_forward(b: int, s: int, h: int) -> int:
@@ -184,7 +240,8 @@ def t5_decoder(size: Dict[str, Any], device: torch.device, dtype: torch.dtype) -
 
 
 BENCHMARKS: Dict[str, Callable[[Dict[str, Any], torch.device, torch.dtype], Iterator[Point]]] = {
-    each.__name__: each for each in (matmul, vector, memory, bert, gpt2, t5_encoder, t5_decoder)
+    each.__name__: each
+    for each in (matmul, products, vector, memory, launch, bert, gpt2, t5_encoder, t5_decoder)
 }
 
 
@@ -218,10 +275,13 @@ def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str
             if point is None:
                 break
             name, variant, shape, operations, moved, statement, names = point
-            seconds = median(statement, names, args.seconds)
+            # All shapes of a format share the time of one.
+            share = len(PRODUCTS) if name == "product" else 1
+            seconds = median(statement, names, args.seconds / share) if statement else None
             if device.type == "cuda":
                 torch.cuda.empty_cache()
-            yield row(name, variant, shape, seconds, operations, moved, None if seconds else "out of memory")
+            reason = "out of memory" if statement else NOT_AVAILABLE
+            yield row(name, variant, shape, seconds, operations, moved, None if seconds else reason)
 
 
 def row(
@@ -250,8 +310,9 @@ def line(each: Dict[str, Any]) -> str:
     shape = ["%s=%s" % pair for pair in each["shape"].items()]
     figure = each["reason"]
     if each["seconds"]:
-        rate = (each["tflops"], "TFLOP/s") if each["tflops"] else (each["gbytes_per_second"], "GB/s")
-        figure = "%.3f %s" % rate
+        figure = "%.3f us" % (each["seconds"] * 1e6)
+        for rate, unit in ((each["tflops"], "TFLOP/s"), (each["gbytes_per_second"], "GB/s")):
+            figure = "%.3f %s" % (rate, unit) if rate else figure
     words = ["MICROBENCH", each["benchmark"], each["variant"], *shape]
     return "%s: %s" % (" ".join(word for word in words if word), figure)
 

@@ -213,3 +213,25 @@ def test_a_product_of_matrices_of_another_shape_than_the_published_one_is_not_ba
     lines = [{**line, "rates": {"GPU0": {"matmul_bf16": rate}}} for rate in (665.0, 660.0, 670.0)]
     [row] = document.findings(lines, expected.rows(read_yaml(EXPECTED)), Criteria())
     assert row["verdict"] == "good"
+
+
+def test_pairs_of_gpus_are_compared_with_those_in_the_same_place_of_other_nodes():
+    """NVLink between two GPUs of a node and PCIe between two others are not a fault."""
+    pairs = [
+        {"source": 0, "target": 1, "gb_per_second": 100.0},
+        {"source": 0, "target": 2, "gb_per_second": 20.0},
+    ]
+    line = {"name": "A", "rates": {}, "traces": {}, "problems": {}}
+    slow = [{**pairs[0], "gb_per_second": 50.0}, pairs[1]]
+    lines = [{**line, "nodes": [node], "pairs": slow if node == "NODE8" else pairs} for node in NODES] * 3
+    rows = document.findings(lines, [], Criteria())
+    assert [row["part"] for row in rows if row["verdict"] == "bad"] == ["NODE8 GPU0 → GPU1"]
+
+
+def test_processors_are_compared_with_those_of_the_same_name_whatever_the_gpus_are():
+    line = {"name": "A", "traces": {}, "problems": {}}
+    lines = [
+        {**line, "nodes": [node], "processor": name, "rates": {"host": {"processor": rate}}}
+        for node, name, rate in zip(NODES, ["P"] * 4 + ["Q"] * 4, [2.0] * 4 + [1.0] * 4, strict=True)
+    ] * 3
+    assert {row["verdict"] for row in document.findings(lines, [], Criteria())} == {"good"}

@@ -21,27 +21,34 @@ rows = [dict(row, benchmark="matmul", variant="bf16", tflops=700.0 + int(gpu or 
 content = dict(name="NVIDIA H100", torch="2.11", measurements=rows)
 json.dump(content, open(os.path.join(sys.argv[-1], "compute.json"), "w"))
 """
-TORCHRUN = """
+COLLECTIVES = """
 import json, os, sys
-if "--node_rank" not in sys.argv or "0" in sys.argv[sys.argv.index("--node_rank") + 1]:
-    names = sys.argv[sys.argv.index("--only") + 1].split(",")
+if os.environ["RANK"] == "1" and "{failing}" in sys.argv: sys.exit("gave wrong numbers on rank 1")
+if os.environ["RANK"] == "0":
+    names = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else []
     rows = [dict(collective=name, busbw_gb_per_second=40.0) for name in names]
-    json.dump(dict(measurements=rows), open(os.path.join(sys.argv[-1], "collectives.json"), "w"))
+    pairs = [dict(source=0, target=1, gb_per_second=50.0)]
+    json.dump(dict(measurements=rows, pairs=pairs), open(os.path.join(sys.argv[-1], "collectives.json"), "w"))
+"""
+COLLECTIVES_OF_A_NODE = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv")
+FIO = """#!/bin/sh
+for option; do case "$option" in --rw=*) way=${option#--rw=};; esac; done
+echo '{"jobs": [{"'$way'": {"bw_bytes": 2000000000}}]}'
 """
 
 
 @pytest.fixture
 def printed(tmp_path):
-    def start(*options, broken=False, rows=2):
-        (tmp_path / "torch/distributed").mkdir(parents=True)
-        (tmp_path / "torch/distributed/run.py").write_text(TORCHRUN)
+    def start(*options, broken=False, rows=2, failing="nothing"):
+        (tmp_path / "collectives.py").write_text(COLLECTIVES.format(failing=failing))
         (tmp_path / "microbench.py").write_text(MICROBENCH.format(broken=broken, rows=rows))
         (tmp_path / "training_trace.py").write_text("print('aa bb')")
         (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())
         argv = [sys.executable, tmp_path / PROGRAM.name, *options]
-        smi = tmp_path / "nvidia-smi"
-        smi.write_text("#!/bin/sh\nprintf 'GPU-a\\nGPU-b\\n'\n")
-        smi.chmod(0o755)
+        programs = {"nvidia-smi": "#!/bin/sh\nprintf 'GPU-a\\nGPU-b\\n'\n", "fio": FIO}
+        for name, text in programs.items():
+            (tmp_path / name).write_text(text)
+            (tmp_path / name).chmod(0o755)
         environment = {"PYTHONPATH": str(tmp_path), "PATH": f"{tmp_path}:/usr/bin:/bin"}
         done = subprocess.run(argv, capture_output=True, text=True, env=environment)
         assert done.returncode == 0, done.stderr
@@ -51,13 +58,18 @@ def printed(tmp_path):
 
 
 def test_each_gpu_has_rates_by_quantity_and_the_node_has_those_of_all_of_them(printed):
-    assert printed("alone", "--device", "gpu", "--devices", "2") == {
+    line = printed("alone", "--device", "gpu", "--devices", "2", "--seconds", "0")
+    del line["rates"]["host"], line["processor"], line["sizes"]
+    assert line == {
         "name": "NVIDIA H100",
         "rates": {
             "GPU0": {"matmul_bf16": 700.0, "copy": 2900.0},
             "GPU1": {"matmul_bf16": 701.0, "copy": 2900.0},
-            "GPUs": {"all_reduce": 40.0},
+            "GPUs": dict.fromkeys(
+                ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv"), 40.0
+            ),
         },
+        "pairs": [{"source": 0, "target": 1, "gb_per_second": 50.0}],
         "traces": {"GPU0": "aa bb torch 2.11", "GPU1": "aa bb torch 2.11"},
         "problems": {},
         "gpus": ["GPU-a", "GPU-b"],
@@ -67,7 +79,18 @@ def test_each_gpu_has_rates_by_quantity_and_the_node_has_those_of_all_of_them(pr
 def test_a_gpu_that_fails_is_a_problem_and_the_others_are_measured(printed):
     line = printed("alone", "--device", "gpu", "--devices", "2", broken=True)
     assert "CUDA error: unspecified launch failure" in line["problems"].pop("GPU1")
-    assert (set(line["rates"]), line["problems"]) == ({"GPU0", "GPUs"}, {})
+    assert (set(line["rates"]), line["problems"]) == ({"GPU0", "GPUs", "host"}, {})
+
+
+def test_processor_memory_and_where_fio_is_installed_the_disk_have_rates(printed):
+    rates = printed("alone", "--device", "cpu")["rates"]["host"]
+    assert min(rates["processor"], rates["memory"]) > 0
+    assert (rates["disk_write"], rates["disk_read"]) == (2.0, 2.0)
+
+
+def test_a_process_that_fails_ends_the_others_and_is_the_problem(printed):
+    problems = printed("alone", "--device", "gpu", "--devices", "2", failing="--pairs")["problems"]
+    assert "gave wrong numbers on rank 1" in problems["node"]
 
 
 def test_an_operation_without_a_rate_is_a_problem_of_the_part(printed):
