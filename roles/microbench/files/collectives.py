@@ -184,7 +184,8 @@ def timed(operation: Callable[[], Any], args: argparse.Namespace, device: torch.
     for _ in range(args.iterations):
         operation()
     settle(device)
-    return (time.monotonic() - start) / args.iterations
+    seconds: float = (time.monotonic() - start) / args.iterations
+    return seconds
 
 
 def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
@@ -244,7 +245,7 @@ def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
             mine = [pair[::order] for pair in halves if group.rank in pair and -1 not in pair]
             seconds = 0.0
             if mine:
-                operation = one_way(*mine[0], count=args.most // WIDTH, group=group)
+                operation = one_way(mine[0][0], mine[0][1], args.most // WIDTH, group)
                 checked("pairs", operation, group)
                 seconds = timed(operation[1], args, group.device)
             else:

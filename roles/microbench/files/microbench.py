@@ -113,8 +113,9 @@ def variants(device: torch.device, fp8: bool = False) -> List[str]:
     return [*names, "fp8"] if fp8 else names
 
 
-def product(name: str, variant: str, m: int, n: int, k: int, device: torch.device) -> Point:
-    """Return the point of a matrix product."""
+def product(name: str, variant: str, sizes: Tuple[int, int, int], device: torch.device) -> Point:
+    """Return the point of a matrix product, of sizes m, n and k."""
+    m, n, k = sizes
     shape = {"n": n} if m == n == k else {"m": m, "n": n, "k": k}
     if variant != "fp8":
         a = torch.randn(m, k, dtype=DTYPES[variant], device=device)
@@ -138,14 +139,14 @@ def matmul(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterat
     """Yield the points of the products of square matrices, in fp8 only where products of other shapes are."""
     for n in size["matmul"]:
         for variant in variants(device, "product" in size):
-            yield product("matmul", variant, n, n, n, device)
+            yield product("matmul", variant, (n, n, n), device)
 
 
 def products(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
     """Yield the points of the products of matrices of all shapes."""
     for shape in size.get("product", ()):
         for variant in variants(device, fp8=True):
-            yield product("product", variant, *shape, device=device)
+            yield product("product", variant, shape, device)
 
 
 def vector(size: Dict[str, Any], device: torch.device, _: torch.dtype) -> Iterator[Point]:
