@@ -9,6 +9,7 @@ short_description: Judge the parts of a cluster by what its nodes have measured
 description:
   - Adds what nodes have printed to C(measurements.json) in O(path), judges every part, and writes
     C(acceptance.json) and C(good.yml), an inventory of the good nodes.
+  - Writes the acceptance document in each language, C(acceptance.en.html) and C(acceptance.zh.html).
   - Says what has to be measured again before every part has a verdict. Runs on the control node.
 options:
   path:
@@ -45,6 +46,13 @@ options:
     description: File of published values, as C(data/expected.yml).
     type: path
     required: true
+  criteria:
+    description: File of criteria, which count instead of O(least) and O(most); empty for none.
+    type: str
+    default: ""
+  templates:
+    description: Directory of the templates of the document; without it no document is written.
+    type: path
   least:
     description: Percentage of the rate of equal parts at which a part has to be found.
     type: float
@@ -108,11 +116,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept import criteria, document
 from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
-from ansible.module_utils.scalebook.files import read_small, write_json
+from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.report import acceptance as pages
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
@@ -143,19 +152,24 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     if not params["evaluate"]:
         return {"changed": saved}
     listed = rows(read_yaml(Path(params["expected"])))
-    criteria = Criteria(least=params["least"] / 100, most=params["most"])
-    acceptance = document.document(nodes, measurements, listed, criteria)
+    thresholds = criteria.Wanted(Criteria(least=params["least"] / 100, most=params["most"]))
+    if params["criteria"]:
+        thresholds = criteria.read(read_yaml(Path(params["criteria"])), thresholds.common)
+    acceptance = document.document(nodes, measurements, listed, thresholds)
     open_nodes, rounds = document.still_open(nodes, acceptance["findings"], acceptance["problems"])
     hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
     for node, address in params["addresses"].items():
         acceptance["machines"][node]["address"] = address
     acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    acceptance = {**acceptance, **params["origin"]}
     files = {
-        folder / "acceptance.json": {**acceptance, **params["origin"]},
+        folder / "acceptance.json": acceptance,
         # JSON is YAML.
         folder / "good.yml": {"nodes": {"hosts": hosts}},
     }
     changed = [write_json(path, content, write=not check) for path, content in files.items()]
+    texts = pages.documents(acceptance, params["templates"]) if params["templates"] else {}
+    changed += [write_whole(folder / name, text.encode(), not check) for name, text in texts.items()]
     return {
         "changed": saved or any(changed),
         "alone": open_nodes,

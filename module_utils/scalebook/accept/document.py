@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook.accept import triage, verdict
+from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
 
@@ -20,18 +21,12 @@ LINK = "link"
 PAIR = "pair"
 HOST = "host"
 LAUNCH = "launch"
-LEAST = {
-    LAUNCH: 0.8,
-    "sendrecv": 0.9,
-    PAIR: 0.9,
-    "processor": 0.9,
-    "memory": 0.9,
-    "disk_read": 0.7,
-    "disk_write": 0.7,
-}
-"""The share at which a part has to be found, of quantities in which healthy parts differ by more."""
 TRACE = "trace"
 EQUALS = "equals"
+CRITERIA = "criteria"
+"""The source of a rate that the file of criteria asks for."""
+LIMIT_OF_TEST = 0.03
+"""A rate that has to be reached is tested as the middle between healthy parts and those 3 % slower."""
 
 
 class Measurement(TypedDict):
@@ -48,8 +43,14 @@ class Measurement(TypedDict):
 
 
 class CriteriaUsed(TypedDict):
-    """What a part has to reach, and how often the verdict may be wrong; see docs/reference/acceptance.md."""
+    """What a part has to reach, and how often the verdict may be wrong; see docs/reference/acceptance.md.
 
+    `title` is that of the file of criteria; `by_quantity` has the share (`least`) and rate (`at_least`) of
+    quantities that have their own.
+    """
+
+    title: str
+    by_quantity: dict[str, dict[str, float]]
     least: float
     false_alarms: float
     misses: float
@@ -208,21 +209,26 @@ def groups(measurements: Iterable[Measurement]) -> list[Group]:
 
 
 def findings(
-    measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria
+    measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria | Wanted
 ) -> list[PartFinding]:
     """Return the verdict on each quantity of each part: by its equals or a published value, the worse one."""
+    thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     equal_parts = groups(measurements)
     values = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
     tests = sum(
-        len(group.rates) * (1 + (value is not None)) for group, value in zip(equal_parts, values, strict=True)
+        len(group.rates) * (1 + (value is not None) + (group.quantity in thresholds.rates))
+        for group, value in zip(equal_parts, values, strict=True)
     )
     rows: list[PartFinding] = []
     for group, value in zip(equal_parts, values, strict=True):
-        own = criteria._replace(least=min(criteria.least, LEAST.get(group.quantity, 1)))
-        by_source = {EQUALS: verdict.against_equals(group.rates, own, tests)}
+        by_source = {
+            EQUALS: verdict.against_equals(group.rates, thresholds.for_quantity(group.quantity), tests)
+        }
         if value:
-            tolerant = criteria._replace(least=1 - value.tolerance)
+            tolerant = thresholds.common._replace(least=1 - value.tolerance)
             by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
+        if group.quantity in thresholds.rates:
+            by_source[CRITERIA] = _against_rate(group, thresholds, tests)
         for part, rates in group.rates.items():
             source = min(by_source, key=lambda name: WORST.index(by_source[name][part].verdict))  # noqa: B023
             finding = by_source[source][part]
@@ -240,6 +246,18 @@ def findings(
                 }
             )
     return rows + _of_traces(measurements)
+
+
+def _against_rate(group: Group, thresholds: Wanted, tests: int) -> dict[str, verdict.Finding]:
+    """Return the finding on each part compared with the rate that it has to reach."""
+    rate, least = thresholds.rates[group.quantity], 1 - LIMIT_OF_TEST
+    # The verdict changes in the middle between what equal parts may differ by and `least`.
+    reference = rate / least ** ((1 + verdict.TOLERATED) / 2)
+    tested = verdict.against_value(group.rates, reference, thresholds.common._replace(least=least), tests)
+    return {
+        part: each._replace(ratio=each.ratio and each.ratio * reference / rate)
+        for part, each in tested.items()
+    }
 
 
 def unit_of(quantity: str) -> str:
@@ -321,10 +339,14 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
 
 
 def document(
-    nodes: Sequence[str], measurements: Sequence[Measurement], listed: Sequence[Expected], criteria: Criteria
+    nodes: Sequence[str],
+    measurements: Sequence[Measurement],
+    listed: Sequence[Expected],
+    criteria: Criteria | Wanted,
 ) -> Acceptance:
     """Return acceptance.json, but for its time and origin and the addresses of the nodes."""
-    rows, failed = findings(measurements, listed, criteria), problems(measurements)
+    thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
+    rows, failed = findings(measurements, listed, thresholds), problems(measurements)
     causes = faults(rows, measurements)
     bad_nodes = reasons(rows, causes, failed)
     bad = [node for node in nodes if node in bad_nodes]
@@ -336,12 +358,7 @@ def document(
         "time": "",
         "machines": {node: {"address": "", "gpus": _gpus(node, measurements)} for node in nodes},
         "accepted": good == [*nodes],
-        "criteria": {
-            "least": criteria.least,
-            "false_alarms": criteria.false_alarms,
-            "misses": criteria.misses,
-            "most": criteria.most,
-        },
+        "criteria": _criteria_used(thresholds, {row["quantity"] for row in rows}),
         "nodes": [*nodes],
         "findings": rows,
         "faults": causes,
@@ -353,6 +370,25 @@ def document(
         "drain": [_drain(node, bad_nodes[node]) for node in bad],
         "scalebook": {},
         "command": "",
+    }
+
+
+def _criteria_used(thresholds: Wanted, quantities: set[str]) -> CriteriaUsed:
+    """Return the criteria as acceptance.json has them, of the quantities that were measured."""
+    common = thresholds.common
+    by_quantity: dict[str, dict[str, float]] = {}
+    for name in sorted(quantities - {TRACE}):
+        if thresholds.for_quantity(name).least != common.least:
+            by_quantity[name] = {"least": thresholds.for_quantity(name).least}
+        if name in thresholds.rates:
+            by_quantity.setdefault(name, {})["at_least"] = thresholds.rates[name]
+    return {
+        "title": thresholds.title,
+        "by_quantity": by_quantity,
+        "least": common.least,
+        "false_alarms": common.false_alarms,
+        "misses": common.misses,
+        "most": common.most,
     }
 
 
@@ -383,7 +419,8 @@ def _value(row: PartFinding) -> str:
     """Return a quantity, its rate and the reference as text."""
     if row["rate"] is None:
         return f"{TRACE} {'differs from that of its equals' if row['verdict'] == BAD else row['verdict']}"
-    reference = "its equals" if row["against"] == EQUALS else row["against"]
+    names = {EQUALS: "its equals", CRITERIA: "what the criteria ask for"}
+    reference = names.get(row["against"] or "", row["against"])
     ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
     if row["quantity"] == LAUNCH:
         return f"{LAUNCH} {1e6 / row['rate']:.3g} µs{ratio}"

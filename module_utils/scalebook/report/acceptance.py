@@ -1,0 +1,157 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""acceptance.json -> the acceptance document: verdict, criteria, evidence, links, error rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ansible.module_utils.scalebook.pages import catalogue, html
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Chart,
+    Code,
+    Column,
+    Heading,
+    Items,
+    Paragraph,
+    Table,
+)
+from ansible.module_utils.scalebook.pages.heat_map import heat_map
+from ansible.module_utils.scalebook.pages.wording import Wording
+
+LINK, LAUNCH, EQUALS = "link", "launch", "equals"
+LIMITS = ("fast", "half", "end", "later", "training")
+"""What a verdict does not say: docs/reference/acceptance.md has the same."""
+
+
+def documents(acceptance: Mapping[str, Any], templates: str) -> dict[str, str]:
+    """Return the document of each language by the name of its file."""
+    texts = {}
+    for language in catalogue.LANGUAGES:
+        _ = Wording(language, for_people=True)
+        texts[f"acceptance.{language}.html"] = html.document(title(_), blocks(acceptance, _), _, templates)
+    return texts
+
+
+def title(wording: Wording) -> str:
+    """Return the title of the document."""
+    return wording("acceptance.title")
+
+
+def blocks(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+    """Return the document; acceptance is the content of acceptance.json."""
+    _ = wording
+    return [
+        *_verdict(acceptance, _),
+        *_criteria(acceptance, _),
+        *_evidence(acceptance, _),
+        *_rates(acceptance, _),
+    ]
+
+
+def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+    _ = wording
+    lines = [
+        _("acceptance.nodes", verdict=_(f"acceptance.{each}"), nodes=", ".join(acceptance[each]))
+        for each in ("good", "bad", "unclear")
+        if acceptance[each]
+    ]
+    for cause in acceptance["faults"]:
+        kind = _(f"acceptance.fault-{cause['kind']}")
+        lines.append(_("acceptance.cause", kind=kind, nodes=", ".join(cause["nodes"])))
+    lines += [_.about(each["part"], each["reason"]) for each in acceptance["problems"]]
+    shown: list[Block] = [
+        Heading(2, _("acceptance.verdict")),
+        Paragraph(_("acceptance.accepted" if acceptance["accepted"] else "acceptance.not-accepted")),
+        Items(lines),
+        Paragraph(_("acceptance.when", moment=_.moment(_stamp(acceptance["time"]))), "soft"),
+    ]
+    if acceptance["bad"]:
+        commands = [f"--limit '{acceptance['limit']}'", *acceptance["drain"]]
+        shown.append(Code(_("acceptance.commands"), "\n".join(commands)))
+    return (
+        [*shown, Paragraph(_("page.repeat") + acceptance["command"], "soft")]
+        if acceptance["command"]
+        else shown
+    )
+
+
+def _stamp(time: str) -> str:
+    return time.replace("+00:00", "Z")
+
+
+def _criteria(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+    _, criteria = wording, acceptance["criteria"]
+    quantities = sorted({row["quantity"] for row in acceptance["findings"] if row["rate"] is not None})
+    rows = [
+        {
+            "quantity": _.name("acceptance.of", name),
+            "least": criteria["by_quantity"].get(name, {}).get("least", criteria["least"]),
+            "at_least": criteria["by_quantity"].get(name, {}).get("at_least"),
+        }
+        for name in quantities
+    ]
+    columns = [
+        Column("quantity", _("acceptance.quantity")),
+        Column("least", _("acceptance.least"), "percent"),
+        Column("at_least", _("acceptance.at-least"), "readable", "–"),
+    ]
+    source = _("acceptance.criteria-of", title=criteria["title"]) if criteria["title"] else ""
+    about = [Paragraph(source)] if source else []
+    label = _("acceptance.criteria")
+    return [Heading(2, label), *about, Table("", columns, rows, label)]
+
+
+def _evidence(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+    _ = wording
+    columns = [
+        Column("part", _("acceptance.part")),
+        Column("quantity", _("acceptance.quantity")),
+        Column("rate", _("acceptance.rate"), "readable", "–"),
+        Column("unit", _("acceptance.unit")),
+        Column("ratio", _("acceptance.ratio"), "percent", "–"),
+        Column("against", _("acceptance.against")),
+        Column("measurements", _("acceptance.measurements"), "count"),
+        Column("verdict", _("acceptance.verdict")),
+    ]
+    label = _("acceptance.evidence")
+    rows = [_row(row, _) for row in acceptance["findings"]]
+    shares = {
+        (row["nodes"][0], row["nodes"][1]): row["ratio"]
+        for row in acceptance["findings"]
+        if row["quantity"] == LINK and row["ratio"]
+    }
+    picture = heat_map(
+        acceptance["nodes"], shares, _("acceptance.links"), _("acceptance.links-about"), "links"
+    )
+    charts: list[Block] = [Chart(_("acceptance.links-caption"), picture)] if picture else []
+    return [Heading(2, label), *charts, Table("", columns, rows, label)]
+
+
+def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
+    """Return a row of the evidence; of launches the time of one is shown."""
+    _, launch = wording, evidence["quantity"] == LAUNCH
+    against = {EQUALS: _("acceptance.equals"), None: None}.get(evidence["against"], evidence["against"])
+    return {
+        **evidence,
+        "quantity": _.name("acceptance.of", evidence["quantity"]),
+        "rate": 1e6 / evidence["rate"] if launch else evidence["rate"],
+        "unit": "µs" if launch else evidence["unit"],
+        "against": against or _("acceptance.no-reference"),
+        "verdict": _("acceptance." + evidence["verdict"].replace(" ", "-")),
+    }
+
+
+def _rates(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+    _, criteria = wording, acceptance["criteria"]
+    promise = _("acceptance.promise", false=criteria["false_alarms"], misses=criteria["misses"])
+    limits = [_(f"acceptance.not-{name}") for name in LIMITS]
+    return [
+        Heading(2, _("acceptance.errors")),
+        Paragraph(promise),
+        Paragraph(_("acceptance.simulated")),
+        Heading(2, _("acceptance.limits")),
+        Items(limits),
+    ]
