@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ansible.module_utils.scalebook.contracts import Hardware, Interconnect, Message, message
+from ansible.module_utils.scalebook.contracts import Hardware, Interconnect, Message, Run, message
 
 NVLINK = frozenset(("NVL", "NVB"))
 """The kinds of paths of NCCL that are NVLink, straight or over another GPU."""
@@ -28,6 +28,11 @@ def transport(nccl: Interconnect) -> str:
     direct = "/GDRDMA" if nccl.get("gpudirect") else ""
     over_adapters = [name for name in nccl["transports"] if name.startswith("NET/") and name != SOCKET]
     return ", ".join(name + direct * (name in over_adapters) for name in nccl["transports"])
+
+
+def of_runs(runs: Iterable[Run]) -> str:
+    """Return what connected the GPUs in all of `runs`, "" where NCCL did not say it."""
+    return " / ".join(sorted({transport(run["nccl"]) for run in runs if "nccl" in run}))
 
 
 def described(nccl: Interconnect) -> Message:

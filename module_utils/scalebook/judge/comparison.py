@@ -106,9 +106,7 @@ def _changed(now: Mapping[str, str], before: Mapping[str, str]) -> list[Differen
 def _differences(
     now: Baseline, row: Row, before: Baseline, other: Row, declared: Workloads
 ) -> list[Difference]:
-    mine, theirs = (
-        {**_versions(side, row["workload"]), **_transport(own)} for side, own in ((now, row), (before, other))
-    )
+    mine, theirs = (_versions(side, row["workload"], own) for side, own in ((now, row), (before, other)))
     # A field that only one of them records is not a difference, unless the other one records none.
     common = set(mine) & set(theirs) or {"framework"}
     facts = (
@@ -133,15 +131,13 @@ def _machine(side: Baseline, row: Row) -> dict[str, str]:
     }
 
 
-def _transport(row: Row) -> dict[str, str]:
-    """Return what connected the GPUs in the runs of a row, where NCCL said it."""
-    ways = sorted({network.transport(run["nccl"]) for run in row["runs"] if "nccl" in run})
-    return {"transport": " / ".join(ways)} if ways else {}
+def _versions(side: Baseline, workload: str, row: Row) -> dict[str, str]:
+    """Return what the first node had for a workload, and what connected the GPUs of a row.
 
-
-def _versions(side: Baseline, workload: str) -> dict[str, str]:
-    """Return what the first node had for a workload; early campaigns recorded it of their first one only."""
+    Early campaigns recorded the versions of their first workload only.
+    """
     recorded = side.provenance.get("workloads") or {}
     nodes = recorded.get(workload) or (side.provenance.get("nodes") if not recorded else None) or {}
     about: Mapping[str, Any] = next(iter(nodes.values()), {})
-    return {name: str(about[name]) for name in VERSIONS if about.get(name)}
+    values = {**about, "transport": network.of_runs(row["runs"])}
+    return {name: str(values[name]) for name in (*VERSIONS, "transport") if values.get(name)}

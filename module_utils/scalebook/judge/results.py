@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook import command, hardware, published
+from ansible.module_utils.scalebook import command, hardware, network, published
 from ansible.module_utils.scalebook.contracts import (
     RESULTS_SCHEMA,
     Command,
@@ -161,10 +161,16 @@ def _compare(
 def _other_hardware(
     rows: Sequence[Row], entries: Sequence[Hardware], earlier: Baseline, workloads: Workloads
 ) -> Message | None:
-    """Return on what the cases ran that did not run on the same here and there, None where all did."""
-    there = {baseline.key_of(row, workloads): hardware.kind(earlier.hardware, row) for row in earlier.rows}
-    pairs = [(hardware.kind(entries, row), there.get(baseline.key_of(row, workloads), "")) for row in rows]
-    unlike = [pair for pair in pairs if all(pair) and pair[0] != pair[1]]
+    """Return on what the cases ran that did not run on the same here and there, None where all did.
+
+    On the same hardware, what connected the GPUs may differ.
+    """
+    there = {baseline.key_of(row, workloads): row for row in earlier.rows}
+    both = [(row, other) for row in rows if (other := there.get(baseline.key_of(row, workloads)))]
+    kinds = [(hardware.kind(entries, row), hardware.kind(earlier.hardware, other)) for row, other in both]
+    ways = [(network.of_runs(row["runs"]), network.of_runs(other["runs"])) for row, other in both]
+    differing = ([pair for pair in pairs if all(pair) and pair[0] != pair[1]] for pairs in (kinds, ways))
+    unlike = next(filter(None, differing), [])
     if not unlike:
         return None
     now, then = (list(dict.fromkeys(side)) for side in zip(*unlike, strict=True))

@@ -96,6 +96,15 @@ def test_two_campaigns_over_different_networks_say_so(tmp_path):
     assert (differs["before"], differs["now"]) == ("NET/Socket", "NET/IB/GDRDMA, P2P/CUMEM")
 
 
+def test_a_baseline_over_another_network_is_said_to_be(tmp_path):
+    rows = results(tmp_path / "before", SOCKETS)["rows"]
+    now = load_campaign(campaign(tmp_path / "now", [record(case(2), 1, nccl=IB)]))
+    made = build_results(now, earlier=Baseline("", "before", rows, 5.0))["baseline"]
+    assert sentence(made["other_hardware"]) == (
+        "before ran on NET/Socket, this campaign on NET/IB/GDRDMA, P2P/CUMEM"
+    )
+
+
 def test_a_campaign_that_knows_no_network_does_not_differ_in_it(tmp_path):
     now = results(tmp_path / "now", IB)
     before = build_results(load_campaign(campaign(tmp_path / "before", [record(case(2), 1)])))
