@@ -3,13 +3,20 @@
 """torch_bert for real: installed from its lock, then two hosts under torchrun with split weights."""
 
 import json
+import os
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import frameworks
 import pytest
+from cases import case
+from in_english import run_record
 from local_nodes import ROOT
+from node_logs import JOB
+from role_files import declaration
 
 pytestmark = pytest.mark.slow
 
@@ -21,6 +28,28 @@ def test_two_hosts_train_together_with_split_weights(two_hosts, torch_bert, tmp_
     frameworks.bench(tmp_path, workload="torch_bert", **split)
     record, _ = frameworks.record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)
+
+
+def test_a_rank_that_stays_away_is_named_with_what_the_others_wait_in(torch_bert, tmp_path):
+    """Takes a quarter of a minute: four ranks with gloo."""
+    words = [torch_bert / "pytorch/venv/bin/python", "-m", "torch.distributed.run", "--standalone"]
+    words += ["--nproc-per-node", "4", Path(__file__).with_name("train_hanging.py")]
+    script = "export PYTHONFAULTHANDLER=1 OMP_NUM_THREADS=1\nexec " + shlex.join(map(str, words)) + "\n"
+    env = {"NODE": "NODE1", "TASK_INDEX": 0, "PORT": 0, "SCALEBOOK_RUN": "hang"}
+    limits = {"stall": 6, "literal": "step ", "pattern": r"step (?P<step>\d+)", "warmup": 1, "last": 9}
+    for name, text in {
+        "run.sh": script,
+        "job.env": "".join(f"{key}={value}\n" for key, value in env.items()),
+        "watch.json": json.dumps(limits),
+    }.items():
+        (tmp_path / name).write_text(text)
+    run_node = ROOT / "roles/campaign/files/run_node.py"
+    environment = {**os.environ, "OMPI_COMM_WORLD_RANK": "0"}
+    subprocess.run([sys.executable, run_node, f"NODE1={tmp_path}"], env=environment, timeout=300)
+    record = run_record(tmp_path, case(1, 4), 1, declaration("torch_bert"), ["NODE1"], {**JOB, "rc": 1})
+    assert record["status"] == "hung"
+    assert "; rank 2 is in stay_away (train_hanging.py:" in record["reason"]
+    assert "; rank 0, 1, 3 is in barrier (train_hanging.py:" in record["reason"]
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "lamb"])

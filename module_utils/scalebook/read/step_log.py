@@ -38,6 +38,7 @@ _VALUES = 8  # different values of one sanity line that are kept; the second alr
 # What run_node puts before every line: monotonic and wall-clock seconds.
 _STAMP = re.compile(rb"(\d{1,12}\.\d{6}) (\d{1,12}\.\d{6}) ")
 _RUN_NODE = b"SCALEBOOK {"
+_STACK = _RUN_NODE + b'"event": "stack"'
 # Tabs and line ends of any alphabet, control characters, and what turns the direction of text round.
 _CONTROL = re.compile(r"[^\S ]|[\x00-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _SPECIAL = (b"^", b"]", b"\\", b"-", b"[")  # bytes that mean something else among characters to exclude
@@ -233,7 +234,8 @@ class _Reader:
         tail = b""
         while chunk := self.file.read(TAIL + 1 - len(tail)):
             tail += chunk
-        self.log.last_lines = plain_lines(tail)
+        # The stacks of a run that hung come behind its last lines, which tell what it did before.
+        self.log.last_lines = plain_lines(tail.partition(_STACK)[0]) or plain_lines(tail)
         if start:  # the first line is a piece of one
             start += tail.find(b"\n") + 1
             tail = tail[tail.find(b"\n") + 1 :]

@@ -34,6 +34,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 import container
 import orphans
 import procfs
+import stacks
 import telemetry
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -50,6 +51,9 @@ REFUSED = "scalebook: refused: "
 
 LATER = 5.0
 """Seconds by which a node's further processes are more patient than its first, whose record is read."""
+
+SILENT = 3.0
+"""Seconds of silence from which a workload that the job ends may be the one that the others wait for."""
 
 RESERVE = 16384
 """Bytes kept free so that a full disk cannot keep the closing line from being written."""
@@ -468,6 +472,8 @@ def run(
         set() if status == "exited" else set(members(process.pid) + orphans.with_group(process.pid, mine[0]))
     )
     stopped = procfs.stopped(near)
+    if status in ("hung", "rendezvous") or (status == "terminated" and time.monotonic() - log.heard > SILENT):
+        stacks.ask(members(process.pid), int(env["OMPI_COMM_WORLD_RANK"]), log.event, lambda: log.lines)
     # Also what the workload left behind after it ended.
     orphans.end(lambda: members(process.pid), KILL_AFTER)
     code = process.wait()

@@ -164,6 +164,31 @@ def test_a_trainer_may_refuse_a_run_though_its_launcher_speaks_after_it(tmp_path
     assert (ended(tmp_path)["status"], ended(tmp_path)["reason"]) == ("refused", "no such GPU")
 
 
+RANKS = """ulimit -c unlimited
+export PYTHONFAULTHANDLER={handler}
+for RANK in 0 1; do
+  RANK=$RANK python3 -c 'import os, time
+def waits(): time.sleep(60)
+def loads(): time.sleep(60)
+(waits if os.environ["RANK"] == "0" else loads)()' &
+done
+echo ready; wait"""
+
+
+def test_the_ranks_of_a_hung_workload_print_their_stacks_and_leave_no_core_file(tmp_path):
+    finish(job(tmp_path, RANKS.format(handler=1), {"stall": 3}))
+    log = (tmp_path / "NODE1.log").read_text()
+    first, second = (log.index(f'{{"event": "stack", "rank": {rank}}}') for rank in (0, 1))
+    assert "in waits" in log[first:second] and "in loads" in log[second:]
+    assert not list(tmp_path.glob("core*"))
+
+
+def test_processes_that_would_not_print_a_stack_are_only_ended(tmp_path):
+    finish(job(tmp_path, RANKS.format(handler=""), {"stall": 3}))
+    log = (tmp_path / "NODE1.log").read_text()
+    assert '"event": "stack"' not in log and ended(tmp_path)["status"] == "hung"
+
+
 def test_a_stopped_process_is_told_from_a_silent_one(tmp_path):
     finish(job(tmp_path, "echo one; kill -STOP $$", {"stall": 0.5}))
     assert (ended(tmp_path)["status"], ended(tmp_path)["stopped"]) == ("hung", 1)

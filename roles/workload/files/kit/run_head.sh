@@ -16,6 +16,8 @@ fi
 
 unset PYTHONHOME PYTHONPATH PYTHONSTARTUP
 export PYTHONUNBUFFERED=1 PYTHONNOUSERSITE=1
+# A rank that hangs prints its stack when run_node asks for it.
+export PYTHONFAULTHANDLER="${PYTHONFAULTHANDLER:-1}"
 
 case "$MASTER_ADDR" in
   127.*)
