@@ -582,7 +582,8 @@ class Run(TypedDict, total=False):
     rate by another one and `differs` how far it is off.  `steps` are the seconds of each step of the
     window; `hosts` maps nodes to the host names that their node scripts reported, `boots` to a word for
     the start of their machine (Linux's boot_id), `utilisation` quantities to the mean of each node or
-    device that has them.  `hardware` is that of its nodes, `command` the command that made it.
+    device that has them.  `hardware` is that of its nodes, `command` the command that made it.  `binding` is
+    there, and numa, where ranks were bound to the processors of a NUMA node.
     """
 
     case: str
@@ -613,6 +614,7 @@ class Run(TypedDict, total=False):
     gpus: list[GpuState]
     timeline: CaseTimeline | None
     nccl: Interconnect
+    binding: str
 
 
 class GpuState(TypedDict, total=False):

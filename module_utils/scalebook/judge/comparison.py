@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.contracts import Row
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import baseline, weak_scaling
 from ansible.module_utils.scalebook.judge.campaign import Baseline
+from ansible.module_utils.scalebook.judge.runs import binding_of
 from ansible.module_utils.scalebook.workload import Workloads
 
 STEPS = ("warmup", "window", "epoch_samples")
@@ -119,7 +120,7 @@ def _differences(
 
 
 def _machine(side: Baseline, row: Row) -> dict[str, str]:
-    """Return the model, the cores of a case on processors, the link and on how many machines nodes were."""
+    """Return the model, the cores of a case on processors, the link, how many machines, and the binding."""
     entries = hardware.used_of_nodes(side.hardware, row)
     on_cpu = row.get("device") == "cpu"
     cores = sorted({str(entry["cores"]) for entry in entries if on_cpu and entry.get("cores")})
@@ -128,6 +129,7 @@ def _machine(side: Baseline, row: Row) -> dict[str, str]:
         "cores": ", ".join(cores),
         "link": hardware.link(side.hardware, {**row, "machines": None}),
         "machines": str(row.get("machines") or "") if row["nodes"] > 1 else "",
+        "binding": binding_of(row),
     }
 
 

@@ -43,6 +43,7 @@ from ansible.module_utils.scalebook.judge import (
     weak_scaling,
 )
 from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck, notes_of
+from ansible.module_utils.scalebook.judge.runs import binding_of
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads, called_today
 
 FEW = 3
@@ -155,7 +156,19 @@ def _compare(
     for entry in [*compared["only_here"], *compared["only_there"]]:
         entry["compiler"] = weak_scaling.compiler_of(entry["workload"], workloads)
     other = _other_hardware(rows, entries, earlier, workloads)
-    return {"name": earlier.name, "other_hardware": other, **compared}
+    bound = _other_binding(rows, earlier, workloads)
+    return {"name": earlier.name, "other_hardware": other, "other_binding": bound, **compared}
+
+
+def _other_binding(rows: Sequence[Row], earlier: Baseline, workloads: Workloads) -> Message | None:
+    """Return how the ranks of cases were bound that were not bound the same here and there, None for none."""
+    there = {baseline.key_of(row, workloads): binding_of(row) for row in earlier.rows}
+    keys = [(binding_of(row), there.get(baseline.key_of(row, workloads))) for row in rows]
+    unlike = [pair for pair in keys if pair[1] and pair[0] != pair[1]]
+    if not unlike:
+        return None
+    now, then = (list(dict.fromkeys(side)) for side in zip(*unlike, strict=True))
+    return message("compare.other-binding", name=earlier.name, before=then, now=now)
 
 
 def _other_hardware(

@@ -20,6 +20,7 @@ from ansible.module_utils.scalebook.contracts import (
     STATUSES,
     Case,
     Record,
+    Row,
     Run,
     Statement,
     as_message,
@@ -144,7 +145,21 @@ def _unmeasured(record: Record) -> Run:
         "gpus": [],
         "timeline": None,
         **({"nccl": record["nccl"]} if "nccl" in record else {}),
+        **({"binding": "numa"} if _bound(record) else {}),
     }
+
+
+def _bound(record: Record) -> bool:
+    """Return whether ranks were bound on a node."""
+    ends = [node.get("exit") for node in record.get("nodes") or [] if isinstance(node, Mapping)]
+    bindings = [end.get("binding") for end in ends if isinstance(end, Mapping)]
+    return any(isinstance(each, Mapping) and each.get("mode") == "numa" for each in bindings)
+
+
+def binding_of(row: Row) -> str:
+    """Return how the runs of a row that count were bound; earlier campaigns bound none."""
+    measured = [run.get("binding") or "none" for run in row["runs"] if run.get("rate") is not None]
+    return ", ".join(dict.fromkeys(measured)) or "none"
 
 
 def _measured(record: Record, reading: str) -> dict[str, Any]:

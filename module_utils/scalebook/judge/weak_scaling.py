@@ -157,7 +157,7 @@ def _shown_values(run: Run) -> dict[str, Any]:
     values: Mapping[str, Any] = run
     shown = {key: values[key] for key in SHOWN}
     shown["course"] = [round(seconds, 6) for seconds in stats.thinned(run["steps"], MOST_STEPS)]
-    return {**shown, **{key: values[key] for key in ("self_reported", "nccl") if values.get(key)}}
+    return {**shown, **{key: values[key] for key in ("self_reported", "nccl", "binding") if values.get(key)}}
 
 
 def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:

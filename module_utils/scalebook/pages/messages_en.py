@@ -669,6 +669,8 @@ MESSAGES = {
     "mfu.no-value": "the case has no {name}",
     # -- compare: comparisons with earlier and published results -------------------------------------
     "compare.other-hardware": "{name} ran on {before:and}, this campaign on {now:and}",
+    "compare.other-binding": "{name} was measured with binding={before:and}, this campaign with binding={now:and}: "
+    "a difference may come from that",
     "compare.units": "counted in {now} now and in {before} before",
     "compare.printed": "the rates of one of the two are those that the trainer printed, of the other from time stamps",
     "compare.too-few": "{now} valid repeats now and {before} before, {needed} are needed",
@@ -895,6 +897,7 @@ MESSAGES = {
     "family.unknown": "unknown",
     "fact.launcher": "launcher",
     "fact.container": "container image",
+    "fact.binding": "binding",
     "fact.framework": "framework",
     "fact.torch": "PyTorch",
     "fact.cuda": "CUDA",
@@ -940,6 +943,7 @@ MESSAGES = {
     "report.import-fix": "Fix: give what the names of logs do not say: {fields:comma}, such as xla=true",
     "report.search": "search for the largest batch",
     "report.machines-unknown": "machines not recorded",
+    "report.bound": "each rank was bound to the processors of the NUMA node of its GPU (binding=numa)",
     "report.scalebook": "scalebook {commit}",
     "report.own": "{version} of the framework's own",
     "report.system-and-own": "{version}, {own} of the framework's own",

@@ -535,6 +535,7 @@ MESSAGES = {
     "mfu.no-value": "用例中没有 {name}",
     # -- compare: comparisons with earlier and published results -------------------------------------
     "compare.other-hardware": "{name} 运行于 {before:and}，本次运行于 {now:and}",
+    "compare.other-binding": "{name} 以 binding={before:and} 测得，本次以 binding={now:and} 测得：差异可能由此而来",
     "compare.units": "本次以 {now} 计，之前以 {before} 计",
     "compare.printed": "两者之一的吞吐率为训练程序打印的值，另一个由时间戳算出",
     "compare.too-few": "本次有效 {now} 次，之前 {before} 次，需要 {needed} 次",
@@ -761,6 +762,7 @@ MESSAGES = {
     "family.unknown": "未知",
     "fact.launcher": "启动程序",
     "fact.container": "容器镜像",
+    "fact.binding": "处理器绑定",
     "fact.framework": "框架",
     "fact.torch": "PyTorch",
     "fact.cuda": "CUDA",
@@ -806,6 +808,7 @@ MESSAGES = {
     "report.import-fix": "解决办法：给出日志名称没有说明的内容：{fields:comma}，例如 xla=true",
     "report.search": "搜索最大 batch",
     "report.machines-unknown": "未记录机器",
+    "report.bound": "每个 rank 绑定到其 GPU 所在 NUMA 节点的处理器（binding=numa）",
     "report.scalebook": "scalebook {commit}",
     "report.own": "框架自带 {version}",
     "report.system-and-own": "系统 {version}，框架自带 {own}",

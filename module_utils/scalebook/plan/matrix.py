@@ -415,10 +415,11 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
         (line.bsz, entry["case"]) for line in lines for entry in line.skipped
     ]
     names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in cases_by_batch)
-    # Runs of two launchers are not mixed, nor those of two images, unless a name is given.
-    launcher = [parameters["launcher"]] if parameters.get("launcher") not in (None, "mpirun") else []
-    image = [parameters["container"]] if parameters.get("container") else []
-    content = json.dumps(names + launcher + image)
+    # Runs of two launchers, of two images, or with and without binding are not mixed, unless a name is given.
+    apart = [parameters["launcher"]] if parameters.get("launcher") not in (None, "mpirun") else []
+    apart += [parameters["container"]] if parameters.get("container") else []
+    apart += ["unbound"] if parameters.get("binding") == "none" else []
+    content = json.dumps(names + apart)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     words = [
         "_".join(dict.fromkeys(case["workload"] for _, case in cases_by_batch)),

@@ -284,6 +284,15 @@ TABLE = (
         choices=("podman", "docker", "enroot", "apptainer", "pyxis"),
         example="docker",
     ),
+    Parameter(
+        "binding",
+        "choice",
+        _BENCH,
+        "processors of each rank: those of the NUMA node of its GPU, where a machine has several, or all",
+        default="numa",
+        choices=("numa", "none"),
+        example="none",
+    ),
     Parameter("baseline", "text", _REPORT, "campaign or results.json to compare with"),
     Parameter(
         "max_regression",

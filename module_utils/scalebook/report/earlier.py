@@ -27,6 +27,8 @@ def section(view: View) -> list[Block]:
     if compared.get("other_hardware"):
         what = view.wording.tell(compared["other_hardware"])
         blocks.append(Paragraph(_("report.other-hardware", what=what), "warning"))
+    if compared.get("other_binding"):
+        blocks.append(Paragraph(_.tell(compared["other_binding"]), "warning"))
     if compared["regressions"]:
         slower = _("report.regressions", count=compared["regressions"], limit=limit)
         blocks.append(Paragraph(slower, "warning"))

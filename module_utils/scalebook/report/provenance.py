@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.judge.runs import binding_of
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Table
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.pages.wording import Wording
@@ -23,6 +24,7 @@ def section(view: View) -> list[Block]:
     title, rows = _("title.environment"), facts(view)
     lines = environment.machines(document["hardware"], _, document["rows"])
     lines += environment.software(document["provenance"], _)
+    lines += [_("report.bound")] if any("numa" in binding_of(row) for row in document["rows"]) else []
     columns = [Column("what"), Column("where", _("head.nodes")), Column("value", look="wrap")]
     table = [Table("", columns, rows, title)] if rows else []
     return [Heading(2, title, "environment"), Items(lines), *table]

@@ -107,6 +107,7 @@ def _comparison(view: View) -> list[str]:
     name, table = clean(compared["name"]), earlier.table(view)
     other = ENGLISH.tell(compared.get("other_hardware") or "")
     lines = [f"other hardware: {other}"] if other else []
+    lines += [ENGLISH.tell(compared["other_binding"])] if compared.get("other_binding") else []
     lines += [f"{row['label']}: {row['why']}" for row in table.rows if row["why"]]
     lines += [f"only in this one: {earlier.place(each)}" for each in compared["only_here"]]
     lines += [f"only in {name}: {earlier.place(each)}" for each in compared["only_there"]]

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One node's part of one run: started by mpirun or srun on every node, ends with exit.json.
 
-usage: run_node.py --processes P NODE=DIR [NODE=DIR ...]
+usage: run_node.py --processes P [--binding numa] NODE=DIR [NODE=DIR ...]
 
 The directories are the nodes' job directories in task_index order; this node's is the one of its own
 rank, OMPI_COMM_WORLD_RANK or SLURM_PROCID. It checks that rank and job agree, starts DIR/run.sh in a
@@ -11,8 +11,9 @@ process group of its own with the environment of DIR/job.env, and stamps every l
 the time it was received (monotonic and wall clock, a reading that needs no framework). It ends the
 workload when no step comes in time, when it falls silent (limits in DIR/watch.json), when the disk is
 full and when mpirun ends the job or dies, and leaves no process behind, even if it is itself killed.
-Where DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is; where there is a
-DIR/container.json, DIR/run.sh runs in a container (container.py), which ends as its processes do.
+Where DIR/telemetry.json asks for it, a sampler reads meanwhile how busy the node is. With --binding numa
+each rank is bound to the processors beside its GPU (binding.py). Where there is a DIR/container.json,
+DIR/run.sh runs in a container (container.py), which ends as its processes do.
 
 Runs on the nodes' own Python, 3.6 or later, standard library only.
 """
@@ -31,6 +32,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+import binding
 import container
 import orphans
 import procfs
@@ -400,8 +402,12 @@ def run(
     log: Log,
     front: int,
     settings: Dict[str, Any],
+    binder: Optional[binding.Binding] = None,
 ) -> Dict[str, Any]:
-    """Run DIR/run.sh and return how it ended, for the exit record; `settings` are those of the telemetry."""
+    """Run DIR/run.sh and return how it ended, for the exit record; `settings` are those of the telemetry.
+
+    The node's first process has the `binder` of all its ranks.
+    """
     ended_by: List[int] = []
 
     def on_signal(number: int, _frame: Any) -> None:
@@ -440,6 +446,9 @@ def run(
         start_new_session=True,
     )
     guard.watch(process.pid)
+    looking = binder is not None
+    if binder:
+        binder.start(process.pid)
     # The processes of a container are not below that of its engine.
     find = members if contained else procfs.family
     watch = Watch(limits, lambda: find(process.pid), sampler.mark)
@@ -447,6 +456,9 @@ def run(
     reader.start()
     status, reason, limit = "exited", None, None
     while process.poll() is None:
+        if binder and looking:
+            looking = not watch.stepped
+            binder.look({sampler.pid, os.getpid()}, last=watch.stepped)
         overdue = watch.overdue(log.heard)
         if ended_by:
             status, reason = "terminated", "ended by the job (signal %d)" % ended_by[0]
@@ -501,6 +513,7 @@ def run(
         "stopped": len(stopped),
         "oom_kills": None if kills is None else (procfs.oom_kills(bool(contained)) or kills) - kills,
         "busy": watch.busy(),
+        **({"binding": binder.record()} if binder else {}),
         **({"telemetry": sampler.record()} if sampler.wanted else {}),
     }
 
@@ -555,6 +568,7 @@ def main() -> None:
     """Run this rank's job; the exit status is the workload's own, so that mpirun ends the job."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--binding", choices=("numa", "none"), default="none")
     parser.add_argument("jobs", nargs="+")
     args = parser.parse_args()
     rank = world_rank(args.processes)
@@ -587,7 +601,10 @@ def main() -> None:
             check_port(int(env["PORT"]))
         take_gpus(env)
         settings = telemetry.read_settings(directory) if local == 0 else {}
-        ended = run(directory, env, limits, log, front, settings)
+        binder = (
+            None if local else binding.Binding(args.binding, dict(env, JOB_DIR=directory), args.processes)
+        )
+        ended = run(directory, env, limits, log, front, settings, binder)
     except RefusedError as error:
         ended = {"rc": 1, "signal": None, "status": "refused", "reason": str(error)}
         sys.stderr.write("%s%s\n" % (REFUSED, error))

@@ -66,6 +66,28 @@ def test_a_baseline_that_saw_another_number_of_gpus_is_no_other_hardware():
     assert build_results(campaign, earlier=earlier)["baseline"]["other_hardware"] is None
 
 
+@pytest.mark.parametrize(("mode", "marked"), [("numa", True), ("none", False)])
+def test_a_baseline_with_another_binding_is_marked(mode, marked):
+    of = case()
+    bound = [
+        {
+            **each,
+            "nodes": [
+                {**node, "exit": {**(node["exit"] or {}), "binding": {"mode": mode}}}
+                for node in each["nodes"]
+            ],
+        }
+        for each in (record(of, repeat) for repeat in (1, 2, 3))
+    ]
+    now, then = (
+        Campaign(name, cases={of["name"]: of}, runs=[runs.digest(each) for each in records])
+        for name, records in (("now", bound), ("then", [record(of, repeat) for repeat in (1, 2, 3)]))
+    )
+    earlier = Baseline("then", "then", build_results(then)["rows"], 0.03, [])
+    text = terminal.display(build_results(now, earlier=earlier), "report")
+    assert ("then was measured with binding=none, this campaign with binding=numa" in text) is marked
+
+
 def test_the_speedup_of_a_slow_case_is_that_of_its_rates():
     made = build([record(case(1, 1), 1, 0.0143), record(case(1, 2), 1, 0.0260)])
     assert [row["speedup"] for row in printed.rows(scaling.weak(View(made)))] == ["1", "1.82"]

@@ -248,6 +248,11 @@ def test_a_model_that_one_of_the_workloads_does_not_have_is_skipped():
     assert planned["skipped"][0]["reason"] == "torch has no model tiny: it has small, base"
 
 
+def test_runs_without_binding_are_another_campaign():
+    names = [two(topology="1n1g", binding=each)["campaign"] for each in (None, "numa", "none")]
+    assert names[0] == names[1] != names[2]
+
+
 def test_runs_of_two_launchers_are_different_campaigns():
     names = [two(topology="1n1g", launcher=each)["campaign"] for each in (None, "mpirun", "srun")]
     assert names[0] == names[1] != names[2]

@@ -111,6 +111,10 @@ def test_an_interval_is_seconds_and_0_switches_it_off(value, seconds):
     assert given(telemetry_interval=value)["telemetry_interval"] == seconds
 
 
+def test_ranks_are_bound_unless_it_is_declined():
+    assert [given()["binding"], given(binding="none")["binding"]] == ["numa", "none"]
+
+
 @pytest.mark.parametrize(("value", "rate"), [("14451", 14451.0), (0.5, 0.5), ("3.25", 3.25)])
 def test_a_claimed_rate_is_a_number_above_0(value, rate):
     assert given("claim", tokens_per_second=value)["tokens_per_second"] == rate
@@ -157,6 +161,7 @@ def test_a_parameter_that_is_not_given_has_its_default_or_none():
         ("model", "huge"),
         ("device", "tpu"),
         ("launcher", "sbatch"),
+        ("binding", "socket"),
         ("workload", "../x"),
         ("stack_name", "../../x"),
         ("topology", "8g1n"),
