@@ -44,7 +44,7 @@ def test_values_of_group_vars_are_reported_and_remote_nodes_need_no_home():
     status, said = plan("own_names_silent", "workload=tf2_bert")
     assert status == 0, said
     assert f"bsz=16 gpus=1 repeats=1 window=30 device=cpu ({SILENT}/group_vars/all.yml)" in said
-    assert "/opt/scalebook/work/bin/run_node.py" in said
+    assert "/opt/scalebook/work/bin/run_node.py --binding=numa" in said
 
 
 def test_names_with_underscores_are_planned():

@@ -943,7 +943,7 @@ MESSAGES = {
     "report.import-fix": "Fix: give what the names of logs do not say: {fields:comma}, such as xla=true",
     "report.search": "search for the largest batch",
     "report.machines-unknown": "machines not recorded",
-    "report.bound": "each rank was bound to the processors of the NUMA node of its GPU (binding=numa)",
+    "report.bound": "each rank was bound to the processors near its device (binding=numa)",
     "report.scalebook": "scalebook {commit}",
     "report.own": "{version} of the framework's own",
     "report.system-and-own": "{version}, {own} of the framework's own",

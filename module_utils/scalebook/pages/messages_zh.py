@@ -808,7 +808,7 @@ MESSAGES = {
     "report.import-fix": "解决办法：给出日志名称没有说明的内容：{fields:comma}，例如 xla=true",
     "report.search": "搜索最大 batch",
     "report.machines-unknown": "未记录机器",
-    "report.bound": "每个 rank 绑定到其 GPU 所在 NUMA 节点的处理器（binding=numa）",
+    "report.bound": "每个 rank 绑定到其设备附近的处理器（binding=numa）",
     "report.scalebook": "scalebook {commit}",
     "report.own": "框架自带 {version}",
     "report.system-and-own": "系统 {version}，框架自带 {own}",

@@ -56,8 +56,12 @@ def numa_nodes() -> Dict[int, Set[int]]:
 
 
 def _text(path: str) -> str:
-    with open(path, encoding="ascii") as file:
-        return file.read()
+    """Return a file of /sys, empty where it cannot be read."""
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 def gpu_nodes(visible: str) -> List[int]:
@@ -76,7 +80,7 @@ def gpu_nodes(visible: str) -> List[int]:
     nodes = []
     for device in visible.split(","):
         path = "%ssys/bus/pci/devices/%s/numa_node" % (ROOT, places.get(device))
-        node = int(_text(path)) if os.path.exists(path) else -1
+        node = int(_text(path) or -1)
         if node < 0:
             raise ValueError("the NUMA node of GPU %s is not known" % device)
         nodes.append(node)
@@ -116,11 +120,15 @@ class Binding:
             visible = env.get("CUDA_VISIBLE_DEVICES", "")
             on_gpu = env.get("DEVICE") == "gpu"
             self.nodes = [[n] for n in gpu_nodes(visible)] if on_gpu else spread(self.ranks, sorted(nodes))
+            if len(self.nodes) != self.ranks:
+                raise ValueError("CUDA_VISIBLE_DEVICES=%s does not name %d GPUs" % (visible, self.ranks))
             self.cpus = [set().union(*(nodes[node] for node in rank)) for rank in self.nodes]
         except KeyError as error:
             self.why = "no processor of NUMA node %s may be used" % error
         except ValueError as error:
             self.why = str(error)
+        if self.cpus and all(rank == set().union(*nodes.values()) for rank in self.cpus):
+            self.why, self.cpus = "each rank has all NUMA nodes", []
 
     def start(self, pid: int) -> None:
         """Bind the node script before there are ranks: to the processors of all of them."""
@@ -170,8 +178,12 @@ class Binding:
             {"rank": rank, "numa_nodes": nodes, "cpus": self.seen.get(rank)}
             for rank, nodes in enumerate(self.nodes)
         ]
-        together = {} if self.seen else {"cpus": write_list(set().union(*self.cpus))}
-        return {"mode": "numa", "memory": "first touch", "ranks": ranks if self.seen else [], **together}
+        if self.seen:
+            return {"mode": "numa", "memory": "first touch", "ranks": ranks}
+        together, allowed = set().union(*self.cpus), os.sched_getaffinity(0)
+        if together >= allowed:
+            return {"mode": "none", "why": "no process of one device was seen", "cpus": write_list(allowed)}
+        return {"mode": "numa", "memory": "first touch", "ranks": [], "cpus": write_list(together)}
 
 
 def bind(pid: int, cpus: Set[int]) -> None:

@@ -104,6 +104,23 @@ def test_a_gpu_whose_processors_are_somebody_elses_binds_nothing(tmp_path, monke
     assert made.record()["why"] == "no processor of NUMA node 7 may be used"
 
 
+def test_another_number_of_gpus_than_ranks_binds_nothing(tmp_path, monkeypatch):
+    root = with_gpus(tmp_path, monkeypatch, 0)
+    made = bound(root, monkeypatch, DEVICE="gpu", CUDA_VISIBLE_DEVICES="0")
+    assert made.record()["why"] == "CUDA_VISIBLE_DEVICES=0 does not name 2 GPUs"
+
+
+def test_one_rank_on_all_numa_nodes_is_not_bound(tmp_path, monkeypatch):
+    made = bound(machine(tmp_path, CPUS), monkeypatch, GPUS_PER_NODE="1")
+    assert made.record()["why"] == "each rank has all NUMA nodes"
+
+
+def test_one_process_for_gpus_of_one_numa_node_has_its_processors(tmp_path, monkeypatch):
+    root = with_gpus(tmp_path, monkeypatch, 1, 1)
+    made = bound(root, monkeypatch, DEVICE="gpu", CUDA_VISIBLE_DEVICES="0,1")
+    assert made.record() == {"mode": "numa", "memory": "first touch", "ranks": [], "cpus": str(CPUS[1])}
+
+
 def test_one_numa_node_binds_nothing(tmp_path, monkeypatch):
     made = bound(machine(tmp_path, ["0-4095"]), monkeypatch)
     allowed = binding.write_list(os.sched_getaffinity(0))
@@ -184,7 +201,7 @@ def test_one_process_for_all_devices_has_the_processors_of_all(tmp_path):
     (tmp_path / "rank.py").write_text(each_rank("NODE"))
     record, had = run(tmp_path, f"exec {sys.executable} {tmp_path}/rank.py", 0)
     assert had == {"NODE1": " ".join(map(str, CPUS))}
-    assert (record["ranks"], record["cpus"]) == ([], binding.write_list(CPUS))
+    assert (record.get("ranks") or [], record["cpus"]) == ([], binding.write_list(CPUS))
 
 
 def test_without_binding_ranks_have_all_processors(tmp_path):
