@@ -87,6 +87,7 @@ failures:
   sample: {smi: no answer in 20 s}
 """
 
+import contextlib
 import glob
 import json
 import os
@@ -375,7 +376,7 @@ def meet(peer: Dict[str, str], seconds: float, steps: str = "") -> Dict[str, Any
     argv = ["ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5", peer["address"], ask]
     if steps:
         node = ["--nodelist=" + peer["name"], "--nodes=1", "--ntasks=1"]
-        how = ["--overlap", "--mpi=none", "--quiet", "--chdir=/", "--export=PATH"]
+        how = ["--overlap", "--mpi=none", "--quiet", "--chdir=/", "--export=PATH", "--time=1"]
         argv = ["srun", "--jobid=" + steps] + node + how + ["sh", "-c", ask]
     began, pipe, offset = time.monotonic(), subprocess.PIPE, None
     process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
@@ -391,6 +392,10 @@ def meet(peer: Dict[str, str], seconds: float, steps: str = "") -> Dict[str, Any
             if offset is None or after - before < offset[1] - offset[0]:
                 offset = [theirs - after, theirs - before]
         assert offset is not None
+        if steps:  # the step of an srun that is killed may run on
+            process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(5)
         return {"seconds": round(took, 3), "offset": [round(bound, 6) for bound in offset]}
     except TimeoutError:
         return {"error": "no answer within %.0f s" % seconds}

@@ -139,6 +139,14 @@ def test_a_peer_is_reached_by_a_step_of_slurm_where_there_is_a_job(tmp_path):
     assert "login" not in facts and "peers" not in run(env, peers=peers, login=True, steps="-")["facts"]
 
 
+def test_a_step_is_left_to_end_by_itself(tmp_path):
+    clock = f"#!/bin/sh\nwhile read x; do date +%s.%N; done\nsleep 0.3\ntouch {tmp_path}/ended\n"
+    env = tool(tmp_path / "bin", "srun", clock)
+    facts = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True, steps="17")["facts"]
+    assert set(facts["peers"]["NODE2"]) == {"seconds", "offset"}
+    assert (tmp_path / "ended").exists()
+
+
 def test_a_peer_that_refuses_says_why(tmp_path):
     env = tool(tmp_path / "bin", "ssh", "#!/bin/sh\necho Host key verification failed. >&2; exit 255\n")
     seen = run(env, peers=[{"name": "NODE2", "address": "10.11.0.3"}], login=True)
