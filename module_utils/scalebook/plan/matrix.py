@@ -416,10 +416,10 @@ def _campaign_name(lines: Sequence[_Line], parameters: Mapping[str, Any]) -> str
     ]
     names = sorted(f"{MAX} {case['name']}" if bsz == MAX else case["name"] for bsz, case in cases_by_batch)
     # Runs of two launchers, of two images, or with and without binding are not mixed, unless a name is given.
-    apart = [parameters["launcher"]] if parameters.get("launcher") not in (None, "mpirun") else []
-    apart += [parameters["container"]] if parameters.get("container") else []
-    apart += ["unbound"] if parameters.get("binding") == "none" else []
-    content = json.dumps(names + apart)
+    launcher = [parameters["launcher"]] if parameters.get("launcher") not in (None, "mpirun") else []
+    image = [parameters["container"]] if parameters.get("container") else []
+    unbound = ["unbound"] if parameters.get("binding") == "none" else []
+    content = json.dumps(names + launcher + image + unbound)
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
     words = [
         "_".join(dict.fromkeys(case["workload"] for _, case in cases_by_batch)),
