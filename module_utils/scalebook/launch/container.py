@@ -52,7 +52,7 @@ def settings(
 
     `directories` are seen at their own paths. The first is scalebook_home, where images are that are files.
     """
-    name, engine, python = parameters["container"], parameters["container_engine"], ""
+    name, engine, python = parameters["container"], parameters["container_engine"] or "podman", ""
     if engine == "pyxis" and parameters.get("launcher") != "srun":
         raise ValueError(
             "container_engine=pyxis: it is a plugin of srun. Fix: add launcher=srun, or use enroot"

@@ -280,7 +280,7 @@ TABLE = (
         "choice",
         _BENCH,
         "what starts the container",
-        default="podman",
+        otherwise="podman",
         choices=("podman", "docker", "enroot", "apptainer", "pyxis"),
         example="docker",
     ),

@@ -28,6 +28,7 @@ OTHERWISE = {
     "a name made from matrix and machines": "由测试矩阵和机器生成",
     "none: nothing is exported": "不导出",
     "mpirun": "mpirun",
+    "podman": "podman",
     "none: the nodes' own software": "不使用：直接用节点上的软件",
 }
 
