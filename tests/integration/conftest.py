@@ -22,6 +22,7 @@ UNITS = [
         "test_horovod*bert*.py",
         "test_torch_bert_cluster.py",
         "test_bing*.py",
+        "test_containers.py",
     ),
     # Four hosts that were bare, then the checkout's own installation and local nodes.
     (

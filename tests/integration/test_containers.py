@@ -166,3 +166,13 @@ def test_an_image_that_a_node_does_not_have_is_refused_with_its_pull_command(pod
     printed = bench(podman, tmp_path, ok=False, workload="scripted", container="localhost/none:1")
     assert f"Fix: run there: {podman.name} pull localhost/none:1" in printed
     assert list(tmp_path.glob("c/runs/*/*/result.json")) == []
+
+
+@pytest.mark.slow
+def test_torch_bert_trains_in_an_image_that_is_shown_its_environment(podman, torch_bert, tmp_path):
+    python = Path(json.loads((frameworks.HOME / "torch_bert/install.json").read_text())["python"]).resolve()
+    installed = python.parents[1]
+    few = {"warmup": 2, "window": 5, "bsz": 2, "scalebook_home": str(frameworks.HOME)}
+    few["campaign_container_options"] = [f"--volume={installed}:{installed}:ro"]
+    bench(podman, tmp_path, workload="torch_bert", **few)
+    assert frameworks.record_of(tmp_path)[0]["status"] == "ok"
