@@ -40,6 +40,7 @@ class Measurement(TypedDict):
     gpus: list[str]
     processor: str
     pairs: list[dict[str, Any]]
+    sizes: list[dict[str, Any]]
 
 
 class CriteriaUsed(TypedDict):
@@ -153,6 +154,7 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
             "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
             "processor": str(content.get("processor") or ""),
             "pairs": [*(content.get("pairs") or ())],
+            "sizes": [*(content.get("sizes") or ())],
             **{key: content[key] for key in keys},  # type: ignore[typeddict-item]
         }
     errors = str(result.get("stderr") or result.get("msg") or "it gave no answer").strip().splitlines()
@@ -168,6 +170,7 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
         "gpus": [],
         "processor": "",
         "pairs": [],
+        "sizes": [],
     }
 
 

@@ -235,3 +235,9 @@ def test_processors_are_compared_with_those_of_the_same_name_whatever_the_gpus_a
         for node, name, rate in zip(NODES, ["P"] * 4 + ["Q"] * 4, [2.0] * 4 + [1.0] * 4, strict=True)
     ] * 3
     assert {row["verdict"] for row in document.findings(lines, [], Criteria())} == {"good"}
+
+
+def test_what_was_measured_of_each_size_is_kept():
+    sizes = [{"collective": "sendrecv", "bytes": 8, "busbw_gb_per_second": 0.001}]
+    content = {"name": "A", "rates": {}, "traces": {}, "problems": {}, "sizes": sizes}
+    assert document.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)["sizes"] == sizes
