@@ -11,7 +11,7 @@ import time
 
 import pytest
 from local_nodes import HOME, ROOT, WORK, turn
-from one_host_slurm import NODES, one_host_slurm
+from one_host_slurm import NODES, free_ports, one_host_slurm
 
 # They have one address here, which the nodes of a cluster may not have.
 ADDRESSES = {name: {"node_address": name} for name in NODES}
@@ -128,6 +128,7 @@ def test_a_campaign_is_provisioned_once_and_measured_over_steps(slurm, tmp_path)
         "repeats": 1,
         "campaign": "by_steps",
     }
+    given["campaign_port"] = free_ports(1)[0]
     shown = output(
         slurm, "ansible-playbook", "bench.yml", "-e", json.dumps({**given, "campaign_results": str(tmp_path)})
     )
