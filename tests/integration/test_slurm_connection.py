@@ -64,6 +64,14 @@ def test_files_arrive_as_they_are_there_and_back(slurm, tmp_path):
     assert (tmp_path / "back").read_bytes() == content
 
 
+def test_missing_packages_are_named_and_not_installed(slurm):
+    words = ["-m", "include_role", "-a", "name=node tasks_from=packages"]
+    needs = json.dumps({"node_needs": ["bash", "no-such-package"]})
+    shown = output(slurm, "ansible", "NODE1", *words, "-e", needs, code=2)
+    assert "NODE1 has no no-such-package, and on a node of Slurm no packages are installed. Fix: ask" in shown
+    assert "NODE1 has no bash" not in shown
+
+
 def test_a_node_that_leaves_slurm_is_unreachable_with_slurm_s_reason(slurm):
     pid = int((slurm.place / "run/slurmd.NODE4.pid").read_text())
     os.kill(pid, signal.SIGKILL)
