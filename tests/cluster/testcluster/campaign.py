@@ -66,6 +66,8 @@ class Campaign:
         self.launches = False
         self.preloaded: list[Path] = []
         """Libraries that the programs of this control node preload."""
+        self.by_slurm: dict[str, str] = {}
+        """Variables of the environment that name the allocation and where Slurm's commands are."""
 
     # -- ansible-playbook --------------------------------------------------------------------------
 
@@ -95,7 +97,7 @@ class Campaign:
             return subprocess.Popen(
                 argv,
                 cwd=CHECKOUT,
-                env={**self.environment(), **preloaded, **environment},
+                env={**self.environment(), **self.by_slurm, **preloaded, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import link
+from . import link, slurm
 from .base import CHECKOUT
 from .base import run as command
 from .campaign import WORK, Campaign
@@ -189,6 +189,33 @@ DURING_A_RUN = (
         says="run.clock-set",
     ),
 )
+
+
+def _start_slurmd(campaign: Campaign, node: NodeView) -> None:
+    slurm.restart(campaign.cluster, node.number, "slurmd")
+
+
+def _restart_slurmctld(campaign: Campaign, node: NodeView) -> None:
+    node.send("slurmctld")
+    time.sleep(3)
+    slurm.restart(campaign.cluster, node.number, "slurmctld")
+
+
+def _cancel_step(campaign: Campaign, _: NodeView) -> None:
+    steps = slurm.ask(campaign.cluster, "squeue", "--steps", "--noheader", "--format=%i").split()
+    slurm.ask(campaign.cluster, "scancel", *steps)
+
+
+BY_MPIRUN = ("mpirun killed", "orted killed", "orted freezes")
+"""Faults of processes that only mpirun has."""
+
+IN_A_STEP = (
+    # slurmstepd goes on without it, as does the run; a node on which none is to be started is lost.
+    Fault("slurmd killed", 40, ("ok",), (), _send("slurmd"), _start_slurmd),
+    Fault("step cancelled", 20, ("failed",), ("reason.cancelled",), _cancel_step),
+    Fault("slurmctld restarted", 40, ("ok",), (), _restart_slurmctld, nodes=(1,)),
+)
+"""Faults of a Slurm whose slurmctld is on NODE1."""
 
 
 def small_disks(campaign: Campaign, size: str = "12m") -> None:

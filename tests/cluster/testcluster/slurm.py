@@ -3,11 +3,12 @@
 """Slurm on the nodes: slurmctld on NODE1, slurmd on all of them, and its commands for this machine."""
 
 import concurrent.futures
+import os
 import secrets
 import time
 
 from . import nodefiles
-from .base import ClusterError, say, write
+from .base import CHECKOUT, ClusterError, say, write
 from .nodes import MOST, Cluster
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client", "munge")
@@ -48,6 +49,34 @@ COMMAND = """\
 # Written by tests/cluster/up --slurm: the command of NODE1.
 exec {engine} exec {node} {command} "$@"
 """
+
+
+def environment(cluster: Cluster) -> dict[str, str]:
+    """Return the variables of an environment in which Ansible's commands find those of NODE1."""
+    return {"PATH": f"{cluster.folder}/slurm:{CHECKOUT}/.venv/bin:{os.environ['PATH']}"}
+
+
+def ask(cluster: Cluster, *argv: str, check: bool = True) -> str:
+    """Return what a command of Slurm prints on NODE1."""
+    return str(cluster.engine("exec", cluster.name(1), *argv, check=check).stdout)
+
+
+def free(cluster: Cluster) -> None:
+    """End all jobs, and take nodes back that Slurm has given up or that still clear up after a job."""
+    ask(cluster, "scancel", "--user=root", check=False)
+    for change in (["state=down", "reason=soak"], ["state=resume"]):
+        ask(cluster, "scontrol", "update", f"nodename=NODE[1-{MOST}]", *change, check=False)
+
+
+def allocate(cluster: Cluster) -> str:
+    """Return the id of an allocation of all nodes, which outlives the loss of one."""
+    ask(cluster, "salloc", "--no-shell", f"--nodes={MOST}", "--exclusive", "--no-kill")
+    return ask(cluster, "squeue", "--noheader", "--states=running", "--format=%i").split()[0]
+
+
+def restart(cluster: Cluster, number: int, daemon: str) -> None:
+    """Start a daemon of a node that does not run."""
+    cluster.engine("exec", cluster.name(number), "sh", "-c", START, "sh", daemon)
 
 
 def start(cluster: Cluster, count: int) -> None:
