@@ -104,7 +104,7 @@ def test_an_allocation_that_was_cancelled_stops_the_campaign():
     assert "Slurm's job 7 is CANCELLED. Fix: start bench.yml in an allocation" in said
 
 
-# What programs of Slurm 22.05 say; the lines of accounts and QOS, which need accounting, are not recorded but written.
+# What programs of Slurm 22.05 say; the lines of accounts and QOS need accounting: those are not recorded.
 SAID = [
     ("allocation failure: Invalid partition name specified", "sinfo --summarize"),
     ("Invalid account or account/partition combination specified", "sacctmgr show associations"),
