@@ -19,7 +19,7 @@ NODES = Nodes(free_net("10.11.6", "10.12.6", "10.13.6", "10.14.6"), count=2)
 # Those that compile nothing: that of openmpi is in test_openmpi_role.py. A role that compares no nodes is
 # installed on one.
 SCENARIOS = {
-    "node": None, "preflight": None, "stack_check": None, "mirror": None,
+    "node": None, "preflight": None, "stack_check": None, "mirror": None, "slurm": None,
     "python": "NODE2", "nccl": "NODE2", "cuda": "NODE2",
 }  # fmt: skip
 run, ssh, play = NODES.run, NODES.ssh, NODES.play

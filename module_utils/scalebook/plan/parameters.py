@@ -425,6 +425,13 @@ TABLE = (
         otherwise="where a host has NVIDIA devices and a system that they are made for",
     ),
     Parameter(
+        "provision_slurm",
+        "bool",
+        ("provision",),
+        "install Slurm on the hosts, as one cluster",
+        default=False,
+    ),
+    Parameter(
         "provision_components",
         "choice",
         ("provision",),
