@@ -21,7 +21,9 @@ from ansible.module_utils.scalebook.command import command  # noqa: E402
 from ansible.module_utils.scalebook.contracts import Case, Node, NodeJob, PendingRun, Plan
 from ansible.module_utils.scalebook.launch import container, jobs, lock_holder, outcome  # noqa: E402
 from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: E402
+from ansible.module_utils.scalebook.launch.mpijob import Manifest, manifest  # noqa: E402
 from ansible.module_utils.scalebook.launch.srun import step_command  # noqa: E402
+from ansible.module_utils.scalebook.pages.catalogue import in_words  # noqa: E402
 from ansible.module_utils.scalebook.plan import (  # noqa: E402
     allocation,
     declared,
@@ -30,6 +32,7 @@ from ansible.module_utils.scalebook.plan import (  # noqa: E402
     hosts,
     placement,
 )
+from ansible.module_utils.scalebook.plan.one_case import one_case  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
 from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
@@ -102,6 +105,20 @@ def container_of(
         raise AnsibleFilterError(str(error)) from error
 
 
+def case_of(parameters: Mapping[str, Any], declarations: Mapping[str, Any], topology: str) -> Case:
+    """See one_case; `declarations` are those of the workloads by name."""
+    workloads = {name: Workload.of(each) for name, each in declarations.items()}
+    try:
+        return one_case(parameters, workloads, topology, in_words)
+    except ValueError as error:
+        raise AnsibleFilterError(str(error)) from error
+
+
+def mpijob(case: Case, as_declared: Mapping[str, Any], port: int) -> Manifest:
+    """See mpijob.manifest; `as_declared` is the workload of the case."""
+    return manifest(case, Workload.of(as_declared), port)
+
+
 def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:
     """Return the commit of this checkout and the command that runs `playbook` again; see command.command."""
     return {"scalebook": {"commit": origin.commit(str(ROOT))}, "command": command(plan, playbook)}
@@ -162,6 +179,8 @@ class FilterModule:
             "scalebook_container_provenance": container.provenance,
             "scalebook_container_refusal": container.refusal,
             "scalebook_container_srun_options": container.srun_options,
+            "scalebook_one_case": case_of,
+            "scalebook_mpijob": mpijob,
             "scalebook_allocation_refusal": allocation.refusal,
             "scalebook_allocation_end": allocation.ends,
             "scalebook_allocation_gone": allocation.gone,

@@ -60,7 +60,7 @@ def make_jobs(case: Case, repeat: int, campaign: str, members: Sequence[Node], p
                 "task_index": index,
                 "run": run,
                 "dir": directory,
-                "env": {name: _text(value) for name, value in env.items()},
+                "env": {name: text_of(value) for name, value in env.items()},
             }
         )
     return jobs
@@ -124,13 +124,11 @@ def directories(
     """Return {directory: {file: content}} of node jobs.
 
     `script` is the text of run.sh; `limits` are arguments of `watch`, `settings` those of `telemetry`. The
-    first node has the `command` that starts all jobs, for run_job. A trainer may read the sizes of its model
-    from MODEL_SIZE, so that they are those of the declaration. `container` is what container.py is given.
+    first node has the `command` that starts all jobs, for run_job. `container` is what container.py is given.
     """
-    sizes = workload.flops.models.get(case["model"], {}) if workload.flops else {}
     return {
         job["dir"]: {
-            "job.env": env_file({**job["env"], "MODEL_SIZE": json.dumps(sizes)}),
+            "job.env": env_file(variables(job, workload, case)),
             "watch.json": json.dumps(watch(workload, case, job["task_index"], **limits)),
             "telemetry.json": json.dumps(telemetry(**settings)),
             "run.sh": script,
@@ -139,6 +137,15 @@ def directories(
         }
         for job in jobs
     }
+
+
+def variables(job: NodeJob, workload: Workload, case: Case) -> dict[str, str]:
+    """Return the environment of a node job.
+
+    A trainer may read the sizes of its model from MODEL_SIZE, so that they are those of the declaration.
+    """
+    sizes = workload.flops.models.get(case["model"], {}) if workload.flops else {}
+    return {**job["env"], "MODEL_SIZE": json.dumps(sizes)}
 
 
 ARGUMENT = 128 << 10
@@ -164,7 +171,8 @@ def too_long(command: Sequence[str], environment: Mapping[str, str]) -> str:
     return ""
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value as variables and parameters have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
