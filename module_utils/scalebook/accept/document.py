@@ -411,23 +411,27 @@ def reasons(
             by_node.setdefault(problem["nodes"][0], f"{problem['part']}: {problem['reason']}")
     for row in rows:
         if row["verdict"] == BAD and row["quantity"] != LINK:
-            by_node.setdefault(row["nodes"][0], f"{row['part']} {_value(row)}")
+            by_node.setdefault(row["nodes"][0], f"{row['part']} {compared(row)}")
     for cause in causes:
         if not by_node.keys() & set(cause["nodes"]):
             by_node[cause["nodes"][-1]] = f"slow network, {cause['kind']} {' '.join(cause['nodes'])}"
     return by_node
 
 
-def _value(row: PartFinding) -> str:
-    """Return a quantity, its rate and the reference as text."""
+def compared(row: PartFinding) -> str:
+    """Return a quantity, its rate and the reference as text, and what was expected unless it is good."""
     if row["rate"] is None:
         return f"{TRACE} {'differs from that of its equals' if row['verdict'] == BAD else row['verdict']}"
     names = {EQUALS: "its equals", CRITERIA: "what the criteria ask for"}
     reference = names.get(row["against"] or "", row["against"])
     ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
-    if row["quantity"] == LAUNCH:
-        return f"{LAUNCH} {1e6 / row['rate']:.3g} µs{ratio}"
-    return f"{row['quantity']} {row['rate']:.4g} {row['unit']}{ratio}"
+    launch = row["quantity"] == LAUNCH
+    unit = "µs" if launch else row["unit"]
+    shown = f"{row['quantity']} {1e6 / row['rate'] if launch else row['rate']:.{3 if launch else 4}g}"
+    if row["ratio"] and row["verdict"] != GOOD:
+        wanted = row["rate"] / row["ratio"]
+        return f"{shown} of {1e6 / wanted if launch else wanted:.4g} {unit} expected{ratio}"
+    return f"{shown} {unit}{ratio}"
 
 
 def _drain(node: str, reason: str) -> str:
@@ -443,7 +447,7 @@ def display(acceptance: Acceptance) -> list[str]:
         by_part.setdefault(row["part"], []).append(row)
     worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
     lines = [
-        f"{worst[part]:12} {part}: {', '.join(map(_value, rows))}"
+        f"{worst[part]:12} {part}: {', '.join(map(compared, rows))}"
         for part, rows in by_part.items()
         if worst[part] != GOOD
         and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.accept import document
+from ansible.module_utils.scalebook.accept.verdict import UNCLEAR
 from ansible.module_utils.scalebook.contracts import Finding
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
@@ -98,4 +99,7 @@ def _verdicts(
                 f"to measure it anyway, -e preflight_accept={CHECK}",
             )
         elif node in accepted["unclear"]:
-            yield finding(CHECK, "warn", [node], observed="acceptance.yml came to no verdict", fix=AGAIN)
+            rows = [row for row in accepted["findings"] if row["verdict"] == UNCLEAR and node in row["nodes"]]
+            values = "".join(f"; {row['part']} {document.compared(row)}" for row in rows)
+            observed = f"acceptance.yml came to no verdict{values}"
+            yield finding(CHECK, "warn", [node], observed=observed, fix=AGAIN)

@@ -98,3 +98,22 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     path.write_text(json.dumps([1]))
     with pytest.raises(ValueError, match=r"acceptance.json: is not a JSON object"):
         acceptance.read(path)
+
+
+def row_of(quantity="best_bf16", rate=512.0, unit="TFLOP/s", ratio=512 / 790, verdict="bad"):
+    """Return the finding of acceptance.json on a GPU of NODE1."""
+    named = {"part": "NODE1 GPU0", "nodes": ["NODE1"], "quantity": quantity, "against": "equals"}
+    return {**named, "verdict": verdict, "rate": rate, "unit": unit, "ratio": ratio, "measurements": 4}
+
+
+def test_a_condemned_node_is_named_with_its_rate_and_what_was_expected(accepted):
+    made = {**accepted, "findings": [row_of()], "bad": ["NODE1"]}
+    ((_, _, text),) = reported(made, MACHINES[:1])
+    assert text.endswith("NODE1 GPU0 best_bf16 512 of 790 TFLOP/s expected (64.8% of its equals)")
+
+
+def test_a_node_without_a_verdict_is_named_with_its_rate_and_what_was_expected(accepted):
+    row = row_of("launch", 1e6 / 8, "1/s", 5 / 8, "unclear")
+    made = {**accepted, "findings": [row], "bad": [], "unclear": ["NODE1"]}
+    ((_, _, text),) = reported(made, MACHINES[:1])
+    assert text.endswith("no verdict; NODE1 GPU0 launch 8 of 5 µs expected (62.5% of its equals)")
