@@ -90,15 +90,6 @@ from ansible.module_utils.scalebook.preflight import acceptance, judge
 from ansible.module_utils.scalebook.preflight.hosts import room
 
 
-def read(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the facts and failures in the result of module node_probe, or the error of its task."""
-    facts, failures = result.get("facts"), result.get("failures")
-    if isinstance(facts, dict) and isinstance(failures, dict):
-        return judge.with_reports_read({"facts": facts, "failed": failures})
-    texts = [str(result.get(name) or "").strip() for name in ("module_stderr", "msg")]
-    return {"error": next(filter(None, texts), "no answer")[-400:]}
-
-
 def control_node(path: str | Path) -> dict[str, Any]:
     """Return the file system of `path` on the control node, as module node_probe returns it."""
     path = Path(path)
@@ -117,7 +108,7 @@ def control_node(path: str | Path) -> dict[str, Any]:
 def run(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result: the findings and the verdict."""
     limits, machines = options["limits"], options["machines"]
-    probed = {name: read(result) for name, result in options["probed"].items()}
+    probed = {name: judge.read(result) for name, result in options["probed"].items()}
     space = control_node(options["results"])
     own = room(space, ["control node"], int(limits["results_mb"]), int(limits["inodes"]))
     accepted = acceptance.read(Path(options["acceptance"])) if options["acceptance"] else None

@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
 
-SCHEMA = 2
+SCHEMA = 3
 WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
 KILLED_BY_TIMEOUT = (124, 137)
 LINK = "link"
@@ -84,7 +84,7 @@ class Fault(TypedDict):
 
 
 class Problem(TypedDict):
-    """What could not be measured, and why."""
+    """What could not be measured, or drifted or failed in the burn-in, and why."""
 
     part: str
     nodes: list[str]
@@ -98,12 +98,46 @@ class Judged(TypedDict):
     gpus: list[str]
 
 
+class Worst(TypedDict):
+    """The quantity of a part that lost most of what its criterion allows: last rounds relative to first."""
+
+    part: str
+    quantity: str
+    ratio: float
+
+
+class Watched(TypedDict):
+    """A GPU at the ends of the rounds: highest temperature, corrected memory errors, `clocks` in MHz.
+
+    Clocks are the lowest and the highest of its processors.  What the driver does not tell is null.
+    """
+
+    degrees: float | None
+    clocks: list[float] | None
+    corrected: float
+
+
+class BurnIn(TypedDict):
+    """The burn-in: its `hours`, the seconds and rounds so far, and what was seen; `problems` has the errors.
+
+    `before` is what the GPUs had reported already before the first round, `watched` are the GPUs.
+    """
+
+    hours: float
+    seconds: float
+    rounds: int
+    errors: int
+    worst: Worst | None
+    before: list[str]
+    watched: dict[str, Watched]
+
+
 class Acceptance(TypedDict):
     """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
 
     `accepted` is true where every part is good.  `bad` are the nodes to take out, `unclear` those without a
     verdict; `limit` and `drain` are for the good and bad ones, for Ansible and Slurm. `time` is when it was
-    written, in UTC, `machines` are the nodes by name.
+    written, in UTC, `machines` are the nodes by name.  `burnin` is null without hours.
     """
 
     schema: int
@@ -120,6 +154,7 @@ class Acceptance(TypedDict):
     unclear: list[str]
     limit: str
     drain: list[str]
+    burnin: BurnIn | None
     scalebook: dict[str, str]
     command: str
 
@@ -179,7 +214,7 @@ def link_name(source: str, target: str) -> str:
     return f"{source} → {target}"
 
 
-def _values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, float]]:
+def values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, float]]:
     """Yield (part, its nodes, quantity, rate) of one measurement."""
     nodes = measurement["nodes"]
     if len(nodes) == 2:
@@ -200,7 +235,7 @@ def groups(measurements: Iterable[Measurement]) -> list[Group]:
     by_key: dict[tuple[str, str, int, str], Group] = {}
     for measurement in measurements:
         devices = sum(part.startswith("GPU") and part != "GPUs" for part in measurement["rates"])
-        for part, nodes, quantity, rate in _values(measurement):
+        for part, nodes, quantity, rate in values(measurement):
             count = devices if part.endswith(" GPUs") else 1
             of_host = part.endswith(f" {HOST}")
             device = (measurement.get("processor") if of_host else measurement["name"]) or ""
@@ -217,13 +252,13 @@ def findings(
     """Return the verdict on each quantity of each part: by its equals or a published value, the worse one."""
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     equal_parts = groups(measurements)
-    values = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
+    published = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
     tests = sum(
         len(group.rates) * (1 + (value is not None) + (group.quantity in thresholds.rates))
-        for group, value in zip(equal_parts, values, strict=True)
+        for group, value in zip(equal_parts, published, strict=True)
     )
     rows: list[PartFinding] = []
-    for group, value in zip(equal_parts, values, strict=True):
+    for group, value in zip(equal_parts, published, strict=True):
         by_source = {
             EQUALS: verdict.against_equals(group.rates, thresholds.for_quantity(group.quantity), tests)
         }
@@ -314,8 +349,10 @@ def still_open(
     return [node for node in open_nodes if node not in unmeasured], list(filter(None, pairs))
 
 
-def faults(rows: Iterable[PartFinding], measurements: Iterable[Measurement]) -> list[Fault]:
-    """Return what explains the links that are slow or could not be measured."""
+def faults(
+    rows: Iterable[PartFinding], measurements: Iterable[Measurement], wrong: Iterable[Problem] = ()
+) -> list[Fault]:
+    """Return what explains the links that are slow, could not be measured or went wrong in the burn-in."""
     verdicts = {
         triage.Link(row["nodes"][0], row["nodes"][1]): row["verdict"]
         for row in rows
@@ -326,6 +363,7 @@ def faults(rows: Iterable[PartFinding], measurements: Iterable[Measurement]) -> 
         if len(measurement["nodes"]) == 2 and measurement["problems"]:
             one, other = measurement["nodes"]
             slow |= {triage.Link(one, other), triage.Link(other, one)}
+    slow |= {triage.Link(one, other) for one, other in (each["nodes"] for each in wrong if each["nodes"][1:])}
     return [{"kind": cause.kind, "nodes": [*cause.nodes]} for cause in triage.explain(slow, set(verdicts))]
 
 
@@ -346,11 +384,15 @@ def document(
     measurements: Sequence[Measurement],
     listed: Sequence[Expected],
     criteria: Criteria | Wanted,
+    wrong: Sequence[Problem] = (),
 ) -> Acceptance:
-    """Return acceptance.json, but for its time and origin and the addresses of the nodes."""
+    """Return acceptance.json, but for its time, origin and burn-in and the addresses of the nodes.
+
+    `wrong` is what drifted or failed in the burn-in.
+    """
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
-    rows, failed = findings(measurements, listed, thresholds), problems(measurements)
-    causes = faults(rows, measurements)
+    rows, failed = findings(measurements, listed, thresholds), [*problems(measurements), *wrong]
+    causes = faults(rows, measurements, wrong)
     bad_nodes = reasons(rows, causes, failed)
     bad = [node for node in nodes if node in bad_nodes]
     unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
@@ -371,6 +413,7 @@ def document(
         "unclear": [node for node in nodes if node not in (*good, *bad)],
         "limit": ",".join(["all", *(f"!{node}" for node in bad)]) if bad else "",
         "drain": [_drain(node, bad_nodes[node]) for node in bad],
+        "burnin": None,
         "scalebook": {},
         "command": "",
     }
@@ -427,11 +470,13 @@ def compared(row: PartFinding) -> str:
     ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
     launch = row["quantity"] == LAUNCH
     unit = "µs" if launch else row["unit"]
-    shown = f"{row['quantity']} {1e6 / row['rate'] if launch else row['rate']:.{3 if launch else 4}g}"
+    measured = f"{row['quantity']} {1e6 / row['rate'] if launch else row['rate']:.{3 if launch else 4}g}"
     if row["ratio"] and row["verdict"] != GOOD:
-        wanted = row["rate"] / row["ratio"]
-        return f"{shown} of {1e6 / wanted if launch else wanted:.4g} {unit} expected{ratio}"
-    return f"{shown} {unit}{ratio}"
+        reference_rate = row["rate"] / row["ratio"]
+        return (
+            f"{measured} of {1e6 / reference_rate if launch else reference_rate:.4g} {unit} expected{ratio}"
+        )
+    return f"{measured} {unit}{ratio}"
 
 
 def _drain(node: str, reason: str) -> str:

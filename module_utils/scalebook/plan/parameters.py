@@ -380,6 +380,15 @@ TABLE = (
         largest=1000,
     ),
     Parameter(
+        "hours",
+        "number",
+        ("acceptance",),
+        "hours of the burn-in, in which all measurements are repeated; an interrupted one goes on",
+        otherwise="no burn-in",
+        largest=1000,
+        example="24",
+    ),
+    Parameter(
         "criteria",
         "text",
         ("acceptance",),

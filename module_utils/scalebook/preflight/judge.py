@@ -94,6 +94,15 @@ def with_reports_read(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {"facts": facts, "failed": failed}
 
 
+def read(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the facts and failures in the result of module node_probe, or the error of its task."""
+    facts, failures = result.get("facts"), result.get("failures")
+    if isinstance(facts, dict) and isinstance(failures, dict):
+        return with_reports_read({"facts": facts, "failed": failures})
+    texts = [str(result.get(name) or "").strip() for name in ("module_stderr", "msg")]
+    return {"error": next(filter(None, texts), "no answer")[-400:]}
+
+
 def judge(
     machines: Sequence[Mapping[str, Any]],
     probed: Mapping[str, Mapping[str, Any]],

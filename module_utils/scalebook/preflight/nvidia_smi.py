@@ -13,7 +13,7 @@ KEPT = {
     "product_name", "uuid", "minor_number", "pci", "mig_mode", "compute_mode", "gpu_recovery_action",
     "fabric", "ecc_mode", "ecc_errors", "retired_pages", "remapped_rows", "fb_memory_usage", "temperature",
     "clocks_event_reasons", "clocks_throttle_reasons", "gpu_power_readings", "power_readings",
-    "persistence_mode",
+    "persistence_mode", "clocks", "clocks_event_reasons_counters",
 }  # fmt: skip
 """Parts of a report that concern the health of a GPU."""
 
