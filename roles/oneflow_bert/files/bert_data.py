@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The synthetic data set of a run, in OneFlow's format of records: random words, some of them masked.
 
-All ranks make the same files, each in a directory of its own.
+All ranks make the same files in the same directory, so that each finds its own, whichever node it is on.
 """
 
 import os
@@ -40,13 +40,16 @@ def feature(values: Sequence[Any]) -> Any:
 
 
 def write(folder: str, parts: int, samples: int, seed: int, **sizes: int) -> None:
-    """Make `folder` with `samples` samples in `parts` files."""
-    os.makedirs(folder)
+    """Make `folder` with `samples` samples in `parts` files. Other ranks of the node may do the same at the same time."""
+    os.makedirs(folder, exist_ok=True)
     chance = random.Random(seed)
     for part in range(parts):
-        with open(os.path.join(folder, "part-%d" % part), "wb") as file:
+        path = os.path.join(folder, "part-%d" % part)
+        unfinished = "%s.%d" % (path, os.getpid())
+        with open(unfinished, "wb") as file:
             for _ in range(-(-samples // parts)):
                 fields = sample(chance, **sizes)
                 record = records.OFRecord(feature={name: feature(each) for name, each in fields.items()})
                 data = record.SerializeToString()
                 file.write(struct.pack("<q", len(data)) + data)
+        os.replace(unfinished, path)

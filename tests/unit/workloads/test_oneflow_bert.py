@@ -168,6 +168,37 @@ def test_the_trainers_own_graph_is_looked_at_once_before_its_first_step(monkeypa
     assert seen == ["graph", "step", "step"]
 
 
+# The data set
+
+
+class Record(dict):
+    """A record of OneFlow, as text."""
+
+    def __init__(self, **fields):
+        super().__init__(fields)
+
+    def SerializeToString(self):
+        return repr(self).encode()
+
+
+@pytest.fixture
+def bert_data(monkeypatch):
+    made = SimpleNamespace(OFRecord=Record, Feature=Record, Int32List=Record, FloatList=Record)
+    monkeypatch.setitem(sys.modules, "oneflow.core.record", SimpleNamespace(record_pb2=made))
+    return load("oneflow_bert", "bert_data")
+
+
+def test_ranks_of_a_node_make_the_same_data_set_in_one_directory(bert_data, tmp_path):
+    """Rank 0's graph has the path, and ranks on other nodes open their file there."""
+    sizes = {"seq": 16, "predictions": 2, "vocabulary": 100}
+    made = []
+    for _ in range(2):
+        bert_data.write(str(tmp_path / "data"), 4, 8, 2020, **sizes)
+        made.append({path.name: path.read_bytes() for path in (tmp_path / "data").iterdir()})
+    assert made[0] == made[1]
+    assert sorted(made[0]) == ["part-0", "part-1", "part-2", "part-3"]
+
+
 # The copy for OneFlow 0.9
 
 RENAMED = {name: "\n".join(old * count for old, _, count in edits) for name, edits in bert_copy.EDITS.items()}
