@@ -207,6 +207,14 @@ def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_re
     assert (result["alone"], result["rounds"]) == ([], [])
 
 
+def test_the_traces_of_gpus_of_two_machines_are_equal_to_the_bit():
+    """The last line is of another machine, a day later."""
+    recorded = Path(__file__).parents[2] / "data/acceptance/h200x2.jsonl"
+    traces = [json.loads(line)["traces"] for line in recorded.read_text().splitlines()]
+    assert len(traces) == 3
+    assert len({trace for of_machine in traces for trace in of_machine.values()}) == 1
+
+
 def test_a_product_of_matrices_of_another_shape_than_the_published_one_is_not_bad():
     """GPUs of this model reach 665 TFLOP/s with 8192 x 8192, and 794.5 were published of the best shape."""
     line = {"nodes": NODES[:1], "name": "NVIDIA H100 80GB HBM3", "traces": {}, "problems": {}}
