@@ -38,6 +38,10 @@ options:
     type: list
     elements: list
     default: []
+  together:
+    description: Whether the nodes in O(outputs) were measured together.
+    type: bool
+    default: false
   seconds:
     description: Seconds after which a measurement was ended.
     type: int
@@ -131,6 +135,12 @@ refusal:
   description: Why the cluster is not accepted, with a fix; empty where it is.
   returned: when O(evaluate)
   type: str
+together:
+  description: >-
+    The nodes to measure together, at most once; none where fewer than three could be measured.
+  returned: when O(evaluate)
+  type: list
+  elements: str
 left:
   description: Seconds that are left of the burn-in.
   returned: when O(evaluate)
@@ -158,14 +168,15 @@ from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
 def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
-    """Return the new measurements: of pairs what the first node printed, and the problems of both."""
+    """Return the new measurements: of several nodes what the first one printed, and the problems of all."""
     outputs, seconds = params["outputs"], params["seconds"]
-    if not params["pairs"]:
+    several = [[*outputs]] if params["together"] else params["pairs"]
+    if not several:
         return [document.line_of([node], result, seconds) for node, result in outputs.items()]
     measurements = []
-    for pair in params["pairs"]:
-        first, second = (document.line_of(pair, outputs.get(node, {}), seconds) for node in pair)
-        first["problems"] = first["problems"] or second["problems"]
+    for nodes in several:
+        first, *others = (document.line_of(nodes, outputs.get(node, {}), seconds) for node in nodes)
+        first["problems"] = next((each["problems"] for each in (first, *others) if each["problems"]), {})
         measurements.append(first)
     return measurements
 
@@ -255,6 +266,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
         "changed": saved or changed,
         "alone": open_nodes,
         "rounds": [[[*pair] for pair in pairs] for pairs in rounds],
+        "together": document.together(nodes, measurements, acceptance["problems"]),
         "display": [*document.display(acceptance), *(burnin.display(summary) if summary else ())],
         "refusal": ". ".join(filter(None, refusals)),
         "left": burnin.left(state) if state else 0.0,

@@ -20,6 +20,8 @@ KILLED_BY_TIMEOUT = (124, 137)
 LINK = "link"
 PAIR = "pair"
 HOST = "host"
+ALL_NODES = "all nodes"
+"""The part that several nodes are together, measured after each of them and each link."""
 LAUNCH = "launch"
 TRACE = "trace"
 EQUALS = "equals"
@@ -30,7 +32,7 @@ LIMIT_OF_TEST = 0.03
 
 
 class Measurement(TypedDict):
-    """What a node, or the first node of a pair, printed; the other keys are those of measure_parts.py."""
+    """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py."""
 
     nodes: list[str]
     name: str | None
@@ -222,6 +224,10 @@ def values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, floa
             if quantity in measurement["rates"]:
                 yield link_name(*ends), [*ends], LINK, measurement["rates"][quantity]
         return
+    if len(nodes) > 2:
+        for quantity, rate in measurement["rates"].items():
+            yield ALL_NODES, nodes, quantity, rate
+        return
     for part, rates in measurement["rates"].items():
         for quantity, rate in rates.items():
             yield f"{nodes[0]} {part}", nodes, quantity, rate
@@ -253,19 +259,21 @@ def findings(
     thresholds = criteria if isinstance(criteria, Wanted) else Wanted(criteria)
     equal_parts = groups(measurements)
     published = [expected(listed, group.device, group.quantity, group.devices) for group in equal_parts]
+    # The criteria and published values are those of a node, not of all nodes together.
+    required = [group.quantity in thresholds.rates and ALL_NODES not in group.rates for group in equal_parts]
     tests = sum(
-        len(group.rates) * (1 + (value is not None) + (group.quantity in thresholds.rates))
-        for group, value in zip(equal_parts, published, strict=True)
+        len(group.rates) * (1 + (value is not None) + has_rate)
+        for group, value, has_rate in zip(equal_parts, published, required, strict=True)
     )
     rows: list[PartFinding] = []
-    for group, value in zip(equal_parts, published, strict=True):
+    for group, value, has_rate in zip(equal_parts, published, required, strict=True):
         by_source = {
             EQUALS: verdict.against_equals(group.rates, thresholds.for_quantity(group.quantity), tests)
         }
         if value:
             tolerant = thresholds.common._replace(least=1 - value.tolerance)
             by_source[value.source] = verdict.against_value(group.rates, value.value, tolerant, tests)
-        if group.quantity in thresholds.rates:
+        if has_rate:
             by_source[CRITERIA] = _against_rate(group, thresholds, tests)
         for part, rates in group.rates.items():
             source = min(by_source, key=lambda name: WORST.index(by_source[name][part].verdict))  # noqa: B023
@@ -339,6 +347,8 @@ def still_open(
     ended = {frozenset(each["nodes"]) for each in failed}
     waiting: set[frozenset[str]] = set()
     for row in rows:
+        if row["part"] == ALL_NODES:
+            continue
         part = frozenset(row["nodes"][:1] if row["quantity"] != LINK else row["nodes"])
         (waiting if row["verdict"] == OPEN else ended).add(part)
     open_nodes = [node for node in nodes if frozenset([node]) in waiting or frozenset([node]) not in ended]
@@ -347,6 +357,16 @@ def still_open(
         for each in triage.rounds([node for node in nodes if node not in unmeasured])
     ]
     return [node for node in open_nodes if node not in unmeasured], list(filter(None, pairs))
+
+
+def together(
+    nodes: Sequence[str], measurements: Iterable[Measurement], failed: Iterable[Problem]
+) -> list[str]:
+    """Return the nodes to measure together, once: those that could be measured alone, if three or more."""
+    unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
+    present = [node for node in nodes if node not in unmeasured]
+    done = any(len(each["nodes"]) > 2 for each in measurements)
+    return present if len(present) > 2 and not done else []
 
 
 def faults(
@@ -373,7 +393,7 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
     for measurement in measurements:
         nodes = measurement["nodes"]
         for part, reason in measurement["problems"].items():
-            where = link_name(*nodes) if len(nodes) == 2 else nodes[0]
+            where = ALL_NODES if len(nodes) > 2 else link_name(*nodes) if len(nodes) == 2 else nodes[0]
             name = where if part == "node" else f"{where} {part}"
             by_name[name] = {"part": name, "nodes": nodes, "reason": str(reason)}
     return list(by_name.values())
@@ -521,4 +541,10 @@ def refusal(acceptance: Acceptance) -> str:
             "or find larger faults only, with a lower -e least=; or nothing can be compared, which takes "
             f"{verdict.FEWEST_EQUALS} equal parts, or a GPU in data/expected.yml"
         )
+    reasons += [
+        f"{each['part']}: {each['reason']}; each node and each link was measured before, so look at what all "
+        "share: switches, ports that a firewall closes, limits of open files"
+        for each in acceptance["problems"]
+        if each["part"] == ALL_NODES
+    ]
     return ". ".join(reasons)

@@ -1156,6 +1156,7 @@ MESSAGES = {
     "acceptance.of.disk_write": "disk, writing",
     "acceptance.of.disk_read": "disk, reading",
     "acceptance.of.trace": "training with a fixed seed",
+    "acceptance.all-nodes": "all nodes",
     #
     # -- microbench: micro-benchmarks ----------------------------------------------------------------
     "microbench.title": "Micro-benchmarks",

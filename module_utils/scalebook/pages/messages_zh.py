@@ -1037,6 +1037,7 @@ MESSAGES = {
     "acceptance.of.disk_write": "磁盘写入",
     "acceptance.of.disk_read": "磁盘读取",
     "acceptance.of.trace": "固定种子的训练",
+    "acceptance.all-nodes": "所有节点",
     #
     # -- microbench: micro-benchmarks ----------------------------------------------------------------
     "microbench.title": "微基准测试",

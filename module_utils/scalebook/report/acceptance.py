@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.accept.document import ALL_NODES
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -136,6 +137,7 @@ def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     against = {EQUALS: _("acceptance.equals"), None: None}.get(evidence["against"], evidence["against"])
     return {
         **evidence,
+        "part": _("acceptance.all-nodes") if evidence["part"] == ALL_NODES else evidence["part"],
         "quantity": _.name("acceptance.of", evidence["quantity"]),
         "rate": 1e6 / evidence["rate"] if launch else evidence["rate"],
         "unit": "µs" if launch else evidence["unit"],

@@ -1,15 +1,16 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Measure the parts of this node once, or the links between it and another node, and print one line of JSON.
+"""Measure the parts of this node once, or what it sends to other nodes, and print one line of JSON.
 
     python3 measure_parts.py alone --device gpu --devices 8
     python3 measure_parts.py pair --device gpu --devices 8 --rank 0 --address 10.11.0.2 --own 10.11.0.2
+    python3 measure_parts.py all --nodes 4 --device gpu --rank 3 --address 10.11.0.2 --own 10.11.0.5
 
 It starts the programs of role microbench, which lie beside it, and training_trace.py, and measures the
 processor, its memory and, where fio is installed, the disk itself.  The line has the names of device and
 processor, the rates of each part by quantity, the digest of each part's training, what was sent between
-devices by size, and what could not be measured.  Of a pair, the first node prints the rates.  Python 3.6 or
-later.
+devices by size, and what could not be measured.  Of several nodes, the first prints the rates.  Python 3.6
+or later.
 """
 
 import argparse
@@ -43,12 +44,13 @@ class ProgramError(Exception):
 def arguments(argv: List[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
-    parser.add_argument("what", choices=["alone", "pair"])
+    parser.add_argument("what", choices=["alone", "pair", "all"])
     parser.add_argument("--device", choices=["cpu", "gpu"], required=True)
     parser.add_argument("--devices", type=int, default=1, help="GPUs of this node; 1 on CPUs")
     parser.add_argument("--seconds", type=float, default=1.0, help="time to measure an operation for")
-    parser.add_argument("--rank", type=int, default=0, help="0 or 1: the first or the second node of a pair")
-    parser.add_argument("--address", default="127.0.0.1", help="of the first node of a pair")
+    parser.add_argument("--nodes", type=int, default=2, help="that measure together")
+    parser.add_argument("--rank", type=int, default=0, help="the number of this node among them, from 0")
+    parser.add_argument("--address", default="127.0.0.1", help="of the first of them")
     parser.add_argument("--own", default="127.0.0.1", help="address of this node")
     parser.add_argument("--port", type=int, default=11111)
     return parser.parse_args(argv)
@@ -243,12 +245,13 @@ def main(argv: List[str]) -> None:
         for index in range(args.devices):
             one_device(args, index, line)
     try:
-        if args.what == "pair":
+        if args.what != "alone":
             name = interface(args.own)
             if name:
                 os.environ.update(GLOO_SOCKET_IFNAME=name, NCCL_SOCKET_IFNAME=name)
             size = of_size(NETWORK_BYTES[args.device], NETWORK_BYTES[args.device])
-            content = collectives(args, 2, "--only", "forward,backward", *size)
+            measured = "forward,backward" if args.what == "pair" else COLLECTIVES
+            content = collectives(args, args.nodes, "--only", measured, *size)
             for row in content.get("measurements", []):
                 line["rates"][row["collective"]] = row["busbw_gb_per_second"]
         else:

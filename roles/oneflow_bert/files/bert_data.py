@@ -40,7 +40,7 @@ def feature(values: Sequence[Any]) -> Any:
 
 
 def write(folder: str, parts: int, samples: int, seed: int, **sizes: int) -> None:
-    """Make `folder` with `samples` samples in `parts` files. Other ranks of the node may do the same at the same time."""
+    """Make `folder` with `samples` samples in `parts` files; other ranks may do so at the same time."""
     os.makedirs(folder, exist_ok=True)
     chance = random.Random(seed)
     for part in range(parts):

@@ -194,6 +194,36 @@ def test_gpus_of_another_model_are_no_equals():
     assert {row["verdict"] for row in rows} == {"good"}
 
 
+def printed(**rates):
+    """Return what a node printed that took part with all others."""
+    return {"rc": 0, "stdout": json.dumps({"rates": rates, "traces": {}, "problems": {}})}
+
+
+def test_all_nodes_are_measured_together_once_when_each_has_a_verdict(site):
+    _, result = site.judged()
+    assert result["together"] == NODES
+    outputs = {**dict.fromkeys(NODES, printed()), "NODE1": printed(all_reduce=1.5)}
+    result = site.report(outputs=outputs, together=True)
+    made = json.loads((site.folder / "acceptance.json").read_text())
+    [row] = [row for row in made["findings"] if row["part"] == "all nodes"]
+    assert (row["nodes"], row["rate"], row["verdict"]) == (NODES, 1.5, "no reference")
+    assert (made["accepted"], result["together"], result["alone"], result["rounds"]) == (True, [], [], [])
+
+
+def test_nodes_that_cannot_be_measured_together_are_not_accepted_and_none_is_condemned(site):
+    site.judged()
+    lines = {node: {"rc": 1, "stderr": "Connection closed by peer"} for node in NODES}
+    result = site.report(outputs=lines, together=True)
+    made = json.loads((site.folder / "acceptance.json").read_text())
+    assert (made["accepted"], made["bad"]) == (False, [])
+    assert result["refusal"].startswith("all nodes: Connection closed by peer; each node and each link")
+
+
+def test_two_nodes_are_not_measured_together_as_their_link_is_all(tmp_path):
+    _, result = Site(tmp_path, NODES[:2]).judged()
+    assert result["together"] == []
+
+
 def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_rest(tmp_path):
     recorded = Path(__file__).parents[2] / "data/acceptance/h200x2.jsonl"
     site = Site(tmp_path, NODES[:1])
