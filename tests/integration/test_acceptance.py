@@ -13,8 +13,9 @@ pytestmark = pytest.mark.slow
 INTERPRETER = """#!/usr/bin/python3
 import json, random, sys
 rate = {rate} * random.gauss(100, 0.2)
-rates = {{"CPU": {{"copy": rate}}}} if "alone" in sys.argv else {{"forward": rate, "backward": rate}}
-first = sys.argv[sys.argv.index("--rank") + 1 :][:1] != ["1"] if "pair" in sys.argv else True
+link = {{"forward": rate, "backward": rate}}
+rates = {{"alone": {{"CPU": {{"copy": rate}}}}, "pair": link, "all": {{"all_reduce": rate}}}}[sys.argv[2]]
+first = sys.argv[sys.argv.index("--rank") + 1] == "0" if "--rank" in sys.argv else True
 print(json.dumps({{"name": "CPU", "rates": rates if first else {{}}, "traces": {{}}, "problems": {{}}}}))
 """
 
@@ -54,7 +55,8 @@ def accepted(tmp_path):
 def test_a_healthy_cluster_is_accepted_with_status_0(accepted):
     done, verdicts = accepted()
     assert (done.returncode, verdicts["accepted"]) == (0, True), done.stdout + done.stderr
-    assert "4 nodes; parts: 16 good" in done.stdout
+    assert "4 nodes; parts: 16 good, 1 no reference" in done.stdout
+    assert "no reference all nodes: all_reduce " in done.stdout
     assert "acceptance.yml" in verdicts["command"]
 
 

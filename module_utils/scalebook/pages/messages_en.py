@@ -1078,6 +1078,7 @@ MESSAGES = {
     "head.date": "date",
     "index.what": "measured",
     "index.batch": "batch {size}",
+    "index.earlier": "{campaigns} before these",
     "index.others": "and {others}",
     "index.best": "best per device",
     "index.trust": "use",

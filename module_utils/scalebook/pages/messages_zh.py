@@ -959,6 +959,7 @@ MESSAGES = {
     "head.date": "日期",
     "index.what": "评测内容",
     "index.batch": "batch {size}",
+    "index.earlier": "更早的 {campaigns}",
     "index.others": "另有 {others}",
     "index.best": "每设备最佳吞吐率",
     "index.trust": "可用性",

@@ -46,6 +46,9 @@ WIDTH, HEIGHT, MARGIN = 120, 28, 3  # of a line over time
 SCRIPTS = (*html_page.SCRIPTS, "index.js")
 FILTERS = ("workloads", "hardware")
 """What index.js finds rows by."""
+FILTERS_OF_CAMPAIGNS = (*FILTERS, "place")
+MOST_SHOWN = 40
+"""Campaigns that are shown before a click; the others are folded, so that cases stay within reach."""
 
 
 def files(index: Index, reports: Reports, templates: str, language: str = "en") -> dict[str, str]:
@@ -216,7 +219,12 @@ def _campaigns(campaigns: Sequence[Entry], wording: Wording) -> list[Block]:
             parts=[" ", Item('ansible-playbook index.yml -e "campaigns=NAME,NAME"', code=True)],
         )
     ]
-    return _section("campaigns", columns, rows, _, *how, filters=(*FILTERS, "place"))
+    blocks = _section("campaigns", columns, rows[:MOST_SHOWN], _, *how, filters=FILTERS_OF_CAMPAIGNS)
+    earlier = rows[MOST_SHOWN:]
+    if earlier:
+        title = _("index.earlier", campaigns=_.count(len(earlier), "campaign"))
+        blocks.append(Fold(title, [Table("", columns, earlier, title, filters=FILTERS_OF_CAMPAIGNS)]))
+    return blocks
 
 
 def _best(entry: Entry, wording: Wording) -> dict[str, Any]:
