@@ -365,8 +365,8 @@ def together(
     """Return the nodes to measure together, once: those that could be measured alone, if three or more."""
     unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
     present = [node for node in nodes if node not in unmeasured]
-    done = any(len(each["nodes"]) > 2 for each in measurements)
-    return present if len(present) > 2 and not done else []
+    measured = any(len(each["nodes"]) > 2 for each in measurements)
+    return present if len(present) > 2 and not measured else []
 
 
 def faults(
