@@ -34,7 +34,7 @@ from ansible.module_utils.scalebook.plan import (  # noqa: E402
 )
 from ansible.module_utils.scalebook.plan.one_case import one_case  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
-from ansible.module_utils.scalebook.provision import interpreters  # noqa: E402
+from ansible.module_utils.scalebook.provision import interpreters, systems  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
@@ -144,6 +144,11 @@ def python_choice(output: str, core: str) -> str:
     return interpreters.choice(core, interpreters.interpreters_in(output))
 
 
+def system_refusal(answer: str, host: str, device: str, installs: bool) -> str:
+    """See systems.refusal; `answer` is what the host said to systems.script."""
+    return systems.refusal(host, answer, device, installs)
+
+
 def stack_choice(
     answers: Mapping[str, str], parameters: Mapping[str, Any], variables: Mapping[str, Any]
 ) -> dict[str, str]:
@@ -198,6 +203,8 @@ class FilterModule:
             "scalebook_wanted": provisioning_fingerprint,
             "scalebook_redact": without_secrets,
             "scalebook_secret": has_secret,
+            "scalebook_system_script": systems.script,
+            "scalebook_system_refusal": system_refusal,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

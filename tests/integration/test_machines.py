@@ -3,6 +3,7 @@
 """Which hosts stand for machines, and in which order."""
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
@@ -81,3 +82,21 @@ def test_a_password_that_sudo_asks_for_is_no_silence_of_the_gpus(tmp_path):
     )
     assert done.returncode != 0
     assert "Fix: sudo asks for a password: add --ask-become-pass" in done.stdout
+
+
+def test_a_host_of_another_processor_is_refused_by_name(tmp_path):
+    uname, inventory = tmp_path / "uname", tmp_path / "hosts.json"
+    uname.write_text("#!/bin/sh\necho aarch64\n")
+    uname.chmod(0o755)
+    variables = {"ansible_connection": "local", "scalebook_home": str(tmp_path), "slots": 1}
+    inventory.write_text(json.dumps({"nodes": {"hosts": {"NODE1": variables}}}))
+    done = subprocess.run(
+        ["ansible-playbook", "-i", inventory, "bench.yml", "-e", "plan_only=true"],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode != 0
+    assert "NODE1 has aarch64 processors, and only x86-64 is supported. Missing: " in done.stdout

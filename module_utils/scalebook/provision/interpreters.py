@@ -121,7 +121,7 @@ def refusal(host: str, core: str, installed: Sequence[Interpreter], interpreter:
     if all(each.version < OURS for each in installed):
         return (
             f"{host} has Python {listed}, and what runs on a node needs {_text(OURS)} or newer: "
-            "install one beside it (CentOS 7: yum install python3, for runs; provision.yml needs apt)."
+            "install one beside it."
         )
     return (
         f"{host} has Python {listed}, and ansible-core {core} needs {_text(OLDEST[_oldest(core)])} or newer "

@@ -174,3 +174,22 @@ def test_tf2_bert_on_an_h200_has_the_share_of_its_committed_campaign():
     assert found["flop"] == 69_928_989_696
     assert found["tflops"] == pytest.approx(37.0453, abs=1e-4)
     assert found["mfu"] == pytest.approx(0.07488, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "bf16", "memory_gb"),
+    [
+        ("NVIDIA B200", 2250.0, 180),
+        ("NVIDIA GB200", 2500.0, 186),
+        ("NVIDIA B300 SXM6 AC", 2250.0, 270),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", 500.0, 96),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", 503.8, 96),
+    ],
+)
+def test_a_gpu_of_blackwell_has_its_own_peaks_by_the_name_of_its_driver(name, bf16, memory_gb):
+    peaks = mfu.of_gpu(PEAKS, name)
+    assert peaks is not None and (peaks["bf16"], peaks["memory_gb"]) == (bf16, memory_gb)
+
+
+def test_another_edition_of_a_gpu_takes_no_peaks_of_its_relatives():
+    assert mfu.of_gpu(PEAKS, "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition") is None

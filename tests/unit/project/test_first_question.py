@@ -46,6 +46,23 @@ def test_who_stops_jobs_is_the_user_of_the_runs(name):
     assert become == ["{{ __node_user_become }}", "{{ __node_user }}", "{{ __node_user_method }}"]
 
 
+@pytest.mark.parametrize("name", ["acceptance.yml", "machines.yml", "microbench.yml"])
+def test_whether_a_host_is_supported_is_the_second_question(name):
+    (tasks,) = (
+        names
+        for play in plays(name)
+        if "refuse_locked" in (names := [tasks_from(task) for task in play.get("tasks", [])])
+    )
+    assert tasks[tasks.index("refuse_locked") + 1] == "system"
+
+
+def test_only_one_place_refuses_a_system():
+    """Roles ask role node, so that a host is refused everywhere for the same reason."""
+    tasks = {file: file.read_text() for place in (PLAYBOOKS, ROLES) for file in place.rglob("*.yml")}
+    assert [file.name for file, text in tasks.items() if "os_family" in text] == []
+    assert [file.name for file, text in tasks.items() if "scalebook_system_refusal" in text] == ["system.yml"]
+
+
 def started_nvidia_smi():
     """Return (file, line) of what starts nvidia-smi in a task or a node script."""
     files = [*PLAYBOOKS.glob("*.yml"), *ROLES.glob("*/tasks/*.yml"), *ROLES.glob("*/templates/*.j2")]

@@ -168,7 +168,7 @@ def test_a_name_of_the_driver_has_the_peaks_of_its_own_model(name, fp32, fp16):
         "NVIDIA L40",
         "NVIDIA H200 NVL",
         "NVIDIA GH200 480GB",
-        "NVIDIA GB200",
+        "NVIDIA GB300",
         "NVIDIA GeForce RTX 3090",
         "NVIDIA RTX 6000 Ada Generation",
         "Tesla V100-FHHL-16GB",

@@ -1,0 +1,90 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Which hosts are supported: the one place that refuses processors, GPUs and systems by name.
+
+A host is asked before anything else is done there, by commands that every Linux has.
+"""
+
+from __future__ import annotations
+
+import re
+
+OLDEST = {"debian": (10,), "ubuntu": (18, 4)}
+"""System whose packages provision.yml installs -> its oldest version, whose Python is 3.6 or newer."""
+
+_PROCESSORS = ("x86_64", "amd64")
+_OF_PROCESSOR = {"aarch64": " (Grace of GB200 and GH200, Graviton)", "arm64": " (of Apple)"}
+_AMD, _NVIDIA = "0x1002", "0x10de"
+# Classes of PCI without a display: Instinct has one or the other, the graphics of a processor neither.
+_ACCELERATORS = ("0x1200", "0x0380")
+_ANSWER = re.compile(r"^scalebook-(processor|system|device) (.*?)\s*$", re.MULTILINE)
+_ASSIGNMENT = re.compile(r"""([A-Z_]+)=["']?(.*?)["']?""")
+
+
+def script(root: str = "") -> str:
+    """Return one line of POSIX sh that prints the processor, the system and the GPUs of the host.
+
+    `root` is the directory of its files.
+    """
+    return (
+        'echo "scalebook-processor $(uname -m)"; '
+        f"for f in '{root}/etc/os-release' '{root}/usr/lib/os-release'; do "
+        'if [ -r "$f" ]; then sed "s/^/scalebook-system /" "$f"; break; fi; done; '
+        f"for d in '{root}'/sys/bus/pci/devices/*; do "
+        'if read v 2>/dev/null <"$d/vendor" && read c 2>/dev/null <"$d/class"; then '
+        f'case "$v" in {_AMD}|{_NVIDIA}) '
+        'echo "scalebook-device $v $c";; esac; fi; done; exit 0'
+    )
+
+
+def refusal(host: str, answer: str, device: str = "auto", installs: bool = False) -> str:
+    """Return why `host` is not supported, what is missing, and the fix; "" where it is.
+
+    `answer` is what it said to `script`.  `device` is what its runs compute with, `installs` whether packages
+    are installed there.  A host that did not answer is none that is refused.
+    """
+    answers = _ANSWER.findall(answer.replace("\r", ""))
+    processor = next((text for kind, text in answers if kind == "processor"), "")
+    if processor and processor not in _PROCESSORS:
+        return (
+            f"{host} has {processor} processors, and only x86-64 is supported. Missing: the locked packages "
+            f"of Python, Open MPI and frameworks for {processor}{_OF_PROCESSOR.get(processor, '')}, and a "
+            "test there. Fix: leave the host out of the inventory."
+        )
+    devices = [text for kind, text in answers if kind == "device"]
+    of_amd = [text for text in devices if text.startswith(tuple(f"{_AMD} {kind}" for kind in _ACCELERATORS))]
+    has_nvidia = any(text.startswith(f"{_NVIDIA} 0x03") for text in devices)
+    if of_amd and not has_nvidia and device != "cpu":
+        count = "a GPU" if len(of_amd) == 1 else f"{len(of_amd)} GPUs"
+        return (
+            f"{host} has {count} of AMD, and only those of NVIDIA are supported. Missing: the frameworks for "
+            "ROCm, RCCL, and the checks and telemetry of these GPUs. Fix: leave the host out of the "
+            "inventory, or measure its processors with -e device=cpu."
+        )
+    system = dict(
+        match.groups()
+        for kind, text in answers
+        if kind == "system" and (match := _ASSIGNMENT.fullmatch(text))
+    )
+    return _of_system(host, system) if processor and installs else ""
+
+
+def _of_system(host: str, system: dict[str, str]) -> str:
+    """Return why nothing can be installed on a system with this os-release, "" where it can."""
+    names = [system.get("ID", ""), *system.get("ID_LIKE", "").split()]
+    named = system.get("PRETTY_NAME") or " ".join(filter(None, (names[0], system.get("VERSION_ID"))))
+    runs = f"{host} runs {named or 'a system without a name'}, and"
+    if not set(names) & set(OLDEST):
+        return (
+            f"{runs} provision.yml installs on Debian and Ubuntu alone. Missing: the names of packages and "
+            "the repositories of other systems. Fix: leave the host out of the inventory."
+        )
+    version = tuple(map(int, re.findall(r"\d+", system.get("VERSION_ID", ""))))
+    oldest = OLDEST.get(names[0], ())
+    if version and version < oldest:
+        oldest_text = f"{oldest[0]}" if len(oldest) == 1 else f"{oldest[0]}.{oldest[1]:02d}"
+        return (
+            f"{runs} provision.yml needs {names[0].capitalize()} {oldest_text} or newer. Missing: Python 3.6 "
+            "or newer as a package of the system. Fix: leave the host out of the inventory, or upgrade it."
+        )
+    return ""
