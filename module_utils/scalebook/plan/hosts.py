@@ -16,7 +16,8 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _ADDRESS = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 # Programs read 010.0.0.1 and 10.1 as other addresses than people do.
 _NUMBERS = re.compile(r"[\d.]+")
-_WITH_PORT = re.compile(r"([^:\[\]]+):(\d+)")
+_WITH_PORT = re.compile(r"([^:\[\]]+|\[[^\[\]]+\]):(\d+)")
+_IN_BRACKETS = re.compile(r"\[([^\[\]]*:[^\[\]]*)\]")
 # Where Ansible logs in, also with IPv6.
 _LOGIN = re.compile(r"[A-Za-z0-9:][A-Za-z0-9._:%-]{0,252}")
 _PORT = re.compile(r"[1-9]\d{0,4}")
@@ -89,7 +90,12 @@ def _login(host: Mapping[str, Any], name: str) -> str:
     if port:
         raise HostError(
             f"{name}: ansible_host {login[:60]!r} has a port. Fix: set ansible_host to "
-            f"{port[1][:60]} and ansible_port to {port[2][:10]}"
+            f"{port[1].strip('[]')[:60]} and ansible_port to {port[2][:10]}"
+        )
+    bare = _IN_BRACKETS.fullmatch(login)
+    if bare:
+        raise HostError(
+            f"{name}: ansible_host {login[:60]!r} has brackets. Fix: set ansible_host to {bare[1][:60]}"
         )
     return login
 
@@ -164,6 +170,7 @@ def check_name(name: str) -> str:
         raise HostError(
             f"host name {name[:60]!r}: allowed are letters, digits, dot, dash and underscore, at most 100, "
             "beginning and ending with a letter or digit"
+            + (". Fix: give the host a name, and set ansible_host to the address" if ":" in name else "")
         )
     return name
 

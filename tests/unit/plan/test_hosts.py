@@ -135,6 +135,24 @@ def test_one_of_several_nodes_has_no_loopback_address(address):
         nodes([here, host("b", ansible_host="10.0.0.2")], "cpu")
 
 
+@pytest.mark.parametrize(
+    ("login", "fix"),
+    [
+        ("[fd00::7]", "set ansible_host to fd00::7$"),
+        ("[fd00::7]:2222", "set ansible_host to fd00::7 and ansible_port to 2222$"),
+    ],
+)
+def test_brackets_around_ipv6_are_refused_with_their_fix(login, fix):
+    with pytest.raises(HostError, match=f"NODE1: ansible_host .* Fix: {fix}"):
+        nodes([host("NODE1", ansible_host=login, node_address="10.0.0.1")], "cpu")
+
+
+@pytest.mark.parametrize("name", ["fd00::7", "[fd00::7]"])
+def test_ipv6_as_the_name_of_a_host_is_refused_with_its_fix(name):
+    with pytest.raises(HostError, match="Fix: give the host a name, and set ansible_host to the address"):
+        nodes([host(name, node_address="10.0.0.1")], "cpu")
+
+
 @pytest.mark.parametrize("other", [{}, {"node_address": "10.0.0.1"}])
 def test_a_port_in_ansible_host_is_refused_with_its_fix(other):
     with pytest.raises(HostError, match="set ansible_host to gpu1 and ansible_port to 2222"):
