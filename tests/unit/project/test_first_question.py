@@ -56,6 +56,11 @@ def test_whether_a_host_is_supported_is_the_second_question(name):
     assert tasks[tasks.index("refuse_locked") + 1] == "system"
 
 
+def test_one_host_that_is_not_supported_ends_the_run_on_all():
+    refuse = yaml.safe_load((ROLES / "node/tasks/system.yml").read_text())[-1]
+    assert "ansible.builtin.assert" in refuse and refuse["any_errors_fatal"] is True
+
+
 def test_only_one_place_refuses_a_system():
     """Roles ask role node, so that a host is refused everywhere for the same reason."""
     tasks = {file: file.read_text() for place in (PLAYBOOKS, ROLES) for file in place.rglob("*.yml")}
