@@ -34,7 +34,7 @@ from ansible.module_utils.scalebook.plan import (  # noqa: E402
 )
 from ansible.module_utils.scalebook.plan.one_case import one_case  # noqa: E402
 from ansible.module_utils.scalebook.preflight import judge  # noqa: E402
-from ansible.module_utils.scalebook.provision import interpreters, systems  # noqa: E402
+from ansible.module_utils.scalebook.provision import interpreters, packages, systems  # noqa: E402
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of  # noqa: E402
 from ansible.module_utils.scalebook.secrets import has_secret, without_secrets  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workload  # noqa: E402
@@ -205,6 +205,8 @@ class FilterModule:
             "scalebook_secret": has_secret,
             "scalebook_system_script": systems.script,
             "scalebook_system_refusal": system_refusal,
+            "scalebook_package_names": packages.names,
+            "scalebook_packages_question": packages.question,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -12,6 +12,7 @@ import re
 OLDEST = {"debian": (10,), "ubuntu": (18, 4)}
 """System whose packages provision.yml installs -> its oldest version, whose Python is 3.6 or newer."""
 
+_RHEL = {"rhel", "ol"}
 _PROCESSORS = ("x86_64", "amd64")
 _OF_PROCESSOR = {"aarch64": " (Grace of GB200 and GH200, Graviton)", "arm64": " (of Apple)"}
 _AMD, _NVIDIA = "0x1002", "0x10de"
@@ -61,12 +62,22 @@ def refusal(host: str, answer: str, device: str = "auto", installs: bool = False
             "ROCm, RCCL, and the checks and telemetry of these GPUs. Fix: leave the host out of the "
             "inventory, or measure its processors with -e device=cpu."
         )
-    system = dict(
-        match.groups()
-        for kind, text in answers
-        if kind == "system" and (match := _ASSIGNMENT.fullmatch(text))
-    )
-    return _of_system(host, system) if processor and installs else ""
+    return _of_system(host, _release(answer)) if processor and installs else ""
+
+
+def family(answer: str) -> tuple[str, int]:
+    """Return the family of the host's system, debian or rhel, "" for another, and its first number."""
+    system = _release(answer)
+    names = {system.get("ID", ""), *system.get("ID_LIKE", "").split()}
+    number = re.match(r"\d+", system.get("VERSION_ID", ""))
+    family_name = "debian" if names & set(OLDEST) else "rhel" if names & _RHEL else ""
+    return family_name, int(number[0]) if number else 0
+
+
+def _release(answer: str) -> dict[str, str]:
+    """Return what os-release of the host assigns."""
+    lines = (text for kind, text in _ANSWER.findall(answer.replace("\r", "")) if kind == "system")
+    return {match[1]: match[2] for line in lines if (match := _ASSIGNMENT.fullmatch(line))}
 
 
 def _of_system(host: str, system: dict[str, str]) -> str:
