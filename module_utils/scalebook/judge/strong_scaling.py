@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from ansible.module_utils.scalebook.contracts import BASELINE, GROUP_FIELDS, Row, global_batch
 from ansible.module_utils.scalebook.grouping import grouped
@@ -74,14 +74,6 @@ def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
 def _row(row: Row, base: Row | None) -> dict[str, Any]:
     values: Mapping[str, Any] = row
     made: dict[str, Any] = {key: values[key] for key in KEPT}
-    made.update(flags=flags.of_status(row), speedup=None)
-    made.update(speedup_range=None, speedup_interval=None, efficiency=None)
-    if base is not None:
-        # A row without a result is in no table.
-        made["speedup"] = cast(float, row["median"]) / cast(float, base["median"])
-        made["efficiency"] = made["speedup"] / row["devices"]
-        if row is not base:
-            rates, base_rates = (weak_scaling.rates_of(each["runs"]) for each in (row, base))
-            made["speedup_range"], made["speedup_interval"] = weak_scaling.quotients(rates, base_rates)
+    made.update(flags=flags.of_status(row), **weak_scaling.speedup_over(row, base))
     made["flags"] += flags.of_strong_speedup(row, made["speedup"], base)
     return made

@@ -76,8 +76,9 @@ def tabulate(
         for row in table:
             row["group"] = group["id"]
             declared = workloads.get(group["workload"], UNKNOWN)
-            if declared.latency:
-                row["latency_ms"] = _latency(row)
+            if declared.latency and row["median"] is not None:
+                # The milliseconds of a step at the median rate.
+                row["latency_ms"] = 1000 * global_batch(row) / row["median"]
             row["tokens_per_second"] = _tokens(row, declared)
             tables["uncounted"] += _uncounted(row, by_case[row["case"]], expected[row["case"]])
         tables["rows"] += table
@@ -139,10 +140,8 @@ def precision_order(dtype: str) -> int:
     return PRECISIONS.index(dtype) if dtype in PRECISIONS else len(PRECISIONS)
 
 
-NOT_YET = (
-    *("interval", "steps", "speedup", "speedup_range", "speedup_interval"),
-    *("efficiency", "dlperf", "latency_ms", "tokens_per_second"),
-)
+SPEEDUP = ("speedup", "speedup_range", "speedup_interval", "efficiency")
+NOT_YET = ("interval", "steps", *SPEEDUP, "dlperf", "latency_ms", "tokens_per_second")
 """What a row has that follows from its rates and from 1n1g, None until it is computed."""
 
 
@@ -196,11 +195,6 @@ def _tokens(row: Row, declared: Workload) -> float | None:
     return row["median"] * size if row["median"] and size else None
 
 
-def _latency(row: Row) -> float | None:
-    """Return the milliseconds of a step at the median rate."""
-    return None if row["median"] is None else 1000 * global_batch(row) / row["median"]
-
-
 def rates_of(runs: Iterable[Run]) -> list[float]:
     """Return the rates of the runs that count."""
     return [float(rate) for run in runs if (rate := run["rate"]) is not None]
@@ -210,19 +204,23 @@ def _divide(table: Sequence[Row]) -> None:
     """Give each row of one group its intervals, its speedup over 1n1g, and the flags that follow."""
     base = next((row for row in table if row["label"] == BASELINE and row["good"]), None)
     base_rates = rates_of(base["runs"]) if base else []
-    base_median = base["median"] if base else None
     for row in table:
         if row["median"] is None:
             continue
         rates = rates_of(row["runs"])
         row["dlperf"] = dlperf_format.figures(rates, row["bsz"], base_rates)
         row["interval"] = as_list(stats.median_interval(rates))
-        if base_median is not None:
-            speedup = row["median"] / base_median
-            row["speedup"], row["efficiency"] = speedup, speedup / row["devices"]
-            if row is not base:
-                row["speedup_range"], row["speedup_interval"] = quotients(rates, base_rates)
+        row.update(speedup_over(row, base))  # type: ignore[typeddict-item]
         row["flags"] += flags.of_speedup(row, base)
+
+
+def speedup_over(row: Row, base: Row | None) -> dict[str, Any]:
+    """Return the SPEEDUP of a row with a rate over `base`, which itself has no range; all None without it."""
+    if base is None:
+        return dict.fromkeys(SPEEDUP)
+    speedup = cast(float, row["median"]) / cast(float, base["median"])
+    limits = (None, None) if row is base else quotients(*(rates_of(each["runs"]) for each in (row, base)))
+    return dict(zip(SPEEDUP, (speedup, *limits, speedup / row["devices"]), strict=True))
 
 
 def _wait(table: Sequence[Row], by_case: Mapping[str, Sequence[Run]]) -> None:
@@ -281,16 +279,12 @@ def _uncounted(row: Row, runs: Sequence[Run], expected: set[int]) -> list[dict[s
         for run in runs
         if run["rate"] is None
     ]
+    missing: dict[str, Any] = {
+        "status": "missing",
+        "reason": message("run.planned"),
+        "source": None,
+        "last_lines": [],
+    }
     for repeat in expected - {run["repeat"] for run in runs}:
-        entries.append(
-            {
-                "case": row["case"],
-                "label": row["label"],
-                "repeat": repeat,
-                "status": "missing",
-                "reason": message("run.planned"),
-                "source": None,
-                "last_lines": [],
-            }
-        )
+        entries.append({"case": row["case"], "label": row["label"], "repeat": repeat, **missing})
     return sorted(entries, key=lambda entry: entry["repeat"])
