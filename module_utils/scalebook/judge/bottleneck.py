@@ -237,10 +237,6 @@ def _larger_batch(row: Row, evidence: Evidence, workload: Workload) -> Message |
     return message("bottleneck.larger_batch", bsz=2 * row["bsz"], evidence=memory)
 
 
-def _half_batch(row: Row, evidence: Evidence, workload: Workload) -> Message:
-    return message("bottleneck.half_batch", steps=2 * row["accumulation"])
-
-
 def _accumulation(row: Row, evidence: Evidence, workload: Workload) -> Message:
     return message("bottleneck.accumulation", steps=2 * row["accumulation"])
 
@@ -268,7 +264,7 @@ ADVICE: Mapping[str, Callable[[Row, Evidence, Workload], Message | None]] = {
     "fused": _fused,
     "bits": _bits,
     "larger_batch": _larger_batch,
-    "half_batch": _half_batch,
+    "half_batch": lambda row, *_: message("bottleneck.half_batch", steps=2 * row["accumulation"]),
     "accumulation": _accumulation,
     "storage_or_loaders": _storage_or_loaders,
     "steps_per_loop": _steps_per_loop,

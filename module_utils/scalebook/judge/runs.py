@@ -192,11 +192,6 @@ def refused(run: Run, reason: Statement) -> Run:
     return {**run, **UNMEASURED, "status": "refused", "reason": as_message(reason)}
 
 
-def repeated(run: Run, place: str) -> Run:
-    """Return a run that counts as one that does not, since its log is, byte for byte, that of `place`."""
-    return refused(run, message("run.same-log", place=place))
-
-
 def _reported(record: Record, key: str) -> dict[str, str]:
     """Return node -> what its node script reported as `key`, for nodes whose log has it."""
     metrics = {}

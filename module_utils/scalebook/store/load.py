@@ -207,7 +207,7 @@ def _read_records(source: Source, campaign: Campaign, files: Mapping[str, FileSu
             log = runs.log_of(record) if counts else None
             place = str(record.get("source") or folder)
             if log and logs.setdefault(log, place) != place:
-                run = runs.repeated(run, logs[log])
+                run = runs.refused(run, message("run.same-log", place=logs[log]))
         except (OSError, ValueError) as exc:
             campaign.unreadable.append(because(file, why_of(exc)))
         except Exception as exc:  # one unforeseen record must not cost the others their report
