@@ -89,11 +89,12 @@ display:
   type: str
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import yaml
+from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import claim, language_models, mfu
 from ansible.module_utils.scalebook.judge.language_models import LanguageModelError, Rate
 from ansible.module_utils.scalebook.judge.language_rates import rate_of
@@ -101,19 +102,17 @@ from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import index
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads, workloads_of
 
-T = TypeVar("T")
-
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the verdict on a claim; raise ValueError for a model, GPU or precision that is not known."""
     data = Path(params["data"])
     models = yaml.safe_load((data / "models.yml").read_text(encoding="utf-8"))
-    gpus = _read(data / "gpus.csv", language_models.gpu_patterns)
+    gpus = read_table(data / "gpus.csv", language_models.gpu_patterns)
     gpu = language_models.gpu_of(gpus, params["gpu"])
     if not gpu:
         raise LanguageModelError(f"gpu={params['gpu']}: allowed are {', '.join(gpus)}")
-    peaks = _read(data / "gpus.csv", mfu.read_peaks)[gpus[gpu]]
-    published = _read(data / "llm-published.csv", language_models.read)
+    peaks = read_table(data / "gpus.csv", mfu.read_peaks)[gpus[gpu]]
+    published = read_table(data / "llm-published.csv", language_models.read)
     ours = list(_own_rates(Path(params["results"]), workloads_of(params["workloads"]), gpus))
     claimed = _claimed(params, claim.find_model(models, params["model"]), gpu)
     verdict = claim.check(claimed, models, peaks, published, ours)
@@ -133,11 +132,6 @@ def _claimed(params: Mapping[str, Any], place: tuple[str, str], gpu: str) -> Rat
     }
     family, model = place
     return Rate(**values, family=family, model=model, gpu=gpu, tokens_per_s=params["tokens_per_second"])
-
-
-def _read(path: Path, read: Callable[[Iterable[str]], T]) -> T:
-    with path.open(encoding="utf-8", newline="") as lines:
-        return read(lines)
 
 
 def _own_rates(top: Path, workloads: Workloads, gpus: Mapping[str, str]) -> Iterator[Rate]:

@@ -137,11 +137,12 @@ problems:
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any
 
 from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import baseline, language_models, mfu
 from ansible.module_utils.scalebook.judge.language_rates import Table
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -173,22 +174,12 @@ ROW = (
 )
 
 
-T = TypeVar("T")
-
-
-def _read(path: str | None, read: Callable[[TextIO], T]) -> T | None:
-    """Return what `read` makes of a table, None without one."""
-    if not path:
-        return None
-    with Path(path).open(encoding="utf-8", newline="") as lines:
-        return read(lines)
-
-
 def _language_table(params: Mapping[str, Any]) -> Table | None:
     """Return the published rates of language models, None without them."""
-    rates = _read(params["language_models"], language_models.read)
-    gpus = _read(params["gpus"], language_models.gpu_patterns)
-    return Table(rates, gpus) if rates and gpus else None
+    if params["compare"] != "published" or not (params["language_models"] and params["gpus"]):
+        return None
+    rates = read_table(params["language_models"], language_models.read)
+    return Table(rates, read_table(params["gpus"], language_models.gpu_patterns)) if rates else None
 
 
 def _check(params: Mapping[str, Any]) -> None:
@@ -216,12 +207,12 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     document = build_results(
         campaign,
         workloads_of(params["workloads"]),
-        _read(params["published"] if params["compare"] else None, published.read),
+        read_table(params["published"], published.read) if params["compare"] else None,
         earlier,
         checked,
         params["min_utilisation"],
-        _read(params["gpus"], mfu.read_peaks),
-        _language_table(params) if params["compare"] == "published" else None,
+        read_table(params["gpus"], mfu.read_peaks) if params["gpus"] else None,
+        _language_table(params),
     )
     out = Path(params["out"] or source.top / "report")
     try:

@@ -14,9 +14,10 @@ import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import Any, BinaryIO, Callable, Dict, Optional, Tuple, Union
+from typing import Any, BinaryIO, Callable, Dict, Iterable, Optional, Tuple, TypeVar, Union
 
 AnyPath = Union[str, "os.PathLike[str]"]
+T = TypeVar("T")
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one file of a campaign; a record of 120 steps on 125 nodes has about 1 MB, with telemetry 6 MB."""
@@ -49,6 +50,12 @@ def read_small(path: AnyPath) -> bytes:
                 return bytes(content)
             content += block
     raise ValueError("has more than %d bytes, which is more than is read" % LARGEST)
+
+
+def read_table(path: AnyPath, read: Callable[[Iterable[str]], T]) -> T:
+    """Return what `read` makes of the lines of a CSV such as data/gpus.csv."""
+    with Path(path).open(encoding="utf-8", newline="") as lines:
+        return read(lines)
 
 
 def sha256_of(path: AnyPath) -> str:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group, Hardware, Mfu, Results, Row
+from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.hardware import of_case
 from ansible.module_utils.scalebook.judge.flags import LEVELS
 from ansible.module_utils.scalebook.judge.headings import word
@@ -134,8 +135,7 @@ def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]
 
 def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dict[str, str]:
     """Return the page with its table as the archives are; `campaigns` are those of docs/results by name."""
-    with (ROOT / "data/dlperf-published-results.csv").open(encoding="utf-8", newline="") as lines:
-        rows = published.read(lines)
+    rows = read_table(ROOT / "data/dlperf-published-results.csv", published.read)
     made = table(
         HEAD,
         (

@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results, Row, Run
+from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.campaign import Campaign
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -41,8 +42,7 @@ CASE = (*RATES, "bottleneck", "flags")
 
 @functools.cache
 def _tables() -> tuple[Any, Any]:
-    with (ROOT / "data/gpus.csv").open(encoding="utf-8", newline="") as lines:
-        return load_workloads([str(ROOT / "roles")]), mfu.read_peaks(lines)
+    return load_workloads([str(ROOT / "roles")]), read_table(ROOT / "data/gpus.csv", mfu.read_peaks)
 
 
 def read(top: Path) -> tuple[Campaign, Results]:

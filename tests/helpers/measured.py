@@ -47,11 +47,11 @@ def micro_benchmarks(root):
 
 @functools.cache
 def _tables():
+    from ansible.module_utils.scalebook.files import read_table
     from ansible.module_utils.scalebook.judge import mfu
     from ansible.module_utils.scalebook.workloads import load_workloads
 
-    with (ROOT / "data/gpus.csv").open(encoding="utf-8", newline="") as lines:
-        return load_workloads([str(ROOT / "roles")]), mfu.read_peaks(lines)
+    return load_workloads([str(ROOT / "roles")]), read_table(ROOT / "data/gpus.csv", mfu.read_peaks)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ansible.module_utils.scalebook.contracts import Hardware, Results
 from ansible.module_utils.scalebook.evaluate import fields, published
 from ansible.module_utils.scalebook.evaluate.options import Option
-from ansible.module_utils.scalebook.files import read_small
+from ansible.module_utils.scalebook.files import read_small, read_table
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu, prices
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -110,22 +110,21 @@ def _results(file: Path, data: Path, workloads: Workloads) -> Results:
 
 def _reported(archive: Path, data: Path, workloads: Workloads) -> dict[str, Any]:
     """Return the results.json that report.yml makes of an archive."""
-    with (data / "gpus.csv").open(encoding="utf-8", newline="") as lines:
-        peaks = mfu.read_peaks(lines)
     source = open_source(archive)
     files = manifest.files_of(source)
     campaign = read_source(source, files=files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
+    peaks = read_table(data / "gpus.csv", mfu.read_peaks)
     results = build_results(campaign, workloads, check=checked, peaks=peaks)
     return dict(json.loads(json.dumps(results)))
 
 
 def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
     """Return the options of a published table."""
-    with (data / TABLES[name]).open(newline="") as file:
-        if name == published.DLPERF:
-            return published.of_dlperf(file, workloads)
-        return published.of_trainer(file) if name == published.TRAINER else published.of_insightface(file)
+    if name == published.DLPERF:
+        return read_table(data / TABLES[name], lambda lines: published.of_dlperf(lines, workloads))
+    options = published.of_trainer if name == published.TRAINER else published.of_insightface
+    return read_table(data / TABLES[name], options)
 
 
 def _nodes(names: Sequence[str], data: Path) -> dict[str, list[Hardware]]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import shapes
 from ansible.module_utils.scalebook.contracts import KINDS, MICROBENCH_SCHEMA, Hardware, Microbench
-from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
+from ansible.module_utils.scalebook.files import read_small, read_table, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu, prices
 from ansible.module_utils.scalebook.judge import microbench_records as judge
@@ -96,8 +96,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     path, files = source.top / "report.html", load_files(source.top, options["expect"])
     records = judge.records(files)
     measured = [_measured(result, options)] if (result := files.results.get("compute")) else []
-    with Path(options["published"]).open(newline="") as lines:
-        devices = [*measured, *judge.read_published(lines)]
+    devices = [*measured, *read_table(options["published"], judge.read_published)]
     summary: Microbench = {
         "schema": MICROBENCH_SCHEMA,
         "name": judge.name_of(files),
@@ -128,5 +127,5 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
 def _measured(result: Mapping[str, Any], options: Mapping[str, Any]) -> judge.Device:
     """Return the device that was measured, with its peaks and prices."""
     listed = prices.read_file(Path(options["prices"])) if options.get("prices") else []
-    with Path(options["gpus"]).open(newline="") as lines:
-        return judge.measured(result, mfu.read_peaks(lines), prices.of_gpu(listed, result["name"]))
+    peaks = read_table(options["gpus"], mfu.read_peaks)
+    return judge.measured(result, peaks, prices.of_gpu(listed, result["name"]))
