@@ -87,7 +87,7 @@ def rates(writer: Writer, options: Sequence[Option], name: str) -> None:
     """
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for option in options:
-        row = rows.setdefault(tuple(option[key] for key in ROW), _of_row(writer, option))  # type: ignore[literal-required]
+        row = rows.setdefault(tuple(option[key] for key in ROW), _of_row(option))  # type: ignore[literal-required]
         row[_scale(option)] = _rate(writer, option)
     heads = writer.varying(KEPT, VARYING, rows.values())
     unit = writer.value(term("unit", options[0]["unit"])) if options else ""
@@ -115,7 +115,7 @@ def _scale(option: Option) -> tuple[int, int, int]:
     return devices(option), option["nodes"], option["gpus"]
 
 
-def _of_row(writer: Writer, option: Option) -> dict[Any, Any]:
+def _of_row(option: Option) -> dict[Any, Any]:
     return {
         **option,
         "task": term("task", option["task"]),
@@ -145,7 +145,7 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
     """Write how much faster the same case is with a compiler, and with 16 bits."""
     rows: dict[tuple[Any, ...], dict[Any, Any]] = {}
     for pair in comparisons.gains(options):
-        row = _of_row(writer, pair.off)
+        row = _of_row(pair.off)
         key = (pair.what, *(row[key] for key in ("source", "workload", "model", "dtype", "bsz", "others")))
         between = f"{pair.least:.2f} – {pair.most:.2f}"
         cell = Figure(pair.times, f"{pair.times:.2f}" + writer.wording("page.aside", text=between))

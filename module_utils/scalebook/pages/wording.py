@@ -79,19 +79,19 @@ class Wording:
         except (catalogue.CatalogueError, RecursionError):  # of a later version, or changed by hand
             return clean(statement)
 
-    def number(self, value: float | None, missing: str = "n/a") -> str:
+    def number(self, value: float | None) -> str:
         """Return a rate: as DLPerf prints it, or with thousands separators and four digits for people.
 
         A rate below 1 has four digits everywhere: two decimals would round 0.0049 to 0.
         """
         if value is None:
-            return self.name("report", missing)
+            return self("report.n/a")
         return readable(value) if self.for_people or abs(value) < 1 else two_decimals(value)
 
-    def speedup(self, value: float | None, missing: str = "n/a") -> str:
+    def speedup(self, value: float | None) -> str:
         """Return a speedup, `1` for the baseline itself."""
         if value is None:
-            return self.name("report", missing)
+            return self("report.n/a")
         if value == 1:
             return "1"
         return f"{value:.2f}" if self.for_people else two_decimals(value)
@@ -108,19 +108,18 @@ class Wording:
         separator = "," if self.for_people else ""
         return f"{1000 * seconds:{separator}.{1 if seconds < 10 else 0}f}"
 
-    def percent(self, value: float | None, digits: int = 1) -> str:
+    def percent(self, value: float | None) -> str:
         """Return a fraction as per cent, 'n/a' for None."""
-        if value is not None and self.for_people and 0 < abs(value) < FEW_TENTHS:
-            digits += 1
-        # Rounded first: -0.0004 would print as -0.0.
         if value is None:
             return self("report.n/a")
+        digits = 2 if self.for_people and 0 < abs(value) < FEW_TENTHS else 1
+        # Rounded first: -0.0004 would print as -0.0.
         return f"{round(100 * value, digits) + 0.0:.{digits}f}{catalogue.PERCENT[self.language]}"
 
-    def between(self, pair: Sequence[float] | None, missing: str = "n/a", rates: bool = False) -> str:
+    def between(self, pair: Sequence[float] | None, rates: bool = False) -> str:
         """Return a range or an interval, of `rates` or of quotients."""
         if pair is None:
-            return self.name("report", missing)
+            return self("report.n/a")
         texts = [
             self.number(value) if rates and (self.for_people or value < 1) else f"{value:.2f}"
             for value in pair
