@@ -33,8 +33,8 @@ PLAY = """
 """
 
 
-def play(folder, part, workloads, **variables):
-    """Run a part of the roles of these workloads on this machine, below `folder`."""
+def play(folder, part, workloads, fails=False, **variables):
+    """Run a part of the roles of these workloads on this machine, below `folder`; return what it printed."""
     (folder / "play.yml").write_text(PLAY)
     given = {
         "ansible_connection": "local",
@@ -49,7 +49,8 @@ def play(folder, part, workloads, **variables):
         capture_output=True, text=True, stdin=subprocess.DEVNULL, cwd=ROOT, timeout=300,
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")},
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+    assert (done.returncode != 0) == fails, done.stdout[-4000:] + done.stderr
+    return " ".join(done.stdout.split())
 
 
 TORCH = ["torch_bert", "deepspeed_bert", "torch_resnet50", "torch_gpt2"]
@@ -127,18 +128,41 @@ esac
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
-def test_deepspeed_bert_trains_on_a_text_and_a_second_run_changes_nothing(tmp_path):
-    (tmp_path / "python").write_text(PYTHON)
-    (tmp_path / "python").chmod(0o755)
-    (tmp_path / "vocab.txt").write_text("\n".join([*SPECIAL, "a", "b", "."]) + "\n")
-    (tmp_path / "text.txt").write_text(("a b a b .\n" * 40 + "\n") * 32)
-    values = {"python": "python", "text": "text*", "vocab_file": "vocab.txt"}
-    given = {f"deepspeed_bert_{name}": str(tmp_path / value) for name, value in values.items()}
-    given["deepspeed_bert_samples"] = 64
-    play(tmp_path, "install", ["deepspeed_bert"], **given)
-    manifest = json.loads((tmp_path / "deepspeed_bert/data/manifest.json").read_text())
-    assert {name.split("/")[0] for name in manifest["files"]} == {"1024", "30522"}
-    assert len(list((tmp_path / "deepspeed_bert/hdf5").glob("training_*.hdf5"))) == 8
-    before = (tmp_path / "deepspeed_bert/data/manifest.json").stat().st_mtime_ns
-    play(tmp_path, "prepare", ["deepspeed_bert"], **given)
-    assert (tmp_path / "deepspeed_bert/data/manifest.json").stat().st_mtime_ns == before
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """Install two workloads that train on a corpus; return the directory and the variables."""
+    folder = tmp_path_factory.mktemp("corpus")
+    (folder / "python").write_text(PYTHON)
+    (folder / "python").chmod(0o755)
+    (folder / "text").mkdir()
+    (folder / "vocab.txt").write_text("\n".join([*SPECIAL, "a", "b", "."]) + "\n")
+    (folder / "text/one.txt").write_text(("a b a b .\n" * 40 + "\n") * 32)
+    given = {f"{name}_python": str(folder / "python") for name in TEXTS}
+    given |= {f"{name}_samples": 64 for name in TEXTS}
+    given["corpus"] = str(folder)
+    play(folder, "install", TEXTS, **given)
+    return folder, given
+
+
+TEXTS = ["deepspeed_bert", "torch_bert"]
+
+
+def test_workloads_train_on_the_same_files_of_a_corpus_and_a_second_run_changes_nothing(corpus):
+    folder, given = corpus
+    paths = [folder / name / "data/manifest.json" for name in TEXTS]
+    first, other = (json.loads(path.read_text()) for path in paths)
+    assert {name.split("/")[0] for name in first["files"]} == {"1024", "30522"}
+    assert first["identity"] == other["identity"]
+    assert first["parameters"]["own"] == other["parameters"]["own"]
+    assert len(list(folder.glob("texts/*/hdf5/training_*.hdf5"))) == 8
+    before = [path.stat().st_mtime_ns for path in paths]
+    play(folder, "prepare", TEXTS, **given)
+    assert [path.stat().st_mtime_ns for path in paths] == before
+
+
+def test_a_campaign_with_another_seed_makes_nothing_and_says_what_to_run(corpus):
+    folder, given = corpus
+    said = play(folder, "prepare", ["torch_bert"], fails=True, **given, torch_bert_seed=1)
+    assert "no complete samples of the texts" in said
+    assert "run ansible-playbook provision.yml with the same values first" in said
+    assert len(list(folder.glob("texts/*"))) == 1

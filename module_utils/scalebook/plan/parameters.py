@@ -195,6 +195,15 @@ TABLE = (
     Parameter("warmup", "count", ("import",), "warm-up steps of the logs", largest=1_000_000),
     Parameter("window", "count", ("import",), "steps that count in the logs", largest=1_000_000),
     Parameter(
+        "corpus",
+        "text",
+        ("bench", "provision"),
+        "directory on the nodes with the texts (text/) and the vocabulary (vocab.txt) that all workloads of "
+        "BERT train on",
+        otherwise="invented data, or those of the variables of each workload",
+        example="/datasets/wiki",
+    ),
+    Parameter(
         "device",
         "choice",
         ("bench", "microbench", "acceptance", "preflight"),
@@ -937,6 +946,8 @@ def _conflicts(read: Mapping[str, Any], context: Context) -> list[str]:
     if MAX in (read.get("bsz") or ()) and declarations and all(each.epoch for each in declarations):
         names = ", ".join(each.title for each in declarations)
         problems.append(f"bsz={MAX}: the window of {names} is an epoch, so no run is short; give numbers")
+    if read.get("corpus"):
+        problems += _of_the_corpus(read, context)
     stack = context.stacks.get(str(read.get("stack_name")))
     if stack is not None:
         problems += [
@@ -948,6 +959,21 @@ def _conflicts(read: Mapping[str, Any], context: Context) -> list[str]:
             and name not in stack
         ]
     return problems
+
+
+def _of_the_corpus(read: Mapping[str, Any], context: Context) -> list[str]:
+    """Return what is wrong with a corpus: workloads that do not read texts, beside their family that does."""
+    readers = [name for name in context.workloads if f"{name}_text" in context.variables]
+    families = {context.workloads[name].family for name in readers}
+    chosen = [name for name in read.get("workload") or [] if name in context.workloads]
+    others = [name for name in chosen if name not in readers and context.workloads[name].family in families]
+    assignment = f"corpus={read['corpus']}"
+    if not str(read["corpus"]).startswith("/"):
+        return [f"{assignment}: allowed is the path of a directory on the nodes"]
+    if others or not set(chosen) & set(readers):
+        which = ", ".join(others or chosen)
+        return [f"{assignment}: not read by {which}: leave one of them out; it is for {', '.join(readers)}"]
+    return []
 
 
 def _too_many_devices(read: Mapping[str, Any], context: Context) -> list[str]:

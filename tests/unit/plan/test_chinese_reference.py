@@ -27,6 +27,7 @@ OTHERWISE = {
     "gpu where every machine has GPUs, cpu where none has": "auto：所有机器都有 GPU 则为 gpu，都没有则为 cpu",
     "a name made from matrix and machines": "由测试矩阵和机器生成",
     "none: nothing is exported": "不导出",
+    "invented data, or those of the variables of each workload": "人造数据，或各 workload 变量指定的数据",
     "mpirun": "mpirun",
     "podman": "podman",
     "none: the nodes' own software": "不使用：直接用节点上的软件",

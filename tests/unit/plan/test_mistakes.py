@@ -44,6 +44,14 @@ MISTAKES = [
         "torch_bert_parallel=fsdp",
         "use workload=tf2_bert,torch_bert",
     ),
+    ("bench", {"corpus": "wiki"}, "corpus=wiki", "the path of a directory on the nodes"),
+    (
+        "bench",
+        {"workload": "torch_bert,paddle_bert", "corpus": "/wiki"},
+        "corpus=/wiki",
+        "not read by paddle_bert: leave",
+    ),
+    ("bench", {"workload": "torch_resnet50", "corpus": "/wiki"}, "not read by torch_resnet50", "tf2_bert"),
     ("bench", {"logs": "dir"}, "logs", "ansible-playbook import.yml"),
     ("bench", {"baseline": "https://me:pw@host/x"}, "baseline=https://***@host/x", "give it without"),
     ("bench", {"min_utilisation": "0.8"}, "min_utilisation=0.8", "1% to 100%"),
@@ -66,3 +74,8 @@ def test_a_mistake_is_one_line_that_names_it_and_its_fix(playbook, given, named,
         read([playbook], given, given, FOUR_CPU_NODES)
     line = str(error.value)
     assert named in line and fix in line and "\n" not in line
+
+
+def test_a_campaign_of_other_models_too_trains_its_bert_on_the_corpus():
+    given = {"workload": "tf2_bert,torch_bert,torch_resnet50", "corpus": "/wiki"}
+    assert read(["bench"], given, given, FOUR_CPU_NODES)["corpus"] == "/wiki"

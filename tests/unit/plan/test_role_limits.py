@@ -35,6 +35,8 @@ REFUSED = [
         (name, f"{name}_own_data=data", "allowed are the path of a directory on the nodes, or nothing")
         for name in ("bing_bert", "deepspeed_bert")
     ),
+    ("tf2_bert", "tf2_bert_text=/texts", TEXT),
+    ("tf2_bert", "tf2_bert_data_processes=-1", "allowed are whole numbers from 0 on"),
     ("deepspeed_bert", "deepspeed_bert_zero_stage=3", "allowed are 0, 1, 2"),
     ("deepspeed_bert", "deepspeed_bert_launcher=ssh", "allowed are job, pdsh, openmpi"),
     ("deepspeed_bert", "deepspeed_bert_version=0.3", "allowed are 0.19.8"),

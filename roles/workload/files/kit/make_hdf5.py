@@ -414,14 +414,19 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     return dict(manifest, changed=True)
 
 
-def main() -> None:
-    """Make the files of the request in the first argument."""
+def answer(prepare: Callable[[Dict[str, Any]], Dict[str, Any]]) -> None:
+    """Print what `prepare` returns for the request in the first argument; refuse as it does."""
     try:
         result = prepare(json.loads(sys.argv[1]))
     except REFUSALS as error:
         print("refused: %s" % error, file=sys.stderr)
         sys.exit(3)
     print(json.dumps({key: result[key] for key in ("changed", "samples", "identity") if key in result}))
+
+
+def main() -> None:
+    """Make the files of the request in the first argument."""
+    answer(prepare)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ predictions], next_sentence_labels [samples]. A masked position of 0 ends the li
 
 import hashlib
 import os
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, Iterator, List, Tuple
 
 import h5py
 import numpy as np
@@ -101,3 +101,10 @@ def read(path: str, most: int) -> Dict[str, Any]:
     """Return the first samples of a checked file, at most `most`, as NumPy arrays by their keys."""
     with h5py.File(path, "r") as file:
         return {key: np.asarray(file[key][:most]) for key in forms(0, 0)}
+
+
+def parts(path: str, size: int) -> Iterator[Dict[str, Any]]:
+    """Yield all samples of a checked file, `size` at a time, as NumPy arrays by their keys."""
+    with h5py.File(path, "r") as file:
+        for start in range(0, len(file["input_ids"]), size):
+            yield {key: np.asarray(file[key][start : start + size]) for key in forms(0, 0)}
