@@ -212,7 +212,7 @@ class FilterModule:
             "scalebook_python_choice": python_choice,
             "scalebook_python_missing": lambda output: not interpreters.interpreters_in(output),
             "scalebook_python_apt": interpreters.has_apt,
-            "scalebook_finding": judge.sentence,
+            "scalebook_fitness": judge.fitness,
             "scalebook_machines": judge.machines,
             "scalebook_preflight_ask": judge.ask,
         }

@@ -162,6 +162,7 @@ from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import burnin, judge
 from ansible.module_utils.scalebook.report import acceptance as pages
 from ansible.module_utils.scalebook.yaml_file import read_yaml
@@ -218,7 +219,7 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
     probed = {node: judge.read(result) for node, result in params["probed"].items()}
     # The number of GPUs was counted before.
     machines = [{"name": node, "nodes": [node], "local": True} for node in params["nodes"]]
-    burnin.watch(state, machines, probed, params["device"])
+    burnin.watch(state, machines, probed, params["device"], sentence)
 
 
 def criteria_of(params: Mapping[str, Any]) -> criteria.Wanted:

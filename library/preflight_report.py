@@ -64,7 +64,8 @@ verdict:
   returned: success
   type: str
 findings:
-  description: The result of every check, with C(check), C(level), C(nodes), C(found), C(expected) and C(fix).
+  description: The result of every check, with C(check), C(level), C(nodes), C(message), C(found), C(expected)
+    and C(fix); C(found) is the sentence of C(message).
   returned: success
   type: list
   elements: dict
@@ -86,6 +87,7 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import acceptance, judge
 from ansible.module_utils.scalebook.preflight.hosts import room
 
@@ -114,7 +116,8 @@ def run(options: Mapping[str, Any], check: bool) -> dict[str, Any]:
     accepted = acceptance.read(Path(options["acceptance"])) if options["acceptance"] else None
     now = datetime.datetime.now(datetime.timezone.utc)
     judged = acceptance.findings(accepted, machines, probed, float(limits["acceptance_days"]), now)
-    findings = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
+    judged_all = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
+    findings = judge.spoken(judged_all, sentence)
     seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
     document = {

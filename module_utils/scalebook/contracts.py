@@ -963,11 +963,15 @@ class Results(TypedDict, total=False):
 
 
 class Finding(TypedDict, total=False):
-    """A result of a preflight check: what was found on which nodes, what is expected, and the fix."""
+    """A result of a preflight check: what was found on which nodes, what is expected, and the fix.
+
+    `found` is the English sentence of `message`.
+    """
 
     check: str
     level: str
     nodes: list[str]
+    message: Message
     found: str
     expected: str
     fix: str

@@ -2,14 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A healthy cluster, as module node_probe would report it; each test breaks what it is about."""
 
+import re
 from pathlib import Path
 
 import yaml
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import judge
 from role_files import load
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data" / "preflight"
+
+
+def is_chinese(statement):
+    """Return whether a message is Chinese, but for what programs and users have named."""
+    return statement["code"] == "text" or re.search("[\u3001-\u9fff\uff01-\uff5e]", sentence(statement, "zh"))
 
 
 node_probe = load("preflight", "node_probe")
@@ -81,7 +88,10 @@ class Cluster:
         self.probed[name]["failed"][probe] = why
 
     def findings(self):
-        return judge.judge(self.machines, self.probed, self.limits, self.device)
+        """Return the findings, each of which has a Chinese sentence."""
+        judged = judge.judge(self.machines, self.probed, self.limits, self.device)
+        assert all(is_chinese(one["message"]) for one in judged)
+        return judge.spoken(judged, sentence)
 
     def bad(self):
         """Return (check, level, nodes) of what is wrong, sorted."""

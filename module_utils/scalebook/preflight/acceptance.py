@@ -11,7 +11,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.accept import document
 from ansible.module_utils.scalebook.accept.verdict import UNCLEAR
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, message
 from ansible.module_utils.scalebook.files import read_small
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.preflight.site import finding
@@ -49,7 +49,7 @@ def findings(
     if accepted.get("schema") != document.SCHEMA:
         names = [node for machine in machines for node in machine["nodes"]]
         yield finding(
-            CHECK, "warn", names, observed="acceptance.json is from another version of scalebook", fix=AGAIN
+            CHECK, "warn", names, observed=message("preflight.acceptance-of-another-version"), fix=AGAIN
         )
         return
     judged = {machine["name"]: _judged(accepted["machines"], machine) for machine in machines}
@@ -62,16 +62,16 @@ def findings(
         unjudged = [node for node in machine["nodes"] if node not in nodes]
         yield from _verdicts(accepted, nodes, reasons, judged_at)
         if unjudged:
-            yield finding(CHECK, "warn", unjudged, observed="was not judged with the other nodes", fix=AGAIN)
+            yield finding(CHECK, "warn", unjudged, observed=message("preflight.not-judged"), fix=AGAIN)
         smi = probed.get(machine["name"], {}).get("facts", {}).get("smi") or {}
         present = sorted(str(gpu.get("uuid")) for gpu in smi.get("gpus", ()))
         others = [node for node in nodes if present and sorted(accepted["machines"][node]["gpus"]) != present]
         if others:
-            yield finding(CHECK, "warn", others, observed="has other GPUs than were judged", fix=AGAIN)
+            yield finding(CHECK, "warn", others, observed=message("preflight.other-gpus-judged"), fix=AGAIN)
     names = [node for nodes in judged.values() for node in nodes]
     age = (now - judged_at).total_seconds() / 86400
     if age > days:
-        yield finding(CHECK, "warn", names, observed=f"was judged {age:.0f} days ago", fix=AGAIN)
+        yield finding(CHECK, "warn", names, observed=message("preflight.judged-before", days=age), fix=AGAIN)
 
 
 def _judged(addressed: Mapping[str, Any], machine: Mapping[str, Any]) -> list[str]:
@@ -93,13 +93,15 @@ def _verdicts(
                 CHECK,
                 "refuse",
                 [node],
-                observed=f"acceptance.yml condemned it on {judged_at:%Y-%m-%d}: {reasons[node]}",
+                observed=message("preflight.condemned", day=f"{judged_at:%Y-%m-%d}", reason=reasons[node]),
                 expected="a node that is accepted",
                 fix=f"repair it and {AGAIN}, or leave it out with --limit '{accepted['limit']}'; "
                 f"to measure it anyway, -e preflight_accept={CHECK}",
             )
         elif node in accepted["unclear"]:
             rows = [row for row in accepted["findings"] if row["verdict"] == UNCLEAR and node in row["nodes"]]
-            values = "".join(f"; {row['part']} {document.compared(row)}" for row in rows)
-            observed = f"acceptance.yml came to no verdict{values}"
+            parts = [f"{row['part']} {document.compared(row)}" for row in rows]
+            observed = (
+                message("preflight.no-verdict-on", parts=parts) if parts else message("preflight.no-verdict")
+            )
             yield finding(CHECK, "warn", [node], observed=observed, fix=AGAIN)

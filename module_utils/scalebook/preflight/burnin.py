@@ -17,7 +17,7 @@ The state, burnin.json, keeps FIRST and LAST rates of each part, so its size doe
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, TypedDict
 
@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook.accept import document, verdict
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.document import BurnIn, Measurement, Problem, Watched
 from ansible.module_utils.scalebook.accept.verdict import Criteria
+from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.preflight import gpus
 from ansible.module_utils.scalebook.preflight.site import Site
 
@@ -148,20 +149,25 @@ def watch(
     machines: Sequence[Mapping[str, Any]],
     probed: Mapping[str, Mapping[str, Any]],
     device: str,
+    say: Callable[[Message], str],
 ) -> None:
-    """Add what the GPUs report after a round; what they reported before the first one fails nothing."""
+    """Add what the GPUs report after a round; what they reported before the first one fails nothing.
+
+    `say` returns a message as an English sentence.
+    """
     site = Site(machines, probed, {"gpu_spare_degrees": 0}, device)
     for check in gpus.CHECKS:
         if check.name not in CHECKS or not check.applies(site):
             continue
         for each in check.inspect(site):
-            text = f"{', '.join(each['nodes'])}: {each['found']}"
+            observed = say(each["message"])
+            text = f"{', '.join(each['nodes'])}: {observed}"
             if text in state["known"]:
                 continue
             state["known"].append(text)
             if state["rounds"]:
-                reason = f"{each['found']}; {each['fix']}"
-                _report(state, f"{each['nodes'][0]} {each['check']}", each["nodes"], each["found"], reason)
+                reason = f"{observed}; {each['fix']}"
+                _report(state, f"{each['nodes'][0]} {each['check']}", each["nodes"], observed, reason)
             else:
                 state["before"].append(text)
     for gpu in gpus.all_gpus(site):

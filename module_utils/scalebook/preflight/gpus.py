@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, Message, Statement, as_message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 MINIMUM_DRIVER = {
@@ -27,12 +27,20 @@ https://docs.nvidia.com/cuda/cuda-toolkit-release-notes/ (CUDA Toolkit and Minim
 
 # https://docs.nvidia.com/deploy/xid-errors/: those whose immediate action is a reset, a reboot or a repair …
 HARDWARE = {
-    46: "it stopped processing", 48: "an uncorrectable memory error", 54: "its power cable is not connected",
-    62: "its internal processor halted", 64: "a bad memory row could not be remapped", 74: "an NVLink error",
-    79: "it has fallen off the bus", 95: "an uncontained memory error", 110: "a security fault",
-    119: "its system processor does not answer", 120: "its system processor failed",
-    140: "an unrecovered memory error", 143: "it could not be initialised",
-}  # fmt: skip
+    46: "preflight.xid-stopped",
+    48: "preflight.xid-memory-error",
+    54: "preflight.xid-no-power-cable",
+    62: "preflight.xid-processor-halted",
+    64: "preflight.xid-row-not-remapped-now",
+    74: "preflight.xid-nvlink-error",
+    79: "preflight.xid-off-the-bus",
+    95: "preflight.xid-uncontained-error",
+    110: "preflight.xid-security-fault",
+    119: "preflight.xid-no-answer-of-its-processor",
+    120: "preflight.xid-processor-failed",
+    140: "preflight.xid-unrecovered-error",
+    143: "preflight.xid-not-initialised",
+}
 # … and those that a program causes itself, or that only report that one ended.
 OF_PROGRAMS = {8, 11, 13, 31, 32, 37, 43, 45, 68, 69}
 
@@ -75,10 +83,10 @@ class Gpu:
         """The product name."""
         return self.text("product_name") or "?"
 
-    def finding(self, check: str, level: str, *, observed: str, expected: str, fix: str) -> Finding:
+    def finding(self, check: str, level: str, *, observed: Statement, expected: str, fix: str) -> Finding:
         """Return a finding on this GPU."""
-        observed = f"GPU {self.index} ({self.bus}): {observed}"
-        return finding(check, level, self.machine["nodes"], observed=observed, expected=expected, fix=fix)
+        of_gpu = message("preflight.gpu", number=self.index, bus=self.bus, what=as_message(observed))
+        return finding(check, level, self.machine["nodes"], observed=of_gpu, expected=expected, fix=fix)
 
 
 def all_gpus(site: Site) -> Iterator[Gpu]:
@@ -117,16 +125,16 @@ def count(site: Site) -> Iterator[Finding]:
                 "gpu", level, machine["nodes"], observed=why, expected="an answer of nvidia-smi", fix=fix
             )
         elif not smi and bus:
-            observed = f"{bus} NVIDIA devices on the bus, but no nvidia-smi"
+            observed = message("preflight.no-nvidia-smi", count=bus)
             yield finding("gpu", level, machine["nodes"], observed=observed, expected="a driver", fix=driver)
         elif site.with_gpus and here < slots:
-            observed = f"{here} of {slots} GPUs answer"
+            observed = message("preflight.gpus-answer", count=here, slots=slots)
             fix = "compare nvidia-smi -L, lspci and dmesg; or set slots to the number of GPUs that answer"
             yield finding(
                 "gpu", "refuse", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
             )
         elif site.with_gpus and here > slots and not machine["local"]:
-            observed = f"{here} GPUs, the inventory says {slots}; all {here} are used"
+            observed = message("preflight.more-gpus", count=here, slots=slots)
             fix = f"set slots: {here}"
             yield finding(
                 "gpu", "warn", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
@@ -138,7 +146,7 @@ def count(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "gpu",
                 "refuse",
-                observed=f"it answers {lost_texts[0]}",
+                observed=message("preflight.gpu-answers", text=lost_texts[0]),
                 expected="an answer",
                 fix=RESET,
             )
@@ -150,7 +158,7 @@ def count(site: Site) -> Iterator[Finding]:
                 yield gpu.finding(
                     "gpu",
                     "warn",
-                    observed=f"it is an {gpu.model}, most are {usual}",
+                    observed=message("preflight.gpu-model", model=gpu.model, usual=usual),
                     expected=usual,
                     fix="measure fewer nodes, with GPUs of one model",
                 )
@@ -160,7 +168,7 @@ def _warnings(site: Site) -> Iterator[Finding]:
     for machine, smi in site.facts("smi"):
         if smi.get("warning"):
             fix = "nvidia-smi -q shows the GPU; it computes, but ask for a repair where the warning stays"
-            observed = f"nvidia-smi warns: {smi['warning']}"
+            observed = message("preflight.nvidia-smi-warns", text=smi["warning"])
             yield finding("gpu", "warn", machine["nodes"], observed=observed, expected="no warning", fix=fix)
 
 
@@ -184,7 +192,7 @@ def driver(site: Site) -> Iterator[Finding]:
     for machine, smi in site.facts("smi"):
         versions.setdefault(smi["driver"], []).extend(machine["nodes"])
         if oldest and _version(smi["driver"]) < _version(oldest):
-            observed = f"driver {smi['driver']} (CUDA {smi['cuda']} at most)"
+            observed = message("preflight.driver", version=smi["driver"], cuda=smi["cuda"])
             fix = f"install driver {oldest} or newer, or choose another stack_name"
             yield finding(
                 "driver",
@@ -195,13 +203,13 @@ def driver(site: Site) -> Iterator[Finding]:
                 fix=fix,
             )
     if len(versions) > 1:
-        observed = "; ".join(f"{version}: {', '.join(nodes)}" for version, nodes in sorted(versions.items()))
+        each_version = [f"{version}: {', '.join(nodes)}" for version, nodes in sorted(versions.items())]
         fewest = min(versions.values(), key=len)
         yield finding(
             "driver",
             "refuse",
             fewest,
-            observed=observed,
+            observed="; ".join(each_version),
             expected="one version",
             fix="install the same driver everywhere",
         )
@@ -216,8 +224,13 @@ def processes(site: Site) -> Iterator[Finding]:
     for gpu in all_gpus(site):
         for process in gpu.processes:
             if "C" in process["type"]:  # C, C+G, M+C; G is a display
-                holder = f"{process['command'][:80]} (pid {process['pid']}, user {process.get('user', '?')})"
-                observed = f"{holder} uses {process['memory']}"
+                observed = message(
+                    "preflight.process-uses",
+                    command=process["command"][:80],
+                    pid=process["pid"],
+                    user=process.get("user", "?"),
+                    memory=process["memory"],
+                )
                 fix = "ask its owner to stop it, or measure other nodes"
                 yield gpu.finding("process", "refuse", observed=observed, expected="no process", fix=fix)
 
@@ -234,8 +247,8 @@ def memory(site: Site) -> Iterator[Finding]:
         if any("C" in kind for kind in types):
             continue  # check `process` reports it
         level = "warn" if types else "refuse"
-        user = "a display" if types else "a process that cannot be seen from here"
-        observed = f"{free:g} of {total - reserved:g} MiB free, {user} uses the rest"
+        code = "preflight.memory-of-a-display" if types else "preflight.memory-of-a-hidden-process"
+        observed = message(code, free=free, total=total - reserved)
         fix = "stop what uses it (fuser -v /dev/nvidia*); it may be in another container"
         yield gpu.finding("memory", level, observed=observed, expected=f"{part:.0%} free", fix=fix)
 
@@ -262,7 +275,7 @@ def ecc(site: Site) -> Iterator[Finding]:
             yield gpu.finding("ecc", "refuse", observed=", ".join(bad), expected="none", fix=RESET)
         mode, pending = gpu.text("ecc_mode/current_ecc"), gpu.text("ecc_mode/pending_ecc")
         if mode != pending or mode != usual:
-            observed = f"error correction is {mode}, after a reset {pending}, on most GPUs {usual}"
+            observed = message("preflight.ecc-modes", mode=str(mode), pending=str(pending), usual=str(usual))
             fix = "nvidia-smi -e 1 (or 0) on all of them, then a reset"
             yield gpu.finding("ecc", "warn", observed=observed, expected=f"{usual}", fix=fix)
 
@@ -277,7 +290,7 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                observed="remapping a bad memory row failed",
+                observed=message("preflight.row-not-remapped"),
                 expected="no failure",
                 fix="replace the GPU",
             )
@@ -285,7 +298,7 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                observed="a bad memory row is to be remapped",
+                observed=message("preflight.row-pending"),
                 expected="none pending",
                 fix=RESET,
             )
@@ -294,17 +307,17 @@ def rows(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "rows",
                 "refuse",
-                observed="a bad memory page is to be retired",
+                observed=message("preflight.page-pending"),
                 expected="none",
                 fix=RESET,
             )
 
 
 THROTTLING = {
-    "hw_thermal_slowdown": ("refuse", "the hardware slows it down: too hot"),
-    "hw_power_brake_slowdown": ("refuse", "the hardware slows it down: the power supply requests it"),
-    "hw_slowdown": ("refuse", "the hardware slows it down"),
-    "sw_thermal_slowdown": ("warn", "the driver slows it down: too hot"),
+    "hw_thermal_slowdown": ("refuse", "preflight.slow-too-hot"),
+    "hw_power_brake_slowdown": ("refuse", "preflight.slow-power-supply"),
+    "hw_slowdown": ("refuse", "preflight.slow-hardware"),
+    "sw_thermal_slowdown": ("warn", "preflight.slow-driver-too-hot"),
 }
 
 
@@ -313,17 +326,17 @@ def throttle(site: Site) -> Iterator[Finding]:
     degrees = float(site.limits["gpu_spare_degrees"])
     fix = "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
     for gpu in all_gpus(site):
-        for reason, (level, observed) in THROTTLING.items():
+        for reason, (level, code) in THROTTLING.items():
             now = gpu.text(
                 f"clocks_event_reasons/clocks_event_reason_{reason}",
                 f"clocks_throttle_reasons/clocks_throttle_reason_{reason}",
             )
             if now == "Active":
-                yield gpu.finding("throttle", level, observed=observed, expected="full speed", fix=fix)
+                yield gpu.finding("throttle", level, observed=message(code), expected="full speed", fix=fix)
                 break
         degrees_left = _degrees_left(gpu)
         if degrees_left is not None and degrees_left < degrees:
-            observed = f"{degrees_left:g} °C below the temperature at which it slows down, while idle"
+            observed = message("preflight.warm", degrees=degrees_left)
             yield gpu.finding("throttle", "warn", observed=observed, expected=f"{degrees:g} °C", fix=fix)
 
 
@@ -349,7 +362,7 @@ def power(site: Site) -> Iterator[Finding]:
         )
         usual = gpu.number("gpu_power_readings/default_power_limit", "power_readings/default_power_limit")
         if limit is not None and usual is not None and limit < usual - 0.5:
-            observed = f"its power is capped at {limit:g} W"
+            observed = message("preflight.power-capped", watts=limit)
             yield gpu.finding(
                 "power",
                 "warn",
@@ -373,7 +386,7 @@ def pcie(site: Site) -> Iterator[Finding]:
         if now is not None and now < most:
             # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
             level = "refuse" if now < equals else "warn"
-            observed = f"{now:g} of {most:g} PCIe lanes"
+            observed = message("preflight.lanes", count=now, most=most)
             fix = "reseat the card or its riser; lspci -vv shows LnkSta"
             yield gpu.finding("pcie", level, observed=observed, expected=f"{most:g} lanes", fix=fix)
         yield from _generation(gpu, best[gpu.model, speed])
@@ -395,11 +408,11 @@ def _generation(gpu: Gpu, equals: float) -> Iterator[Finding]:
     most = max(own or 0, equals)
     if slot is not None and slot < most:
         level = "refuse" if slot < equals else "warn"
-        observed = f"its slot gives it PCIe generation {slot:g}, it could have {most:g}"
+        observed = message("preflight.slot-generation", slot=slot, most=most)
         fix = "set the slot in the firmware to its highest speed, or move the card; lspci -vv shows LnkCap"
         yield gpu.finding("pcie", level, observed=observed, expected=f"generation {most:g}", fix=fix)
     elif slot is not None and now is not None and now < slot and idle == "Not Active":
-        observed = f"PCIe generation {now:g} of {slot:g} while it computes"
+        observed = message("preflight.generation", now=now, slot=slot)
         fix = "reseat the card or its riser; lspci -vv shows LnkSta"
         yield gpu.finding("pcie", "refuse", observed=observed, expected=f"generation {slot:g}", fix=fix)
 
@@ -409,7 +422,7 @@ def persistence(site: Site) -> Iterator[Finding]:
     for gpu in all_gpus(site):
         if gpu.text("persistence_mode") == "Disabled":
             fix = "systemctl enable --now nvidia-persistenced, or until the next boot nvidia-smi -pm 1"
-            observed = "persistence mode is off"
+            observed = message("preflight.persistence-off")
             yield gpu.finding("persistence", "warn", observed=observed, expected="on", fix=fix)
 
 
@@ -424,14 +437,18 @@ def nvlink(site: Site) -> Iterator[Finding]:
         links, up = _links(site, gpu), _up(site, gpu)
         here, usual = most[str(gpu.machine["name"]), gpu.model], most["", gpu.model]
         down = [link for link, speed in links.items() if speed is None]
-        which = f"{up} NVLinks are up" + (f", down: {', '.join(down)}" if down else "")
+        which = (
+            message("preflight.nvlinks-down", up=up, down=down)
+            if down
+            else message("preflight.nvlinks", up=up)
+        )
         if links and up < usual:
             # Cards without a bridge on one machine, with one on another: slow, but not a fault of the GPU.
             level = "refuse" if here else "warn"
             yield gpu.finding("nvlink", level, observed=which, expected=f"{usual} links", fix=fix)
         elif down and _switched(gpu) and (up or len(site.fact(gpu.machine, "smi")["gpus"]) > 1):
             # A GPU that a virtual machine has for itself has no links.
-            observed = f"{which}, as on all {gpu.model}"
+            observed = message("preflight.as-on-all", what=which, model=gpu.model)
             yield gpu.finding("nvlink", "warn", observed=observed, expected=f"{len(links)} links", fix=fix)
         yield from _fabric(gpu, fix)
     yield from _fabric_manager(site)
@@ -448,7 +465,7 @@ def _fabric_manager(site: Site) -> Iterator[Finding]:
         states = [gpu.text("fabric/state") for gpu in all_gpus(site) if gpu.machine is machine]
         if version and smi and any(states) and version[1] != smi["driver"]:
             level = "warn" if set(states) == {"Completed"} else "refuse"
-            observed = f"the fabric manager is {version[1]}, the driver {smi['driver']}"
+            observed = message("preflight.fabric-manager", version=version[1], driver=smi["driver"])
             fix = f"install nvidia-fabricmanager {smi['driver']}, then systemctl restart nvidia-fabricmanager"
             yield finding(
                 "nvlink", level, machine["nodes"], observed=observed, expected="one version", fix=fix
@@ -464,7 +481,7 @@ def _fabric(gpu: Gpu, fix: str) -> Iterator[Finding]:
     """Yield what is wrong with the fabric of NVSwitches, as far as the GPU has one and the driver tells."""
     state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
     if state is not None and (state != "Completed" or status not in (None, "Success")):
-        observed = f"its NVLink fabric is {state}, {status}"
+        observed = message("preflight.fabric", state=state, status=str(status))
         yield gpu.finding("nvlink", "refuse", observed=observed, expected="Completed, Success", fix=fix)
     sick = [
         f"{path.rpartition('/')[2].replace('_', ' ')}: {text}"
@@ -472,7 +489,7 @@ def _fabric(gpu: Gpu, fix: str) -> Iterator[Finding]:
         if path.startswith("fabric/health/") and text not in HEALTHY
     ]
     if sick:
-        observed = f"its NVLink fabric is unhealthy ({', '.join(sick)})"
+        observed = message("preflight.fabric-unhealthy", values=", ".join(sick))
         yield gpu.finding("nvlink", "refuse", observed=observed, expected="Healthy", fix=fix)
 
 
@@ -501,8 +518,14 @@ def xid(site: Site) -> Iterator[Finding]:
             level, cause = _severity(error)
             if not level:
                 continue
-            kind = "SXid" if error["switch"] else "Xid"
-            observed = f"{kind} {error['xid']} of {error['bus']}, {error['count']} times: {cause}"
+            observed = message(
+                "preflight.xid",
+                kind="SXid" if error["switch"] else "Xid",
+                number=error["xid"],
+                bus=error["bus"],
+                count=error["count"],
+                cause=cause,
+            )
             fix = (
                 "reboot, or replace the GPU; see https://docs.nvidia.com/deploy/xid-errors. "
                 "-e preflight_accept=xid once that is done"
@@ -511,22 +534,24 @@ def xid(site: Site) -> Iterator[Finding]:
     fix = "log in as root, or sysctl kernel.dmesg_restrict=0"
     for failure in site.failures("xids", "xid", "warn", expected="a kernel log that can be read", fix=fix):
         if has_gpus(site):
-            yield {**failure, "found": f"Xid errors are not known: {failure['found']}"}
+            yield {**failure, "message": message("preflight.xids-not-known", why=failure["message"])}
 
 
-def _severity(error: Mapping[str, Any]) -> tuple[str, str]:
+def _severity(error: Mapping[str, Any]) -> tuple[str, Message]:
     """Return the level of an error in the kernel's log, "" for none, and what it means."""
     code, text = error["xid"], error["text"]
     if error["switch"]:
-        return ("refuse" if error["fatal"] else "warn"), f"an NVSwitch reports: {text}"
+        return ("refuse" if error["fatal"] else "warn"), message("preflight.nvswitch-reports", text=text)
     if code == RECOVERY:
         action = re.search(r"\bto \S+ \((.*)\)", text)
         if action and action[1] == "None":
-            return "", ""
-        return "refuse", f"the driver recommends: {action[1] if action else text}"
+            return "", as_message("")
+        return "refuse", message("preflight.driver-recommends", action=action[1] if action else text)
     if code in OF_PROGRAMS:
-        return "", ""
-    return ("refuse" if code in HARDWARE or error["fatal"] else "warn"), HARDWARE.get(code, text)
+        return "", as_message("")
+    if code in HARDWARE:
+        return "refuse", message(HARDWARE[code])
+    return ("refuse" if error["fatal"] else "warn"), as_message(text)
 
 
 def mode(site: Site) -> Iterator[Finding]:
@@ -536,7 +561,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                observed="it is divided into instances (MIG)",
+                observed=message("preflight.divided"),
                 expected="whole GPUs",
                 fix=f"nvidia-smi -i {gpu.index} -mig 0",
             )
@@ -544,7 +569,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                observed="computing on it is prohibited",
+                observed=message("preflight.prohibited"),
                 expected="Default",
                 fix=f"nvidia-smi -i {gpu.index} -c DEFAULT",
             )
@@ -553,7 +578,7 @@ def mode(site: Site) -> Iterator[Finding]:
             yield gpu.finding(
                 "mode",
                 "refuse",
-                observed=f"the driver recommends: {action}",
+                observed=message("preflight.driver-recommends", action=action),
                 expected="none",
                 fix=RESET,
             )

@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, Message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 Interval = tuple[float, float]
@@ -19,7 +19,7 @@ def reach(site: Site) -> Iterator[Finding]:
     """Every machine answers the control node."""
     for machine in site.machines:
         probed = site.probed.get(machine["name"])
-        error = "no answer" if probed is None else probed.get("error")
+        error = message("preflight.no-answer") if probed is None else probed.get("error")
         if error:
             fix = f"ansible -i INVENTORY {machine['name']} -m ping shows it; its host key must be known"
             yield finding("reach", "refuse", machine["nodes"], observed=error, expected="an answer", fix=fix)
@@ -33,11 +33,15 @@ def shell(site: Site) -> Iterator[Finding]:
         "directory on a slow server)"
     )
     for machine, took in site.facts("login"):
-        for kind, description in (("command", "a command by ssh"), ("login", "a login shell")):
+        for kind, code in (("command", "preflight.slow-command"), ("login", "preflight.slow-login")):
             seconds = took[kind]
             if seconds is None or seconds > limit:
-                duration = f"more than {2 * limit:g}" if seconds is None else f"{seconds:.1f}"
-                observed = f"{description} waits {duration} s for {took['shell']}"
+                duration = (
+                    message("preflight.longer", seconds=2 * limit)
+                    if seconds is None
+                    else message("preflight.tenths", seconds=seconds)
+                )
+                observed = message(code, duration=duration, shell=took["shell"])
                 yield finding(
                     "shell",
                     "warn",
@@ -63,13 +67,13 @@ def login(site: Site) -> Iterator[Finding]:
     for peer, whys in refused.items():
         why = next(iter(whys.values()))
         if len(whys) > 1 and set(whys) >= set(probed) - {peer}:
-            observed = f"no other node can log in to {peer}: {why}"
+            observed = message("preflight.no-login-of-any", peer=peer, why=why)
             yield finding(
                 "login", "refuse", names[peer]["nodes"], observed=observed, expected="a login by key", fix=fix
             )
         else:
             for name, why in whys.items():
-                observed = f"{name} cannot log in to {peer}: {why}"
+                observed = message("preflight.no-login", node=name, peer=peer, why=why)
                 yield finding(
                     "login", "refuse", [name, peer], observed=observed, expected="a login by key", fix=fix
                 )
@@ -82,7 +86,7 @@ def launcher(site: Site) -> Iterator[Finding]:
     for machine, peers in site.facts("peers"):
         for peer, result in peers.items():
             if "error" in result:
-                observed = f"{machine['name']} cannot start a step on {peer}: {result['error']}"
+                observed = message("preflight.no-step", node=machine["name"], peer=peer, why=result["error"])
                 fix = f"sinfo --nodes={peer} --list-reasons shows its state; start an allocation without it"
                 yield finding("launcher", "refuse", [peer], observed=observed, expected=expected, fix=fix)
     fix = "ask the administrator why a node cannot start steps (srun --overlap)"
@@ -103,7 +107,11 @@ def name(site: Site) -> Iterator[Finding]:
             for node in other["nodes"]:
                 addresses = node_names.get(node) or []
                 if not set(addresses) & set(correct):
-                    observed = f"{node} is {_and(addresses) or 'unknown'} there"
+                    observed = (
+                        message("preflight.other-address", node=node, addresses=addresses)
+                        if addresses
+                        else message("preflight.unknown-name", node=node)
+                    )
                     yield finding(
                         "name",
                         "refuse",
@@ -114,13 +122,13 @@ def name(site: Site) -> Iterator[Finding]:
                     )
         own = names["own_addresses"]
         if own and all(ipaddress.ip_address(address.split("%")[0]).is_loopback for address in own):
-            observed = f"its own name {names['own']} is {_and(own)}, at which no other node finds it"
+            observed = message("preflight.own-name", name=names["own"], addresses=own)
             yield finding(
                 "name", "warn", machine["nodes"], observed=observed, expected=machine["address"], fix=fix
             )
     for own, machines in owners.items():
         if len(machines) > 1:
-            observed = f"{_and(machines)} all have the host name {own}: NCCL takes them for one machine"
+            observed = message("preflight.same-names", machines=machines, name=own)
             yield finding(
                 "name",
                 "refuse",
@@ -146,11 +154,19 @@ def address(site: Site) -> Iterator[Finding]:
             if own & {place.split("/")[0] for place in fields["addresses"]}
         }
         if len(holding) != 1:
-            interfaces_text = _and(
-                f"{interface} {_and(fields['addresses'])}" for interface, fields in interfaces.items()
-            )
+            all_interfaces = [
+                message("preflight.interface", name=interface, addresses=fields["addresses"])
+                for interface, fields in interfaces.items()
+            ]
             observed = (
-                f"{machine['address']} is on {_and(holding) or 'none of its interfaces'} ({interfaces_text})"
+                message(
+                    "preflight.on-interfaces",
+                    address=machine["address"],
+                    interfaces=[*holding],
+                    all=all_interfaces,
+                )
+                if holding
+                else message("preflight.on-no-interface", address=machine["address"], all=all_interfaces)
             )
             yield finding(
                 "address", "refuse", machine["nodes"], observed=observed, expected="on one interface", fix=fix
@@ -159,7 +175,7 @@ def address(site: Site) -> Iterator[Finding]:
         [(interface, fields)] = holding.items()
         mtus.setdefault(fields.get("mtu", 0), []).append(machine["name"])
         if not fields.get("up", True):
-            observed = f"{interface} with {machine['address']} is down"
+            observed = message("preflight.interface-down", name=interface, address=machine["address"])
             yield finding(
                 "address",
                 "refuse",
@@ -179,7 +195,12 @@ def address(site: Site) -> Iterator[Finding]:
         )
         if network and place.ip not in network and not point_to_point:
             level = "refuse" if subnet else "warn"
-            observed = f"{machine['address']} on {interface} is not in {network}"
+            observed = message(
+                "preflight.other-network",
+                address=machine["address"],
+                interface=interface,
+                network=str(network),
+            )
             yield finding(
                 "address",
                 level,
@@ -191,7 +212,8 @@ def address(site: Site) -> Iterator[Finding]:
         yield from _routes(site, machine, own)
         yield from _chosen(site, machine, interface)
     if len(mtus) > 1:
-        observed = "; ".join(f"MTU {mtu}: {_and(names)}" for mtu, names in sorted(mtus.items()))
+        each_mtu = [message("preflight.mtu", mtu=mtu, nodes=names) for mtu, names in sorted(mtus.items())]
+        observed = message("preflight.mtus", each=each_mtu)
         fewest = min(mtus.values(), key=len)
         yield finding(
             "address",
@@ -212,7 +234,7 @@ def _routes(site: Site, machine: Mapping[str, Any], own: set[str]) -> Iterator[F
         if source not in own:
             strays.setdefault(source, []).append(peer)
     for source, peers in strays.items():
-        observed = f"traffic to {_and(peers)} leaves from {source}"
+        observed = message("preflight.traffic", peers=peers, source=source)
         fix = "ip route get ADDRESS shows its route; remove the route over the other interface"
         yield finding(
             "address", "refuse", machine["nodes"], observed=observed, expected=machine["address"], fix=fix
@@ -230,7 +252,12 @@ def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[
         if variable.startswith("NCCL") and not site.with_gpus:
             continue
         if not _names_interface(value, interface):
-            observed = f"{variable}={value} is not {interface}, which has {machine['address']}"
+            observed = message(
+                "preflight.other-interface",
+                setting=f"{variable}={value}",
+                interface=interface,
+                address=machine["address"],
+            )
             fix = f"set {variable}=={interface} (nccl_subnet, then provision.yml), or unset it"
             yield finding(
                 "address", "refuse", machine["nodes"], observed=observed, expected=interface, fix=fix
@@ -262,8 +289,8 @@ def clock(site: Site) -> Iterator[Finding]:
         apart = max(ahead, behind)
         if machine == middle or apart <= warn:
             continue
-        direction = "ahead of" if ahead > behind else "behind"
-        observed = f"its clock is at least {apart:.1f} s {direction} that of {middle}"
+        code = "preflight.clock-ahead" if ahead > behind else "preflight.clock-behind"
+        observed = message(code, seconds=apart, node=middle)
         nodes = names[machine] if len(offsets) > 2 else [*names[machine], *names[middle]]
         fix = "chronyc -a makestep; chronyc sources shows whether a time server is reached"
         level = "refuse" if apart > refuse else "warn"
@@ -298,7 +325,7 @@ def ports(site: Site) -> Iterator[Finding]:
         for process in held:
             port = process["port"]
             place = machine["ports"].index(port) if port in machine["ports"] else 0
-            observed = f"port {port} is held by {_process(process)}"
+            observed = message("preflight.port", port=port, process=_process(process))
             fix = "stop it, or use other ports with -e campaign_port=N"
             yield finding(
                 "port",
@@ -315,16 +342,16 @@ def runs(site: Site) -> Iterator[Finding]:
     """No other run is in progress, and none has left processes behind."""
     reap = "where its control node is gone, preflight.yml -e reap=true"
     # A campaign that shares no lock with this one: of another container, or left by one that was killed.
-    for probe, level, whose, fix in (
-        ("ours", "refuse", "", f"wait for its end; {reap} stops it"),
-        ("others", "warn", " of another campaign", f"wait for its end; {reap}, with its inventory, stops it"),
+    for probe, level, code, fix in (
+        ("ours", "refuse", "preflight.run", f"wait for its end; {reap} stops it"),
+        ("others", "warn", "preflight.other-run", f"wait for its end; {reap}, with its inventory, stops it"),
     ):
         for machine, processes in site.facts(probe):
             groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
             for process in processes:
                 groups.setdefault((str(process["run"]), process["user"]), []).append(process)
             for (run, _), group in groups.items():
-                observed = f"{run}{whose} has {_pids(group)}: {group[0]['command'][:60]}"
+                observed = message(code, run=run, processes=_pids(group), command=group[0]["command"][:60])
                 yield finding(
                     "run", level, machine["nodes"], observed=observed, expected="no other run", fix=fix
                 )
@@ -347,12 +374,12 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             "disk",
             "refuse",
             nodes,
-            observed=f"{path} cannot be written to",
+            observed=message("preflight.not-writable", path=path),
             expected="writable",
             fix=f"run provision.yml with this ansible_user, or check ls -ld {path}",
         )
     if space["mb"] < mb:
-        observed = f"{path} has {space['mb']} MB left of {space['size_mb']}"
+        observed = message("preflight.space", path=path, mb=space["mb"], of_mb=space["size_mb"])
         yield finding(
             "disk",
             "refuse",
@@ -362,7 +389,7 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             fix="free some space, or use another disk",
         )
     if space["inodes"] is not None and space["inodes"] < inodes:
-        observed = f"{path} has {space['inodes']} inodes left"
+        observed = message("preflight.inodes", path=path, count=space["inodes"])
         yield finding(
             "disk",
             "refuse",
@@ -378,7 +405,7 @@ def shm(site: Site) -> Iterator[Finding]:
     least = int(site.limits["shm_mb"])
     for machine, space in site.facts("shm"):
         if space["mb"] < least:
-            observed = f"{space['path']} has {space['mb']} MB left of {space['size_mb']}"
+            observed = message("preflight.space", path=space["path"], mb=space["mb"], of_mb=space["size_mb"])
             fix = f"mount -o remount,size={least}m /dev/shm, or start the container with --shm-size {least}m"
             level = "refuse" if site.with_gpus else "warn"
             yield finding(
@@ -391,7 +418,7 @@ def memlock(site: Site) -> Iterator[Finding]:
     """Memory can be locked for RDMA."""
     for machine, limits in site.facts("limits"):
         if limits["rdma"] and limits["memlock"] >= 0:
-            observed = f"a login may lock {limits['memlock'] // 1024} KB of memory, and there is InfiniBand"
+            observed = message("preflight.memlock", kb=limits["memlock"] // 1024)
             fix = "ansible-playbook provision.yml raises it (/etc/security/limits.d); then log in again"
             yield finding(
                 "memlock", "refuse", machine["nodes"], observed=observed, expected="unlimited", fix=fix
@@ -404,19 +431,18 @@ def _own(site: Site, machine: Mapping[str, Any]) -> list[str]:
     return names.get("nodes", {}).get(machine["address"]) or [machine["address"]]
 
 
-def _pids(processes: Sequence[Mapping[str, Any]]) -> str:
-    pids = ", ".join(str(process["pid"]) for process in processes[:8])
-    more = f" and {len(processes) - 8} more" if len(processes) > 8 else ""
-    return f"{'process' if len(processes) == 1 else 'processes'} {pids}{more} of {processes[0]['user']}"
+def _pids(processes: Sequence[Mapping[str, Any]]) -> Message:
+    pids, user = [str(process["pid"]) for process in processes[:8]], processes[0]["user"]
+    if len(processes) > 8:
+        return message("preflight.many-processes", pids=pids, more=len(processes) - 8, user=user)
+    return message("preflight.one-process" if len(pids) == 1 else "preflight.processes", pids=pids, user=user)
 
 
-def _process(process: Mapping[str, Any]) -> str:
-    pid = "" if process["pid"] is None else f"pid {process['pid']}, "
-    return f"{process['command'][:80]} ({pid}user {process['user']})"
-
-
-def _and(names: Iterable[str]) -> str:
-    return " and ".join(names)
+def _process(process: Mapping[str, Any]) -> Message:
+    command, user = process["command"][:80], process["user"]
+    if process["pid"] is None:
+        return message("preflight.process-of", command=command, user=user)
+    return message("preflight.process", command=command, pid=process["pid"], user=user)
 
 
 def _several(site: Site) -> bool:

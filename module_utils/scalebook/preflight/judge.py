@@ -7,10 +7,10 @@ The probes are those of module node_probe; nothing here connects to a machine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import Finding, Node
+from ansible.module_utils.scalebook.contracts import Finding, Message, Node, Statement, message
 from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi, rdma, tuning
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
 from ansible.module_utils.scalebook.text import clean
@@ -132,7 +132,7 @@ def verdict(findings: Iterable[Finding]) -> str:
 
 
 def refusal(findings: Iterable[Finding]) -> str:
-    """Return why the campaign is not started; empty where nothing is refused."""
+    """Return why the campaign is not started, from `spoken` findings; empty where nothing is refused."""
     refused = [finding for finding in findings if finding["level"] == "refuse"]
     if not refused:
         return ""
@@ -144,8 +144,13 @@ def refusal(findings: Iterable[Finding]) -> str:
     )
 
 
+def spoken(findings: Iterable[Finding], say: Callable[[Message], str]) -> list[Finding]:
+    """Return findings with what was found as a sentence, which `say` returns, beside the message."""
+    return [{**one, "found": say(one["message"])} for one in findings]
+
+
 def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
-    """Return the findings as a table for the terminal."""
+    """Return the `spoken` findings as a table for the terminal."""
     words = {"ok": "ok", "warn": "warnings", "refuse": "refused"}[verdict(findings)]
     lines = [f"Preflight of {nodes} {'node' if nodes == 1 else 'nodes'} in {seconds:.1f} s: {words}"]
     bad = [one for one in findings if one["level"] != "ok"]
@@ -163,9 +168,26 @@ def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
     return "\n".join(lines)
 
 
-def sentence(one: Finding) -> str:
-    """Return a finding as one line, for a record."""
-    return f"{_names(one['nodes'])}: {one['check']}: {one['found']}"
+def fitness(is_wanted: bool, document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record says of a preflight; `document` is preflight.json, empty where none was made.
+
+    What it refused is not in it: no campaign starts then.
+    """
+    if not is_wanted:
+        return cast(dict[str, Any], message("preflight.skipped"))
+    if not document:
+        return cast(dict[str, Any], message("preflight.not-made"))
+    warnings = [
+        message("preflight.finding", nodes=_names(one["nodes"]), check=one["check"], what=_what(one))
+        for one in document["findings"]
+        if one["level"] == "warn"
+    ]
+    return {"verdict": document["verdict"], "warnings": warnings}
+
+
+def _what(one: Finding) -> Statement:
+    """Return what was found: the message, or the sentence of an earlier version."""
+    return one.get("message") or one["found"]
 
 
 def _names(nodes: Sequence[str]) -> str:
@@ -174,7 +196,7 @@ def _names(nodes: Sequence[str]) -> str:
 
 def _accepted(findings: Iterable[Finding], accept: Sequence[str]) -> list[Finding]:
     return [
-        {**one, "level": "warn", "found": f"{one['found']} (accepted)"}
+        {**one, "level": "warn", "message": message("preflight.accepted", what=one["message"])}
         if one["level"] == "refuse" and one["check"] in accept
         else one
         for one in findings
@@ -185,7 +207,7 @@ def _merged(findings: Iterable[Finding]) -> list[Finding]:
     """Return `findings` with equal ones of several nodes merged into one."""
     merged: dict[tuple[str, ...], Finding] = {}
     for one in findings:
-        key = tuple(str(one[name]) for name in ("check", "level", "found", "expected", "fix"))
+        key = tuple(str(one[name]) for name in ("check", "level", "message", "expected", "fix"))
         if key in merged:
             merged[key]["nodes"] = list(dict.fromkeys([*merged[key]["nodes"], *one["nodes"]]))
         else:

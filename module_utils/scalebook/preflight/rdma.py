@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, Message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 ERRORS = 10
@@ -30,10 +30,10 @@ def rdma(site: Site) -> Iterator[Finding]:
         for layer, usual in most.items():
             active = _active(ports, layer)
             if len(active) < usual:
-                others = [
-                    f"{name} {_state(port)}" for name, port in ports.items() if port["link_layer"] == layer
-                ]
-                observed = f"{len(active)} of {usual} {layer} ports are active: {', '.join(others) or 'none'}"
+                others = [_state(name, port) for name, port in ports.items() if port["link_layer"] == layer]
+                code = "preflight.ports-active" if others else "preflight.no-ports"
+                values = {"ports": others} if others else {}
+                observed = message(code, active=len(active), usual=usual, layer=layer, **values)
                 fix = "check cable, switch and, for a port in state INIT, the subnet manager (ibstat)"
                 yield finding(
                     "rdma", "refuse", machine["nodes"], observed=observed, expected=f"{usual} active", fix=fix
@@ -51,7 +51,7 @@ def _slow(machine: Mapping[str, Any], name: str, port: Port, usual: float) -> It
             "rdma",
             "refuse",
             machine["nodes"],
-            observed=f"{name} runs at {port['rate']}",
+            observed=message("preflight.port-rate", name=name, rate=port["rate"]),
             expected=f"{usual:g} Gb/sec, as on other nodes",
             fix="reseat or replace its cable; mlxlink -d DEVICE shows what the ends agreed on",
         )
@@ -63,7 +63,7 @@ def _slow(machine: Mapping[str, Any], name: str, port: Port, usual: float) -> It
             "rdma",
             "warn",
             machine["nodes"],
-            observed=f"{name} has physical errors: {', '.join(errors)}",
+            observed=message("preflight.port-errors", name=name, errors=", ".join(errors)),
             expected=f"at most {ERRORS}",
             fix="clean, reseat or replace its cable; perfquery -R resets the counters",
         )
@@ -82,11 +82,11 @@ def _gid(site: Site, machine: Mapping[str, Any], name: str, port: Port) -> Itera
     ]
     indices = ", ".join(usable) or "none"
     if index.isdigit() and index not in port["gids"]:
-        observed = f"{name} has no GID {index}, which NCCL_IB_GID_INDEX names"
+        observed = message("preflight.no-gid", name=name, index=index)
         fix = f"unset it, or set the index of a RoCE v2 GID with an IPv4 address (here {indices})"
         yield finding("rdma", "refuse", machine["nodes"], observed=observed, expected=indices, fix=fix)
     elif not usable:
-        observed = f"{name} has no RoCE v2 GID with an IPv4 address"
+        observed = message("preflight.no-roce-gid", name=name)
         fix = (
             "give its network interface an IPv4 address; show_gids lists them. NCCL_IB_HCA leaves a port out"
         )
@@ -101,9 +101,10 @@ def _is_active(port: Port) -> bool:
     return str(port["state"]).endswith("ACTIVE")
 
 
-def _state(port: Port) -> str:
+def _state(name: str, port: Port) -> Message:
     """Return the states of a port, `4: ACTIVE` and `5: LinkUp`, as words."""
-    return " and ".join(str(port[name]).partition(": ")[2] or "?" for name in ("state", "phys_state"))
+    states = [str(port[key]).partition(": ")[2] or "?" for key in ("state", "phys_state")]
+    return message("preflight.port-states", name=name, states=states)
 
 
 def _rate(port: Port) -> float:

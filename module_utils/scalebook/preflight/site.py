@@ -6,22 +6,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, Message, Statement, as_message
 
 LEVELS = ("ok", "warn", "refuse")
 
 
 def finding(
-    check: str, level: str, nodes: Iterable[str], *, observed: str = "", expected: str = "", fix: str = ""
+    check: str,
+    level: str,
+    nodes: Iterable[str],
+    *,
+    observed: Statement = "",
+    expected: str = "",
+    fix: str = "",
 ) -> Finding:
     """Return one finding; texts that came from other machines are made printable."""
     return {
         "check": check,
         "level": level,
         "nodes": list(nodes),
-        "found": printable(observed),
+        "message": _printable_message(as_message(observed)),
         "expected": printable(expected),
         "fix": printable(fix),
     }
@@ -30,6 +36,19 @@ def finding(
 def printable(text: str) -> str:
     """Return `text` as one line that cannot move a terminal's cursor."""
     return " ".join("".join(char if char.isprintable() else " " for char in str(text)[:2000]).split())[:400]
+
+
+def _printable_message(statement: Message) -> Message:
+    return {"code": statement["code"], "values": {k: _in_one_line(v) for k, v in statement["values"].items()}}
+
+
+def _in_one_line(value: Any) -> Any:
+    """Return a value of a message with its texts made printable, those of the messages in it too."""
+    if isinstance(value, list):
+        return [_in_one_line(each) for each in value]
+    if isinstance(value, Mapping):
+        return _printable_message(cast(Message, value))
+    return printable(value) if isinstance(value, str) else value
 
 
 @dataclass(frozen=True)

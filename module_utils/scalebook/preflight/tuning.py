@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ansible.module_utils.scalebook.contracts import Finding
+from ansible.module_utils.scalebook.contracts import Finding, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 DEEP = 100
@@ -22,8 +22,11 @@ def processors(site: Site) -> Iterator[Finding]:
     for machine, facts in site.facts("processors"):
         slow = {name: number for name, number in facts["governors"].items() if name != "performance"}
         if slow:
-            governors = ", ".join(f"{number} have the governor {name}" for name, number in slow.items())
-            observed = f"of {sum(facts['governors'].values())} processors {governors}"
+            governors = [
+                message("preflight.governor", count=number, name=name) for name, number in slow.items()
+            ]
+            count = sum(facts["governors"].values())
+            observed = message("preflight.governors", count=count, each=governors)
             fix = "cpupower frequency-set -g performance"
             yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="performance", fix=fix)
         deep = [
@@ -32,12 +35,12 @@ def processors(site: Site) -> Iterator[Finding]:
             if state["disable"] == "0" and state["latency"].isdigit() and int(state["latency"]) >= DEEP
         ]
         if deep:
-            observed = f"idle processors fall into {', '.join(deep)}"
+            observed = message("preflight.idle-states", states=deep)
             fix = f"cpupower idle-set -D {DEEP}, or power management in the firmware"
             expected = f"less than {DEEP} µs to wake up"
             yield finding("cpu", "warn", machine["nodes"], observed=observed, expected=expected, fix=fix)
         if facts["numa_nodes"] > 1 and facts["numa_balancing"] not in ("", "0"):
-            observed = f"the kernel moves memory between {facts['numa_nodes']} NUMA nodes (numa_balancing)"
+            observed = message("preflight.numa-balancing", count=facts["numa_nodes"])
             fix = "sysctl -w kernel.numa_balancing=0"
             yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
 
@@ -50,7 +53,7 @@ def path(site: Site) -> Iterator[Finding]:
     for machine, gpus in site.facts("switches"):
         translated = sorted({gpu["iommu"] for gpu in gpus.values() if gpu["iommu"].startswith("DMA")})
         if translated:
-            observed = f"the IOMMU translates the addresses of GPUs ({', '.join(translated)})"
+            observed = message("preflight.iommu", types=", ".join(translated))
             fix = "boot with iommu=pt, on Arm with iommu.passthrough=1, or without an IOMMU"
             yield finding("path", "warn", machine["nodes"], observed=observed, expected="identity", fix=fix)
         redirecting = {
@@ -60,7 +63,7 @@ def path(site: Site) -> Iterator[Finding]:
             if control and control & REDIRECTS
         }
         if redirecting:
-            observed = f"ACS is on at the PCIe switch ports {', '.join(sorted(redirecting))}"
+            observed = message("preflight.acs", ports=sorted(redirecting))
             fix = "turn ACS off in the firmware, or as root setpci -s PORT ECAP_ACS+6.w=0 after each boot"
             yield finding("path", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
 
@@ -83,7 +86,7 @@ def upgrade(site: Site) -> Iterator[Finding]:
             name for name in open_to_it if re.match(r"nvidia-(driver|dkms|kernel)|libnvidia-compute", name)
         ]
         if "unattended-upgrades" in names and driver:
-            observed = f"unattended upgrades may replace {', '.join(driver)}"
+            observed = message("preflight.upgrades", packages=driver)
             fix = f"apt-mark hold {' '.join(driver)}"
             yield finding("upgrade", "warn", machine["nodes"], observed=observed, expected="on hold", fix=fix)
 

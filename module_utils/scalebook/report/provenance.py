@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.judge.runs import binding_of
 from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Items, Table
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
-from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
@@ -42,7 +43,7 @@ def facts(view: View) -> list[dict[str, str]]:
             "where": wording("report.all-nodes") if row["where"] == ALL else row["where"],
             "value": wording.fact(row["value"]),
         }
-        for row in provenance_rows(document["provenance"] or {})
+        for row in provenance_rows(document["provenance"] or {}, wording)
     ]
 
 
@@ -54,7 +55,7 @@ def _fact(what: str, wording: Wording) -> str:
     return what
 
 
-def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
+def provenance_rows(provenance: Mapping[str, Any], wording: Wording = ENGLISH) -> list[dict[str, str]]:
     """Return `{"what", "where", "value"}` rows; nodes that agree share one.
 
     `provenance` maps nodes to their facts, below `workloads` for each workload, or below `nodes`, or at the
@@ -70,17 +71,17 @@ def provenance_rows(provenance: Mapping[str, Any]) -> list[dict[str, str]]:
     else:
         places = {"": {key: value for key, value in provenance.items() if isinstance(value, Mapping)}}
         common = {key: value for key, value in provenance.items() if key not in places[""]}
-    out = [{"what": what, "where": "", "value": value} for what, value in _flat(common)]
+    out = [{"what": what, "where": "", "value": value} for what, value in _flat(common, wording)]
     for prefix, facts in places.items():
-        out += [{**row, "what": clean(prefix) + row["what"]} for row in _node_rows(facts)]
+        out += [{**row, "what": clean(prefix) + row["what"]} for row in _node_rows(facts, wording)]
     return out
 
 
-def _node_rows(facts: Mapping[str, Any]) -> list[dict[str, str]]:
+def _node_rows(facts: Mapping[str, Any], wording: Wording) -> list[dict[str, str]]:
     """Return the rows of {node: facts}."""
     nodes_of: dict[str, dict[str, list[str]]] = {}
     for node, values in facts.items():
-        for what, value in _flat(values):
+        for what, value in _flat(values, wording):
             nodes_of.setdefault(what, {}).setdefault(value, []).append(clean(node))
     out = []
     for what, values in nodes_of.items():
@@ -91,12 +92,28 @@ def _node_rows(facts: Mapping[str, Any]) -> list[dict[str, str]]:
     return out
 
 
-def _flat(value: Any, name: str = "") -> list[tuple[str, str]]:
+def _flat(value: Any, wording: Wording, name: str = "") -> list[tuple[str, str]]:
     """Return (dotted name, text) of every leaf."""
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not _is_message(value):
         return [
-            leaf for key, each in value.items() for leaf in _flat(each, f"{name}.{key}" if name else str(key))
+            leaf
+            for key, each in value.items()
+            for leaf in _flat(each, wording, f"{name}.{key}" if name else str(key))
         ]
     if isinstance(value, (list, tuple)):
-        return [(clean(name), ", ".join(clean(each) for each in value))]
-    return [(clean(name), "" if value is None else clean(value))]
+        separate = any(_is_message(each) for each in value)  # sentences have commas in them
+        return [
+            (
+                clean(name),
+                wording.join((_text(each, wording) for each in value), "list" if separate else "parts"),
+            )
+        ]
+    return [(clean(name), "" if value is None else _text(value, wording))]
+
+
+def _text(value: Any, wording: Wording) -> str:
+    return wording.tell(cast(Message, value)) if _is_message(value) else clean(value)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.keys() == {"code", "values"}

@@ -10,6 +10,7 @@ import acceptance_report
 import pytest
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.verdict import Criteria
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import burnin, nvidia_smi
 from fleets import CRITERIA, Fleet
 from preflight_site import DATA, ROOT
@@ -60,7 +61,7 @@ def watched(state, *probes):
     """Return the reasons for which the burn-in fails after a probe before it, and one after each round."""
     for rounds, probed in enumerate(probes):
         state["rounds"] = rounds
-        burnin.watch(state, MACHINES, probed, "gpu")
+        burnin.watch(state, MACHINES, probed, "gpu", sentence)
     return [each["reason"] for each in state["wrong"].values()]
 
 

@@ -3,6 +3,7 @@
 """What of a cluster is fit for a campaign: each fault is found, with its node, and nothing else is."""
 
 import pytest
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import judge
 from preflight_site import Cluster, nodes
 
@@ -465,3 +466,23 @@ def test_figures_that_a_template_made_text_are_figures():
     asked = judge.ask(made.machines, "NODE1", "/w", limits, "cpu")
     assert (asked["seconds"], asked["login_seconds"]) == (20.0, 1.0)
     assert {one["level"] for one in judge.judge(made.machines, made.probed, limits)} == {"ok"}
+
+
+def test_a_record_keeps_what_was_warned_of_as_messages():
+    cluster = Cluster(1)
+    cluster["NODE1"]["processors"]["numa_balancing"] = "1"
+    recorded = judge.fitness(True, {"verdict": "warn", "findings": cluster.findings()})
+    assert [sentence(each) for each in recorded["warnings"]] == [
+        "NODE1: cpu: the kernel moves memory between 2 NUMA nodes (numa_balancing)"
+    ]
+
+
+def test_a_record_keeps_the_sentence_that_an_earlier_preflight_wrote():
+    finding = {"check": "cpu", "level": "warn", "nodes": ["NODE1"], "found": "it is hot"}
+    recorded = judge.fitness(True, {"verdict": "warn", "findings": [finding]})
+    assert [sentence(each, "zh") for each in recorded["warnings"]] == ["NODE1：cpu：it is hot"]
+
+
+@pytest.mark.parametrize(("asked", "words"), [(False, "skipped by -e preflight=false"), (True, "not made")])
+def test_a_record_says_that_no_preflight_was_made(asked, words):
+    assert sentence(judge.fitness(asked, {})) == words

@@ -5,8 +5,10 @@
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge.results import build_results
-from ansible.module_utils.scalebook.report import environment
+from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report import environment, provenance
 from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
 
@@ -94,3 +96,43 @@ def test_nodes_and_workloads_with_other_software_have_sentences_of_their_own():
         "torch_bert, NODE1: Python 3.11.2",
         "torch_bert, NODE2: Python 3.8.18; scalebook not recorded",
     ]
+
+
+WARNED = {
+    "verdict": "warn",
+    "warnings": [
+        message(
+            "preflight.finding",
+            nodes="NODE1",
+            check="disk",
+            what=message("preflight.inodes", path="/w", count=3),
+        ),
+        message(
+            "preflight.finding",
+            nodes="NODE2",
+            check="shm",
+            what=message("preflight.accepted", what="no answer"),
+        ),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("language", "lines"),
+    [
+        ("en", ["warn", "NODE1: disk: /w has 3 inodes left; NODE2: shm: no answer (accepted)"]),
+        ("zh", ["有警告", "NODE1：disk：/w 仅剩 3 个 inode；NODE2：shm：no answer（已接受）"]),
+    ],
+)
+def test_the_findings_of_the_preflight_are_in_the_language_of_the_report(language, lines):
+    wording = Wording(language)
+    rows = provenance.provenance_rows({"preflight": WARNED, "nodes": {}}, wording)
+    assert [wording.fact(row["value"]) for row in rows] == lines
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_preflight_that_was_skipped_is_one_line(language):
+    rows = provenance.provenance_rows(
+        {"preflight": message("preflight.skipped"), "nodes": {}}, Wording(language)
+    )
+    assert [row["what"] for row in rows] == ["preflight"]
