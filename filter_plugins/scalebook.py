@@ -74,7 +74,9 @@ def launch_command(
     layout: jobs.Layout, run: PendingRun, workload: Mapping[str, Any], launch: Mapping[str, Any]
 ) -> list[str]:
     """See jobs.start_command; `layout` is that of run_layout, `workload` the declaration of the run's."""
-    return jobs.start_command(launch, layout["jobs"], layout["members"], run["case"], Workload.of(workload))
+    return jobs.start_command(
+        launch, layout["jobs"], layout["members"], run["case"], Workload.from_data(workload)
+    )
 
 
 def trial_step(runs: Sequence[PendingRun], all_nodes: Sequence[Node], launch: Mapping[str, Any]) -> list[str]:
@@ -90,7 +92,7 @@ def job_dirs(
 ) -> dict[str, dict[str, str]]:
     """See jobs.directories; `workload` is the declaration of the run's."""
     try:
-        return jobs.directories(mine, Workload.of(workload), *arguments)
+        return jobs.directories(mine, Workload.from_data(workload), *arguments)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 
@@ -100,14 +102,14 @@ def container_of(
 ) -> container.Settings:
     """See container.settings; `workload` is the declaration."""
     try:
-        return container.settings(parameters, Workload.of(workload), *arguments)
+        return container.settings(parameters, Workload.from_data(workload), *arguments)
     except ValueError as error:
         raise AnsibleFilterError(str(error)) from error
 
 
 def case_of(parameters: Mapping[str, Any], declarations: Mapping[str, Any], topology: str) -> Case:
     """See one_case; `declarations` are those of the workloads by name."""
-    workloads = {name: Workload.of(each) for name, each in declarations.items()}
+    workloads = {name: Workload.from_data(each) for name, each in declarations.items()}
     try:
         return one_case(parameters, workloads, topology, in_words)
     except ValueError as error:
@@ -116,7 +118,7 @@ def case_of(parameters: Mapping[str, Any], declarations: Mapping[str, Any], topo
 
 def mpijob(case: Case, as_declared: Mapping[str, Any], port: int) -> Manifest:
     """See mpijob.manifest; `as_declared` is the workload of the case."""
-    return manifest(case, Workload.of(as_declared), port)
+    return manifest(case, Workload.from_data(as_declared), port)
 
 
 def origin_of(plan: Plan, playbook: str) -> dict[str, Any]:

@@ -197,7 +197,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the module's result for the logs of one run."""
     write = not check
     run_dir = Path(params["run_dir"])
-    case, repeat, workload = params["case"], params["repeat"], Workload.of(params["workload"])
+    case, repeat, workload = params["case"], params["repeat"], Workload.from_data(params["workload"])
     if params["unfetched"]:
         raise OSError(f"the logs of {', '.join(params['unfetched'])} cannot be kept in {run_dir}: see above")
     if params["planned"]:

@@ -122,7 +122,7 @@ def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
             params["logs"],
             params["out"],
             params["name"],
-            Workload.of(params["workload"]),
+            Workload.from_data(params["workload"]),
             params["overrides"],
             params["checksums"],
             write=not check,

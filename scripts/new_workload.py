@@ -269,11 +269,11 @@ def write(role: Path, framework: str, log: Path, batch: int) -> list[str]:
             (role / path).parent.mkdir(parents=True, exist_ok=True)
             (role / path).write_text(text)
         workload = load_workloads([str(role.parent)])[role.name]
-        steps = (shown := read_log(log, replace(workload, global_batch=batch))).steps
+        steps = (trial := read_log(log, replace(workload, global_batch=batch))).steps
         if not steps:
             raise ValueError(f"no step is read by {proposal['step']}")
     lines = f"{len(steps)} lines of steps, from {steps[0]} to {steps[-1]}"
-    return [*(f"{key}: {value}" for key, value in proposal.items()), lines, speed(shown, batch)]
+    return [*(f"{key}: {value}" for key, value in proposal.items()), lines, speed(trial, batch)]
 
 
 def main(argv: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The declaration of a workload, typed and checked: `Workload.of` is the only reader of one.
+"""The declaration of a workload, typed and checked: `Workload.from_data` is the only reader of one.
 
 Whatever can be wrong in it is found here, when a campaign is planned and not when its logs are read:
 unknown keys, wrong patterns, formulas that lack names of some case.
@@ -351,7 +351,7 @@ class Workload:
     data: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(cls, data: Mapping[str, Any]) -> Workload:
+    def from_data(cls, data: Mapping[str, Any]) -> Workload:
         """Return the workload of a loaded declaration, plain data; raise WorkloadError."""
         part = _Part(data, "", {*REQUIRED, *OPTIONAL, *ADDED})
         of_kit = isinstance(data.get("log"), Mapping) and "kit" in data["log"]
@@ -921,4 +921,4 @@ def size_name(unit: str) -> str:
 
 def workloads_of(data: Mapping[str, Mapping[str, Any]]) -> dict[str, Workload]:
     """Return the workloads of declarations by name, as modules are given them."""
-    return {name: Workload.of(each) for name, each in data.items()}
+    return {name: Workload.from_data(each) for name, each in data.items()}

@@ -62,7 +62,7 @@ def _load(role: Path) -> Workload:
         "setting_defaults": _defaults(role, variables),
     }
     try:
-        workload = Workload.of({**data, **_shared(declaration)})
+        workload = Workload.from_data({**data, **_shared(declaration)})
         _check_limits(workload, options)
     except WorkloadError as error:
         raise WorkloadError(f"{file}: {error}") from None

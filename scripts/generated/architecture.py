@@ -37,10 +37,10 @@ class Command(NamedTuple):
 
 def commands() -> list[Command]:
     """Return the playbooks of the root, in the order in which they are used."""
-    found = [path for path in ROOT.glob("*.yml") if (ROOT / "playbooks" / path.name).is_file()]
+    paths = [path for path in ROOT.glob("*.yml") if (ROOT / "playbooks" / path.name).is_file()]
     order = ("provision", "acceptance", "bench", "report", "import", "verify", "index", "share")
-    found.sort(key=lambda path: (order.index(path.stem) if path.stem in order else len(order), path.name))
-    return [_command(ROOT / "playbooks" / path.name) for path in found]
+    paths.sort(key=lambda path: (order.index(path.stem) if path.stem in order else len(order), path.name))
+    return [_command(ROOT / "playbooks" / path.name) for path in paths]
 
 
 def workloads() -> list[str]:
@@ -119,8 +119,8 @@ def _packages(texts: Iterable[str]) -> list[str]:
     files = [plugin for plugin in plugins if plugin.stem in words]
     for file in files:  # it grows
         files += [other for other in _imported(file) if other not in files]
-    found = {file.parent.name for file in files}
-    return [name for name in packages() if name in found]
+    names = {file.parent.name for file in files}
+    return [name for name in packages() if name in names]
 
 
 def _imported(file: Path) -> Iterator[Path]:
@@ -208,39 +208,43 @@ def heading(y: float, text: str) -> str:
 def _of_command(command: Command) -> list[tuple[str, str]]:
     """Return the lines of the box of a command."""
     names = [*command.roles, *(["one role per workload"] if command.of_workloads else [])]
-    used = f"roles: {', '.join(names)}" if names else "no roles: needs no cluster"
-    texts = [command.does, used, f"packages: {', '.join(command.packages)}"]
+    role_line = f"roles: {', '.join(names)}" if names else "no roles: needs no cluster"
+    texts = [command.does, role_line, f"packages: {', '.join(command.packages)}"]
     return cell(command.file, texts, IN_A_ROW)
 
 
 def files() -> dict[str, str]:
     """Return the drawing."""
-    found = commands()
-    made = packages()
+    all_commands = commands()
+    package_texts = packages()
     parts = [heading(22, "Commands: playbooks, with the roles that they use")]
     y: float = 32 - GAP
-    for start in range(0, len(found), IN_A_ROW):
-        cells = [_of_command(command) for command in found[start : start + IN_A_ROW]]
-        drawn, y = row(y + GAP, cells, "command")
-        parts.append(drawn)
+    for start in range(0, len(all_commands), IN_A_ROW):
+        cells = [_of_command(command) for command in all_commands[start : start + IN_A_ROW]]
+        svg_text, y = row(y + GAP, cells, "command")
+        parts.append(svg_text)
     parts += [heading(y + 26, "Workloads: one role each, with its declaration in meta/workload.yml")]
     every = " · ".join(workloads())
     lines = [("soft", line) for line in wrapped(every, WIDTH - 2 * MARGIN)]
-    drawn = box(MARGIN, y + 36, WIDTH - 2 * MARGIN, lines, "box")
+    svg_text = box(MARGIN, y + 36, WIDTH - 2 * MARGIN, lines, "box")
     y += 36 + high(lines)
     parts += [
-        drawn,
+        svg_text,
         heading(y + 26, "Control node: packages of module_utils/scalebook, pure functions over plain data"),
     ]
-    drawn, y = row(
-        y + 36, [cell(name, [text], len(made)) for name, text in made.items()], "box", len(FLOW) - 1
+    svg_text, y = row(
+        y + 36,
+        [cell(name, [text], len(package_texts)) for name, text in package_texts.items()],
+        "box",
+        len(FLOW) - 1,
     )
-    parts += [drawn, heading(y + 26, "Nodes: what happens in a run")]
-    drawn, y = row(
+    parts += [svg_text, heading(y + 26, "Nodes: what happens in a run")]
+    svg_text, y = row(
         y + 36, [cell(name, [text], len(ON_NODES)) for name, text in ON_NODES], "node", len(ON_NODES) - 1
     )
-    parts.append(drawn)
-    about = f"The playbooks {', '.join(command.file for command in found)}, their roles, packages and nodes."
+    parts.append(svg_text)
+    files_text = ", ".join(command.file for command in all_commands)
+    about = f"The playbooks {files_text}, their roles, packages and nodes."
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y + MARGIN:g}" role="img">\n'
         f"<title>Architecture of scalebook</title>\n<desc>{escape(about)}</desc>\n<style>{STYLE}</style>\n"

@@ -47,12 +47,12 @@ def _words(part: rules.Part, inside: bool = True, no: str = "") -> str:
 
 def _conditions(parts: Iterable[rules.Part]) -> dict[str, rules.Condition]:
     """Return the conditions that have a name, those that others are made of before them."""
-    found: dict[str, rules.Condition] = {}
+    named: dict[str, rules.Condition] = {}
     for part in parts:
         if isinstance(part, rules.Condition):
-            found |= _conditions(part.of)
-            found |= {part.name: part} if part.name else {}
-    return found
+            named |= _conditions(part.of)
+            named |= {part.name: part} if part.name else {}
+    return named
 
 
 def _rules(device: str, table_of: Iterable[rules.Rule]) -> str:
@@ -70,7 +70,7 @@ def files() -> dict[str, str]:
     """Return the page with its tables as the rules are."""
     every = [rule.when for rule in (*rules.GPU_RULES, *rules.CPU_RULES)]
     named = [(name, _words(part, inside=False)) for name, part in _conditions(every).items()]
-    made = "\n".join(
+    new_tables = "\n".join(
         [
             _rules("GPUs", rules.GPU_RULES),
             _rules("CPUs", rules.CPU_RULES),
@@ -83,4 +83,4 @@ def files() -> dict[str, str]:
     )
     marks = r"(<!-- rules: made by scripts/pages -->\n).*?(\n<!-- end of the rules -->)"
     text = (ROOT / PAGE).read_text()
-    return {PAGE: re.sub(marks, lambda match: f"{match[1]}\n{made}{match[2]}", text, flags=re.DOTALL)}
+    return {PAGE: re.sub(marks, lambda match: f"{match[1]}\n{new_tables}{match[2]}", text, flags=re.DOTALL)}

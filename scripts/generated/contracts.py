@@ -43,13 +43,13 @@ def _parts(kind: Any) -> list[Any]:
 def _objects() -> list[Any]:
     """Return the objects of all published files, each once, in the order in which they are met."""
     waiting = [contract for contract, _ in PUBLISHED.values()]
-    found: list[Any] = []
+    kinds: list[Any] = []
     while waiting:
         kind = waiting.pop(0)
-        if kind not in found:
-            found.append(kind)
+        if kind not in kinds:
+            kinds.append(kind)
             waiting += [part for field in typing.get_type_hints(kind).values() for part in _parts(field)]
-    return found
+    return kinds
 
 
 def _description(kind: Any) -> str:

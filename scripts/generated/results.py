@@ -55,8 +55,8 @@ def read(top: Path) -> tuple[Campaign, Results]:
 @functools.cache
 def report(name: str) -> dict[str, bytes]:
     """Return the files of the report on a campaign, such as h200x4-2026-11-21/scaling."""
-    made = render.files(read(FOLDER / name)[1], str(ROOT / "templates"))
-    return {file: text.encode() if isinstance(text, str) else text for file, text in made.items()}
+    rendered = render.files(read(FOLDER / name)[1], str(ROOT / "templates"))
+    return {file: text.encode() if isinstance(text, str) else text for file, text in rendered.items()}
 
 
 def digits(value: float | None) -> str:
@@ -75,11 +75,11 @@ def runs(campaign: Campaign, results: Results) -> Iterator[tuple[Any, ...]]:
     shares = {line["case"]: line for line in results["mfu"]}
     for run in sorted(campaign.runs, key=lambda run: (run["case"], run["repeat"])):
         row, share = rows[run["case"]], shares.get(run["case"])
-        known = share["mfu"] / row["median"] if share and share["mfu"] and row["median"] else None
+        mfu_of_rate = share["mfu"] / row["median"] if share and share["mfu"] and row["median"] else None
         yield (
             *(results["campaign"], run["case"], run["repeat"], run["status"], digits(run["rate"])),
             digits(statistics.median(run["steps"]) if run["rate"] and run.get("steps") else None),
-            digits(known * run["rate"] if known and run["rate"] else None),
+            digits(mfu_of_rate * run["rate"] if mfu_of_rate and run["rate"] else None),
             digits(joules(run, row["devices"])),
         )
 
@@ -115,21 +115,23 @@ def rate(row: Row) -> str:
 
 def files() -> dict[str, str]:
     """Return numbers.csv and README.md of each folder, and what other documents have of the campaigns."""
-    made = {PICTURE: report(PICTURED)["throughput.svg"].decode()}
+    new_files = {PICTURE: report(PICTURED)["throughput.svg"].decode()}
     every: list[tuple[str, Results]] = []
     measured: list[Campaign] = []
     for folder in sorted({archive.parents[1] for archive in FOLDER.glob(f"*/*/{ARCHIVE}")}):
-        found = [read(archive.parent) for archive in sorted(folder.glob(f"*/{ARCHIVE}"))]
+        read_campaigns = [read(archive.parent) for archive in sorted(folder.glob(f"*/{ARCHIVE}"))]
         sheet = io.StringIO()
         writer = csv.writer(sheet, lineterminator="\n")
-        writer.writerows([RUN, *(line for each in found for line in runs(*each))])
+        writer.writerows([RUN, *(line for each in read_campaigns for line in runs(*each))])
         name = folder.relative_to(ROOT)
-        made[f"{name}/numbers.csv"] = sheet.getvalue()
+        new_files[f"{name}/numbers.csv"] = sheet.getvalue()
         by_hand = (folder / "README.md").read_text().partition(MARK)[0].rstrip()
-        made[f"{name}/README.md"] = "\n".join([by_hand, "", MARK, "", *tables(r for _, r in found)])
-        every += [(f"{folder.name}/{results['campaign']}", results) for _, results in found]
-        measured += [campaign for campaign, _ in found]
-    return made | best.files(every, _tables()[0]) | times.files(measured)
+        new_files[f"{name}/README.md"] = "\n".join(
+            [by_hand, "", MARK, "", *tables(r for _, r in read_campaigns)]
+        )
+        every += [(f"{folder.name}/{results['campaign']}", results) for _, results in read_campaigns]
+        measured += [campaign for campaign, _ in read_campaigns]
+    return new_files | best.files(every, _tables()[0]) | times.files(measured)
 
 
 def tables(documents: Iterator[Results]) -> Iterator[str]:
@@ -151,6 +153,6 @@ def index(reported: Collection[str]) -> dict[str, str]:
             if name in reported:
                 (place / "report.html").touch()
         reports = campaigns.read(Path(folder), _tables()[0])
-        made = index_page.files(campaigns.build(reports), reports, str(ROOT / "templates"))
+        pages = index_page.files(campaigns.build(reports), reports, str(ROOT / "templates"))
     # MkDocs makes index.html there of README.md.
-    return {"campaigns.html": made["index.html"], "index.json": made["index.json"]}
+    return {"campaigns.html": pages["index.html"], "index.json": pages["index.json"]}

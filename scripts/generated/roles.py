@@ -36,12 +36,12 @@ def purpose(role: Path) -> str:
 
 def files() -> dict[str, str]:
     """Return the generated files of all roles, and the page that lists the roles."""
-    made = {}
+    new_files = {}
     workloads = load_workloads([str(ROOT / "roles")])
     for role in role_folders():
-        made[f"roles/{role.name}/README.md"] = readme(role, workloads.get(role.name))
-    made["docs/reference/roles.md"] = index(workloads)
-    return made
+        new_files[f"roles/{role.name}/README.md"] = readme(role, workloads.get(role.name))
+    new_files["docs/reference/roles.md"] = index(workloads)
+    return new_files
 
 
 def readme(role: Path, workload: Workload | None) -> str:
@@ -52,7 +52,7 @@ def readme(role: Path, workload: Workload | None) -> str:
         f"Made by `scripts/pages` from `roles/{role.name}/meta/`. "
         f"`ansible-doc -t role -r roles {role.name}` prints the same.\n",
     ]
-    shown: dict[str, str] = {}
+    entry_of_options: dict[str, str] = {}
     limits: dict[str, list[str]] = {}
     for limit in workload.limits if workload else ():
         limits.setdefault(f"{role.name}_{limit.variable}", []).append(limit.allowed)
@@ -62,11 +62,11 @@ def readme(role: Path, workload: Workload | None) -> str:
         parts.append(sentences(spec["short_description"])[0] + "\n")
         parts += [text + "\n" for text in sentences(spec.get("description"))]
         options = spec.get("options") or {}
-        same = shown.get(json.dumps(options, sort_keys=True))
+        same = entry_of_options.get(json.dumps(options, sort_keys=True))
         if options and same:
             parts.append(f"The variables are those of `{same}`.\n")
         elif options:
-            shown[json.dumps(options, sort_keys=True)] = entry
+            entry_of_options[json.dumps(options, sort_keys=True)] = entry
             parts.append(table(("variable", "type", "default", "meaning"), _rows(options, limits)))
     if workload:
         parts.insert(2, _declaration(workload))

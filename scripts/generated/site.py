@@ -97,9 +97,9 @@ def gallery() -> str:
     """Return the page that shows the reports of the site."""
     text = "# Reports\n\nReports as `bench.yml` writes them: each is one file that loads nothing else.\n\n"
     text += '<a href="results/campaigns.html">All measured campaigns</a>, of which any two are compared.\n'
-    for name, shown in REPORTS.items():
+    for name, description in REPORTS.items():
         place = f"results/{name}/report"
-        title, _, about = shown.partition(": ")
+        title, _, about = description.partition(": ")
         chart = next(file for file in ("ranked.svg", "efficiency.svg") if file in reports().report(name))
         link = f'<a href="{place}/report.html">'
         text += f"\n## {title}\n\n{about} {link}Open the report</a>.\n\n"
@@ -146,8 +146,8 @@ def rewritten(markdown: str, here: str, uri: str) -> str:
         return posixpath.normpath(posixpath.join(posixpath.dirname(here), link))
 
     def linked(match: re.Match[str]) -> str:
-        wanted = in_repository(match.group(2))
-        return match.group() if site_path(wanted) or not (ROOT / wanted).is_file() else match.group(1)
+        path = in_repository(match.group(2))
+        return match.group() if site_path(path) or not (ROOT / path).is_file() else match.group(1)
 
     def moved(match: re.Match[str]) -> str:
         target = site_path(in_repository(match.group(1)))

@@ -25,8 +25,8 @@ def markdown(text: str) -> str:
 
 def sentences(description: str | Sequence[str] | None) -> list[str]:
     """Return a description, one text or a list of them, as Markdown texts that end with a full stop."""
-    given = [description] if isinstance(description, str) else list(description or [])
-    texts = [markdown(" ".join(text.split())) for text in given]
+    parts = [description] if isinstance(description, str) else list(description or [])
+    texts = [markdown(" ".join(text.split())) for text in parts]
     return [text if text.endswith((".", "!", "?", ":")) else text + "." for text in texts]
 
 

@@ -69,5 +69,5 @@ def files(campaigns: Iterable[Campaign]) -> dict[str, str]:
         *(f"{count} GPU{'s' * (count > 1)}, s" for count in GPUS),
         "of it the window, s",
     )
-    made = table(head, lines(every))
-    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{made}{match[2]}", (ROOT / PAGE).read_text())}
+    new_table = table(head, lines(every))
+    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / PAGE).read_text())}

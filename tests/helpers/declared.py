@@ -31,12 +31,12 @@ DECLARED = {
 
 def workload(**keys):
     """Return a workload with other keys of its declaration."""
-    return Workload.of({**DECLARED, **keys})
+    return Workload.from_data({**DECLARED, **keys})
 
 
 def vary(known, **keys):
     """Return a workload with other keys of its declaration."""
-    return Workload.of({**known.data, **keys})
+    return Workload.from_data({**known.data, **keys})
 
 
 def with_settings(known, **settings):

@@ -25,7 +25,7 @@ def kit(log=(), **keys):
     """Return a workload of the kit, without rules unless `keys` has some."""
     declared = {key: value for key, value in DECLARED.items() if key != "sanity"}
     declared |= {"accumulation": 1, "log": {"kit": "MADE", **dict(log)}, **keys}
-    return Workload.of({key: value for key, value in declared.items() if value is not None})
+    return Workload.from_data({key: value for key, value in declared.items() if value is not None})
 
 
 def names(workload):
@@ -137,16 +137,16 @@ def test_a_wrong_word_about_the_kit_is_refused_by_the_name_of_its_key(log, messa
 
 def test_what_is_left_out_of_the_kit_needs_the_kit():
     with pytest.raises(WorkloadError, match="log.kit: witnesses and without are of a trainer of the kit"):
-        Workload.of({**DECLARED, "log": {**DECLARED["log"], "without": ["task"]}})
+        Workload.from_data({**DECLARED, "log": {**DECLARED["log"], "without": ["task"]}})
 
 
 def test_a_trainer_without_the_kit_needs_rules_of_its_own():
     with pytest.raises(WorkloadError, match="the key sanity is missing"):
-        Workload.of({key: value for key, value in DECLARED.items() if key != "sanity"})
+        Workload.from_data({key: value for key, value in DECLARED.items() if key != "sanity"})
 
 
 def test_a_trainer_of_tensorflow_has_its_rules_beside_its_own():
     log = {**DECLARED["log"], "tensorflow": True}
-    rules = [rule.name for rule in Workload.of({**DECLARED, "log": log}).sanity]
+    rules = [rule.name for rule in Workload.from_data({**DECLARED, "log": log}).sanity]
     graph = ["graph_batch", "graph_dtype", "graph_xla", "replicas", "weights"]
-    assert rules == graph + names(Workload.of(DECLARED))
+    assert rules == graph + names(Workload.from_data(DECLARED))

@@ -83,11 +83,11 @@ def changed(path, value, declared=WORKLOAD.data):
 )
 def test_a_wrong_declaration_is_refused_by_the_name_of_its_key(path, value, message):
     with pytest.raises(WorkloadError, match=message):
-        Workload.of(changed(path, value))
+        Workload.from_data(changed(path, value))
 
 
 def test_numbers_of_templates_may_be_text():
-    assert Workload.of(changed(("window",), "50")).need == 70
+    assert Workload.from_data(changed(("window",), "50")).need == 70
 
 
 def places(value, path=()):
@@ -104,6 +104,6 @@ def test_whatever_stands_in_a_declaration_is_read_or_refused_with_a_reason(name,
     declared = declaration(name).as_data()
     for path in places({key: each for key, each in declared.items() if key not in ADDED}):
         try:
-            Workload.of(changed(path, value, declared))
+            Workload.from_data(changed(path, value, declared))
         except WorkloadError as error:
             assert str(error)

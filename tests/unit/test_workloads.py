@@ -64,7 +64,7 @@ def test_a_changed_file_is_read_again(tmp_path):
 
 def test_modules_make_the_same_workload_of_the_data_that_they_are_given(hf_mlm):
     resolved = hf_mlm.resolve(values())
-    assert Workload.of(json.loads(json.dumps(resolved.as_data()))) == resolved
+    assert Workload.from_data(json.loads(json.dumps(resolved.as_data()))) == resolved
 
 
 @pytest.mark.parametrize(

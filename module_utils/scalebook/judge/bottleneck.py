@@ -62,8 +62,8 @@ def tabulate(
     measured = {row["case"]: _measured(row, by_case.get(row["case"], [])) for row in rows}
     out_of_memory = [cases[run["case"]] for run in runs if run["status"] == "oom" and run["case"] in cases]
     evidence_of_one = {row["group"]: measured[row["case"]] for row in rows if row["label"] == BASELINE}
-    known = effects.effects(rows)
-    made = []
+    measured_effects = effects.effects(rows)
+    judgements = []
     for row in rows:
         evidence = measured[row["case"]]
         if not evidence:
@@ -83,8 +83,8 @@ def tabulate(
         too_large = _out_of_memory(row, out_of_memory)
         if too_large:
             evidence["out_of_memory_from"] = float(too_large)
-        made.append(_judge(row, evidence, workload, known))
-    return made
+        judgements.append(_judge(row, evidence, workload, measured_effects))
+    return judgements
 
 
 def _measured(row: Row, runs: Iterable[Run]) -> dict[str, float]:
@@ -112,12 +112,12 @@ def _judge(row: Row, evidence: Evidence, workload: Workload, measured: Sequence[
     if row["devices"] > 1:
         needed += ["efficiency", *(["network_link"] if row["nodes"] > 1 else [])]
     missing = [name for name in needed if name not in evidence]
-    known = rules.complete(evidence, row["devices"])
+    values = rules.complete(evidence, row["devices"])
     possible = rules.GPU_RULES if on_gpus else rules.CPU_RULES
-    applying = [rule for rule in possible if rules.holds(rule.when, known)]
-    without = message("bottleneck.none", evidence=_values(evidence, (*needed, rules.WITHOUT_A_RULE)))
+    applying = [rule for rule in possible if rules.holds(rule.when, values)]
+    no_cause = message("bottleneck.none", evidence=_values(evidence, (*needed, rules.WITHOUT_A_RULE)))
     bound = _bound(applying[0], evidence) if applying else None
-    sentences = _sentences(bound, applying, row, evidence, workload, measured) if bound else [without]
+    sentences = _sentences(bound, applying, row, evidence, workload, measured) if bound else [no_cause]
     if "communication-bound" not in (rule.cause for rule in applying):
         sentences += _exchange(row, evidence, workload, measured)
     names = [message(f"quantity.{name}") for name in missing]
@@ -183,11 +183,11 @@ def advised(
 
     `measured` are the effects of settings in this campaign: what it measured already is said instead.
     """
-    made = []
+    advice_list = []
     for name in rule.advice:
         advice = ADVICE[name](row, evidence, workload) if name in ADVICE else message(f"bottleneck.{name}")
-        made += _unless_measured(row, name, [advice] if advice else [], measured)
-    return made
+        advice_list += _unless_measured(row, name, [advice] if advice else [], measured)
+    return advice_list
 
 
 def _unless_measured(row: Row, name: str, advice: list[Message], measured: Sequence[Effect]) -> list[Message]:
@@ -220,8 +220,8 @@ def _fused(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
 
 def _bits(row: Row, evidence: Evidence, workload: Workload) -> Message | None:
     """Advise the first format of 16 bits that the workload has on this device."""
-    known = workload.dtypes.get(row["device"] or "gpu", ("bf16", "fp16"))
-    short = [dtype for dtype in ("bf16", "fp16") if dtype in known] if row["dtype"] == "fp32" else []
+    formats = workload.dtypes.get(row["device"] or "gpu", ("bf16", "fp16"))
+    short = [dtype for dtype in ("bf16", "fp16") if dtype in formats] if row["dtype"] == "fp32" else []
     return message("bottleneck.bits", dtype=short[0]) if short else None
 
 

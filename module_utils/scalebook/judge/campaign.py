@@ -79,5 +79,5 @@ def message_of(problem: Problem) -> Message:
 
 def notes_of(check: ManifestCheck) -> list[Message]:
     """Return what to say of each file that differs from the manifest, those that may last."""
-    kept = [message("note.first-checksum", problem=message_of(each)) for each in check.wrong]
-    return [*check.notes, *kept]
+    wrong_sums = [message("note.first-checksum", problem=message_of(each)) for each in check.wrong]
+    return [*check.notes, *wrong_sums]

@@ -96,8 +96,8 @@ def check(
         raise LanguageModelError(f"dtype={claim.dtype}: data/gpus.csv has no peak of {claim.gpu} in it")
     whole, half = operations(models, claim.family, claim.model, claim.seq)
     tflops, least = (claim.tokens_per_s * flop / TERA for flop in (whole, half))
-    seen = _most(claim, models, published)
-    level, verdict = _level(claim, tflops, least, peaks[claim.dtype], seen)
+    most_published = _most(claim, models, published)
+    level, verdict = _level(claim, tflops, least, peaks[claim.dtype], most_published)
     return {
         "flop": whole,
         "flop_half": half,
@@ -139,8 +139,8 @@ def _level(
     if most is None:
         return "possible", message("claim.unknown", **place)
     level = "possible" if tflops <= most[0] * ROUNDING else "unseen"
-    of = most[1]
-    source = {"source": of.source, "model": f"{of.family} {of.model}", "seq": of.seq}
+    record = most[1]
+    source = {"source": record.source, "model": f"{record.family} {record.model}", "seq": record.seq}
     return level, message(f"claim.{level}", tflops=most[0], **source, **place)
 
 

@@ -111,8 +111,8 @@ def _differences(
     # A field that only one of them records is not a difference, unless the other one records none.
     common = set(mine) & set(theirs) or {"framework"}
     facts = (
-        {**_machine(side, each), **{name: known[name] for name in known if name in common}}
-        for side, each, known in ((now, row, mine), (before, other, theirs))
+        {**_machine(side, each), **{name: fields[name] for name in fields if name in common}}
+        for side, each, fields in ((now, row, mine), (before, other, theirs))
     )
     return _changed(
         *({**each, **_settings(own, declared)} for each, own in zip(facts, (row, other), strict=True))

@@ -91,15 +91,15 @@ def _gain(gain: float, least: bool = False) -> Message:
 def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
     """Return the settings with the largest clear effects at the most devices, each once."""
     chosen: dict[str, effects.Effect] = {}
-    known = [each for each in effects.effects(rows) if each.clear]
+    clear_effects = [each for each in effects.effects(rows) if each.clear]
     # That a larger batch is faster surprises nobody.
-    for effect in sorted(known, key=lambda each: (each.setting == "bsz", -each.gain)):
+    for effect in sorted(clear_effects, key=lambda each: (each.setting == "bsz", -each.gain)):
         chosen.setdefault(effect.setting, effect)
-    made = []
+    conclusions = []
     for setting, effect in list(chosen.items())[:SETTINGS]:
         faster, slower = effect.faster, effect.slower
         names = [effects.named(row, setting) for row in (faster, slower)]
-        own = [each for each in known if each.setting == setting]
+        own = [each for each in clear_effects if each.setting == setting]
         same = [each for each in own if [effects.named(row, setting) for row in each[1:3]] == names]
         least = min(each.gain for each in same)
         several = len(same) > 1 and least < effect.gain - effects.LEAST
@@ -110,8 +110,8 @@ def _of_settings(rows: Sequence[Row]) -> list[Conclusion]:
             "label": faster["label"],
         }
         word = "setting-from" if several else "setting"
-        made.append(_conclusion(word, faster, **values, least=_gain(least, least=True)))
-    return made
+        conclusions.append(_conclusion(word, faster, **values, least=_gain(least, least=True)))
+    return conclusions
 
 
 def _bound(row: Row, causes: Mapping[str, Bottleneck]) -> list[Conclusion]:

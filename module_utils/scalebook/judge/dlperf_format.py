@@ -79,13 +79,13 @@ def result_files(groups: Sequence[Group], name: str = "") -> dict[str, list[int]
             for g in groups
         ]
         keys = [str(index) for index in range(len(groups))]
-    taken: dict[str, str] = {}
+    key_of_file: dict[str, str] = {}
     files: dict[str, list[int]] = {}
     for index, (stem, key) in enumerate(zip(stems, keys, strict=True)):
         file = base = re.sub(r"[^A-Za-z0-9._-]", "_", stem)
         count = 1
         # Groups that differ in what the name does not say (device, settings) must not overwrite each other.
-        while taken.setdefault(file, key) != key:
+        while key_of_file.setdefault(file, key) != key:
             count += 1
             file = f"{base}_{count}"
         files.setdefault(f"{file}_result.json", []).append(index)

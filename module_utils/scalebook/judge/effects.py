@@ -46,14 +46,14 @@ def effects(rows: Iterable[Row]) -> list[Effect]:
         (row for row in rows if row["median"]),
         lambda row: json.dumps([row.get(field) for field in SAME]),
     )
-    made = [
+    each_effect = [
         effect
         for own in alike.values()
         for index, row in enumerate(own)
         for other in own[:index]
         if (effect := _effect(row, other))
     ]
-    return sorted(made, key=lambda each: (-each.faster["devices"], -each.gain))
+    return sorted(each_effect, key=lambda each: (-each.faster["devices"], -each.gain))
 
 
 def _effect(row: Row, other: Row) -> Effect | None:

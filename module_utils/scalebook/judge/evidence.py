@@ -103,7 +103,7 @@ def _check_lists(node: NodeLog, steps: Sequence[int]) -> None:
             if any(rate is not None and rate < 0 for rate in stamps):
                 raise EvidenceError("run.negative-rate", node=node["node"])
         elif stamps != sorted(stamps):
-            step = next(steps[at] for at in range(1, len(stamps)) if stamps[at] < stamps[at - 1])
+            step = next(steps[index] for index in range(1, len(stamps)) if stamps[index] < stamps[index - 1])
             raise EvidenceError("run.stamps-back", node=node["node"], key=message(f"source.{key}"), step=step)
 
 

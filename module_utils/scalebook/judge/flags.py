@@ -132,21 +132,21 @@ def of_runs(row: Row) -> list[Flag]:
     good, planned = row["good"], row["planned"]
     if not good:
         return [flag("incomplete", repeats=repeats(planned))]
-    made = [flag("runs", good=good, planned=planned)] if good < planned else []
-    made += of_status(row)
+    own_flags = [flag("runs", good=good, planned=planned)] if good < planned else []
+    own_flags += of_status(row)
     if row["outliers"]:
-        made.append(flag("outlier", repeats=row["outliers"]))
+        own_flags.append(flag("outlier", repeats=row["outliers"]))
     elif row["spread"] is not None and row["spread"] > SCATTERED:
-        made.append(flag("scattered", percent=100 * row["spread"]))
+        own_flags.append(flag("scattered", percent=100 * row["spread"]))
     differences = {run["repeat"]: abs(run["differs"] or 0.0) for run in row["runs"]}
     large = {repeat: share for repeat, share in differences.items() if share > DIFFER}
     if large:
-        made.append(flag("time-sources-differ", percent=100 * max(large.values()), repeats=list(large)))
+        own_flags.append(flag("time-sources-differ", percent=100 * max(large.values()), repeats=list(large)))
     # A single run off is noise or an outlier; half of them and more is how the case behaves.
     for code, count in sorted(Counter(run["steady"] for run in row["runs"] if run["steady"]).items()):
         if 2 * count >= good:
-            made.append(flag(code, count=count, repeats=repeats(good)))
-    return made
+            own_flags.append(flag(code, count=count, repeats=repeats(good)))
+    return own_flags
 
 
 def of_status(row: Row) -> list[Flag]:
@@ -216,7 +216,7 @@ def attach(
     `check` is the comparison of its files with the manifest, `shares` its MFU, `usage` its utilisation.
     """
     valid = valid_by_case(campaign.runs)
-    for row, made in [
+    for row, own_flag in [
         *_changed_files(rows, check),
         *_slower_than_one(rows, workloads),
         *of_gpus(rows, valid),
@@ -226,28 +226,30 @@ def attach(
         *_shared(rows, campaign.hardware),
         *_of_peaks(rows, shares, usage),
     ]:
-        row["flags"].append(made)
+        row["flags"].append(own_flag)
 
 
 def _changed_files(rows: Iterable[Row], check: ManifestCheck | None) -> list[Flagged]:
     by_case = {row["case"]: row for row in rows}
-    made = []
+    flagged_rows = []
     for problem in check.wrong if check else ():
         # One of no run is of no row; the notes have it.
         _, case, repeat = problem["run"].split("/") if problem["run"] else ("", "", "")
         if case in by_case:
-            made.append((by_case[case], flag("changed-file", repeat=repeat, problem=message_of(problem))))
-    return made
+            flagged_rows.append(
+                (by_case[case], flag("changed-file", repeat=repeat, problem=message_of(problem)))
+            )
+    return flagged_rows
 
 
 def _slower_than_one(rows: Iterable[Row], workloads: Workloads) -> list[Flagged]:
-    made = []
+    flagged_rows = []
     for row in rows:
         # The hints are about NCCL, which CPUs have no use for.
         hint = workloads.get(row["workload"], UNKNOWN).slower if row["device"] == "gpu" else ""
         if hint and row["speedup"] is not None and row["devices"] > 1 and row["speedup"] < 1:
-            made.append((row, flag("slower-than-one", hint=message("text", text=hint))))
-    return made
+            flagged_rows.append((row, flag("slower-than-one", hint=message("text", text=hint))))
+    return flagged_rows
 
 
 def of_gpus(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Flagged]:
@@ -255,7 +257,7 @@ def of_gpus(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Fla
 
     A share of the window is the mean over the valid runs.
     """
-    made = []
+    flagged_rows = []
     for row in rows:
         gpus: dict[str, list[GpuState]] = {}
         for run in valid.get(row["case"], []):
@@ -266,27 +268,27 @@ def of_gpus(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Fla
             if column == "throttle_power_cap":
                 shares = {name: share for name, share in shares.items() if _near_its_limit(gpus[name])}
             if shares:
-                made.append((row, flag(code, sentence, gpus=_worst(shares))))
+                flagged_rows.append((row, flag(code, sentence, gpus=_worst(shares))))
         idle = {name: share for name, share in _shares(gpus, "idle", "idle").items() if _swings(gpus[name])}
         if idle:
-            made.append((row, flag("gpu-swings", gpus=_worst(idle))))
-    return made
+            flagged_rows.append((row, flag("gpu-swings", gpus=_worst(idle))))
+    return flagged_rows
 
 
 def _shares(gpus: Mapping[str, Sequence[GpuState]], what: str, threshold: str) -> dict[str, float]:
     """Return the mean share of the window of each GPU for which it reaches a threshold."""
-    known = {
+    shares_by_code = {
         name: [each["shares"][what] for each in states if what in each["shares"]]
         for name, states in gpus.items()
     }
-    means = {name: statistics.fmean(shares) for name, shares in known.items() if shares}
+    means = {name: statistics.fmean(shares) for name, shares in shares_by_code.items() if shares}
     return {name: share for name, share in means.items() if 100 * share >= THRESHOLDS[threshold].value}
 
 
 def _near_its_limit(states: Sequence[GpuState]) -> bool:
     """Return whether a GPU drew nearly its power limit on average; the driver's flag outlasts a burst."""
-    used = [state["power_used"] for state in states if "power_used" in state]
-    return bool(used) and 100 * statistics.fmean(used) >= THRESHOLDS["power-near"].value
+    shares_of_limit = [state["power_used"] for state in states if "power_used" in state]
+    return bool(shares_of_limit) and 100 * statistics.fmean(shares_of_limit) >= THRESHOLDS["power-near"].value
 
 
 def _swings(states: Sequence[GpuState]) -> bool:
@@ -303,19 +305,19 @@ def _worst(shares: Mapping[str, float]) -> Message:
 
 def _shared(rows: Iterable[Row], entries: Sequence[Hardware]) -> list[Flagged]:
     """Return flags of rows whose nodes shared machines, as simulated nodes and containers of one host do."""
-    made = []
+    flagged_rows = []
     for row in rows:
         nodes, machines = row["nodes"], row["machines"]
         if hardware.shared(row):
             sentence = "shared-machine" if machines == 1 else "shared-machines"
-            made.append((row, flag("shared-machine", sentence, nodes=nodes, machines=machines)))
+            flagged_rows.append((row, flag("shared-machine", sentence, nodes=nodes, machines=machines)))
         elif sharing.unknown(entries, row):
-            made.append((row, flag("shared-machine", "machines-unknown", nodes=nodes)))
-    return made
+            flagged_rows.append((row, flag("shared-machine", "machines-unknown", nodes=nodes)))
+    return flagged_rows
 
 
 def _stolen(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Flagged]:
-    made = []
+    flagged_rows = []
     for row in rows:
         shares = {
             run["repeat"]: max((run.get("utilisation") or {}).get("stolen", [0.0]))
@@ -323,29 +325,29 @@ def _stolen(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Fla
         }
         large = {repeat: share for repeat, share in shares.items() if share >= THRESHOLDS["stolen"].value}
         if large:
-            made.append((row, flag("stolen", percent=max(large.values()), repeats=sorted(large))))
-    return made
+            flagged_rows.append((row, flag("stolen", percent=max(large.values()), repeats=sorted(large))))
+    return flagged_rows
 
 
 def _of_networks(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> list[Flagged]:
     """Return flags of rows whose GPUs were connected by something slow, or not by the same in all runs."""
-    made = []
+    flagged_rows = []
     for row in rows:
         runs = [run for run in valid.get(row["case"], []) if "nccl" in run]
         ways = {run["repeat"]: network.transport(run["nccl"]) for run in runs}
         others = [repeat for repeat, way in ways.items() if way != ways[min(ways)]]
         if others:
-            made.append((row, flag("transports-differ", repeats=others)))
+            flagged_rows.append((row, flag("transports-differ", repeats=others)))
         up = {name for run in runs for name in network.unused(run["nccl"], run.get("hardware") or ())}
         if up:
-            made.append((row, flag("sockets", up=sorted(up))))
-        without = [run["repeat"] for run in runs if run["nccl"].get("gpudirect") is False]
-        if without:
-            made.append((row, flag("gpudirect-off", repeats=without)))
+            flagged_rows.append((row, flag("sockets", up=sorted(up))))
+        repeats_without = [run["repeat"] for run in runs if run["nccl"].get("gpudirect") is False]
+        if repeats_without:
+            flagged_rows.append((row, flag("gpudirect-off", repeats=repeats_without)))
         far = [each for run in runs for each in run["nccl"]["far"]]
         if far:
-            made.append((row, flag("far-adapter", **far[0])))
-    return made
+            flagged_rows.append((row, flag("far-adapter", **far[0])))
+    return flagged_rows
 
 
 def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) -> list[Flagged]:
@@ -353,12 +355,12 @@ def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) ->
 
     A virtual machine that is made again looks like one that was started again.
     """
-    made = []
+    flagged_rows = []
     boots = {
         row["case"]: {
-            run["repeat"]: set(known.values())
+            run["repeat"]: set(boot_of_node.values())
             for run in valid.get(row["case"], ())
-            if len(known := run.get("boots") or {}) == row["nodes"]
+            if len(boot_of_node := run.get("boots") or {}) == row["nodes"]
         }
         for row in rows
     }
@@ -368,13 +370,13 @@ def _machine_changed(rows: Sequence[Row], valid: Mapping[str, Sequence[Run]]) ->
         first = own[min(own)] if own else set()
         others = [repeat for repeat in sorted(own) if own[repeat] != first]
         if others:
-            made.append((row, flag("machine-changed", repeats=others)))
-        used = set().union(*own.values())
+            flagged_rows.append((row, flag("machine-changed", repeats=others)))
+        own_boots = set().union(*own.values())
         base = boots_of_one.get(row["group"], {})
-        elsewhere = [repeat for repeat in sorted(base) if not base[repeat] <= used]
-        if used and elsewhere:
-            made.append((row, flag("machine-changed", "baseline-elsewhere", repeats=elsewhere)))
-    return made
+        elsewhere = [repeat for repeat in sorted(base) if not base[repeat] <= own_boots]
+        if own_boots and elsewhere:
+            flagged_rows.append((row, flag("machine-changed", "baseline-elsewhere", repeats=elsewhere)))
+    return flagged_rows
 
 
 def _of_peaks(rows: Iterable[Row], entries: Iterable[Mfu], usage: Iterable[Usage]) -> list[Flagged]:
@@ -385,15 +387,15 @@ def _of_peaks(rows: Iterable[Row], entries: Iterable[Mfu], usage: Iterable[Usage
     """
     by_case = {row["case"]: row for row in rows}
     active = {each["case"]: each["mean"] for each in usage if each["quantity"] == "pipe_tensor_active"}
-    made = []
+    flagged_rows = []
     for entry in entries:
         if entry["mfu"] is None or entry["peak_of"] is None:
             continue
         percent, row = 100 * entry["mfu"], by_case[entry["case"]]
         if percent > 100:
-            made.append((row, flag("above-peak", percent=percent, peak=entry["peak_of"])))
+            flagged_rows.append((row, flag("above-peak", percent=percent, peak=entry["peak_of"])))
         pipe = active.get(entry["case"])
         limit = THRESHOLDS["tensor-share"].value * percent
         if mfu.on_tensor_cores(entry["peak_of"]) and pipe is not None and pipe < limit:
-            made.append((row, flag("not-on-tensor-cores", active=pipe, percent=percent)))
-    return made
+            flagged_rows.append((row, flag("not-on-tensor-cores", active=pipe, percent=percent)))
+    return flagged_rows

@@ -77,8 +77,8 @@ def _entry(row: Row, declared: flops.Flops, names: Sequence[str], peaks: Peaks) 
     try:
         entry["flop"] = flops.of_case(declared, row)
         entry["tflops"] = cast(float, row["median"]) / row["devices"] * entry["flop"] / TERA
-        known = _reported(row) if not names else None
-        entry["peak_tflops"], entry["peak_of"] = known or _peak(row, declared, names, peaks)
+        reported_peak = _reported(row) if not names else None
+        entry["peak_tflops"], entry["peak_of"] = reported_peak or _peak(row, declared, names, peaks)
         entry["mfu"] = entry["tflops"] / entry["peak_tflops"]
     except flops.UnknownNameError as error:
         entry["reason"] = message("mfu.no-value", name=error.name)
@@ -94,8 +94,8 @@ def _reported(row: Row) -> tuple[float, Message] | None:
     reported = [run.get("self_reported") or {} for run in row["runs"]]
     values = {(each.get("peak_tflops"), each.get("peak_of")) for each in reported}
     try:
-        [(peak, of)] = values
-        kind, dtype, name = str(of).split("-", 2)
+        [(peak, source)] = values
+        kind, dtype, name = str(source).split("-", 2)
         gpu = name.replace("-", " ")
         dense = message("mfu.dense", gpu=gpu, precision=dtype)
         named = dense if kind == "dense" else message("text", text=f"{gpu}, {kind} {dtype}")
@@ -112,12 +112,12 @@ def _peak(row: Row, declared: flops.Flops, names: Sequence[str], peaks: Peaks) -
         raise PeakError("mfu.no-gpus")
     if len(names) > 1:
         raise PeakError("mfu.several-gpus", names=list(names))
-    known = of_gpu(peaks, names[0])
-    if known is None:
+    own_peaks = of_gpu(peaks, names[0])
+    if own_peaks is None:
         raise PeakError("mfu.unknown-gpu", gpu=names[0])
     kind = row["dtype"]
-    if kind == "fp32" and "tf32" in known and flops.tensor_cores(declared, row):
+    if kind == "fp32" and "tf32" in own_peaks and flops.tensor_cores(declared, row):
         kind = "tf32"
-    if kind not in known:
+    if kind not in own_peaks:
         raise PeakError("mfu.unknown-precision", gpu=names[0], precision=kind)
-    return known[kind], message("mfu.dense", gpu=names[0], precision=kind)
+    return own_peaks[kind], message("mfu.dense", gpu=names[0], precision=kind)

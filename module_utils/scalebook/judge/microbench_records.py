@@ -226,29 +226,29 @@ def notes(devices: Sequence[Device], result: Mapping[str, Any] | None) -> list[M
                 "microbench.price-of", device=each.name, amount=price.amount, unit=price.unit
             )
             sources.setdefault((price.source, price.date), []).append(price_note)
-    made = [message("microbench.others")]
+    lines = [message("microbench.others")]
     for (source, date), named in sources.items():
         origin = message(f"microbench.{'undated' if date == UNDATED else 'dated'}", source=source, date=date)
-        made.append(message("microbench.prices", prices=named, source=origin))
-    return made + (_remarks(result, devices[0]) if result else [])
+        lines.append(message("microbench.prices", prices=named, source=origin))
+    return lines + (_remarks(result, devices[0]) if result else [])
 
 
 def _remarks(result: Mapping[str, Any], device: Device) -> list[Message]:
     """Return what to know of what was measured: its shapes, its peaks, what is not in it."""
-    made = [message("microbench.size", size=result["size"])] if result["size"] != "full" else []
+    lines = [message("microbench.size", size=result["size"])] if result["size"] != "full" else []
     if not any(map(device.peak, KEYS)):
-        made.append(message("microbench.no-peak", name=result["name"]))
+        lines.append(message("microbench.no-peak", name=result["name"]))
     for key, (rate, peak) in device.shares().items():
         cause = message(f"microbench.{'cached' if key[0] == 'vector' else 'other-peak'}")
         above = message("microbench.above", operation=label(key), rate=rate, peak=peak, cause=cause)
-        made += [above] if rate > peak else []
+        lines += [above] if rate > peak else []
     for row in result["measurements"]:
         if row["tflops"] is None:
             shape = " ".join(f"{name}={value}" for name, value in row["shape"].items())
             why = message(NOT_FITTED.get(row["reason"], "text"), text=row["reason"])
             operation = label((row["benchmark"], row["variant"]))
-            made.append(message("microbench.not-measured", operation=operation, shape=shape, reason=why))
-    return made
+            lines.append(message("microbench.not-measured", operation=operation, shape=shape, reason=why))
+    return lines
 
 
 def label(key: Key) -> Message:

@@ -77,8 +77,8 @@ def build_results(
     groups, rows = tables["groups"], tables["rows"]
     sharing.attach(rows, campaign.runs, campaign.hardware, campaign.provenance)
     shares = mfu.tabulate(rows, campaign.hardware, workloads, peaks)
-    used = utilisation.tabulate(rows, campaign.runs, min_utilisation)
-    flags.attach(rows, campaign, workloads, check, shares, used)
+    usages = utilisation.tabulate(rows, campaign.runs, min_utilisation)
+    flags.attach(rows, campaign, workloads, check, shares, usages)
     compared = _compare_published(groups, rows, published_rows, workloads, language is not None)
     related = families.tabulate(groups, rows, workloads)
     bounds = bottleneck.tabulate(rows, campaign.runs, campaign.cases, workloads)
@@ -98,7 +98,7 @@ def build_results(
         "largest_batches": largest_batch.tabulate(plan, workloads),
         "self_reported": self_reported.tabulate(rows),
         "mfu": shares,
-        "utilisation": used,
+        "utilisation": usages,
         "bottlenecks": bounds,
         "best": [row["case"] for row in conclusions.best(rows)],
         "conclusions": conclusions.conclude(rows, related, bounds),
@@ -192,12 +192,14 @@ def _other_hardware(
 
 def _commands(campaign: Campaign, workloads: Workloads) -> list[Command]:
     """Return the commands that measure again what has records."""
-    made = grouped((run for run in campaign.runs if run["status"] != "skipped"), lambda run: run["case"])
+    runs_of_case = grouped(
+        (run for run in campaign.runs if run["status"] != "skipped"), lambda run: run["case"]
+    )
     measured = [
         command.Measured(
             campaign.cases[case], len(own), [each for run in own if (each := run.get("command"))]
         )
-        for case, own in made.items()
+        for case, own in runs_of_case.items()
     ]
     return command.commands(campaign.plan, measured, workloads)
 

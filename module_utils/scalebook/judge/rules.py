@@ -94,21 +94,21 @@ def holds(part: Part, evidence: Evidence) -> bool:
 
 def complete(evidence: Evidence, devices: int) -> dict[str, float]:
     """Return the evidence with the number of devices and with what follows from several of its values."""
-    known = {**evidence, "devices": float(devices)}
+    values = {**evidence, "devices": float(devices)}
 
     def add(name: str, value: float | None) -> None:
-        known.update({} if value is None else {name: value})
+        values.update({} if value is None else {name: value})
 
     add("usable_cpu", evidence.get("job_cpu", evidence.get("cpu")))
-    known["own_cpu"] = known.get("usable_cpu", 100.0) * evidence.get("job_share", 100.0) / 100
+    values["own_cpu"] = values.get("usable_cpu", 100.0) * evidence.get("job_share", 100.0) / 100
     add("thread", evidence.get("process_processors", evidence.get("job_processors")))
     add("wanted", _processors_wanted(evidence))
     wanted_of_one = _processors_wanted(evidence, "_of_one")
-    if wanted_of_one is not None and "wanted" in known:
-        known["wanted_less"] = wanted_of_one - known["wanted"]
+    if wanted_of_one is not None and "wanted" in values:
+        values["wanted_less"] = wanted_of_one - values["wanted"]
     if "sm_active" in evidence and "sm_active_of_one" in evidence:
-        known["sm_less"] = evidence["sm_active_of_one"] - evidence["sm_active"]
-    return known
+        values["sm_less"] = evidence["sm_active_of_one"] - evidence["sm_active"]
+    return values
 
 
 def _processors_wanted(evidence: Evidence, suffix: str = "") -> float | None:

@@ -217,9 +217,9 @@ def step_seconds(record: Record, time_source: Any) -> list[float]:
     stamps = stamps or node.get("times") or node.get("received")
     if not stamps or len(stamps) != len(node["steps"]):
         return []
-    at = dict(zip(node["steps"], stamps, strict=True))
+    stamp_of = dict(zip(node["steps"], stamps, strict=True))
     case = record["case"]
     window = range(case["warmup"], case["warmup"] + case["window"] + 1)
-    if any(at.get(step) is None for step in window):
+    if any(stamp_of.get(step) is None for step in window):
         return []
-    return [at[step] - at[step - 1] for step in window[1:]]
+    return [stamp_of[step] - stamp_of[step - 1] for step in window[1:]]

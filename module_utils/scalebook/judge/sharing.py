@@ -18,12 +18,12 @@ def attach(
 
     They are those of its valid runs, of any run where none is valid.
     """
-    known = _machine_ids(provenance)
+    machine_ids = _machine_ids(provenance)
     for row in rows:
         own = [run for run in runs if run["case"] == row["case"]]
         own = [run for run in own if run["rate"] is not None] or own
         row["hardware"] = places(hardware, [entry for run in own for entry in run.get("hardware") or ()])
-        counts = [len(set(each)) for run in own if len(each := _machines(run, known)) == row["nodes"]]
+        counts = [len(set(each)) for run in own if len(each := _machines(run, machine_ids)) == row["nodes"]]
         row["machines"] = min(counts, default=None)
         if row["machines"] == row["nodes"] > 1 and not any(run.get("boots") for run in own):
             # Names of containers do not tell whether they share a host.
@@ -45,10 +45,10 @@ def simulated(runs: Iterable[Run], provenance: Mapping[str, Any]) -> dict[str, i
 
     `containers` is there where the nodes took themselves for machines of their own.
     """
-    known = _machine_ids(provenance)
+    machine_ids = _machine_ids(provenance)
     per_run: list[dict[str, int]] = []
     for run in runs:
-        machines, hosts = _machines(run, known), _hosts(run, known)
+        machines, hosts = _machines(run, machine_ids), _hosts(run, machine_ids)
         if len(set(machines)) < len(machines):
             own = {"containers": 1} if len(set(hosts)) == len(machines) else {}
             per_run.append({"nodes": len(machines), "machines": len(set(machines)), **own})

@@ -52,27 +52,27 @@ def usable(record: Record) -> tuple[Record, list[Message]]:
     longer than there was time, as some kernels count now and then, has no known share.  That is judged here
     and not where telemetry is read, so that it applies to earlier records.  Raises TelemetryError.
     """
-    kept: list[NodeTelemetry] = []
+    usable_nodes: list[NodeTelemetry] = []
     notes: list[Message] = []
     try:
         for node in record.get("telemetry") or []:
             if why := node.get("reason"):
                 notes.append(message("run.telemetry", node=node["node"], why=as_message(why)))
             if not _covers(node):
-                kept.append({"node": node["node"]})
+                usable_nodes.append({"node": node["node"]})
                 covers = message("run.telemetry-covers", percent=100 * node["covered"])
                 notes.append(message("run.telemetry", node=node["node"], why=covers))
                 continue
             overcounted = _overcounted(node)
             for name, busy in overcounted.items():
-                counted = message("run.disk-overcounted", disk=name.split(":")[1], seconds=busy)
-                notes.append(message("run.telemetry", node=node["node"], why=counted))
+                disk_note = message("run.disk-overcounted", disk=name.split(":")[1], seconds=busy)
+                notes.append(message("run.telemetry", node=node["node"], why=disk_note))
             quantities = node.get("quantities") or {}
             possible = {name: each for name, each in quantities.items() if name not in overcounted}
-            kept.append({**node, "quantities": possible})
+            usable_nodes.append({**node, "quantities": possible})
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as exc:
         raise TelemetryError("run.odd-telemetry", why=str(exc)) from exc
-    return cast(Record, {**record, "telemetry": kept}), notes
+    return cast(Record, {**record, "telemetry": usable_nodes}), notes
 
 
 def _covers(node: NodeTelemetry) -> bool:
@@ -223,7 +223,7 @@ def _energy_lines(line: Usage, row: Row) -> list[Usage]:
         return []
     mean, low, high = line["mean"], line["min"], line["max"]
     per_million = [joules * MEGA / KILOWATT_HOUR for joules in (mean, low, high)]
-    made = []
+    lines = []
     tokens = (row.get("tokens_per_second") or 0.0) / (row["median"] or 1.0)
     of_token = {"gpu_energy_per_token": [joules / tokens for joules in (mean, low, high)]} if tokens else {}
     for name, (of_mean, least, most) in {
@@ -232,13 +232,13 @@ def _energy_lines(line: Usage, row: Row) -> list[Usage]:
         "gpu_energy_per_million": per_million,
     }.items():
         values = {"mean": of_mean, "min": least, "max": most}
-        made.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name].unit, **values}))
-    return made
+        lines.append(cast(Usage, {**line, "quantity": name, "unit": QUANTITIES[name].unit, **values}))
+    return lines
 
 
 def _with_energy(run: Run, devices: int) -> dict[str, list[float]]:
     """Return the run's quantities and, where every device's power is known, the joules per sample."""
     measured = run.get("utilisation") or {}
     powers, rate = measured.get("gpu_power", []), run["rate"]
-    known = len(powers) == devices and rate
-    return {**measured, **({"gpu_energy": [sum(powers) / rate]} if known and rate else {})}
+    is_complete = len(powers) == devices and rate
+    return {**measured, **({"gpu_energy": [sum(powers) / rate]} if is_complete and rate else {})}

@@ -154,9 +154,9 @@ MOST_STEPS = 100
 def _shown_values(run: Run) -> dict[str, Any]:
     """Return what a row has of a run that counts."""
     values: Mapping[str, Any] = run
-    shown = {key: values[key] for key in SHOWN}
-    shown["course"] = [round(seconds, 6) for seconds in stats.thinned(run["steps"], MOST_STEPS)]
-    return {**shown, **{key: values[key] for key in ("self_reported", "nccl", "binding") if values.get(key)}}
+    fields = {key: values[key] for key in SHOWN}
+    fields["course"] = [round(seconds, 6) for seconds in stats.thinned(run["steps"], MOST_STEPS)]
+    return {**fields, **{key: values[key] for key in ("self_reported", "nccl", "binding") if values.get(key)}}
 
 
 def _row(case: Case, runs: Sequence[Run], expected: set[int]) -> Row:

@@ -63,7 +63,7 @@ def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
         kind = _(f"acceptance.fault-{cause['kind']}")
         lines.append(_("acceptance.cause", kind=kind, nodes=", ".join(cause["nodes"])))
     lines += [_.about(each["part"], each["reason"]) for each in acceptance["problems"]]
-    shown: list[Block] = [
+    verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),
         Paragraph(_("acceptance.accepted" if acceptance["accepted"] else "acceptance.not-accepted")),
         Items(lines),
@@ -71,11 +71,11 @@ def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
     ]
     if acceptance["bad"]:
         commands = [f"--limit '{acceptance['limit']}'", *acceptance["drain"]]
-        shown.append(Code(_("acceptance.commands"), "\n".join(commands)))
+        verdict_blocks.append(Code(_("acceptance.commands"), "\n".join(commands)))
     return (
-        [*shown, Paragraph(_("page.repeat") + acceptance["command"], "soft")]
+        [*verdict_blocks, Paragraph(_("page.repeat") + acceptance["command"], "soft")]
         if acceptance["command"]
-        else shown
+        else verdict_blocks
     )
 
 

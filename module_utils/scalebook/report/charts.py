@@ -56,7 +56,9 @@ class _Drawer(NamedTuple):
             names = [" ".join(filter(None, pair)) for pair in zip(names, batches, strict=True)]
         if len(groups) > 1:
             names = [clean(name or group["title"]) for name, group in zip(names, groups, strict=True)]
-        return [f"{name} ({at})" if names.count(name) > 1 else name for at, name in enumerate(names, 1)]
+        return [
+            f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)
+        ]
 
     def case(self, label: str, row: Row) -> str:
         """Return the label of a case of a group that has a label, or '' of one alone."""

@@ -34,9 +34,9 @@ def sheet(document: Results) -> Table:
     columns: dict[str, Column] = {}
     lines: dict[str, dict[str, Any]] = {row["case"]: {} for row in document["rows"]}
     for table in _tables(View(document)) if lines else ():
-        made = flat(table)
-        columns |= {column.key: column for column in made.columns}
-        for row, line in zip(table.rows, made.rows, strict=True):
+        flat_table = flat(table)
+        columns |= {column.key: column for column in flat_table.columns}
+        for row, line in zip(table.rows, flat_table.rows, strict=True):
             lines[row["case"]].update(line)
     missing: dict[str, Any] = dict.fromkeys(columns)
     if document["baseline"]:

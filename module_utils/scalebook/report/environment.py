@@ -116,11 +116,11 @@ def _partly_visible(
     """Return such as `1n1g and 1n2g had 1 and 2 of them visible`, nothing where every case saw all GPUs."""
     _ = wording
     total = len(kind.get("gpus") or ())
-    seen: dict[str, list[int]] = {}
+    visible_of_case: dict[str, list[int]] = {}
     for row in rows:
         own = hardware.visible(hardware.of_case(entries, row), kind) if row["hardware"] else []
-        seen[row["label"]] = sorted({*seen.get(row["label"], []), *own})
-    parts = {label: counts for label, counts in seen.items() if set(counts) - {total}}
+        visible_of_case[row["label"]] = sorted({*visible_of_case.get(row["label"], []), *own})
+    parts = {label: counts for label, counts in visible_of_case.items() if set(counts) - {total}}
     if not parts:
         return []
     texts = {label: _.join(map(str, counts), "or") for label, counts in parts.items()}

@@ -169,8 +169,10 @@ def build(reports: Reports, limit: float = baseline.LIMIT) -> Index:
         entry["regressions"] = sum(each["regression"] for each in compared)
         for key, row, model in zip(keys, rows, models, strict=True):
             place = _place(measured.hardware, row)
-            made = _series(row, titles[model][_group_key(row, declared)], key[0], place)
-            series.setdefault(key, made)["points"].append(_point(entry, row, of_case.get(row["case"], {})))
+            new_series = _series(row, titles[model][_group_key(row, declared)], key[0], place)
+            series.setdefault(key, new_series)["points"].append(
+                _point(entry, row, of_case.get(row["case"], {}))
+            )
             if row["runs"]:
                 before[key] = row
     campaigns = [report.entry for report in reversed(reports.known)]
@@ -301,23 +303,25 @@ def _rates(reports: Sequence[Report], declared: Workloads) -> list[Rates]:
     for report in reports:
         for row, model in zip(report.measured.rows, report.models, strict=True):
             if model != NOT_RECORDED and flags.usable(row):
-                _row, of = cases.setdefault(baseline.key_of(row, declared), (row, {}))
+                _row, rate_of_model = cases.setdefault(baseline.key_of(row, declared), (row, {}))
                 rate = _rate(row, model, report.entry["campaign"])
-                of[model] = max(of.get(model, rate), rate, key=lambda each: each["rate"])
+                rate_of_model[model] = max(
+                    rate_of_model.get(model, rate), rate, key=lambda each: each["rate"]
+                )
     chosen: dict[str, tuple[Row, dict[str, Rate]]] = {}
-    for row, of in sorted(cases.values(), key=_order):
-        if len(of) > 1:
-            chosen.setdefault(_group_key({**row, "bsz": 1}, declared), (row, of))
-    titles = _titles([row for row, _of in chosen.values()], declared)
+    for row, rate_of_model in sorted(cases.values(), key=_order):
+        if len(rate_of_model) > 1:
+            chosen.setdefault(_group_key({**row, "bsz": 1}, declared), (row, rate_of_model))
+    titles = _titles([row for row, _rate_of_model in chosen.values()], declared)
     return [
         {
             "title": titles[_group_key(row, declared)],
             "unit": clean(row.get("unit") or "samples"),
             "device": "cpu" if row["device"] == "cpu" else "gpu",
             "devices": row["devices"],
-            "of": [of[model] for model in sorted(of)],
+            "of": [rate_of_model[model] for model in sorted(rate_of_model)],
         }
-        for row, of in chosen.values()
+        for row, rate_of_model in chosen.values()
     ]
 
 
@@ -334,8 +338,8 @@ def _rate(row: Row, model: str, campaign: str) -> Rate:
 
 
 def _order(case: tuple[Row, Mapping[str, Rate]]) -> tuple[Any, ...]:
-    row, of = case
-    return -len(of), -row["bsz"], row["devices"]
+    row, rate_of_model = case
+    return -len(rate_of_model), -row["bsz"], row["devices"]
 
 
 def _place(entries: Sequence[Hardware], row: Row) -> Place:

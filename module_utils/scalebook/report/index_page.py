@@ -82,7 +82,9 @@ def side_by_side(
 ) -> dict[str, str]:
     """Return file name -> text of the page and the Markdown of some comparisons."""
     _ = Wording(language, for_people=True)
-    sections = [comparison.section(each, declared, _, f"pair{at}") for at, each in enumerate(pairs, 1)]
+    sections = [
+        comparison.section(each, declared, _, f"pair{number}") for number, each in enumerate(pairs, 1)
+    ]
     blocks = [block for section in sections for block in section]
     title, rule = _("index.side-by-side"), Paragraph(_("compare.rule"), "soft")
     frame = {"title": title, "kicker": _("index.kicker"), "footer": _("compare.footer")}

@@ -78,12 +78,12 @@ def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
         group = {"world_size": int(expect["devices"]), "nodes": int(expect["nodes"]), "backend": backend}
     jobs = about.get("jobs") or {}
     results: dict[str, Mapping[str, Any]] = {}
-    for kind, wanted in (("compute", {}), ("collectives", group)):
+    for kind, expected_fields in (("compute", {}), ("collectives", group)):
         failed, path = (jobs.get(kind) or {}).get("rc"), directory / f"{kind}.json"
-        check = functools.partial(_result, expected={"kind": kind, **wanted})
+        check = functools.partial(_result, expected={"kind": kind, **expected_fields})
         result = None if failed else _read(path, f"the expected result of {kind}", check)
         results |= {kind: result} if result else {}
-        if wanted and not failed and not result:
+        if expected_fields and not failed and not result:
             raise ValueError(f"{path}: was not written")
     if "compute" not in results and not jobs:
         raise ValueError(f"{directory}: holds no compute.json")
@@ -115,10 +115,10 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     tables = [
         each for each in microbench.body(view._replace(wording=wording.ENGLISH)) if isinstance(each, Table)
     ]
-    shown = ["\n".join(aligned(terminal.texts(each), left_columns=1)) for each in tables]
+    table_texts = ["\n".join(aligned(terminal.texts(each), left_columns=1)) for each in tables]
     return {
         "changed": any(changed),
-        "display": "\n\n".join([*shown, f"report: {path}"]),
+        "display": "\n\n".join([*table_texts, f"report: {path}"]),
         "report": str(path),
         "unmeasured": [*map(sentence, judge.failures(records))],
     }

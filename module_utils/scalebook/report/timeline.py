@@ -80,7 +80,7 @@ def chart(
         f'<text x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle">'
         f"{escape(wording('chart.seconds'))}</text>"
     )
-    codes = [each.code for shown in panels.values() for each in shown]
+    codes = [each.code for curves in panels.values() for each in curves]
     names = wording.join((wording.tell(message(code)) for code in codes), "comma")
     description = wording("chart.timeline", quantities=names, seconds=f"{line['window']:.4g}")
     return svg.framed(body, title, description, key, round(y + 42), standalone)

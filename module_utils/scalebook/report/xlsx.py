@@ -27,16 +27,18 @@ NAME = "results.xlsx"
 def workbook(document: Results) -> bytes:
     """Return results.xlsx; what is missing in a table is an empty cell."""
     summary = _summary(View(document))
-    drawn = _named(summary)
+    named_rows = _named(summary)
     sheets = {
         "summary": summary,
-        "charts": drawn,
+        "charts": named_rows,
         "tables": csv_sheet.sheet(document) if document["rows"] else Table("", sheet_only("campaign"), []),
         "runs": csv_sheet.flat(_runs(View(document))),
         "environment": Table("", sheet_only("what where value"), environment.table(document)),
         "notes": Table("", sheet_only("note"), [{"note": note} for note in _notes(document)]),
     }
-    return spreadsheet.workbook(document["campaign"], sheets, {"charts": [*_bars(drawn), *_lines(drawn)]})
+    return spreadsheet.workbook(
+        document["campaign"], sheets, {"charts": [*_bars(named_rows), *_lines(named_rows)]}
+    )
 
 
 def _summary(view: View) -> Table:
@@ -98,11 +100,11 @@ def _trust(row: Row) -> str:
 
 def _runs_of(lines: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, int, int]]:
     """Return each value of a key that lines in turn have, with the first and the last of these rows."""
-    made = []
+    stretches = []
     for value, same in groupby(enumerate(lines), key=lambda pair: pair[1][key]):
         numbers = [number for number, _row in same]
-        made.append((str(value), numbers[0], numbers[-1]))
-    return made
+        stretches.append((str(value), numbers[0], numbers[-1]))
+    return stretches
 
 
 def _named(summary: Table) -> Table:

@@ -126,12 +126,14 @@ def inside(args: argparse.Namespace, line: Dict[str, Any]) -> None:
     most = NODE_BYTES[args.device]
     content = collectives(args, 1, "--only", COLLECTIVES, *of_size(most, most))
     rates = {row["collective"]: row["busbw_gb_per_second"] for row in content["measurements"]}
-    sent = collectives(args, 1, "--only", "sendrecv", *of_size(8, SENT_BYTES[args.device]))["measurements"]
-    line["rates"]["GPUs"] = dict(rates, sendrecv=sent[-1]["busbw_gb_per_second"])
+    exchanged = collectives(args, 1, "--only", "sendrecv", *of_size(8, SENT_BYTES[args.device]))[
+        "measurements"
+    ]
+    line["rates"]["GPUs"] = dict(rates, sendrecv=exchanged[-1]["busbw_gb_per_second"])
     most = PAIR_BYTES[args.device]
     # --least above --most: no collective, only the pairs.
     line["pairs"] = collectives(args, 1, "--pairs", *of_size(most + 1, most))["pairs"]
-    line["sizes"] = [*content["measurements"], *sent]
+    line["sizes"] = [*content["measurements"], *exchanged]
 
 
 def repeated(operation: Callable[[], Any], seconds: float) -> float:
@@ -166,12 +168,12 @@ def disk(way: str, seconds: float) -> float:
         command = ["fio", "--name=scalebook", "--rw=" + way, "--bs=1M", "--size=256M", "--end_fsync=1"]
         command += ["--invalidate=1", "--runtime=%d" % max(1, seconds), "--output-format=json"]
         command.append("--directory=" + folder)
-        done = subprocess.Popen(
+        process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
         )
-        printed = done.communicate()[0]
-        if done.returncode:
-            raise ProgramError("fio ended with status %d: %s" % (done.returncode, printed.strip()[-300:]))
+        printed = process.communicate()[0]
+        if process.returncode:
+            raise ProgramError("fio ended with status %d: %s" % (process.returncode, printed.strip()[-300:]))
     rate: float = json.loads(printed[printed.index("{") :])["jobs"][0][way]["bw_bytes"] / 1e9
     return rate
 

@@ -27,13 +27,13 @@ def digest(device: torch.device, dtype: torch.dtype) -> str:
     weights = [torch.randn(width, width, generator=source) / width**0.5 for _ in range(4)]
     weights = [each.to(device, dtype).requires_grad_() for each in weights]
     inputs = torch.randn(BATCH, width, generator=source).to(device, dtype)
-    wanted = torch.randn(BATCH, width, generator=source).to(device, dtype)
+    targets = torch.randn(BATCH, width, generator=source).to(device, dtype)
     total = hashlib.sha256()
     for _ in range(STEPS):
         values = inputs
         for each in weights:
             values = torch.relu(values @ each) + values
-        loss = (values - wanted).float().square().mean()
+        loss = (values - targets).float().square().mean()
         gradients = torch.autograd.grad(loss, weights)
         with torch.no_grad():
             for each, gradient in zip(weights, gradients):  # noqa: B905 - Python 3.6

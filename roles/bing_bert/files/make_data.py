@@ -50,7 +50,7 @@ def draw_samples(random: Any, count: int, length: int, predictions: int, vocabul
     text = draw_words(random, (count, length), vocabulary)
     middle = length // 2
     text[:, 0], text[:, middle], text[:, -1] = CLS, SEP, SEP
-    free = np.array([at for at in range(1, length - 1) if at != middle], np.int32)
+    free = np.array([position for position in range(1, length - 1) if position != middle], np.int32)
     order = np.argsort(random.random_sample((count, len(free))), axis=1)[:, :predictions]
     places = np.sort(free[order], axis=1)
     rows = np.arange(count)[:, None]
@@ -82,7 +82,9 @@ def vocabulary(folder: str, model: str, size: int, check: bool) -> str:
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:
             return file.read()
-    letters = ["w" + "".join("abcdefghijklmnop"[n >> at & 15] for at in (12, 8, 4, 0)) for n in range(size)]
+    letters = [
+        "w" + "".join("abcdefghijklmnop"[n >> shift & 15] for shift in (12, 8, 4, 0)) for n in range(size)
+    ]
     text = "".join(word + "\n" for word in SPECIAL + letters[: size - len(SPECIAL)])
     if not check:
         with open(path + ".part", "w", encoding="utf-8", newline="\n") as file:

@@ -202,7 +202,7 @@ def look(settings: Mapping[str, Any], directory: str, programs: Sequence[str]) -
 
 def _stored(settings: Mapping[str, Any]) -> Dict[str, Any]:
     """Return what an engine tells of an image: its id, and the digest by which a registry knows it."""
-    asked = _ask(
+    answer = _ask(
         [
             settings["engine"],
             "image",
@@ -212,11 +212,13 @@ def _stored(settings: Mapping[str, Any]) -> Dict[str, Any]:
             settings["image"],
         ]
     )
-    if asked.returncode:
-        lines = asked.stderr.strip().splitlines() or ["exit status %d" % asked.returncode]
-        known = any(words in lines[-1].lower() for words in ("no such image", "not known", "not found"))
-        return {"problem": "image" if known else "engine", "why": lines[-1]}
-    number, _, digests = asked.stdout.strip().partition(" ")
+    if answer.returncode:
+        lines = answer.stderr.strip().splitlines() or ["exit status %d" % answer.returncode]
+        is_unknown_image = any(
+            words in lines[-1].lower() for words in ("no such image", "not known", "not found")
+        )
+        return {"problem": "image" if is_unknown_image else "engine", "why": lines[-1]}
+    number, _, digests = answer.stdout.strip().partition(" ")
     number = number if number.startswith("sha256:") else "sha256:" + number
     of_registry = [each.partition("@")[2] for each in json.loads(digests) or []]
     return {"id": number, "image": number, "digest": (of_registry + [number])[0]}

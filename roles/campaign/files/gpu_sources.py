@@ -164,17 +164,17 @@ class Nvml(Gpus):
     def _facts(self, gpu: str) -> "Dict[str, Any]":
         facts: Dict[str, Any] = {}
         library, device = self.library, self.devices[gpu]
-        asked: Dict[str, Callable[[], Any]] = {
+        questions: Dict[str, Callable[[], Any]] = {
             "name": lambda: library.name(device.handle),
             "memory_bytes": lambda: (
                 library.fill("nvmlDeviceGetMemoryInfo", device.handle, nvml.Memory()).total
             ),
         }
         if device.instance is None:  # it is the whole GPU's
-            asked["power_limit"] = lambda: (
+            questions["power_limit"] = lambda: (
                 library.number("nvmlDeviceGetEnforcedPowerLimit", device.handle) / 1000.0
             )
-        for name, ask in asked.items():
+        for name, ask in questions.items():
             try:
                 facts[name] = ask()
             except nvml.NvmlError:
@@ -206,23 +206,23 @@ class Nvml(Gpus):
 
     def values(self, gpu: str, full: bool) -> "Dict[str, Value]":
         """Ask one question after the other; what a GPU refuses it is not asked again."""
-        asked = self.asked[gpu]
-        found: Dict[str, Value] = {}
-        for name in list(asked):
+        questions = self.asked[gpu]
+        answers: Dict[str, Value] = {}
+        for name in list(questions):
             pace = self.paces[gpu][name]
             if not pace.turn(full):
-                found.update(dict.fromkeys(GROUPS.get(name, (name,)), PUT_OFF))
+                answers.update(dict.fromkeys(GROUPS.get(name, (name,)), PUT_OFF))
                 continue
             try:
                 with pace:
-                    found.update(asked[name]())
+                    answers.update(questions[name]())
             except nvml.NvmlError as error:
-                del asked[name]
+                del questions[name]
                 self.absent["gpu:%s:%s" % (gpu, name)] = "NVML: %s" % error
             except UnknownError as error:
-                del asked[name]
+                del questions[name]
                 self.absent["gpu:%s:%s" % (gpu, name)] = str(error)
-        return found
+        return answers
 
     def _utilization(self, handle: "Any") -> float:
         return float(self.library.fill("nvmlDeviceGetUtilizationRates", handle, nvml.Utilization()).gpu)
@@ -233,14 +233,14 @@ class Nvml(Gpus):
             raise UnknownError(
                 "its counters start again every 4 GiB, and without GPM nothing tells how often"
             )
-        sent, received = self.library.fields(handle, (nvml.PCIE_SENT, 0), (nvml.PCIE_RECEIVED, 0))
-        counters = {"pcie_sent": sent, "pcie_received": received}
+        sent_bytes, received = self.library.fields(handle, (nvml.PCIE_SENT, 0), (nvml.PCIE_RECEIVED, 0))
+        counters = {"pcie_sent": sent_bytes, "pcie_received": received}
         return {**self.pcie[gpu].add(counters, self.rates[gpu], time.monotonic())}
 
     def _nvlink(self, handle: "Any") -> "Dict[str, Value]":
-        asked = [(number, nvml.ALL_LINKS) for number in (nvml.NVLINK_SENT, nvml.NVLINK_RECEIVED)]
-        sent, received = self.library.fields(handle, *asked)
-        return {"nvlink_sent": sent * KIB, "nvlink_received": received * KIB}
+        counters = [(number, nvml.ALL_LINKS) for number in (nvml.NVLINK_SENT, nvml.NVLINK_RECEIVED)]
+        sent_kib, received = self.library.fields(handle, *counters)
+        return {"nvlink_sent": sent_kib * KIB, "nvlink_received": received * KIB}
 
     def _throttle(self, handle: "Any") -> "Dict[str, Value]":
         try:
@@ -257,9 +257,9 @@ class Nvml(Gpus):
         """Return the activities since the reading before; none at the first."""
         if gpu not in self.activities:
             self.activities[gpu] = Activities(self.library, device)
-        found = self.activities[gpu].read()
-        self.rates[gpu] = {name: value for name, value in found.items() if name.endswith("_rate")}
-        return {name: value for name, value in found.items() if name not in self.rates[gpu]}
+        activities = self.activities[gpu].read()
+        self.rates[gpu] = {name: value for name, value in activities.items() if name.endswith("_rate")}
+        return {name: value for name, value in activities.items() if name not in self.rates[gpu]}
 
 
 class Activities:
@@ -382,14 +382,17 @@ class Patient(Source):
 
     def closing(self) -> "Tuple[Dict[str, str], Dict[str, Any]]":
         """Return why values are missing, by source, and what the GPUs are."""
-        found = dict(self.source.absent) if self.source else {}
+        absent = dict(self.source.absent) if self.source else {}
         if self.reason:
-            found["gpu"] = self.reason
+            absent["gpu"] = self.reason
         elif self.source is None:
-            found["gpu"] = "the driver did not answer when it was opened"
+            absent["gpu"] = "the driver did not answer when it was opened"
         elif self.late:
-            found["gpu:late"] = "the driver did not answer within %g s, %d times" % (self.patience, self.late)
-        return found, self.source.about if self.source else {}
+            absent["gpu:late"] = "the driver did not answer within %g s, %d times" % (
+                self.patience,
+                self.late,
+            )
+        return absent, self.source.about if self.source else {}
 
 
 def without_waiting(gpus: "Sequence[str]") -> Patient:

@@ -196,10 +196,10 @@ class Disks(Source):
     def __init__(self, directories: "Sequence[str]") -> None:
         super().__init__()
         there = set(self._fields())
-        found = {disk_of(directory) for directory in directories} & there
+        data_disks = {disk_of(directory) for directory in directories} & there
         disks = listed("/sys/block")
         physical = {os.path.basename(disk) for disk in disks if os.path.exists(os.path.join(disk, "device"))}
-        self.names = sorted(name for name in found or physical & there if name)
+        self.names = sorted(name for name in data_disks or physical & there if name)
         if not self.names:
             raise Absent("/proc/diskstats shows no physical disk")
         for name in self.names:
@@ -208,7 +208,7 @@ class Disks(Source):
                 ("disk:%s:written" % name, "counter", "B"),
                 ("disk:%s:busy" % name, "counter", "s"),
             ]
-        self.about = {"disks_hold_the_data": bool(found)}
+        self.about = {"disks_hold_the_data": bool(data_disks)}
 
     def _fields(self) -> "Dict[str, List[str]]":
         lines = [line.split() for line in text("/proc/diskstats").splitlines()]
@@ -223,8 +223,8 @@ class Disks(Source):
             if words is None:
                 values += [None, None, None]
             else:
-                read, written, busy = int(words[5]), int(words[9]), int(words[12])
-                values += [read * float(SECTOR), written * float(SECTOR), busy / 1000.0]
+                read, written_sectors, busy = int(words[5]), int(words[9]), int(words[12])
+                values += [read * float(SECTOR), written_sectors * float(SECTOR), busy / 1000.0]
         return values
 
 
@@ -241,10 +241,12 @@ class Network(Source):
                 ("network:%s:received" % name, "counter", "B"),
                 ("network:%s:sent" % name, "counter", "B"),
             ]
-        of = "/sys/class/net/%s/%s"
-        speeds = {name: number(of % (name, "speed")) for name in self.names}
+        pattern = "/sys/class/net/%s/%s"
+        speeds = {name: number(pattern % (name, "speed")) for name in self.names}
         self.about = {
-            "physical_interfaces": [name for name in self.names if os.path.exists(of % (name, "device"))],
+            "physical_interfaces": [
+                name for name in self.names if os.path.exists(pattern % (name, "device"))
+            ],
             "network_megabits": {
                 name: speed
                 for name, speed in speeds.items()
@@ -253,11 +255,11 @@ class Network(Source):
         }
 
     def _fields(self) -> "Dict[str, List[str]]":
-        found = {}
+        fields_of = {}
         for line in text("/proc/net/dev").splitlines()[2:]:
             name, _, fields = line.rpartition(":")
-            found[name.strip().replace(",", "_")] = fields.split()
-        return found
+            fields_of[name.strip().replace(",", "_")] = fields.split()
+        return fields_of
 
     def read(self, full: bool = False) -> "List[Value]":
         """An interface that is gone has no value."""
@@ -386,9 +388,9 @@ class JobShare(Source):
         own = {pid for pid, _ in self.own}
         environments = procfs.environments(parents.keys() - own)
         own.update(pid for pid, environment in environments if environment.issuperset(self.words))
-        found = procfs.below(own, parents) - procfs.below({os.getpid()}, parents)
-        self.own = {(pid, there[pid]) for pid in found}
-        self.pids = sorted(found)
+        descendants = procfs.below(own, parents) - procfs.below({os.getpid()}, parents)
+        self.own = {(pid, there[pid]) for pid in descendants}
+        self.pids = sorted(descendants)
 
     def read(self, full: bool = False) -> "List[Value]":
         """Time of processes that ended counts where their parent is one of the job's."""

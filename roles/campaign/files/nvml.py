@@ -179,15 +179,15 @@ class Library:
 
     def number(self, name: str, *arguments: "Any") -> int:
         """Return the number that a function writes to its last parameter."""
-        found = c_ulonglong()  # or of 32 bits: the machines of NVIDIA's drivers have the lower half first
-        self.call(name, *arguments, byref(found))
-        return found.value
+        value = c_ulonglong()  # or of 32 bits: the machines of NVIDIA's drivers have the lower half first
+        self.call(name, *arguments, byref(value))
+        return value.value
 
     def handle(self, name: str, *arguments: "Any") -> c_void_p:
         """Return the handle that a function writes to its last parameter."""
-        found = c_void_p()
-        self.call(name, *arguments, byref(found))
-        return found
+        pointer = c_void_p()
+        self.call(name, *arguments, byref(pointer))
+        return pointer
 
     def fill(self, name: str, handle: c_void_p, structure: "Any") -> "Any":
         """Return the structure, filled by a function."""
@@ -208,18 +208,18 @@ class Library:
 
     def memory_used(self, handle: c_void_p) -> int:
         """Return the bytes that programs use, as nvidia-smi does; older drivers add what they keep."""
-        found = MemoryV2(version=ctypes.sizeof(MemoryV2) | 2 << 24)
+        memory = MemoryV2(version=ctypes.sizeof(MemoryV2) | 2 << 24)
         try:
-            return int(self.fill("nvmlDeviceGetMemoryInfo_v2", handle, found).used)
+            return int(self.fill("nvmlDeviceGetMemoryInfo_v2", handle, memory).used)
         except NvmlError:
             return int(self.fill("nvmlDeviceGetMemoryInfo", handle, Memory()).used)
 
     def fields(self, handle: c_void_p, *places: "Tuple[int, int]") -> "List[float]":
         """Return the values of fields, each given by its number and its scope."""
-        found = (Field * len(places))(*(Field(*each) for each in places))
-        self.call("nvmlDeviceGetFieldValues", handle, len(places), byref(found))
+        answers = (Field * len(places))(*(Field(*each) for each in places))
+        self.call("nvmlDeviceGetFieldValues", handle, len(places), byref(answers))
         values = []
-        for field in found:
+        for field in answers:
             if field.nvmlReturn:
                 raise self.error(field.nvmlReturn)
             values.append(float(getattr(field.value, Value._fields_[field.valueType][0])))

@@ -37,25 +37,25 @@ def with_group(group: int, word: bytes, *words: bytes) -> List[int]:
     The words are bytes, NAME=value. A process that leaves the group still carries the variable; one that
     rewrites its environment (a process title does that) mostly stays in the group.
     """
-    found = {pid for pid, environment in procfs.environments() if environment.issuperset((word,) + words)}
+    pids = {pid for pid, environment in procfs.environments() if environment.issuperset((word,) + words)}
     for name in os.listdir("/proc"):
         try:
             if name.isdigit() and os.getpgid(int(name)) == group:
-                found.add(int(name))
+                pids.add(int(name))
         except OSError:
             continue  # it ended meanwhile
-    return sorted(found)
+    return sorted(pids)
 
 
 def of_places(places: Iterable[str]) -> Dict[int, str]:
     """Return {pid: job} of the processes of jobs below the directories `places`."""
     start, below = (MARK + "=").encode(), tuple(os.path.join(place, "").encode() for place in places)
-    found = {}
+    job_of_pid = {}
     for pid, environment in procfs.environments():
         for word in environment:
             if word.startswith(start) and word[len(start) :].startswith(below):
-                found[pid] = word[len(start) :].decode("utf-8", "replace")
-    return found
+                job_of_pid[pid] = word[len(start) :].decode("utf-8", "replace")
+    return job_of_pid
 
 
 def running(pid: int) -> bool:
@@ -101,8 +101,8 @@ def main() -> None:
     """End the jobs below the places named on the command line and say which there were."""
     places = sys.argv[1:]
     steps = slurm_step.cancel(places)
-    found = of_places(places)
-    jobs, stopped = list(found.values()), procfs.stopped(found)
+    job_of_pid = of_places(places)
+    jobs, stopped = list(job_of_pid.values()), procfs.stopped(job_of_pid)
     left = end(lambda: of_places(places)) if jobs else []
     ended = {job: jobs.count(job) for job in sorted({*jobs, *steps.values()})}
     print(json.dumps({"ended": ended, "stopped": len(stopped), "left": left}))

@@ -81,17 +81,17 @@ def stopped(pids: "Iterable[int]") -> "List[int]":
 
 def family(pid: int) -> "List[int]":
     """Return `pid` and its descendants."""
-    found = []
+    pids = []
     pending = [pid]
     while pending:
-        found.append(pending.pop())
+        pids.append(pending.pop())
         try:
-            threads = os.listdir("/proc/%d/task" % found[-1])
+            threads = os.listdir("/proc/%d/task" % pids[-1])
         except OSError:
             continue  # it ended meanwhile
         for thread in threads:
-            pending += map(int, _read("/proc/%d/task/%s/children" % (found[-1], thread)).split())
-    return found
+            pending += map(int, _read("/proc/%d/task/%s/children" % (pids[-1], thread)).split())
+    return pids
 
 
 def environments(pids: "Optional[Iterable[int]]" = None) -> "Iterator[Tuple[int, Set[bytes]]]":
@@ -126,15 +126,15 @@ def started(pid: int) -> "Optional[Tuple[int, int]]":
 
 def below(pids: "Set[int]", parents: "Dict[int, int]") -> "Set[int]":
     """Return `pids` and the descendants of all of them."""
-    found = set(pids)
+    all_pids = set(pids)
     for pid in parents:
         line = []
-        while pid and pid not in found:  # a pid that is gone has no parent
+        while pid and pid not in all_pids:  # a pid that is gone has no parent
             line.append(pid)
             pid = parents.get(pid, 0)
         if pid:
-            found.update(line)
-    return found
+            all_pids.update(line)
+    return all_pids
 
 
 def work_of(pids: "List[int]") -> "Tuple[float, float]":
@@ -148,8 +148,8 @@ def work_of(pids: "List[int]") -> "Tuple[float, float]":
 
 def queued(pids: "Iterable[int]") -> "Optional[float]":
     """Tell the seconds that the threads of `pids` waited for a processor, None if the kernel does not."""
-    found = threads(pids)
-    return sum(waited for _, waited in found.values()) / 1e9 if found else None
+    times_of_thread = threads(pids)
+    return sum(waited for _, waited in times_of_thread.values()) / 1e9 if times_of_thread else None
 
 
 def threads(pids: "Iterable[int]") -> "Dict[int, Tuple[int, int]]":
@@ -157,7 +157,7 @@ def threads(pids: "Iterable[int]") -> "Dict[int, Tuple[int, int]]":
 
     The kernel may not tell it. A thread has a number of its own among all processes.
     """
-    found = {}
+    times_of_thread = {}
     for pid in pids:
         try:
             place = os.open("/proc/%d/task" % pid, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -167,10 +167,10 @@ def threads(pids: "Iterable[int]") -> "Dict[int, Tuple[int, int]]":
             for thread in os.listdir(place):
                 times = _times(place, thread)
                 if times is not None:
-                    found[int(thread)] = times
+                    times_of_thread[int(thread)] = times
         finally:
             os.close(place)
-    return found
+    return times_of_thread
 
 
 def _times(place: int, thread: str) -> "Optional[Tuple[int, int]]":

@@ -198,7 +198,7 @@ class Job:
         """Return the hosts of mpirun's --host list that it still logs in to."""
         hosts = self.command[self.command.index("--host") + 1] if "--host" in self.command else ""
         names = [word.rsplit(":", 1)[0] for word in hosts.split(",")]
-        found = set()
+        remaining = set()
         for pid in self.find():
             try:
                 with open("/proc/%d/cmdline" % pid, "rb") as file:
@@ -206,17 +206,17 @@ class Job:
             except OSError:
                 continue  # it ended meanwhile
             if os.path.basename(words[0]) == "ssh":
-                found.update(set(words) & set(names))
-        return [name for name in names if name in found]
+                remaining.update(set(words) & set(names))
+        return [name for name in names if name in remaining]
 
     def _ended_well(self) -> Optional[bool]:
         """Tell whether the first node's part ended well, None where it has not ended."""
         try:
             with open(os.path.join(self.directory, "exit.json"), encoding="utf-8") as file:
-                said = json.load(file)
+                record = json.load(file)
         except (OSError, ValueError):
             return None
-        well: bool = said.get("status") == "exited" and said.get("rc") == 0
+        well: bool = record.get("status") == "exited" and record.get("rc") == 0
         return well
 
 
@@ -261,9 +261,9 @@ def main() -> None:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     command = command or launch_command(args.dir)
 
-    said, started = os.path.join(args.dir, "mpirun.stderr"), now()
+    stderr_path, started = os.path.join(args.dir, "mpirun.stderr"), now()
     signals = catch_signals()  # before there is anything that would be left
-    with open(said, "w+b") as stderr:
+    with open(stderr_path, "w+b") as stderr:
         job = Job(args, command, stderr)
         supervise(job, args.timeout, signals)
         code = job.process.wait()

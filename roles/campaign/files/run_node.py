@@ -128,13 +128,13 @@ def take_gpus(env: Dict[str, str]) -> None:
     count = len(env.get("CUDA_VISIBLE_DEVICES", "").split(",")) if env.get("CUDA_VISIBLE_DEVICES") else 0
     if not count or "SLURM_PROCID" not in os.environ:
         return
-    given = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
-    if len(given) < count:
+    visible = [each for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if each]
+    if len(visible) < count:
         raise RefusedError(
             "Slurm gave %s %d of the %d GPUs that the run uses: make the allocation with --gpus-per-node=%d"
-            % (env["NODE"], len(given), count, count)
+            % (env["NODE"], len(visible), count, count)
         )
-    env["CUDA_VISIBLE_DEVICES"] = ",".join(given[:count])
+    env["CUDA_VISIBLE_DEVICES"] = ",".join(visible[:count])
 
 
 def check_port(port: int) -> None:
@@ -173,10 +173,10 @@ class Log:
         self.heard = time.monotonic()
         line = line if line.endswith(b"\n") else line + b"\n"
         line = b"%b%.6f %.6f %b" % (b"\n" if self.torn else b"", self.heard, time.time(), line)
-        written = self.file.write(line)
-        self.torn = 0 < written < len(line)
-        self.size += written
-        if written != len(line):
+        byte_count = self.file.write(line)
+        self.torn = 0 < byte_count < len(line)
+        self.size += byte_count
+        if byte_count != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self.file.name)
         self.lines += 1
         if self.most and self.size > self.most and not self.too_large:
@@ -249,8 +249,8 @@ class Watch:
         if self.literal and self.literal in line:
             self.stepped = True
             if self.marks:
-                found = self.pattern.search(line)
-                if found and int(found.group("step")) >= self.marks[0]:
+                match = self.pattern.search(line)
+                if match and int(match.group("step")) >= self.marks[0]:
                     self.marks.pop(0)
                     self.mark("last" if self.readings else "first")
                     self.readings.append((time.monotonic(), procfs.work_of(self.pids())))
@@ -305,14 +305,14 @@ class Guard:
                     os.dup2(null, number)
                 os.closerange(3, there)
                 os.closerange(there + 1, 1024)
-                heard = os.read(there, 64)
-                while heard[-1:] != b".":
+                answer = os.read(there, 64)
+                while answer[-1:] != b".":
                     more = os.read(there, 64)
                     if not more:
-                        time.sleep(0 if heard else 0.2)  # it may have been started just now
-                        end(int(heard or 0))
+                        time.sleep(0 if answer else 0.2)  # it may have been started just now
+                        end(int(answer or 0))
                         break
-                    heard += more
+                    answer += more
             finally:
                 os._exit(0)
         os.close(there)
@@ -499,9 +499,9 @@ def run(
         status, reason = "failed", failures[0]
     if status == "exited" and code < 0:
         status = "signaled"
-    said = log.said.decode("utf-8", "replace").strip()
-    if status == "exited" and code and said.startswith(REFUSED):
-        status, reason = "refused", said[len(REFUSED) :]
+    log_text = log.said.decode("utf-8", "replace").strip()
+    if status == "exited" and code and log_text.startswith(REFUSED):
+        status, reason = "refused", log_text[len(REFUSED) :]
     return {
         "rc": max(code, 0),
         "signal": -code if code < 0 else None,

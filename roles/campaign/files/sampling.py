@@ -171,7 +171,7 @@ class Sampler:
     def run(self) -> None:
         """Take readings until standard input ends."""
         due = time.monotonic()
-        heard = b""
+        pending = b""
         while True:
             ready = select.select([0], [], [], max(0.0, due - time.monotonic()))[0]
             now = time.monotonic()
@@ -180,7 +180,7 @@ class Sampler:
                 if not more:
                     self.take()
                     return
-                *words, heard = (heard + more).split(b"\n")
+                *words, pending = (pending + more).split(b"\n")
                 for word in words:
                     self.take(word.decode("ascii", "replace"))
                     due = now + self.interval  # the readings of the window are an interval apart
@@ -203,11 +203,11 @@ def peak_memory() -> "Optional[int]":
 
 def main() -> None:
     """Sample until standard input ends, and print what it took."""
-    given = list(zip(sys.argv[1::2], sys.argv[2::2]))  # noqa: B905 - strict is of Python 3.10
-    options = dict(given)
+    pairs = list(zip(sys.argv[1::2], sys.argv[2::2]))  # noqa: B905 - strict is of Python 3.10
+    options = dict(pairs)
     path, interval = options["--out"], float(options["--interval"])
     gpus = names_in(options.get("--gpus", ""))
-    directories = [value for name, value in given if name == "--directory"]
+    directories = [value for name, value in pairs if name == "--directory"]
     reason = None
     lines = 0
     try:
@@ -224,14 +224,14 @@ def main() -> None:
         reason = str(error)
     except OSError as error:
         reason = "%s: %s" % (error.filename or path, error.strerror)
-    said: Dict[str, Any] = {
+    report: Dict[str, Any] = {
         "reason": reason,
         "readings": max(0, lines - 2),
         "cpu_seconds": round(time.process_time(), 3),
     }
     memory = peak_memory()
     if memory is not None:
-        said["memory_bytes"] = memory
-    sys.stdout.write(as_json(said) + "\n")
+        report["memory_bytes"] = memory
+    sys.stdout.write(as_json(report) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a thread may hang in the driver

@@ -132,8 +132,8 @@ class Peers:
         """Ask where it is time, and return the nodes that have answered before and do not any more."""
         now = time.monotonic()
         for descriptor, _ in self.poll.poll(0):
-            asked, address = self.asked[descriptor]
-            self._hear(address, asked.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
+            connection, address = self.asked[descriptor]
+            self._hear(address, connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
             self._close(descriptor)
         if now >= self.next:
             for descriptor in list(self.asked):
@@ -144,25 +144,25 @@ class Peers:
         return [name for name in self.places if now - self.heard.get(name, now) > SILENCE]
 
     def _ask(self, address: str) -> None:
-        asked = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        asked.setblocking(False)
-        self.asked[asked.fileno()] = asked, address
-        code = asked.connect_ex((self.places[address], DISCARD))
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        connection.setblocking(False)
+        self.asked[connection.fileno()] = connection, address
+        code = connection.connect_ex((self.places[address], DISCARD))
         if code == errno.EINPROGRESS:
-            self.poll.register(asked, select.POLLOUT)
+            self.poll.register(connection, select.POLLOUT)
         else:
             self._hear(address, code)
-            self._close(asked.fileno())
+            self._close(connection.fileno())
 
     def _hear(self, address: str, code: int) -> None:
         if code in (0, errno.ECONNREFUSED):
             self.heard[address] = time.monotonic()
 
     def _close(self, descriptor: int) -> None:
-        asked, _ = self.asked.pop(descriptor)
+        connection, _ = self.asked.pop(descriptor)
         with contextlib.suppress(KeyError):  # it answered at once
-            self.poll.unregister(asked)
-        asked.close()
+            self.poll.unregister(connection)
+        connection.close()
 
 
 def main() -> None:

@@ -61,15 +61,15 @@ def ask(pids: List[int], own_rank: int, event: Callable[..., Any], lines: Callab
 
     `event` writes a line of ours before each stack, `lines` returns how many the log has.
     """
-    asked = ranks(pids, own_rank)
-    if not asked:
+    rank_of_pid = ranks(pids, own_rank)
+    if not rank_of_pid:
         return
     orphans.send(pids, signal.SIGSTOP)
     await_quiet(lines)
     deadline = time.monotonic() + ALL
-    for pid in sorted(asked, key=lambda pid: asked[pid]):
+    for pid in sorted(rank_of_pid, key=lambda pid: rank_of_pid[pid]):
         try:
-            event(event="stack", rank=asked[pid])
+            event(event="stack", rank=rank_of_pid[pid])
             resource.prlimit(pid, resource.RLIMIT_CORE, (NO_CORE, NO_CORE))
         except OSError:
             continue  # it ended, or the disk of the log is full

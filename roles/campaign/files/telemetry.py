@@ -89,7 +89,7 @@ class Telemetry:
         """End the sampler, keep what it says of itself, and why it did not end well."""
         if self.process is None:
             return
-        said = self._last_word(self.process)
+        last_line = self._last_word(self.process)
         try:
             code = self.process.wait(PATIENCE / 2)
         except subprocess.TimeoutExpired:
@@ -102,10 +102,10 @@ class Telemetry:
         else:
             if code:
                 how = "was ended by signal %d" % -code if code < 0 else "ended with exit code %d" % code
-                self.reason = "the sampler %s%s" % (how, said and ": " + said)
-        if said.startswith("{"):
+                self.reason = "the sampler %s%s" % (how, last_line and ": " + last_line)
+        if last_line.startswith("{"):
             try:
-                self.used = json.loads(said)
+                self.used = json.loads(last_line)
             except ValueError:
                 return  # cut short: it was killed, which is the reason
         self.reason = self.reason or self.used.get("reason")
@@ -114,13 +114,13 @@ class Telemetry:
         """Return the last line that the sampler prints once its standard input ends, "" where none comes."""
         assert process.stdin is not None and process.stdout is not None  # they are pipes
         process.stdin.close()
-        heard, deadline = b"", time.monotonic() + PATIENCE
+        output, deadline = b"", time.monotonic() + PATIENCE
         while select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
             more = os.read(process.stdout.fileno(), 4096)
             if not more:
                 break
-            heard = (heard + more)[-4096:]
-        return (heard.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:300]
+            output = (output + more)[-4096:]
+        return (output.decode("utf-8", "replace").strip().splitlines() or [""])[-1][:300]
 
     def record(self) -> Optional[Dict[str, Any]]:
         """Return what the closing record says of it; None where nothing was to be measured."""

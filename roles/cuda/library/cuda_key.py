@@ -112,32 +112,32 @@ def _length(data: bytes, offset: int) -> Tuple[int, int]:
 
 def packets(data: bytes) -> Iterator[Tuple[int, bytes]]:
     """Yield (tag, body) of every packet."""
-    at = 0
-    while at < len(data):
-        head = data[at]
+    offset = 0
+    while offset < len(data):
+        head = data[offset]
         if not head & 0x80:
             raise KeyRefusedError("the file is not an OpenPGP key")
         if head & 0x40:
             tag = head & 0x3F
-            length, at = _length(data, at + 1)
+            length, offset = _length(data, offset + 1)
         else:
             tag, size = (head >> 2) & 0x0F, (1, 2, 4, 0)[head & 3]
             if not size:
                 raise KeyRefusedError("a packet has no length, which keys do not have")
-            length = int.from_bytes(data[at + 1 : at + 1 + size], "big")
-            at += 1 + size
-        if at + length > len(data):
+            length = int.from_bytes(data[offset + 1 : offset + 1 + size], "big")
+            offset += 1 + size
+        if offset + length > len(data):
             raise KeyRefusedError("the file ends within a packet")
-        yield tag, data[at : at + length]
-        at += length
+        yield tag, data[offset : offset + length]
+        offset += length
 
 
 def _subpackets(area: bytes) -> Iterator[Tuple[int, bytes]]:
-    at = 0
-    while at < len(area):
-        length, at = _length(area, at)
-        yield area[at] & 0x7F, area[at + 1 : at + length]
-        at += length
+    offset = 0
+    while offset < len(area):
+        length, offset = _length(area, offset)
+        yield area[offset] & 0x7F, area[offset + 1 : offset + length]
+        offset += length
 
 
 def read(data: bytes) -> List[Tuple[str, int, Optional[int]]]:
@@ -155,10 +155,10 @@ def read(data: bytes) -> List[Tuple[str, int, Optional[int]]]:
             newest = -1
         elif tag == SIGNATURE and keys and body[:1] == b"\x04" and body[1] in EXPIRES_KINDS:
             hashed = dict(_subpackets(body[6 : 6 + struct.unpack(">H", body[4:6])[0]]))
-            made = int.from_bytes(hashed.get(CREATED, b""), "big")
+            created = int.from_bytes(hashed.get(CREATED, b""), "big")
             # Certifications by others carry no key expiration time.
-            if made > newest and (KEY_EXPIRES in hashed or keys[-1][2] is None):
-                newest = made
+            if created > newest and (KEY_EXPIRES in hashed or keys[-1][2] is None):
+                newest = created
                 lasts = int.from_bytes(hashed.get(KEY_EXPIRES, b""), "big")
                 keys[-1][2] = keys[-1][1] + lasts if lasts else None
     return [tuple(key) for key in keys]

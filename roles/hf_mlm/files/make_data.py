@@ -45,14 +45,14 @@ def is_dataset(path: str) -> bool:
 def text_files(path: str) -> List[str]:
     """Return the files of a data set or those that a pattern matches, in order."""
     if is_dataset(path):
-        found = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
+        paths = [os.path.join(folder, name) for folder, _, names in os.walk(path) for name in names]
     else:
-        found = [name for name in glob.glob(path) if os.path.isfile(name)]
-    if not found:
+        paths = [name for name in glob.glob(path) if os.path.isfile(name)]
+    if not paths:
         raise RefusedError(
             "hf_mlm_own_data=%s: found neither text files nor a directory of save_to_disk (datasets)" % path
         )
-    return sorted(found)
+    return sorted(paths)
 
 
 def stamp(path: str) -> List[Any]:
@@ -81,8 +81,8 @@ def read_dataset(path: str) -> Dict[str, Any]:
         raise RefusedError(
             "%s: the interpreter has no package datasets, which reads this directory: %s" % (path, error)
         ) from error
-    found = datasets.load_from_disk(path)
-    splits = dict(found) if isinstance(found, dict) else {"train": found}
+    dataset = datasets.load_from_disk(path)
+    splits = dict(dataset) if isinstance(dataset, dict) else {"train": dataset}
     if "train" not in splits:
         raise RefusedError("%s: found the splits %s, expected train" % (path, ", ".join(sorted(splits))))
     held = [splits[name] for name in EVALUATION if name in splits][:1]
@@ -138,8 +138,8 @@ def vocabulary(words: Any, size: int) -> List[str]:
     # The letters alone may be more than a small vocabulary holds; those of Chinese are thousands.
     chosen = by_count(letters)[: size // 4]
     tokens = SPECIAL + chosen + ["##" + letter for letter in chosen]
-    known = set(tokens)
-    return (tokens + [word for word in by_count(words) if word not in known])[:size]
+    token_set = set(tokens)
+    return (tokens + [word for word in by_count(words) if word not in token_set])[:size]
 
 
 def by_count(counts: Any) -> List[str]:
@@ -157,14 +157,14 @@ def tokenizer(lines: List[str], size: int, length: int) -> Any:
     )
     tokens = vocabulary(words, size)
     numbers = {token: number for number, token in enumerate(tokens)}
-    made = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL[1]))
-    made.normalizer, made.pre_tokenizer = normalizer, splitter
-    made.post_processor = processors.TemplateProcessing(
+    new_tokenizer = Tokenizer(models.WordPiece(numbers, unk_token=SPECIAL[1]))
+    new_tokenizer.normalizer, new_tokenizer.pre_tokenizer = normalizer, splitter
+    new_tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", special_tokens=[(name, numbers[name]) for name in ("[CLS]", "[SEP]")]
     )
-    made.enable_truncation(length)
-    made.enable_padding(length=length)
-    return made
+    new_tokenizer.enable_truncation(length)
+    new_tokenizer.enable_padding(length=length)
+    return new_tokenizer
 
 
 def wanted_parameters(request: Dict[str, Any]) -> Dict[str, Any]:
@@ -212,15 +212,15 @@ def fill(request: Dict[str, Any], expected: Dict[str, Any]) -> Dict[str, Any]:
 
 def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     """Make the samples unless they are complete; return what the program prints."""
-    wanted = wanted_parameters(request)
-    manifest = complete(request, wanted)
+    parameters = wanted_parameters(request)
+    manifest = complete(request, parameters)
     if manifest or request["check"]:
         return {"changed": not manifest, "manifest": manifest or {}}
     os.makedirs(os.path.dirname(request["data"]), exist_ok=True)
     # Simulated nodes share one directory.
     with open(request["data"] + ".lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return {"changed": True, "manifest": complete(request, wanted) or fill(request, wanted)}
+        return {"changed": True, "manifest": complete(request, parameters) or fill(request, parameters)}
 
 
 def main() -> None:

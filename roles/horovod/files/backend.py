@@ -13,16 +13,16 @@ class MissingOperationError(RuntimeError):
 
 def operations(hvd: Any) -> List[str]:
     """Return the operations of `hvd` (horovod.torch, horovod.tensorflow), as --check-build names them."""
-    built = (("NCCL", hvd.nccl_built()), ("MPI", hvd.mpi_built()), ("Gloo", hvd.gloo_built()))
-    return [name for name, is_built in built if is_built]
+    is_built_of = (("NCCL", hvd.nccl_built()), ("MPI", hvd.mpi_built()), ("Gloo", hvd.gloo_built()))
+    return [name for name, is_built in is_built_of if is_built]
 
 
 def facts(framework: str, hvd: Any) -> Dict[str, Any]:
     """Return what a record of an installation says of `framework`, a name and version, and of Horovod."""
-    built = operations(hvd)
-    versions = "%s; Horovod %s with %s" % (framework, horovod.__version__, ", ".join(built))
-    device = "gpu" if "NCCL" in built else "cpu"
-    return {"versions": versions, "operations": built, "device": device, "notes": {"software": versions}}
+    names = operations(hvd)
+    versions = "%s; Horovod %s with %s" % (framework, horovod.__version__, ", ".join(names))
+    device = "gpu" if "NCCL" in names else "cpu"
+    return {"versions": versions, "operations": names, "device": device, "notes": {"software": versions}}
 
 
 def backend(device: str, operations: List[str]) -> str:

@@ -149,8 +149,8 @@ def print_setup(trainer: Trainer, operation: str) -> None:
     """Print what takes part and what it does."""
     args, size = trainer.args, hvd.size()
     say(world_size=size, backend=operation, nodes=nodes(), **place())
-    built = "+".join(backend.operations(hvd))
-    say(horovod=horovod.__version__, built=built, torch=torch.__version__)
+    operations = "+".join(backend.operations(hvd))
+    say(horovod=horovod.__version__, built=operations, torch=torch.__version__)
     say(
         batch=args.batch,
         accumulation=args.accumulation,
@@ -177,12 +177,12 @@ def train(trainer: Trainer) -> List[float]:
     gc.freeze()
     gc.disable()
     stamps = []
-    for done in range(trainer.steps):
-        loss = trainer.step(done)
+    for index in range(trainer.steps):
+        loss = trainer.step(index)
         stamps.append(time.time())
-        say(step="%d/%d" % (done + 1, trainer.steps), loss="%.4f" % loss, time="%.6f" % stamps[-1])
+        say(step="%d/%d" % (index + 1, trainer.steps), loss="%.4f" % loss, time="%.6f" % stamps[-1])
         if not math.isfinite(loss):
-            sys.exit("the loss of step %d on rank %d is %s" % (done + 1, hvd.rank(), loss))
+            sys.exit("the loss of step %d on rank %d is %s" % (index + 1, hvd.rank(), loss))
     return stamps
 
 

@@ -77,7 +77,9 @@ def main() -> None:
     if not os.path.isdir(folder):
         os.makedirs(folder)
     # The smallest vocabulary is part of the others. The fork splits words; words of letters only stay whole.
-    names = ["w" + "".join("abcdefghijklmnop"[n >> at & 15] for at in (12, 8, 4, 0)) for n in range(1 << 16)]
+    names = [
+        "w" + "".join("abcdefghijklmnop"[n >> shift & 15] for shift in (12, 8, 4, 0)) for n in range(1 << 16)
+    ]
     for name in sorted(bert_sizes.MODELS):
         model = bert_sizes.MODELS[name]
         write(folder, "bert_config_%s.json" % name, [json.dumps(config(model), indent=2, sort_keys=True)])

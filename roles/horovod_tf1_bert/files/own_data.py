@@ -56,14 +56,14 @@ def processor(fork: str, task: str) -> Any:
     """Return the fork's reader of a task."""
     program = os.path.join(fork, "run_classifier.py")
     with open(program, encoding="utf-8") as file:
-        known = tasks(file.read())
-    if task not in known:
+        class_of_task = tasks(file.read())
+    if task not in class_of_task:
         raise RefusedError(
             "horovod_tf1_bert_task=%s: found the tasks %s in %s; expected one of them"
-            % (task, ", ".join(sorted(known)), program)
+            % (task, ", ".join(sorted(class_of_task)), program)
         )
     sys.path.insert(0, fork)
-    return runpy.run_path(program, run_name="fork")[known[task]]()
+    return runpy.run_path(program, run_name="fork")[class_of_task[task]]()
 
 
 def count(reader: Any, task: str, directory: str) -> int:
@@ -80,10 +80,10 @@ def count(reader: Any, task: str, directory: str) -> int:
             ) from error
         strange = sorted({example.label for example in examples} - labels)
         if strange or not examples:
-            found = "the label %r" % strange[0] if strange else "no samples"
+            problem = "the label %r" % strange[0] if strange else "no samples"
             raise RefusedError(
                 "%s: %s data of task %s: found %s, expected samples with the labels %s"
-                % (directory, part, task, found, ", ".join(sorted(labels)))
+                % (directory, part, task, problem, ", ".join(sorted(labels)))
             )
         counts[part] = len(examples)
     return counts["train"]
@@ -112,10 +112,10 @@ def prepare(output: str, directory: str, task: str, words: str, checkpoint: str)
         if not os.path.exists(path):
             raise RefusedError("horovod_tf1_bert_%s=%s: found nothing there" % (variable, path))
     paths = [*files(directory), words]
-    wanted = {"task": task, "checkpoint": checkpoint, "files": [stamp(path) for path in paths]}
-    found = data_stamp.read(output)
-    if found and found.get("wanted") == wanted:
-        return {"samples": found["samples"], "identity": found["identity"]}
+    expected = {"task": task, "checkpoint": checkpoint, "files": [stamp(path) for path in paths]}
+    stamp_of_data = data_stamp.read(output)
+    if stamp_of_data and stamp_of_data.get("wanted") == expected:
+        return {"samples": stamp_of_data["samples"], "identity": stamp_of_data["identity"]}
     with open(words, encoding="utf-8") as file:
         vocabulary = sum(1 for _ in file)
     samples = count(processor(fork, task), task, directory)
@@ -132,7 +132,7 @@ def prepare(output: str, directory: str, task: str, words: str, checkpoint: str)
         config = make_data.config(dict(model, vocabulary=vocabulary))
         make_data.write(output, "bert_config_%s.json" % name, [json.dumps(config, indent=2, sort_keys=True)])
     result = {"samples": samples, "identity": digest.hexdigest()}
-    data_stamp.write(output, dict(result, wanted=wanted))
+    data_stamp.write(output, dict(result, wanted=expected))
     return result
 
 

@@ -89,8 +89,8 @@ class Monitor(tf.train.SessionRunHook):
         nodes = len(set(session.run(self.nodes).tolist()))
         place = {"node_rank": os.environ["TASK_INDEX"], "host": socket.gethostname(), "rank": hvd.rank()}
         say(world_size=size, backend=self.operation, nodes=nodes, **place)
-        built = "+".join(backend.operations(hvd))
-        say(horovod=horovod.__version__, built=built, tensorflow=tf.__version__)
+        operations = "+".join(backend.operations(hvd))
+        say(horovod=horovod.__version__, built=operations, tensorflow=tf.__version__)
         say(batch=args.batch, accumulation=1, global_batch=args.batch * size, length=args.length)
         say(dtype="fp32", compression="fp16")
         count = sum(int(v.shape.num_elements()) for v in tf.trainable_variables())

@@ -114,15 +114,15 @@ def all_gather(count: int, group: Group) -> Operation:
 def reduce_scatter(count: int, group: Group) -> Operation:
     """Return the sum of which each rank gets its part."""
     numbers, part = blocks(count, group), torch.empty(count // group.world, device=group.device)
-    wanted = torch.full_like(part, (group.rank + 1.0) * group.world)
-    return part, lambda: dist.reduce_scatter_tensor(part, numbers), wanted
+    expected = torch.full_like(part, (group.rank + 1.0) * group.world)
+    return part, lambda: dist.reduce_scatter_tensor(part, numbers), expected
 
 
 def all_to_all(count: int, group: Group) -> Operation:
     """Return the exchange in which each rank sends a part to each other one."""
-    wanted = blocks(count, group)
-    numbers, buffer = torch.full_like(wanted, group.rank + 1.0), torch.empty_like(wanted)
-    return buffer, lambda: dist.all_to_all_single(buffer, numbers), wanted
+    expected = blocks(count, group)
+    numbers, buffer = torch.full_like(expected, group.rank + 1.0), torch.empty_like(expected)
+    return buffer, lambda: dist.all_to_all_single(buffer, numbers), expected
 
 
 def sendrecv(count: int, group: Group) -> Operation:
@@ -132,8 +132,8 @@ def sendrecv(count: int, group: Group) -> Operation:
     numbers = torch.full_like(buffer, group.rank + 1.0)
 
     def pass_on() -> None:
-        sent = dist.P2POp(dist.isend, numbers, after)
-        for each in dist.batch_isend_irecv([sent, dist.P2POp(dist.irecv, buffer, before)]):
+        sending = dist.P2POp(dist.isend, numbers, after)
+        for each in dist.batch_isend_irecv([sending, dist.P2POp(dist.irecv, buffer, before)]):
             each.wait()
 
     return buffer, pass_on, torch.full_like(buffer, before + 1.0)
@@ -198,11 +198,11 @@ def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torc
 
 def checked(name: str, operation: Operation, group: Group) -> None:
     """Do an operation once; raise SystemExit where its result is wrong."""
-    buffer, call, wanted = operation
+    buffer, call, expected = operation
     buffer.fill_(1.0)
     call()
     settle(group.device)
-    if not torch.equal(buffer, wanted):
+    if not torch.equal(buffer, expected):
         size = buffer.numel() * WIDTH
         raise SystemExit("%s of %d bytes gave wrong numbers on rank %d" % (name, size, group.rank))
     # Measure with zeros: repeated sums of other numbers would overflow.
@@ -211,11 +211,11 @@ def checked(name: str, operation: Operation, group: Group) -> None:
 
 def run(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
     """Yield every row; raise SystemExit on a wrong result."""
-    wanted = args.only.split(",")
-    for size in sizes(args.least, args.most, group.world if wanted != ["sendrecv"] else 1):
+    names = args.only.split(",")
+    for size in sizes(args.least, args.most, group.world if names != ["sendrecv"] else 1):
         if group.device.type == "cuda" and 4 * size > memory(group.device):
             return
-        for name in [each for each in FACTORS if each in wanted]:
+        for name in [each for each in FACTORS if each in names]:
             operation = OPERATIONS[name](size // WIDTH, group)
             checked(name, operation, group)
             seconds = measure(operation[1], args, group.device)
@@ -252,7 +252,7 @@ def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
                 dist.barrier()
             every: List[Any] = [None] * group.world
             dist.all_gather_object(every, (mine, seconds))
-            for source, target in sorted({pair for found, _ in every for pair in found}):
+            for source, target in sorted({pair for own_pairs, _ in every for pair in own_pairs}):
                 slower = max(every[source][1], every[target][1])
                 yield {"source": source, "target": target, "gb_per_second": args.most / slower / 1e9}
 

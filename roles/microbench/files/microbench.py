@@ -258,11 +258,11 @@ def median(statement: str, names: Dict[str, Any], seconds: float) -> Optional[fl
 
 def measure(args: argparse.Namespace, device: torch.device) -> Iterator[Dict[str, Any]]:
     """Yield every measurement as a dict, in the order of the names in --only or in BENCHMARKS."""
-    wanted = args.only.split(",") if args.only else list(BENCHMARKS)
-    unknown = [name for name in wanted if name not in BENCHMARKS]
+    chosen_names = args.only.split(",") if args.only else list(BENCHMARKS)
+    unknown = [name for name in chosen_names if name not in BENCHMARKS]
     if unknown:
         raise SystemExit("--only %s: unknown; allowed are %s" % (",".join(unknown), ", ".join(BENCHMARKS)))
-    for benchmark_name in wanted:
+    for benchmark_name in chosen_names:
         points = BENCHMARKS[benchmark_name](SIZES[args.size], device, DTYPES[args.dtype])
         while True:
             try:

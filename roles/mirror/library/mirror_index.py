@@ -52,13 +52,13 @@ def argument_spec() -> Dict[str, Any]:
 def paragraph(path: str) -> str:
     """Return the paragraph of the index for one package."""
     command = ["dpkg-deb", "--field", path]
-    done = subprocess.run(
+    process = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, check=False
     )
-    if done.returncode:
-        raise ValueError("%s is not a Debian package: %s" % (path, done.stderr.strip()))
+    if process.returncode:
+        raise ValueError("%s is not a Debian package: %s" % (path, process.stderr.strip()))
     return "%s\nFilename: ./%s\nSize: %d\nSHA256: %s\n" % (
-        done.stdout.strip("\n"),
+        process.stdout.strip("\n"),
         os.path.basename(path),
         os.path.getsize(path),
         sha256_of(path),

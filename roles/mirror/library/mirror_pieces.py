@@ -157,12 +157,12 @@ class Joined(io.RawIOBase):
 def checked(folder: str, text: str) -> List[str]:
     """Return the paths of the pieces in their order; raise PieceError where one is not as `text` lists it."""
     entries = [LINE.match(line) for line in text.splitlines()]
-    found = [(match.group(2), match.group(1)) for match in entries if match]
-    if not found or len(found) < len(entries):
+    checksums = [(match.group(2), match.group(1)) for match in entries if match]
+    if not checksums or len(checksums) < len(entries):
         raise PieceError("%s/%s is not a list of pieces" % (folder, LIST))
-    paths = {name: os.path.join(folder, name) for name, _ in found}
+    paths = {name: os.path.join(folder, name) for name, _ in checksums}
     missing = [name for name, path in paths.items() if not os.path.isfile(path)]
-    changed = [name for name, sha256 in found if name not in missing and sha256_of(paths[name]) != sha256]
+    changed = [name for name, sha256 in checksums if name not in missing and sha256_of(paths[name]) != sha256]
     wrong = [("missing", missing), ("changed", changed)]
     if missing or changed:
         named = "; ".join("%s: %s" % (what, ", ".join(names)) for what, names in wrong if names)

@@ -78,8 +78,8 @@ def paragraphs(path: str) -> Dict[str, str]:
 def merge_index(folder: str) -> None:
     """Write the index of a repository: new paragraphs, and old ones whose file still exists."""
     old, new = paragraphs(folder + "/Packages"), paragraphs(folder + "/Packages.new")
-    kept = {name: text for name, text in dict(old, **new).items() if os.path.exists(folder + "/" + name)}
-    text = "".join(kept[name] + "\n\n" for name in sorted(kept))
+    existing = {name: text for name, text in dict(old, **new).items() if os.path.exists(folder + "/" + name)}
+    text = "".join(existing[name] + "\n\n" for name in sorted(existing))
     write_whole(folder + "/Packages", text.encode("utf-8"))
     if new:
         os.remove(folder + "/Packages.new")
@@ -89,16 +89,16 @@ def gpg(home: str, *words: str) -> bytes:
     """Run gpg with a directory of its own, which holds only the key created here."""
     command = ["gpg", "--homedir", home, "--batch", "--yes", "--quiet", "--pinentry-mode", "loopback"]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command + ["--passphrase", ""] + list(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
     except FileNotFoundError:
         raise SealError(
             "gpg is not installed, and apt accepts only signed packages. Fix: apt-get install gnupg"
         ) from None
-    if done.returncode:
-        raise SealError("gpg: " + done.stderr.decode("utf-8", "replace").strip())
-    return done.stdout
+    if process.returncode:
+        raise SealError("gpg: " + process.stderr.decode("utf-8", "replace").strip())
+    return process.stdout
 
 
 def sign(top: str, folders: List[str]) -> None:

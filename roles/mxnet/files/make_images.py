@@ -23,8 +23,8 @@ def main(argv: List[str]) -> None:
     """Make the files unless they are there."""
     path, count = argv[1], int(argv[2])
     values = {"version": [VERSION, labelled_images.VERSION], "images": count}
-    made = labelled_images.random_images(count)
-    print(data_stamp.make(os.path.dirname(path), values, lambda: record_files.write(path, made)))
+    images = labelled_images.random_images(count)
+    print(data_stamp.make(os.path.dirname(path), values, lambda: record_files.write(path, images)))
 
 
 if __name__ == "__main__":

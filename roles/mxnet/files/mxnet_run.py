@@ -86,8 +86,8 @@ def begin(say: trainer_kit.Say, args: argparse.Namespace, **about: Any) -> bool:
         logging.disable(logging.INFO)
         return False
     say(world_size=world, nodes=nodes, node_rank=rank // args.devices_per_node, backend=operation)
-    built = "+".join(backend.operations(hvd))
-    say(horovod=horovod.__version__, built=built, mxnet=mx.__version__)
+    operations = "+".join(backend.operations(hvd))
+    say(horovod=horovod.__version__, built=operations, mxnet=mx.__version__)
     say(dtype=args.dtype, device=args.device, **about)
     return True
 

@@ -31,13 +31,13 @@ REPAIR = "Fix: write it again with MXNet's tools/rec2idx.py"
 
 def pieces(payload: bytes) -> List[bytes]:
     """Return what is between the magic numbers that a payload has at multiples of four bytes."""
-    found, begin, at = [], 0, payload.find(MAGIC)
-    while at >= 0:
-        if at % len(MAGIC) == 0:
-            found.append(payload[begin:at])
-            begin = at + len(MAGIC)
-        at = payload.find(MAGIC, at + 1)
-    return [*found, payload[begin:]]
+    parts, begin, offset = [], 0, payload.find(MAGIC)
+    while offset >= 0:
+        if offset % len(MAGIC) == 0:
+            parts.append(payload[begin:offset])
+            begin = offset + len(MAGIC)
+        offset = payload.find(MAGIC, offset + 1)
+    return [*parts, payload[begin:]]
 
 
 def framed(part: int, content: bytes) -> bytes:
@@ -73,7 +73,7 @@ def offsets(path: str) -> List[int]:
     name = index_of(path)
     try:
         with open(name, encoding="ascii") as file:
-            found = sorted(int(line.split("\t")[1]) for line in file)
+            begins = sorted(int(line.split("\t")[1]) for line in file)
     except OSError as error:
         raise ImageError(
             "%s: %s, and the trainer finds the records by it. %s" % (name, error.strerror, REPAIR)
@@ -82,9 +82,9 @@ def offsets(path: str) -> List[int]:
         raise ImageError(
             "%s has a line that is not a number, a tab and an offset. %s" % (name, REPAIR)
         ) from None
-    if not found:
+    if not begins:
         raise ImageError("%s is empty. %s" % (name, REPAIR))
-    return found
+    return begins
 
 
 def look(file: BinaryIO, where: str) -> bytes:
@@ -125,16 +125,16 @@ def describe(path: str) -> Dict[str, Any]:
             "there is no file %s. Fix: copy it there, or name another with %s_data"
             % (path, os.environ["WORKLOAD"])
         )
-    found = offsets(path)
-    digest = hashlib.sha256(repr(found).encode())
+    record_offsets = offsets(path)
+    digest = hashlib.sha256(repr(record_offsets).encode())
     with open(path, "rb") as file:
-        for offset in [*found[:: -(-len(found) // LOOKED_AT)], found[-1]]:
+        for offset in [*record_offsets[:: -(-len(record_offsets) // LOOKED_AT)], record_offsets[-1]]:
             where = "%s at offset %d" % (path, offset)
             file.seek(offset)
             content = look(file, where)
             check(where, content)
             digest.update(content)
-    return {"images": len(found), "identity": digest.hexdigest()}
+    return {"images": len(record_offsets), "identity": digest.hexdigest()}
 
 
 def check_enough(path: str, images: int, batch: int, shares: List[int]) -> None:
@@ -153,9 +153,9 @@ def check_enough(path: str, images: int, batch: int, shares: List[int]) -> None:
 
 def main(argv: List[str]) -> None:
     """Print the description."""
-    path, made = argv[1], int(argv[2])
+    path, count = argv[1], int(argv[2])
     try:
-        other = made and data_stamp.problem(os.environ["WORKLOAD"], os.path.dirname(path), {"images": made})
+        other = count and data_stamp.problem(os.environ["WORKLOAD"], os.path.dirname(path), {"images": count})
         if other:
             raise ImageError(other)
         print("records", *("%s=%s" % pair for pair in describe(path).items()))

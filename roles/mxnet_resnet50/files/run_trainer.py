@@ -47,10 +47,10 @@ def main() -> None:
     sys.path.insert(0, args.source)
     sys.argv = ["train.py", *trainer_flags.flags(args, hvd.rank(), hvd.size(), *mxnet_run.machine())]
     trainer = importlib.import_module("train")
-    given = trainer.parse_args()
-    trainer.setup_logging(given)
-    model = trainer.models.get_model(**vars(given))
-    trainer.fit.fit(given, model, trainer.data.get_data_loader(given))
+    parsed = trainer.parse_args()
+    trainer.setup_logging(parsed)
+    model = trainer.models.get_model(**vars(parsed))
+    trainer.fit.fit(parsed, model, trainer.data.get_data_loader(parsed))
     mxnet_run.end(say, first, model, args.steps)
 
 

@@ -34,8 +34,8 @@ def gathered(values: List[float]) -> List[List[float]]:
     rows[flow.env.get_rank()] = flow.tensor(values, dtype=flow.float64)
     everywhere = flow.placement.all("cpu")
     total = rows.to_global(placement=everywhere, sbp=flow.sbp.partial_sum)
-    found: List[List[float]] = total.to_global(sbp=flow.sbp.broadcast).to_local().numpy().tolist()
-    return found
+    of_ranks: List[List[float]] = total.to_global(sbp=flow.sbp.broadcast).to_local().numpy().tolist()
+    return of_ranks
 
 
 def is_whole(parameter: Any) -> bool:

@@ -42,8 +42,8 @@ def edited(edits: List[Edit], name: str, text: str) -> str:
     """Return the text of a file of the trainer with `edits` made; ValueError where it is not that file."""
     for old, new, count in edits:
         if text.count(old) != count:
-            found = text.count(old)
-            raise ValueError("%s has %d times %r, not %d: another commit" % (name, found, old, count))
+            times = text.count(old)
+            raise ValueError("%s has %d times %r, not %d: another commit" % (name, times, old, count))
         text = text.replace(old, new)
     return text
 

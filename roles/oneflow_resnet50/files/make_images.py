@@ -22,8 +22,8 @@ def main(argv: List[str]) -> None:
     """Make the files unless they are there."""
     folder, images, files = argv[1], int(argv[2]), int(argv[3])
     values = {"version": [VERSION, labelled_images.VERSION], "images": images, "files": files}
-    made = labelled_images.random_images(images)
-    print(data_stamp.make(folder, values, lambda: ofrecord_files.write(folder, made, files)))
+    pictures = labelled_images.random_images(images)
+    print(data_stamp.make(folder, values, lambda: ofrecord_files.write(folder, pictures, files)))
 
 
 if __name__ == "__main__":

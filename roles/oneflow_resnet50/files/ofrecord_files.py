@@ -37,21 +37,21 @@ CONVERT = "Fix: convert the images again with the tools that the README of Onefl
 
 def varint(number: int) -> bytes:
     """Return a whole number as protocol buffers have it."""
-    found = bytearray()
+    encoded = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        encoded.append(number & 0x7F | 0x80)
         number >>= 7
-    return bytes(found) + bytes([number])
+    return bytes(encoded) + bytes([number])
 
 
 def read_varint(message: bytes, offset: int) -> Tuple[int, int]:
     """Return (whole number, offset after it)."""
-    found = shift = 0
+    number = shift = 0
     while True:
-        found |= (message[offset] & 0x7F) << shift
+        number |= (message[offset] & 0x7F) << shift
         offset, shift = offset + 1, shift + 7
         if message[offset - 1] < 0x80:
-            return found, offset
+            return number, offset
 
 
 def field(number: int, content: bytes) -> bytes:
@@ -61,14 +61,14 @@ def field(number: int, content: bytes) -> bytes:
 
 def fields(message: bytes) -> Iterator[Tuple[int, bytes]]:
     """Yield (number, content) of a message whose fields all have a length; ValueError for another message."""
-    at = 0
-    while at < len(message):
-        key, at = read_varint(message, at)
-        length, at = read_varint(message, at)
-        if key & 7 != DELIMITED or at + length > len(message):
+    offset = 0
+    while offset < len(message):
+        key, offset = read_varint(message, offset)
+        length, offset = read_varint(message, offset)
+        if key & 7 != DELIMITED or offset + length > len(message):
             raise ValueError
-        yield key >> 3, message[at : at + length]
-        at += length
+        yield key >> 3, message[offset : offset + length]
+        offset += length
 
 
 # Records
@@ -84,9 +84,9 @@ def record(image: bytes, label: int) -> bytes:
 def item(content: bytes, name: bytes) -> Tuple[int, bytes]:
     """Return (kind, item) of a feature with one item; LookupError or ValueError where there is none."""
     for _, feature in fields(content):
-        found = dict(fields(feature))
-        if found[NAME] == name:
-            ((kind, items),) = fields(found[VALUE])
+        content_of = dict(fields(feature))
+        if content_of[NAME] == name:
+            ((kind, items),) = fields(content_of[VALUE])
             ((_, only),) = fields(items)
             return kind, only
     raise LookupError
@@ -126,38 +126,38 @@ def write(directory: str, images: Iterable[Tuple[bytes, int]], files: int) -> No
 def parts_of(directory: str) -> List[str]:
     """Return the paths of the files; raise ImageError where the trainer would not find them all."""
     folder = os.path.join(directory, "train")
-    found = sorted(glob.glob(os.path.join(folder, "part-*")))
-    wanted = [os.path.join(folder, NAMES % number) for number in range(len(found))]
-    if not found:
+    paths = sorted(glob.glob(os.path.join(folder, "part-*")))
+    expected = [os.path.join(folder, NAMES % number) for number in range(len(paths))]
+    if not paths:
         raise ImageError(
             "%s has no files part-*. Fix: copy them there, or name another directory with train/%s in it with"
             " oneflow_resnet50_data" % (folder, NAMES % 0)
         )
-    if found != wanted:
-        last, missing = os.path.basename(wanted[-1]), os.path.basename(min(set(wanted) - set(found)))
+    if paths != expected:
+        last, missing = os.path.basename(expected[-1]), os.path.basename(min(set(expected) - set(paths)))
         raise ImageError(
             "%s has %d files part-*: the trainer reads %s to %s, and %s is missing. Fix: copy it there, or"
-            " rename the files" % (folder, len(found), NAMES % 0, last, missing)
+            " rename the files" % (folder, len(paths), NAMES % 0, last, missing)
         )
-    return found
+    return paths
 
 
 def records(path: str) -> Iterator[Tuple[int, int]]:
     """Yield the offset and length of each record; raise ImageError where the file ends in one."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
-        at = 0
-        while at < size:
-            file.seek(at)
+        offset = 0
+        while offset < size:
+            file.seek(offset)
             head = file.read(LENGTH.size)
             length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
-            if not 0 < length <= size - at - LENGTH.size:
+            if not 0 < length <= size - offset - LENGTH.size:
                 raise ImageError(
                     "%s has %d bytes, and a record of %d bytes at offset %d. Fix: copy the file again, or one"
-                    " with records of OneFlow" % (path, size, length, at)
+                    " with records of OneFlow" % (path, size, length, offset)
                 )
-            yield at + LENGTH.size, length
-            at += LENGTH.size + length
+            yield offset + LENGTH.size, length
+            offset += LENGTH.size + length
 
 
 def first_record(path: str) -> bytes:
@@ -171,30 +171,30 @@ def first_record(path: str) -> bytes:
 
 def describe(directory: str) -> Dict[str, Any]:
     """Return the number of files and a checksum of their names, sizes and first records."""
-    found = parts_of(directory)
+    paths = parts_of(directory)
     digest = hashlib.sha256()
-    for path in found:
+    for path in paths:
         content = first_record(path)
         check("%s: its first record" % path, content)
         digest.update(b"%s %d " % (os.path.basename(path).encode(), os.path.getsize(path)) + content)
-    return {"files": len(found), "identity": digest.hexdigest()}
+    return {"files": len(paths), "identity": digest.hexdigest()}
 
 
 def check_enough(directory: str, processes: int, batch: int) -> None:
     """Raise ImageError where the files or images are fewer than those of a step of all processes."""
-    found = parts_of(directory)
-    if len(found) < processes:
+    paths = parts_of(directory)
+    if len(paths) < processes:
         raise ImageError(
             "%s has %d files, and %d processes share them by whole files. Fix: oneflow_resnet50_files=%d or"
-            " more, or more files of your own" % (directory, len(found), processes, processes)
+            " more, or more files of your own" % (directory, len(paths), processes, processes)
         )
-    wanted = processes * batch
+    needed = processes * batch
     # They are counted as far as needed: a record has to be found for each.
-    images = sum(1 for _ in itertools.islice(itertools.chain.from_iterable(map(records, found)), wanted))
-    if images < wanted:
+    images = sum(1 for _ in itertools.islice(itertools.chain.from_iterable(map(records, paths)), needed))
+    if images < needed:
         raise ImageError(
             "%s has %d images, and a step of all processes takes %d. Fix: oneflow_resnet50_images=%d or more,"
-            " or a smaller batch" % (directory, images, wanted, wanted)
+            " or a smaller batch" % (directory, images, needed, needed)
         )
 
 
@@ -202,8 +202,8 @@ def main(argv: List[str]) -> None:
     """Print the description."""
     directory, images, files = argv[1], int(argv[2]), int(argv[3])
     try:
-        wanted = {"images": images, "files": files}
-        other = images and data_stamp.problem("oneflow_resnet50", directory, wanted)
+        expected = {"images": images, "files": files}
+        other = images and data_stamp.problem("oneflow_resnet50", directory, expected)
         if other:
             raise ImageError(other)
         print("records", *("%s=%s" % pair for pair in describe(directory).items()))

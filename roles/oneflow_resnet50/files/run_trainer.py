@@ -35,11 +35,11 @@ def data(args: argparse.Namespace, world: int) -> Dict[str, Any]:
     if not args.data:
         return {"data": "synthetic-random"}
     try:
-        found = ofrecord_files.describe(args.data)
+        description = ofrecord_files.describe(args.data)
         ofrecord_files.check_enough(args.data, world, args.batch)
     except labelled_images.ImageError as error:
         trainer_kit.refuse(error)
-    return {"data": "records", **found}
+    return {"data": "records", **description}
 
 
 def precision(trainer: Any, device: str) -> str:

@@ -40,8 +40,8 @@ def computes() -> bool:
 
     A build of Paddle without code for a GPU warns, leaves zeros and ends with status 0 (2.6.2 on an H100).
     """
-    given = paddle.to_tensor([1.0, 2.0, 3.0])
-    return bool((given + given).tolist() == [2.0, 4.0, 6.0])
+    numbers = paddle.to_tensor([1.0, 2.0, 3.0])
+    return bool((numbers + numbers).tolist() == [2.0, 4.0, 6.0])
 
 
 class Group:
@@ -64,9 +64,9 @@ class Group:
         """Return a list of every rank's `value`, in the order of the ranks."""
         if self.world == 1:
             return [value]
-        found: List[Any] = []
-        dist.all_gather_object(found, value)
-        return found
+        of_ranks: List[Any] = []
+        dist.all_gather_object(of_ranks, value)
+        return of_ranks
 
     def announce(self, args: argparse.Namespace, **options: Any) -> None:
         """Print what takes part, the batch and the precision; `options` are the workload's own choices."""

@@ -36,7 +36,7 @@ def flags(args: argparse.Namespace, directory: str, workers: int) -> List[str]:
     The batch is that of all devices of the node. What a case does not have is DLPerf's. The learning rate is
     the same for the first 30 epochs of ImageNet.
     """
-    given = {
+    values = {
         "use_gpu": args.device == "gpu",
         "use_fp16": args.dtype == "fp16",
         "batch_size": args.batch * args.devices_per_node,
@@ -54,5 +54,5 @@ def flags(args: argparse.Namespace, directory: str, workers: int) -> List[str]:
         "validate": False,
         "print_step": 1,
     }
-    words = ["--%s=%s" % pair for pair in given.items()]
+    words = ["--%s=%s" % pair for pair in values.items()]
     return words + ["--image_shape", "3", str(args.image_size), str(args.image_size)]

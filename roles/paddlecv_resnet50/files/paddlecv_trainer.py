@@ -69,25 +69,25 @@ class Run:
 
     def watch(self, trainer: Any) -> None:
         """Put this between the trainer and its functions."""
-        compiled, shown = trainer.best_strategy_compiled, trainer.print_info
+        compiled, print_info = trainer.best_strategy_compiled, trainer.print_info
         read = trainer.reader.process_image
 
         def compile_program(flags: Any, program: Any, *rest: Any) -> Any:
-            found = compiled(flags, program, *rest)
+            program_compiled = compiled(flags, program, *rest)
             self.program = program
             self.announce(flags)
-            return found
+            return program_compiled
 
         def print_step(kind: str, metrics: Any, *rest: Any) -> None:
-            shown(kind, metrics, *rest)
+            print_info(kind, metrics, *rest)
             self.print_step(float(metrics[0]))
 
         def read_image(sample: List[Any], *rest: Any) -> Any:
             # The trainer would go on with a smaller batch.
-            found = read(sample, *rest)
-            if found is None:
+            image = read(sample, *rest)
+            if image is None:
                 refuse(self.scratch, "%s cannot be read as an image (by OpenCV)" % sample[0])
-            return found
+            return image
 
         trainer.best_strategy_compiled, trainer.print_info = compile_program, print_step
         trainer.reader.process_image = read_image
@@ -131,10 +131,10 @@ class Run:
         if self.first:
             # Counted from 0 by the schedule of the learning rate.
             say(steps_done=int(value("@LR_DECAY_COUNTER@")[0]) + 1)
-        kept = [
+        weights = [
             value(each.name).astype("float64") for each in self.program.all_parameters() if each.trainable
         ]
-        total, squares = sum(each.sum() for each in kept), sum((each * each).sum() for each in kept)
+        total, squares = sum(each.sum() for each in weights), sum((each * each).sum() for each in weights)
         say(weights_sum="%.9e" % total, weights_sum_of_squares="%.9e" % squares)
         # The reader compares them.
         say(weights="of_each_rank", end="true")

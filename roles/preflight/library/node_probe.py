@@ -179,11 +179,11 @@ def output_of(*argv: str, well: Tuple[int, ...] = (0,)) -> str:
     """
     env = dict(os.environ, LC_ALL="C")
     pipe = subprocess.PIPE
-    done = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
-    if done.returncode not in well:
-        message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
-        raise RuntimeError("%s: %s" % (argv[0], message[-300:] or "exit status %d" % done.returncode))
-    return done.stdout.decode("utf-8", "replace")
+    process = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=env)
+    if process.returncode not in well:
+        message = (process.stderr or process.stdout).decode("utf-8", "replace").strip()
+        raise RuntimeError("%s: %s" % (argv[0], message[-300:] or "exit status %d" % process.returncode))
+    return process.stdout.decode("utf-8", "replace")
 
 
 # The host
@@ -253,9 +253,9 @@ def upgrades() -> Optional[Dict[str, List[str]]]:
         return None
     form = "${db:Status-Abbrev}${Package} ${Version}\n"
     packages = output_of("dpkg-query", "-W", "-f", form, "unattended-upgrades", *DRIVER_PACKAGES, well=(0, 1))
-    kept = ("APT::Periodic::Unattended-Upgrade ", "Unattended-Upgrade::Package-Blacklist:: ")
+    prefixes = ("APT::Periodic::Unattended-Upgrade ", "Unattended-Upgrade::Package-Blacklist:: ")
     return {
-        "settings": [line for line in settings if line.startswith(kept)],
+        "settings": [line for line in settings if line.startswith(prefixes)],
         "packages": [line for line in packages.splitlines() if line[1:2] == "i"],
     }
 
@@ -674,15 +674,15 @@ def argument_spec() -> Dict[str, Any]:
 
 def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
     """Return {name: function} of the probes that the module's options ask for."""
-    work, peers, steps = options["work"], options["peers"], options["steps"]
+    work_directory, peers, steps = options["work"], options["peers"], options["steps"]
     probes: Dict[str, Callable[[], Any]] = {
         "host": host,
         "limits": limits,
-        "work": lambda: space(work),
+        "work": lambda: space(work_directory),
         "shm": lambda: space("/dev/shm"),  # noqa: S108 - only its size is read
-        "ports": lambda: listening(options["ports"], work),
-        "ours": lambda: our_processes(work),
-        "others": lambda: other_processes(work),
+        "ports": lambda: listening(options["ports"], work_directory),
+        "ours": lambda: our_processes(work_directory),
+        "others": lambda: other_processes(work_directory),
         "processors": processors,
     }
     if options["login"]:

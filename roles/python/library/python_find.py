@@ -113,11 +113,11 @@ def system_candidates(version: str, environ: Mapping[str, str]) -> List[str]:
 def pyenv_candidates(version: str, environ: Mapping[str, str]) -> List[str]:
     """Return the interpreters below pyenv's versions directory, newest patch release first."""
     roots = [environ.get("PYENV_ROOT", ""), os.path.join(environ.get("HOME", "/"), ".pyenv"), "/opt/pyenv"]
-    found = []
+    paths = []
     for root in roots:
         if root:
-            found += newest_first(os.path.join(root, "versions", version + ".*", "bin", "python" + version))
-    return found
+            paths += newest_first(os.path.join(root, "versions", version + ".*", "bin", "python" + version))
+    return paths
 
 
 def conda_candidates(version: str, environ: Mapping[str, str]) -> List[str]:
@@ -144,11 +144,11 @@ def conda_candidates(version: str, environ: Mapping[str, str]) -> List[str]:
 def uv_candidates(version: str, environ: Mapping[str, str], uv_dir: Optional[str]) -> List[str]:
     """Return interpreters that uv has installed: those of role python first, then the user's."""
     roots = [uv_dir, os.path.join(environ.get("HOME", "/"), ".local", "share", "uv", "python")]
-    found = []
+    paths = []
     for root in roots:
         if root:
-            found += newest_first(os.path.join(root, "cpython-" + version + ".*", "bin", "python" + version))
-    return found
+            paths += newest_first(os.path.join(root, "cpython-" + version + ".*", "bin", "python" + version))
+    return paths
 
 
 def probe(path: str) -> Any:
@@ -156,10 +156,10 @@ def probe(path: str) -> Any:
     # -I: modules of the current directory or of PYTHONPATH must not take part.
     command = [path, "-I", "-c", PROBE]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, timeout=60
         )
-        return json.loads(done.stdout)
+        return json.loads(process.stdout)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return "does not start: %s" % str(error).splitlines()[0]
 
@@ -210,13 +210,13 @@ def find(
     rejected = []
     for version in versions:
         second_best = None
-        seen = set()
+        real_paths = set()
         for source in search:
             for path in places[source](version):
                 real = os.path.realpath(path)
-                if real in seen or not os.access(path, os.X_OK):
+                if real in real_paths or not os.access(path, os.X_OK):
                     continue
-                seen.add(real)
+                real_paths.add(real)
                 answer = probe(path)
                 reason = objection(answer, version)
                 if reason:

@@ -120,10 +120,12 @@ def argument_spec() -> Dict[str, Any]:
 def run(argv: List[str], stdin: str = "") -> None:
     """Run a command. Raises FailedError with its standard error, or OSError where it does not start."""
     # Bytes: Python 3.6 would decode them as ASCII where the locale is C.
-    done = subprocess.run(argv, input=stdin.encode("utf-8"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    if done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip()
-        raise FailedError(said or "%s: exit status %d" % (" ".join(argv), done.returncode))
+    process = subprocess.run(
+        argv, input=stdin.encode("utf-8"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    if process.returncode != 0:
+        error_text = process.stderr.decode("utf-8", "replace").strip()
+        raise FailedError(error_text or "%s: exit status %d" % (" ".join(argv), process.returncode))
 
 
 def read(path: str) -> str:
@@ -174,14 +176,20 @@ def create(path: str, python: str, pip_lock: str, locks: List[str], index: str) 
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    given = module.params
-    record = os.path.join(given["path"], RECORD)
-    before, after = read(record), "# interpreter: %s\n%s\n" % (given["python"], given["lock"].strip("\n"))
+    options = module.params
+    record = os.path.join(options["path"], RECORD)
+    before, after = read(record), "# interpreter: %s\n%s\n" % (options["python"], options["lock"].strip("\n"))
     if before != after and not module.check_mode:
         os.umask(0o022)  # root's own may hide what it installs from the user of the runs
         try:
-            locks = [given["build_lock"]] if SOURCE.search(given["lock"]) else []
-            create(given["path"], given["python"], given["pip_lock"], locks + [given["lock"]], given["index"])
+            locks = [options["build_lock"]] if SOURCE.search(options["lock"]) else []
+            create(
+                options["path"],
+                options["python"],
+                options["pip_lock"],
+                locks + [options["lock"]],
+                options["index"],
+            )
             write_whole(record, after.encode("utf-8"), mode=0o644)
         except FailedError as error:
             module.fail_json(msg=str(error), lacking=error.lacking)

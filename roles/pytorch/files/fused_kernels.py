@@ -32,11 +32,11 @@ def _gelu_forward(  # type: ignore[no-untyped-def]
     across = tl.program_id(1) * columns + tl.arange(0, columns)
     down = tl.program_id(0) * tile + tl.arange(0, tile)
     there = (down[:, None] < rows) & (across[None, :] < width)
-    at = down[:, None].to(tl.int64) * width + across[None, :]
+    offsets = down[:, None].to(tl.int64) * width + across[None, :]
     added = tl.load(bias + across, across < width).to(tl.float32)
-    value = tl.load(x + at, there).to(tl.float32) + added[None, :]
+    value = tl.load(x + offsets, there).to(tl.float32) + added[None, :]
     slope, _ = _gelu_parts(value)
-    tl.store(out + at, (value * slope).to(out.dtype.element_ty), there)
+    tl.store(out + offsets, (value * slope).to(out.dtype.element_ty), there)
 
 
 @triton.jit
@@ -50,11 +50,13 @@ def _gelu_backward(  # type: ignore[no-untyped-def]
     for start in range(first, first + each, tile):
         down = start + tl.arange(0, tile)
         there = (down[:, None] < rows) & (across[None, :] < width)
-        at = down[:, None].to(tl.int64) * width + across[None, :]
-        value = tl.load(x + at, there, 0.0).to(tl.float32) + added[None, :]
+        offsets = down[:, None].to(tl.int64) * width + across[None, :]
+        value = tl.load(x + offsets, there, 0.0).to(tl.float32) + added[None, :]
         part, inner = _gelu_parts(value)
-        slope = tl.load(grad + at, there, 0.0).to(tl.float32) * (part + value * part * (1 - part) * inner)
-        tl.store(out + at, slope.to(out.dtype.element_ty), there)
+        slope = tl.load(grad + offsets, there, 0.0).to(tl.float32) * (
+            part + value * part * (1 - part) * inner
+        )
+        tl.store(out + offsets, slope.to(out.dtype.element_ty), there)
         total += tl.sum(slope, 0)
     tl.store(sums + tl.program_id(0) * width + across, total, across < width)
 
@@ -77,16 +79,18 @@ def _norm_forward(  # type: ignore[no-untyped-def]
     row = tl.program_id(0)
     across = tl.arange(0, block)
     there = across < width
-    at = row.to(tl.int64) * width + across
-    value = tl.load(y + at, there, 0.0).to(tl.float32) + tl.load(bias + across, there, 0.0).to(tl.float32)
+    offsets = row.to(tl.int64) * width + across
+    value = tl.load(y + offsets, there, 0.0).to(tl.float32) + tl.load(bias + across, there, 0.0).to(
+        tl.float32
+    )
     if threshold > 0:
         first = tl.load(keys).to(tl.uint32, bitcast=True)
         second = tl.load(keys + 1).to(tl.uint32, bitcast=True)
         value = tl.where(_keep(row * width + across, first, second, threshold), value * inverse, 0.0)
-    value += tl.load(x + at, there, 0.0).to(tl.float32)
+    value += tl.load(x + offsets, there, 0.0).to(tl.float32)
     # Normalize the rounded values, because those are what the backward pass reads.
     value = value.to(summed.dtype.element_ty)
-    tl.store(summed + at, value, there)
+    tl.store(summed + offsets, value, there)
     value = value.to(tl.float32)
     mean = tl.sum(tl.where(there, value, 0.0), 0) / width
     apart = tl.where(there, value - mean, 0.0)
@@ -95,7 +99,7 @@ def _norm_forward(  # type: ignore[no-untyped-def]
     tl.store(scales + row, scale)
     result = apart * scale * tl.load(weight + across, there, 0.0).to(tl.float32)
     result += tl.load(beta + across, there, 0.0).to(tl.float32)
-    tl.store(out + at, result.to(out.dtype.element_ty), there)
+    tl.store(out + offsets, result.to(out.dtype.element_ty), there)
 
 
 @triton.jit
@@ -113,17 +117,17 @@ def _norm_backward(  # type: ignore[no-untyped-def]
     of_bias = tl.zeros([block], tl.float32)
     start = tl.program_id(0) * each
     for row in range(start, min(start + each, rows)):
-        at = row.to(tl.int64) * width + across  # type: ignore[attr-defined]
-        above = tl.load(grad + at, there, 0.0).to(tl.float32)
+        offsets = row.to(tl.int64) * width + across  # type: ignore[attr-defined]
+        above = tl.load(grad + offsets, there, 0.0).to(tl.float32)
         scale = tl.load(scales + row)
-        normed = (tl.load(summed + at, there, 0.0).to(tl.float32) - tl.load(means + row)) * scale
+        normed = (tl.load(summed + offsets, there, 0.0).to(tl.float32) - tl.load(means + row)) * scale
         normed = tl.where(there, normed, 0.0)
         scaled = above * factor
         slope = (scaled - tl.sum(scaled, 0) / width - normed * (tl.sum(scaled * normed, 0) / width)) * scale
-        tl.store(to_x + at, slope.to(to_x.dtype.element_ty), there)
+        tl.store(to_x + offsets, slope.to(to_x.dtype.element_ty), there)
         if threshold > 0:
             slope = tl.where(_keep(row * width + across, first, second, threshold), slope * inverse, 0.0)
-            tl.store(to_y + at, slope.to(to_y.dtype.element_ty), there)
+            tl.store(to_y + offsets, slope.to(to_y.dtype.element_ty), there)
         of_weight += above * normed
         of_beta += above
         of_bias += tl.where(there, slope, 0.0)

@@ -30,14 +30,14 @@ def are_arrays(directory: str) -> bool:
 
 def arrays(directory: str, size: int, classes: int) -> Tuple[Any, Any]:
     """Return (images, labels), mapped into memory; raise ImageError where they do not fit."""
-    found = []
+    mapped = []
     for name in ("images.npy", "labels.npy"):
         path = os.path.join(directory, name)
         try:
-            found.append(np.load(path, mmap_mode="r", allow_pickle=False))
+            mapped.append(np.load(path, mmap_mode="r", allow_pickle=False))
         except (OSError, ValueError) as error:
             raise ImageError("%s: %s" % (path, error)) from None
-    images, labels = found
+    images, labels = mapped
     if images.dtype != np.uint8 or images.ndim != 4 or images.shape[1:] != (3, size, size):
         raise ImageError(
             "%s/images.npy is %s %s, needed is uint8 [count, 3, %d, %d]: write them in this shape,"
@@ -67,12 +67,12 @@ def describe(directory: str, size: int, classes: int) -> str:
 
 def main() -> None:
     """Print the description."""
-    directory, (size, classes, *made) = sys.argv[1], map(int, sys.argv[2:])
+    directory, (size, classes, *counts) = sys.argv[1], map(int, sys.argv[2:])
     try:
         if are_arrays(directory):
             print(describe(directory, size, classes))
         else:
-            print(image_folder.check(WORKLOAD, directory, classes, *made))
+            print(image_folder.check(WORKLOAD, directory, classes, *counts))
     except ImageError as error:
         sys.exit(str(error))
 

@@ -24,13 +24,13 @@ class LoaderError(ValueError):
 def version(loader: str) -> str:
     """Return the version of a loader."""
     try:
-        found: str = importlib.import_module(MODULES[loader]).__version__
+        number: str = importlib.import_module(MODULES[loader]).__version__
     except ModuleNotFoundError as error:
         raise LoaderError(
             "torch_resnet50_loader=%s: %s has no module %s (%s); install it there, as docs/how-to/own-data.md"
             " says, or set another loader" % (loader, sys.executable, MODULES[loader], error)
         ) from None
-    return found
+    return number
 
 
 def choose(loader: str, device: str, directory: str) -> str:

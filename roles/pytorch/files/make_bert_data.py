@@ -73,9 +73,9 @@ def make(request: Dict[str, Any], vocabulary: int) -> Dict[str, np.ndarray]:
     labels = np.take_along_axis(words, positions, 1)
     dice = rng.random_sample((count, masked))
     strange = FIRST_WORD + rng.randint(0, usable, (count, masked))
-    shown = np.where(dice < 0.8, MASK, np.where(dice < 0.9, strange, labels))
-    np.put_along_axis(words, positions, shown, 1)
-    made = {
+    inputs = np.where(dice < 0.8, MASK, np.where(dice < 0.9, strange, labels))
+    np.put_along_axis(words, positions, inputs, 1)
+    arrays = {
         "words": words,
         "segments": segments,
         "lengths": np.full(count, seq),
@@ -83,7 +83,7 @@ def make(request: Dict[str, Any], vocabulary: int) -> Dict[str, np.ndarray]:
         "labels": labels,
         "following": following,
     }
-    return {name: made[name].astype(kind) for name, (_, kind) in FORMS.items()}
+    return {name: arrays[name].astype(kind) for name, (_, kind) in FORMS.items()}
 
 
 def digest(path: str) -> str:
@@ -104,11 +104,11 @@ def check_arrays(directory: str, request: Dict[str, Any]) -> int:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as exc:
             raise RefusedError("%s: %s" % (path, exc)) from exc
-        wanted = () if axis is None else (request[axis],)
-        if array.dtype.kind not in "iu" or array.shape[1:] != wanted:
+        expected_shape = () if axis is None else (request[axis],)
+        if array.dtype.kind not in "iu" or array.shape[1:] != expected_shape:
             raise RefusedError(
                 "%s: is %s %s, must be whole numbers [samples%s]"
-                % (path, array.dtype, list(array.shape), ", %d" % wanted if wanted else "")
+                % (path, array.dtype, list(array.shape), ", %d" % expected_shape if expected_shape else "")
             )
         counts.add(len(array))
         lowest, highest = (int(array.min()), int(array.max())) if len(array) else (0, 0)
@@ -154,27 +154,27 @@ def convert(request: Dict[str, Any]) -> Dict[str, np.ndarray]:
         except files.RefusedError as exc:
             raise RefusedError(str(exc)) from exc
         if missing:
-            found = files.read(path, missing)
-            missing -= len(found["input_ids"])
+            file_arrays = files.read(path, missing)
+            missing -= len(file_arrays["input_ids"])
             # The first position of 0 ends the list of a sample.
-            ended = np.cumsum(found["masked_lm_positions"] == 0, axis=1) > 0
-            parts["words"].append(found["input_ids"])
-            parts["segments"].append(found["segment_ids"])
-            parts["lengths"].append(found["input_mask"].astype(np.int64).sum(axis=1))
-            parts["positions"].append(np.where(ended, 0, found["masked_lm_positions"]))
-            parts["labels"].append(np.where(ended, NOTHING, found["masked_lm_ids"]))
-            parts["following"].append(found["next_sentence_labels"])
+            ended = np.cumsum(file_arrays["masked_lm_positions"] == 0, axis=1) > 0
+            parts["words"].append(file_arrays["input_ids"])
+            parts["segments"].append(file_arrays["segment_ids"])
+            parts["lengths"].append(file_arrays["input_mask"].astype(np.int64).sum(axis=1))
+            parts["positions"].append(np.where(ended, 0, file_arrays["masked_lm_positions"]))
+            parts["labels"].append(np.where(ended, NOTHING, file_arrays["masked_lm_ids"]))
+            parts["following"].append(file_arrays["next_sentence_labels"])
     return {name: np.concatenate(arrays).astype(np.int32) for name, arrays in parts.items()}
 
 
 def wanted_parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all parameters that determine the content of the data."""
     keys = ("seq_length", "predictions", "seed", "samples", "vocabularies", "own")
-    given = dict({key: request[key] for key in keys}, schema=SCHEMA)
+    parameters = dict({key: request[key] for key in keys}, schema=SCHEMA)
     if is_hdf5(request):
         files = hdf5()
-        given["hdf5"] = [files.stamp(path) for path in files.files(request["own"])]
-    return given
+        parameters["hdf5"] = [files.stamp(path) for path in files.files(request["own"])]
+    return parameters
 
 
 def complete(request: Dict[str, Any]) -> Optional[Dict[str, Any]]:

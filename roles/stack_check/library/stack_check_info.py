@@ -191,27 +191,27 @@ def distribution_packages() -> Dict[str, str]:
 
 def versions(packages: Dict[str, str], pattern: str, note: str = "") -> str:
     """Return the versions of the packages whose names match the pattern, as one text."""
-    found = {version for name, version in packages.items() if re.match(pattern + r"\Z", name)}
-    return ", ".join(version + note for version in sorted(found, reverse=True))
+    matching = {version for name, version in packages.items() if re.match(pattern + r"\Z", name)}
+    return ", ".join(version + note for version in sorted(matching, reverse=True))
 
 
 def toolkit_of_files() -> str:
     """Return the versions of the toolkits below /usr/local, those of NVIDIA's installer too."""
-    found: Set[str] = set()
+    numbers: Set[str] = set()
     for path in glob.glob("/usr/local/cuda*/version.txt"):
-        found.update(re.findall(r"CUDA Version ([\d.]+)", read_text(path)))
+        numbers.update(re.findall(r"CUDA Version ([\d.]+)", read_text(path)))
     for path in glob.glob("/usr/local/cuda*/version.json"):
-        found.update(re.findall(r'"cuda"\s*:\s*{[^}]*"version"\s*:\s*"([\d.]+)"', read_text(path)))
-    return ", ".join(sorted(found, reverse=True))
+        numbers.update(re.findall(r'"cuda"\s*:\s*{[^}]*"version"\s*:\s*"([\d.]+)"', read_text(path)))
+    return ", ".join(sorted(numbers, reverse=True))
 
 
 def cudnn_of_files() -> str:
     """Return the version in cuDNN's header."""
     places = sorted(glob.glob("/usr/local/cuda*/include")) + ["/usr/include"]
     for path in [place + "/" + name for name in ("cudnn_version.h", "cudnn.h") for place in places]:
-        found = dict(re.findall(r"#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) (\d+)", read_text(path)))
-        if len(found) == 3:
-            return "%(MAJOR)s.%(MINOR)s.%(PATCHLEVEL)s" % found
+        numbers = dict(re.findall(r"#define CUDNN_(MAJOR|MINOR|PATCHLEVEL) (\d+)", read_text(path)))
+        if len(numbers) == 3:
+            return "%(MAJOR)s.%(MINOR)s.%(PATCHLEVEL)s" % numbers
     return ""
 
 
@@ -277,16 +277,16 @@ def commit(question: Dict[str, Any]) -> str:
     """Return the commit or release of the sources, and whether they are patched."""
     head = first_line(read_text(os.path.join(question.get("repository") or "/nonexistent", ".git", "HEAD")))
     reference = os.path.join(question.get("repository") or "", ".git", head[5:])
-    found = first_line(read_text(reference)) if head.startswith("ref: ") else head
+    head_commit = first_line(read_text(reference)) if head.startswith("ref: ") else head
     patch = question.get("patch") or {}
     if not patch:
-        return joined(found or question.get("commit"))
+        return joined(head_commit or question.get("commit"))
     if not os.path.exists(patch["file"]):
         state = "patch missing"
     else:
         now = sha256_of(patch["file"])
         state = {patch["before"]: "not patched", patch["after"]: "patched"}.get(now, "patched and altered")
-    return joined(found or question.get("commit"), state)
+    return joined(head_commit or question.get("commit"), state)
 
 
 # -- files ---------------------------------------------------------------------------------------------
@@ -311,15 +311,15 @@ def varint(data: bytes, offset: int) -> Tuple[int, int]:
 
 def parts(message: bytes) -> List[bytes]:
     """Return the length-delimited fields of a message that has no others; raises ValueError for others."""
-    found, at = [], 0
-    while at < len(message):
-        key, at = varint(message, at)
+    contents, offset = [], 0
+    while offset < len(message):
+        key, offset = varint(message, offset)
         if key & 7 != 2:
             raise ValueError("a TFRecord holds a field that is not length-delimited")
-        length, at = varint(message, at)
-        found.append(message[at : at + length])
-        at += length
-    return found
+        length, offset = varint(message, offset)
+        contents.append(message[offset : offset + length])
+        offset += length
+    return contents
 
 
 def sha256_of_records(path: str) -> str:
@@ -352,11 +352,11 @@ class Cache:
 
     def get(self, name: str, state: Any, ask: Callable[[], Any]) -> Any:
         """Return the known answer to `name` if `state` is unchanged, else that of ask()."""
-        known = self.known.get(name)
-        if not (isinstance(known, list) and len(known) == 2 and known[0] == state):
-            known = [state, ask()]
-        self.used[name] = known
-        return known[1]
+        answer = self.known.get(name)
+        if not (isinstance(answer, list) and len(answer) == 2 and answer[0] == state):
+            answer = [state, ask()]
+        self.used[name] = answer
+        return answer[1]
 
     def write(self) -> str:
         """Write the answers that were used. Return why they cannot be written, or an empty text."""
@@ -374,17 +374,17 @@ class Cache:
 
 def files(places: Iterable[str]) -> List[Tuple[str, str]]:
     """Return sorted (name, path) of the files that paths, patterns and directories name, without bytecode."""
-    found = set()
+    named_paths = set()
     for path in [path for place in places for path in glob.glob(place)]:
         if os.path.isfile(path):
-            found.add((os.path.basename(path), path))
+            named_paths.add((os.path.basename(path), path))
         for folder, below, names in os.walk(path):
             below[:] = [name for name in below if name not in ("__pycache__", ".git")]
             members = [os.path.join(folder, name) for name in names]
-            found.update(
+            named_paths.update(
                 (os.path.relpath(member, path), member) for member in members if os.path.isfile(member)
             )
-    return sorted(found)
+    return sorted(named_paths)
 
 
 def digest_of(entries: Iterable[Tuple[str, int, str]]) -> str:

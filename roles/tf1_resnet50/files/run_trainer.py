@@ -82,8 +82,8 @@ class Monitor(tf.estimator.SessionRunHook):
         if self.first:
             node_rank = hvd.rank() // args.devices_per_node
             say(world_size=world, nodes=nodes, node_rank=node_rank, backend=self.operation)
-            built = "+".join(backend.operations(hvd))
-            say(horovod=horovod.__version__, built=built, tensorflow=tf.__version__, **self.software)
+            operations = "+".join(backend.operations(hvd))
+            say(horovod=horovod.__version__, built=operations, tensorflow=tf.__version__, **self.software)
             say(batch=args.batch, global_batch=args.batch * world, image_size=args.image_size)
             say(dtype=args.dtype, xla=str(args.xla).lower(), device=args.device)
 
@@ -145,10 +145,10 @@ def main() -> None:
             % (hvd.size(), args.devices)
         )
     files = len(glob.glob(os.path.join(args.data, "train-*")))
-    made = data_stamp.read(args.data) or {}
+    stamp = data_stamp.read(args.data) or {}
     try:
         operation = backend.backend(args.device, backend.operations(hvd))
-        trainer_flags.check(args, hvd.size(), files, made.get("images"))
+        trainer_flags.check(args, hvd.size(), files, stamp.get("images"))
     except (backend.MissingOperationError, trainer_flags.FlagsError) as error:
         trainer_kit.refuse(error)
     # A process that is stopped removes its checkpoints too. TensorFlow removes its temporary files before.

@@ -22,14 +22,14 @@ def lines(data: Dict[str, Any], step: Any, now: datetime.datetime) -> str:
 def dllogger() -> types.ModuleType:
     """Return a module with what the trainer uses of dllogger; only its standard output is written."""
     module = types.ModuleType("dllogger")
-    kept: List[Any] = []
+    own_backends: List[Any] = []
 
     def log(step: Any, data: Dict[str, Any]) -> None:
-        if kept:
+        if own_backends:
             print(lines(data, step, datetime.datetime.now()), flush=True)
 
     def init(backends: List[Any]) -> None:
-        kept[:] = backends
+        own_backends[:] = backends
 
     module.Verbosity = types.SimpleNamespace(VERBOSE=1)  # type: ignore[attr-defined]
     module.JSONStreamBackend = module.StdOutBackend = dict  # type: ignore[attr-defined]
@@ -60,9 +60,9 @@ def installed(name: str) -> bool:
 def add() -> Dict[str, str]:
     """Put stand-ins in the place of what is missing; return `real` or `stand-in` for each."""
     parts = {"dllogger": "dllogger", "dali": "nvidia.dali.plugin.tf"}
-    found = {part: "real" if installed(name) else "stand-in" for part, name in parts.items()}
-    if found["dllogger"] != "real":
+    kind_of_part = {part: "real" if installed(name) else "stand-in" for part, name in parts.items()}
+    if kind_of_part["dllogger"] != "real":
         sys.modules["dllogger"] = dllogger()
-    if found["dali"] != "real":
+    if kind_of_part["dali"] != "real":
         sys.modules.update(dali())
-    return found
+    return kind_of_part

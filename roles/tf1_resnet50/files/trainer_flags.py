@@ -33,11 +33,11 @@ def check(args: argparse.Namespace, world: int, files: int, images: Optional[int
             "%s has %d files train-*, and %d processes share them by whole files. Fix: tf1_resnet50_files=%d "
             "or more, or more files of your own" % (args.data, files, world, world)
         )
-    wanted = args.batch * world
-    if images is not None and images < wanted:
+    needed = args.batch * world
+    if images is not None and images < needed:
         raise FlagsError(
             "%s has %d images, and a step of all processes takes %d: the trainer, which counts epochs, "
-            "divides by zero. Fix: tf1_resnet50_images=%d or more" % (args.data, images, wanted, wanted)
+            "divides by zero. Fix: tf1_resnet50_images=%d or more" % (args.data, images, needed, needed)
         )
 
 

@@ -48,12 +48,12 @@ def lexicon(seed: int) -> List[str]:
     nuclei = ["a", "e", "i", "o", "u", "ai", "ea", "ou"]
     codas = ["", "", "", "n", "r", "s", "l", "m"]
     words: List[str] = []
-    seen: Set[str] = set()
+    words_so_far: Set[str] = set()
     while len(words) < LEXICON:
         syllables = 1 + len(words) // 400 if rng.random() < 0.7 else 2
         word = "".join(draw(rng, onsets) + draw(rng, nuclei) + draw(rng, codas) for _ in range(syllables))
-        if word not in seen:
-            seen.add(word)
+        if word not in words_so_far:
+            words_so_far.add(word)
             words.append(word)
     return words
 
@@ -94,10 +94,10 @@ def expand(patterns: Sequence[str], what: str) -> List[str]:
     """Return the files that paths and glob patterns match; raise RefusedError if one matches no file."""
     files: List[str] = []
     for pattern in patterns:
-        found = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
-        if not found:
+        matching = sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+        if not matching:
             raise RefusedError("%s: no file fits %s" % (what, pattern))
-        files += found
+        files += matching
     return files
 
 
@@ -115,13 +115,13 @@ def vocabulary_size(path: str) -> int:
 
 def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
     """Return all parameters that determine the content of the data, except the number of files."""
-    given = {key: request[key] for key in ("seq_length", "predictions", "seed", "documents", "dupe_factor")}
-    given["schema"] = SCHEMA
-    given["configs"] = request["configs"]
-    given["text_files"] = [stamp(path) for path in expand(request["text_files"], "tf2_bert_text_files")]
-    given["tfrecords"] = [stamp(path) for path in expand(request["tfrecords"], "tf2_bert_tfrecords")]
-    given["vocab_file"] = request["vocab_file"] and sha256(request["vocab_file"])
-    return given
+    values = {key: request[key] for key in ("seq_length", "predictions", "seed", "documents", "dupe_factor")}
+    values["schema"] = SCHEMA
+    values["configs"] = request["configs"]
+    values["text_files"] = [stamp(path) for path in expand(request["text_files"], "tf2_bert_text_files")]
+    values["tfrecords"] = [stamp(path) for path in expand(request["tfrecords"], "tf2_bert_tfrecords")]
+    values["vocab_file"] = request["vocab_file"] and sha256(request["vocab_file"])
+    return values
 
 
 def complete(request: Dict[str, Any], expected: Dict[str, Any]) -> Optional[Dict[str, Any]]:
@@ -166,13 +166,13 @@ def run_create_pretraining_data(
         "--random_seed=%d" % request["seed"],
         "--dupe_factor=%d" % request["dupe_factor"],
     ]
-    done = subprocess.run(
+    process = subprocess.run(
         command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
     )
-    if done.returncode:
+    if process.returncode:
         raise RefusedError(
             "create_pretraining_data.py ended with status %d: %s"
-            % (done.returncode, " / ".join(done.stdout.splitlines()[-5:]))
+            % (process.returncode, " / ".join(process.stdout.splitlines()[-5:]))
         )
 
 
@@ -198,8 +198,8 @@ def model_configs(configs: Dict[str, Dict[str, Any]], tokens: int) -> Dict[str, 
 
 def entry(path: str, base: str) -> Dict[str, Any]:
     """Return the manifest entry of a file; its path is relative to `base` if the file is below it."""
-    shown = os.path.relpath(path, base) if path.startswith(base + os.sep) else path
-    return {"path": shown, "bytes": os.path.getsize(path), "sha256": sha256(path)}
+    written_path = os.path.relpath(path, base) if path.startswith(base + os.sep) else path
+    return {"path": written_path, "bytes": os.path.getsize(path), "sha256": sha256(path)}
 
 
 def identity(manifest: Dict[str, Any]) -> str:
@@ -222,7 +222,7 @@ def identity(manifest: Dict[str, Any]) -> str:
 
 def build(request: Dict[str, Any], expected: Dict[str, Any], into: str) -> Dict[str, Any]:
     """Generate the data set in the empty directory `into`; return its manifest."""
-    made = []
+    new_files = []
     vocab = os.path.join(into, "vocab.txt")
     if request["vocab_file"]:
         shutil.copyfile(request["vocab_file"], vocab)
@@ -232,11 +232,11 @@ def build(request: Dict[str, Any], expected: Dict[str, Any], into: str) -> Dict[
         raise RefusedError("tf2_bert_text_files needs a vocabulary for its language: set tf2_bert_vocab_file")
     tokens = vocabulary_size(vocab) if os.path.exists(vocab) else 0
     if tokens:
-        made.append(vocab)
+        new_files.append(vocab)
     for name, config in sorted(model_configs(request["configs"], tokens).items()):
         path = os.path.join(into, "bert_config_%s.json" % name)
         write(path, json.dumps(config, indent=2, sort_keys=True) + "\n")
-        made.append(path)
+        new_files.append(path)
 
     if request["tfrecords"]:
         records = expand(request["tfrecords"], "tf2_bert_tfrecords")
@@ -246,7 +246,7 @@ def build(request: Dict[str, Any], expected: Dict[str, Any], into: str) -> Dict[
             text = os.path.join(into, "corpus.txt")
             write(text, corpus(request["seed"], request["documents"]))
             text_files = [text]
-            made.append(text)
+            new_files.append(text)
         os.mkdir(os.path.join(into, "tfrecord"))
         records = [os.path.join(into, "tfrecord", "part-%05d.tfrecord" % i) for i in range(request["files"])]
         run_create_pretraining_data(request, text_files, vocab, records)
@@ -258,7 +258,7 @@ def build(request: Dict[str, Any], expected: Dict[str, Any], into: str) -> Dict[
         "parameters": expected,
         "vocabulary": tokens,
         "tfrecords": [entry(path, into) for path in records],
-        "made": [entry(path, into) for path in made],
+        "made": [entry(path, into) for path in new_files],
     }
     manifest["identity"] = identity(manifest)
     return manifest
@@ -281,13 +281,13 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
 
     Raises RefusedError and OSError. Writes nothing if request["check"] is true.
     """
-    wanted = parameters(request)
-    if request["tfrecords"] and len(wanted["tfrecords"]) < request["nodes"]:
+    expected = parameters(request)
+    if request["tfrecords"] and len(expected["tfrecords"]) < request["nodes"]:
         raise RefusedError(
             "tf2_bert_tfrecords has %d files for %d nodes: they are dealt out, each node needs its own"
-            % (len(wanted["tfrecords"]), request["nodes"])
+            % (len(expected["tfrecords"]), request["nodes"])
         )
-    manifest = complete(request, wanted)
+    manifest = complete(request, expected)
     if manifest or request["check"]:
         return {"changed": not manifest, "manifest": manifest or {}}
     data = request["data"]
@@ -296,13 +296,13 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     # Where others can write too, as in /tmp, a link may wait under this name.
     with os.fdopen(os.open(data + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        manifest = complete(request, wanted)
+        manifest = complete(request, expected)
         if manifest:
             return {"changed": False, "manifest": manifest}
         new = data + ".new"
         shutil.rmtree(new, ignore_errors=True)  # left by an interrupted run, or absent
         os.mkdir(new)
-        manifest = build(request, wanted, new)
+        manifest = build(request, expected, new)
         write(os.path.join(new, "manifest.json"), json.dumps(manifest, indent=1, sort_keys=True) + "\n")
         if os.path.exists(data):
             refuse_foreign(data)

@@ -140,13 +140,13 @@ def changed_lines(text: str, change: Dict[str, Any]) -> Optional[str]:
     lines = text.splitlines(True)
     for kind in ("patched", "original"):
         block = change[kind]
-        found = positions(lines, block)
-        if len(found) > 1:
-            raise UnknownFileError("the lines that begin with `%s` occur %d times" % (block[0], len(found)))
-        if found:
+        starts = positions(lines, block)
+        if len(starts) > 1:
+            raise UnknownFileError("the lines that begin with `%s` occur %d times" % (block[0], len(starts)))
+        if starts:
             if kind == "patched":
                 return text
-            return replaced(lines, found[0], len(block), change["patched"])
+            return replaced(lines, starts[0], len(block), change["patched"])
     return None
 
 

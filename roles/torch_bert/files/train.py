@@ -137,13 +137,15 @@ def profile(trainer: Trainer, loader: Loader, path: str) -> None:
     from torch.profiler import ProfilerActivity
     from torch.profiler import profile as watch
 
-    with watch(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+    with watch(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         for number in range(10):
             trainer.step(10**6 + number, loader)
         torch.cuda.synchronize()
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(
-            seen.key_averages().table(sort_by="self_cuda_time_total", row_limit=60, max_name_column_width=110)
+            profiler.key_averages().table(
+                sort_by="self_cuda_time_total", row_limit=60, max_name_column_width=110
+            )
         )
 
 

@@ -166,13 +166,13 @@ def main() -> None:
     workers = image_folder.processes(args.workers, int(os.environ["LOCAL_WORLD_SIZE"]))
     run = Run(trainer, args, workers)
     words = examples_flags.flags(args, int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), workers)
-    given = trainer.parser.parse_args(words)
+    parsed = trainer.parser.parse_args(words)
     # As with --multiprocessing-distributed. Otherwise one process would train on all GPUs of its node.
-    given.distributed = True
+    parsed.distributed = True
     gpu = int(os.environ["LOCAL_RANK"]) if args.device == "gpu" else None
     with contextlib.suppress(LastStep):
         # For one GPU, so that it does not divide the batch and the workers.
-        trainer.main_worker(gpu, 1, given)
+        trainer.main_worker(gpu, 1, parsed)
     same = torch_end.agree(run.model, next(run.model.parameters()).device)
     run.print_summary()
     torch_end.finish(say, same, len(run.stamps))

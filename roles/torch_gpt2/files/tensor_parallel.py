@@ -114,10 +114,10 @@ def agree(model: nn.Module, device: torch.device, replicas: Any, group: Group) -
     )
     values = torch.stack([split_sum, whole_sum])
     same = True
-    for over, kept in ((replicas, values), (group, values[1:])):
+    for over, weights in ((replicas, values), (group, values[1:])):
         if over is None:
             continue
-        low, high = kept.clone(), kept.clone()
+        low, high = weights.clone(), weights.clone()
         dist.all_reduce(low, dist.ReduceOp.MIN, group=over)
         dist.all_reduce(high, dist.ReduceOp.MAX, group=over)
         same = same and torch.equal(low, high)

@@ -17,18 +17,18 @@ def convolutions(name: str) -> Iterator[Tuple[int, int, int, int]]:
     """
     width, blocks = MODELS[name]
     yield 3, width, 7, 2
-    given, shrunk = width, 4
+    channels, shrunk = width, 4
     for stage, count in enumerate(blocks):
         inner = width << stage
         for block in range(count):
             before = shrunk
             shrunk *= 2 if stage and not block else 1
-            yield given, inner, 1, before
+            yield channels, inner, 1, before
             yield inner, inner, 3, shrunk
             yield inner, inner * EXPANSION, 1, shrunk
             if not block:
-                yield given, inner * EXPANSION, 1, shrunk
-            given = inner * EXPANSION
+                yield channels, inner * EXPANSION, 1, shrunk
+            channels = inner * EXPANSION
 
 
 def features(name: str) -> int:
@@ -39,5 +39,5 @@ def features(name: str) -> int:
 
 def parameters(name: str, classes: int) -> int:
     """Return the number of parameters: 25,557,032 for resnet50 with 1000 classes, as torchvision's."""
-    body = sum(given * out * kernel**2 + 2 * out for given, out, kernel, _ in convolutions(name))
+    body = sum(channels * out * kernel**2 + 2 * out for channels, out, kernel, _ in convolutions(name))
     return body + features(name) * classes + classes

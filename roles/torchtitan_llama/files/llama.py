@@ -252,9 +252,9 @@ def begin(args: argparse.Namespace) -> None:
     own = own_text.Tokens("torchtitan_llama", args.data, size["vocabulary"]) if args.data else None
 
     def lines(job_config: Any, parallel_dims: Any, model_args: Any = None, tag: Any = None) -> Lines:
-        made = Lines(job_config, parallel_dims, tag)
-        made.args, made.own, made.stamps = args, own, []
-        return made
+        reporter = Lines(job_config, parallel_dims, tag)
+        reporter.args, reporter.own, reporter.stamps = args, own, []
+        return reporter
 
     def loader(dp_world_size: int, dp_rank: int, tokenizer: Any, job_config: Any) -> Batches:
         """Return the loader of a data-parallel rank."""

@@ -58,7 +58,7 @@ def arguments() -> argparse.Namespace:
 
 def options(args: argparse.Namespace, world: int) -> List[str]:
     """Return the command line of torchtitan for a case."""
-    given = {
+    flags = {
         "job.dump_folder": args.output,
         "model.name": "llama",
         "model.flavor": args.model,
@@ -80,7 +80,7 @@ def options(args: argparse.Namespace, world: int) -> List[str]:
         "debug.seed": args.seed,
     }
     words = ["--metrics.disable_color_printing"]
-    for name, value in given.items():
+    for name, value in flags.items():
         words += ["--%s" % name, str(value)]
     words += ["--compile.enable"] if args.compile else []
     words += ["--debug.deterministic"] if args.deterministic else []

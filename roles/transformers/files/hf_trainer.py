@@ -23,14 +23,14 @@ import transformers
 
 def parser(models: Iterable[str]) -> argparse.ArgumentParser:
     """Return a parser of the arguments that all workloads with Trainer have."""
-    made = trainer_kit.parser(models, torch_run.DTYPES)
+    new_parser = trainer_kit.parser(models, torch_run.DTYPES)
     for name in ("--compile", "--tf32", "--checkpointing"):
-        made.add_argument(name, type=trainer_kit.boolean, default=False)
-    made.add_argument("--learning-rate", type=float, required=True)
-    made.add_argument("--seed", type=int, required=True)
-    made.add_argument("--report-to", default="none")
-    made.add_argument("--output", required=True, help="directory that Trainer requires")
-    return made
+        new_parser.add_argument(name, type=trainer_kit.boolean, default=False)
+    new_parser.add_argument("--learning-rate", type=float, required=True)
+    new_parser.add_argument("--seed", type=int, required=True)
+    new_parser.add_argument("--report-to", default="none")
+    new_parser.add_argument("--output", required=True, help="directory that Trainer requires")
+    return new_parser
 
 
 def settings(args: argparse.Namespace, **own: Any) -> transformers.TrainingArguments:

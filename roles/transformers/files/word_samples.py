@@ -54,6 +54,6 @@ class Masker:
         labels = words.masked_fill(~chosen, IGNORED)
         dice = torch.rand(words.shape)
         others = torch.randint(FIRST_WORD, self.vocabulary, words.shape)
-        shown = words.masked_fill(chosen & (dice < 0.8), MASK)
-        batch = {"input_ids": torch.where(chosen & (dice >= 0.9), others, shown), "labels": labels}
+        masked = words.masked_fill(chosen & (dice < 0.8), MASK)
+        batch = {"input_ids": torch.where(chosen & (dice >= 0.9), others, masked), "labels": labels}
         return {**batch, "attention_mask": (words != PAD).long()} if self.padded else batch

@@ -3,7 +3,6 @@
 """Identifiers say what they hold: none is a verb or preposition without its object."""
 
 import ast
-import re
 
 import pytest
 from project_files import ROOT, project_files
@@ -13,31 +12,25 @@ BARE = frozenset(
     "written built drawn counted sent work at of without within".split()
 )
 """Words that leave open of what: `found` is `paths`, `given` is `extra_variables`, `at` is `offset`."""
-ALLOWED = {
-    ("module_utils/scalebook/workload.py", "of"),  # a constructor, Workload.of(data)
-}
-OF_ROLES = re.compile(r"roles/|scripts/|module_utils/scalebook/(judge|report)")
-"""Their functions have such names for values within them still."""
 FILES = [name for name in project_files() if name.endswith(".py") and not name.startswith("tests/")]
 
 
-def bare(source, within=True):
-    """Return (line, name) of functions, parameters and names that are bare words; `within` functions too."""
+def bare(source):
+    """Return (line, name) of functions, parameters and names that are bare words."""
     tree = ast.parse(source)
-    names = [(node.lineno, node.name) for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    names += [(node.lineno, node.arg) for node in ast.walk(tree) if isinstance(node, ast.arg)]
-    assigned = [node for node in tree.body if isinstance(node, (ast.Assign, ast.AnnAssign))]
-    bound = (node for each in ([tree] if within else assigned) for node in ast.walk(each))
+    nodes = list(ast.walk(tree))
+    names = [(node.lineno, node.name) for node in nodes if isinstance(node, ast.FunctionDef)]
+    names += [(node.lineno, node.arg) for node in nodes if isinstance(node, ast.arg)]
     fields = {
         field.target
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.ClassDef)
         for field in node.body
         if isinstance(field, ast.AnnAssign)
     }
     names += [
         (node.lineno, node.id)
-        for node in bound
+        for node in nodes
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node not in fields
     ]
     return [(line, name) for line, name in names if name.lstrip("_") in BARE]
@@ -45,11 +38,7 @@ def bare(source, within=True):
 
 @pytest.mark.parametrize("name", FILES)
 def test_names_say_what_they_hold(name):
-    wrong = [
-        f"{name}:{line}: {word}"
-        for line, word in bare((ROOT / name).read_text(), within=not OF_ROLES.match(name))
-        if (name, word) not in ALLOWED
-    ]
+    wrong = [f"{name}:{line}: {word}" for line, word in bare((ROOT / name).read_text())]
     assert wrong == []
 
 

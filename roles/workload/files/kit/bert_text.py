@@ -88,8 +88,8 @@ def _extracted(lines: Iterable[str]) -> Iterator[List[str]]:
     title = ""
     for line in lines:
         if line.startswith("<doc "):
-            found = re.search(r'title="(.*?)"', line)
-            document, title = [], html.unescape(found.group(1)) if found else ""
+            match = re.search(r'title="(.*?)"', line)
+            document, title = [], html.unescape(match.group(1)) if match else ""
         elif line.startswith("</doc>"):
             if document:
                 yield document
@@ -105,10 +105,10 @@ def _dumped(stream: IO[bytes]) -> Iterator[List[str]]:
         root = element if root is None else root
         if event == "start" or not element.tag.endswith("}page") and element.tag != "page":
             continue
-        found = {child.tag.rpartition("}")[2]: child for child in element.iter()}
-        if found["ns"].text == "0" and "redirect" not in found and "text" in found:
+        child_of = {child.tag.rpartition("}")[2]: child for child in element.iter()}
+        if child_of["ns"].text == "0" and "redirect" not in child_of and "text" in child_of:
             document = [
-                sentence for line in article(found["text"].text or "") for sentence in sentences(line)
+                sentence for line in article(child_of["text"].text or "") for sentence in sentences(line)
             ]
             if document:
                 yield document
@@ -237,24 +237,26 @@ class Maker:
     def samples(self, documents: Sequence[Document]) -> Iterator[Sample]:
         """Yield the samples of all documents, which are two or more."""
         for number, document in enumerate(documents):
-            at = 0
-            while at < len(document):
+            sentence_index = 0
+            while sentence_index < len(document):
                 most = self.length - 3
                 target = 2 + self.below(most - 1) if self.random.random() < SHORT else most
-                chunk, size = at, 0
-                while at < len(document) and size < target:
-                    size += len(document[at])
-                    at += 1
-                first = chunk + 1 + (self.below(at - chunk - 1) if at - chunk > 1 else 0)
+                chunk, size = sentence_index, 0
+                while sentence_index < len(document) and size < target:
+                    size += len(document[sentence_index])
+                    sentence_index += 1
+                first = (
+                    chunk + 1 + (self.below(sentence_index - chunk - 1) if sentence_index - chunk > 1 else 0)
+                )
                 before = _joined(document[chunk:first])
                 following = 0
-                if at - chunk == 1 or self.random.random() < 0.5:
+                if sentence_index - chunk == 1 or self.random.random() < 0.5:
                     following = 1
                     # What the first sentence leaves is used for the next sample.
-                    at = first
+                    sentence_index = first
                     after = self._elsewhere(documents, number, target - len(before))
                 else:
-                    after = _joined(document[first:at])
+                    after = _joined(document[first:sentence_index])
                 yield self._masked(*self._cut(before, after), following)
 
     def _elsewhere(self, documents: Sequence[Document], number: int, target: int) -> List[int]:
@@ -280,18 +282,18 @@ class Maker:
 
     def _masked(self, before: List[int], after: List[int], following: int) -> Sample:
         tokens = [self.start, *before, self.end, *after, self.end]
-        free = [at for at in range(1, len(tokens) - 1) if at != len(before) + 1]
+        free = [place for place in range(1, len(tokens) - 1) if place != len(before) + 1]
         count = min(self.predictions, max(1, int(round(len(tokens) * MASKED))), len(free))
-        for at in range(count):
-            other = at + self.below(len(free) - at)
-            free[at], free[other] = free[other], free[at]
+        for place in range(count):
+            other = place + self.below(len(free) - place)
+            free[place], free[other] = free[other], free[place]
         positions = sorted(free[:count])
-        labels = [tokens[at] for at in positions]
-        for at in positions:
+        labels = [tokens[place] for place in positions]
+        for place in positions:
             if self.random.random() < 0.8:
-                tokens[at] = self.mask
+                tokens[place] = self.mask
             elif self.random.random() < 0.5:
-                tokens[at] = self.below(self.words)
+                tokens[place] = self.below(self.words)
         return Sample(tokens, len(before) + 2, positions, labels, following)
 
 

@@ -45,10 +45,10 @@ def make(directory: str, parameters: Any, write_files: Callable[[], None]) -> st
 
 def problem(workload: str, directory: str, expected: Dict[str, int]) -> str:
     """Return why what was made in a directory is not what variables of a workload ask for, "" where it is."""
-    found = read(directory) or {}
-    if all(found.get(name) == value for name, value in expected.items()):
+    recorded = read(directory) or {}
+    if all(recorded.get(name) == value for name, value in expected.items()):
         return ""
-    made = ", ".join("%s=%s" % (name, found.get(name, 0)) for name in expected)
+    actual = ", ".join("%s=%s" % (name, recorded.get(name, 0)) for name in expected)
     required = ", ".join("%s_%s=%d" % (workload, name, value) for name, value in expected.items())
     fix = "run ansible-playbook provision.yml with the same values first"
-    return "%s was made with %s, required are %s: %s" % (directory, made, required, fix)
+    return "%s was made with %s, required are %s: %s" % (directory, actual, required, fix)

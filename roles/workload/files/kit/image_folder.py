@@ -63,18 +63,18 @@ class Folder:
             )
         names, labels = [], []
         for label, name in enumerate(self.classes):
-            found = sorted(
+            paths = sorted(
                 entry.name
                 for entry in os.scandir(os.path.join(self.train, name))
                 if entry.name.lower().endswith(ENDINGS)
             )
-            if not found:
+            if not paths:
                 raise ImageError(
                     "%s: %s/%s has no image (%s); copy its images there, or remove it"
                     % (self.named, self.train, name, ", ".join(ENDINGS))
                 )
-            names += [os.fsencode(each) for each in found]
-            labels += [label] * len(found)
+            names += [os.fsencode(each) for each in paths]
+            labels += [label] * len(paths)
         self.names, self.labels = np.array(names), np.array(labels, np.int64)
 
     def __len__(self) -> int:

@@ -93,13 +93,13 @@ def say(data: str, text: str) -> None:
 
 def text_paths(request: Dict[str, Any]) -> List[str]:
     """Return the files that the patterns of the request match."""
-    found: List[str] = []
+    all_paths: List[str] = []
     for pattern in request["text_files"]:
         paths = sorted(path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
         if not paths:
             raise RefusedError("%s_text=%s: found no such file" % (request["workload"], pattern))
-        found += paths
-    return found
+        all_paths += paths
+    return all_paths
 
 
 def parameters(request: Dict[str, Any]) -> Dict[str, Any]:
@@ -254,8 +254,8 @@ def make_shard(data: str, file: int, expected: Dict[str, Any], tokens: bert_text
     read = read_documents(text_folders(data, expected), file, tokens)
     generator = random.Random("%d %d" % (expected["seed"], file))
     maker = bert_text.Maker(tokens, generator, expected["seq_length"], expected["predictions"])
-    made = (sample for _ in range(DUPLICATES) for sample in maker.samples(read))
-    parts = list(_arrays(made, expected))
+    new_samples = (sample for _ in range(DUPLICATES) for sample in maker.samples(read))
+    parts = list(_arrays(new_samples, expected))
     order = np.random.RandomState([expected["seed"], file]).permutation(
         sum(len(part["input_ids"]) for part in parts)
     )
@@ -353,14 +353,14 @@ def begin(data: str, expected: Dict[str, Any], workload: str) -> None:
     """Empty the directory where its files have other parameters; refuse one with files of others."""
     os.makedirs(data, exist_ok=True)
     names = sorted(os.listdir(data))
-    known = read_json(os.path.join(data, "parameters.json"))
-    begun = re.compile(r"parameters\.json\.part$") if known is None else OURS
+    earlier = read_json(os.path.join(data, "parameters.json"))
+    begun = re.compile(r"parameters\.json\.part$") if earlier is None else OURS
     foreign = [name for name in names if not begun.match(name)]
     if foreign:
         raise RefusedError(
             "%s: %s is not of scalebook; name a new directory (%s_home)" % (data, foreign[0], workload)
         )
-    if known == expected:
+    if earlier == expected:
         return
     for name in names:
         path = os.path.join(data, name)

@@ -75,12 +75,12 @@ def _check_keys(path: str, file: Any, expected: Dict[str, Tuple[int, ...]]) -> i
                 "%s: %s: found no such key, only %s; expected NVIDIA's layout: %s"
                 % (path, key, ", ".join(sorted(file)) or "an empty file", ", ".join(expected))
             )
-        found = file[key]
-        count = found.shape[0] if count is None and found.shape else count
-        if found.dtype.kind not in "iu" or found.shape != (count, *shape):
+        dataset = file[key]
+        count = dataset.shape[0] if count is None and dataset.shape else count
+        if dataset.dtype.kind not in "iu" or dataset.shape != (count, *shape):
             raise RefusedError(
                 "%s: %s: found %s %s, expected whole numbers %s"
-                % (path, key, found.dtype, list(found.shape), [count or "samples", *shape])
+                % (path, key, dataset.dtype, list(dataset.shape), [count or "samples", *shape])
             )
     if not count:
         raise RefusedError("%s: input_ids: found no samples, expected one or more" % path)

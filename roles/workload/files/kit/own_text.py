@@ -108,9 +108,9 @@ def fill(request: Dict[str, Any], source: Dict[str, Any]) -> Dict[str, Any]:
 
 def complete(request: Dict[str, Any], source: Dict[str, Any]) -> Dict[str, Any]:
     """Return the manifest of tokens that were made of these very files, {} where there are none."""
-    made = data_stamp.read(request["data"]) or {}
-    fits = all(made.get(name) == value for name, value in source.items())
-    return {name: made[name] for name in ("tokens", "highest", "identity")} if fits else {}
+    stamp = data_stamp.read(request["data"]) or {}
+    fits = all(stamp.get(name) == value for name, value in source.items())
+    return {name: stamp[name] for name in ("tokens", "highest", "identity")} if fits else {}
 
 
 def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
@@ -152,12 +152,12 @@ class Tokens:
         import numpy
         import trainer_kit
 
-        made = data_stamp.read(directory)
-        self.own = made["own"]
-        if made["highest"] >= vocabulary:
+        stamp = data_stamp.read(directory)
+        self.own = stamp["own"]
+        if stamp["highest"] >= vocabulary:
             trainer_kit.refuse(
                 "%s_tokenizer makes the token %d, the vocabulary of this model ends at %d: use a tokenizer"
-                " with fewer tokens, or another model" % (workload, made["highest"], vocabulary - 1)
+                " with fewer tokens, or another model" % (workload, stamp["highest"], vocabulary - 1)
             )
         self.numbers = numpy.memmap(os.path.join(directory, FILE), dtype="<u4", mode="r")
 

@@ -35,10 +35,10 @@ def describe(operations: Iterable[Any], args: Any) -> None:
     replicas = strategy.num_replicas_in_sync
     batches = [each.shape[0] for each in strategy.experimental_local_results(tf.nest.flatten(args)[0])]
     # A batch that may be smaller at the end of the data has no size in the graph.
-    known = None not in batches
+    is_known = None not in batches
     line = "TENSORFLOW replicas=%d global_batch=%s dtype=%s xla=%s" % (
         replicas,
-        sum(batches) * replicas // len(batches) if known else "unknown",
+        sum(batches) * replicas // len(batches) if is_known else "unknown",
         ",".join(name for name, _ in products.most_common()),
         str(bool(tf.config.optimizer.get_jit())).lower(),
     )

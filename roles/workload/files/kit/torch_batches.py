@@ -29,21 +29,21 @@ class Ahead:
         self.next = self._fetch()
 
     def _fetch(self) -> Tensors:
-        made = next(self.source)
+        parts = next(self.source)
         if not self.stream:
-            return made
+            return parts
         with torch.cuda.stream(self.stream):
-            return tuple(part.to(self.device, non_blocking=True) for part in made)
+            return tuple(part.to(self.device, non_blocking=True) for part in parts)
 
     def __next__(self) -> Tensors:
-        taken = self.next
+        batch = self.next
         if self.stream:
             current = torch.cuda.current_stream()
             current.wait_stream(self.stream)
-            for part in taken:
+            for part in batch:
                 part.record_stream(current)
         self.next = self._fetch()
-        return taken
+        return batch
 
 
 class Batches(Ahead):
@@ -75,8 +75,8 @@ class Batches(Ahead):
         while True:
             rows = self.order[np.arange(turn * self.batch, (turn + 1) * self.batch) % len(self.order)]
             turn += self.world
-            made = self.make(rows)
-            self.ready.put(tuple(part.pin_memory() for part in made) if self.pinned else made)
+            parts = self.make(rows)
+            self.ready.put(tuple(part.pin_memory() for part in parts) if self.pinned else parts)
 
     def _prepared(self) -> Iterator[Tensors]:
         while True:

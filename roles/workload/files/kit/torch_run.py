@@ -107,8 +107,12 @@ def software(device: torch.device) -> Iterator[Dict[str, Any]]:
         version = torch.cuda.nccl.version()
         yield {"cuda": torch.version.cuda, "nccl": ".".join(map(str, version)), "driver": driver()}
         for index in range(torch.cuda.device_count()):
-            found = torch.cuda.get_device_properties(index)
-            yield {"gpu": index, "memory_mib": found.total_memory >> 20, "name": "'%s'" % found.name}
+            properties = torch.cuda.get_device_properties(index)
+            yield {
+                "gpu": index,
+                "memory_mib": properties.total_memory >> 20,
+                "name": "'%s'" % properties.name,
+            }
 
 
 class Clock:
