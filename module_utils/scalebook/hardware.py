@@ -188,6 +188,23 @@ def kinds(entries: Iterable[Hardware]) -> str:
     return " and ".join(sorted(filter(None, names))).replace("|", "/")
 
 
+def models(entries: Iterable[Hardware], _: Say = plain) -> str:
+    """Return the GPUs of all hosts in short, `1 and 2 × NVIDIA H200`, else their processors.
+
+    It is "" where no record says it.
+    """
+    counts_of: dict[str, set[int]] = {}
+    processors: set[str] = set()
+    for host in hosts(entries):
+        names = Counter(gpu["name"] for gpu in host.get("gpus") or ())
+        for name, count in names.items():
+            counts_of.setdefault(name, set()).add(count)
+        processors |= set() if names else {processor(host, _)}
+    together = _("hardware.and")
+    gpu_texts = [f"{together.join(map(str, sorted(counts_of[name])))} × {name}" for name in sorted(counts_of)]
+    return clean(together.join([*gpu_texts, *sorted(filter(None, processors))]))
+
+
 def links(entry: Hardware, count: int) -> list[str]:
     """Return the names of the links between the first `count` GPUs of a node."""
     rows = [line.split("\t") for line in entry.get("gpu_topology", "").splitlines() if _OF_GPU.match(line)]

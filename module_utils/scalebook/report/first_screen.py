@@ -6,10 +6,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable
-from typing import cast
 
 from ansible.module_utils.scalebook import hardware
-from ansible.module_utils.scalebook.contracts import Group, Hardware, Mfu, Row
+from ansible.module_utils.scalebook.contracts import Group, Mfu, Row
 from ansible.module_utils.scalebook.judge import flags
 from ansible.module_utils.scalebook.pages.blocks import Block, Code, Fold, Item, Items, Paragraph, Tag
 from ansible.module_utils.scalebook.pages.wording import Wording
@@ -37,9 +36,7 @@ def title(view: View) -> str:
     compilers = [clean(group["compiler"] or _("family.compiled")) for group in groups if group["xla"]]
     what = _.join([_few(models, _), *filter(None, (_few(dtypes, _), _few(compilers, _)))])
     what = what or clean(view.document["campaign"]) or _("title.measurements")
-    # The links of GPUs are for those who read on.
-    entries = [cast(Hardware, {**entry, "gpu_links": {}}) for entry in view.document["hardware"]]
-    return _.join(filter(None, [what, hardware.kinds(entries)]), "list")
+    return _.join(filter(None, [what, hardware.models(view.document["hardware"], _)]), "list")
 
 
 def _model(group: Group) -> str:
@@ -79,8 +76,10 @@ def _hosts(view: View) -> list[str]:
     """Return a short line for each kind of node, with how many machines nodes shared."""
     _, shared = view.wording, environment.shared(view.document["simulated"], view.wording)
     kinds = hardware.hosts(view.document["hardware"])
-    lines = [hardware.brief(kind, _) for kind in kinds] or [_("report.no-hardware")]
-    return [clean(_.join(filter(None, [line, shared]), "list")) for line in lines]
+    sharing = [kind for kind in kinds if len(kind["nodes"]) > 1] or kinds[:1]
+    lines = [(hardware.brief(kind, _), shared if kind in sharing else "") for kind in kinds]
+    lines = lines or [(_("report.no-hardware"), shared)]
+    return [clean(_.join(filter(None, parts), "list")) for parts in lines]
 
 
 def shares(view: View) -> dict[str, tuple[float | None, str]]:

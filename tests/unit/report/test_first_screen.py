@@ -20,13 +20,14 @@ from ansible.module_utils.scalebook.workloads import load_workloads
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
-def view_of(name):
+def view_of(name, language="en"):
     """Return the view of a campaign whose workloads declare their operations."""
     workloads = load_workloads([str(RESULTS.parents[1] / "roles")])
     with (RESULTS.parents[1] / "data/gpus.csv").open(newline="") as lines:
         peaks = mfu.read_peaks(lines)
     return View(
-        build_results(load_campaign(RESULTS / name), workloads, peaks=peaks), Wording(for_people=True)
+        build_results(load_campaign(RESULTS / name), workloads, peaks=peaks),
+        Wording(language, for_people=True),
     )
 
 
@@ -44,6 +45,21 @@ def trust(name):
 def test_the_title_says_in_words_what_was_measured_on_what():
     expected = "PyTorch GPT-2 345M, bf16, torch.compile; 4 × NVIDIA H200"
     assert first_screen.title(view_of("h200x4-2026-11-26/torch_gpt2")) == expected
+
+
+def test_the_title_names_a_gpu_once_that_hosts_have_different_numbers_of():
+    title = first_screen.title(view_of("h100x2-2026-11-25/tensorflow"))
+    assert title.endswith("XLA; 1 and 2 × NVIDIA H100 80GB HBM3")
+
+
+def test_simulated_nodes_stand_at_the_host_that_has_them():
+    lines = [each.text for each in first_screen.blocks(view_of("h100x2-2026-11-25/tensorflow"))[:2]]
+    assert ["simulated" in line for line in lines] == [True, False]
+
+
+def test_the_processor_of_a_chinese_title_is_described_in_chinese():
+    title = first_screen.title(view_of("containers-2026-11-25/resnet50", "zh"))
+    assert title.endswith("AMD EPYC，1 路，2 核，2 线程")
 
 
 def test_the_title_of_several_workloads_names_their_families():
