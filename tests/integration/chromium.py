@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"chromium": "chromium", "pdftotext": "poppler-utils", "npm": "npm"}
-FONTS = "fonts-noto-cjk"
+FONTS = ("fonts-noto-cjk", "fonts-liberation")
 SECONDS = 60
 
 
@@ -41,7 +41,7 @@ def missing(packages=PACKAGES):
             "-y",
             "--no-install-recommends",
             *[packages[name] for name in absent],
-            *([FONTS] if "chromium" in absent else []),
+            *(FONTS if {"chromium", "soffice"} & set(absent) else ()),
         ]
         subprocess.run([*install, *words], capture_output=True, check=False)
     return [name for name in packages if not shutil.which(name)]
