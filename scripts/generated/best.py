@@ -136,11 +136,11 @@ def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]
 def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dict[str, str]:
     """Return the page with its table as the archives are; `campaigns` are those of docs/results by name."""
     rows = read_table(ROOT / "data/dlperf-published-results.csv", published.read)
-    made = table(
+    new_table = table(
         HEAD,
         (
             cells(best, workloads[best.group["workload"]], rows)
             for best in chosen(sound(campaigns), workloads)
         ),
     )
-    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{made}{match[2]}", (ROOT / PAGE).read_text())}
+    return {PAGE: MARKS.sub(lambda match: f"{match[1]}\n{new_table}{match[2]}", (ROOT / PAGE).read_text())}

@@ -37,10 +37,10 @@ def tabulate(rows: Sequence[Row], workloads: Workloads | None = None) -> list[di
     members = grouped((row for row in rows if row["good"]), _key)
     tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
-    made = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
-    for table in made:
-        table["title"] = title(headings.with_varying_settings(table, rows), made)
-    return made
+    new_tables = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+    for table in new_tables:
+        table["title"] = title(headings.with_varying_settings(table, rows), new_tables)
+    return new_tables
 
 
 def _key(row: Row) -> str:
@@ -73,7 +73,7 @@ def title(table: Mapping[str, Any], tables: Sequence[Mapping[str, Any]]) -> str:
 
 def _row(row: Row, base: Row | None) -> dict[str, Any]:
     values: Mapping[str, Any] = row
-    made: dict[str, Any] = {key: values[key] for key in KEPT}
-    made.update(flags=flags.of_status(row), **weak_scaling.speedup_over(row, base))
-    made["flags"] += flags.of_strong_speedup(row, made["speedup"], base)
-    return made
+    new_row: dict[str, Any] = {key: values[key] for key in KEPT}
+    new_row.update(flags=flags.of_status(row), **weak_scaling.speedup_over(row, base))
+    new_row["flags"] += flags.of_strong_speedup(row, new_row["speedup"], base)
+    return new_row

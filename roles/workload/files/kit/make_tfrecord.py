@@ -115,8 +115,8 @@ def records(samples: Dict[str, np.ndarray]) -> bytes:
     body = np.hstack([np.tile(example, (len(body), 1)), body])
     size = np.tile(np.frombuffer(struct.pack("<Q", body.shape[1]), np.uint8), (len(body), 1))
     ends = [checksums(part).astype("<u4").view(np.uint8).reshape(-1, 4) for part in (size, body)]
-    written: bytes = np.hstack([size, ends[0], body, ends[1]]).tobytes()
-    return written
+    framed: bytes = np.hstack([size, ends[0], body, ends[1]]).tobytes()
+    return framed
 
 
 # Files
@@ -149,9 +149,9 @@ def make(source: str, path: str, checksum: str) -> None:
     digest, count = hashlib.sha256(), 0
     with open(path + ".part", "wb") as stream:
         for samples in nvidia_hdf5.parts(source, AT_ONCE):
-            written = records(samples)
-            digest.update(written)
-            stream.write(written)
+            record_bytes = records(samples)
+            digest.update(record_bytes)
+            stream.write(record_bytes)
             count += len(samples["input_ids"])
     write_json(path + ".json", {"samples": count, "sha256": digest.hexdigest(), "of": checksum})
     os.replace(path + ".part", path)
@@ -185,10 +185,10 @@ def _stamps(data: str, expected: Dict[str, Any]) -> List[Dict[str, Any]]:
 
 def make_all(data: str, expected: Dict[str, Any], request: Dict[str, Any]) -> Dict[str, Any]:
     """Make the files that are missing or damaged; return the manifest of all."""
-    kept = {os.path.basename(target(data, name)) for name, _ in expected["files"]}
+    own_names = {os.path.basename(target(data, name)) for name, _ in expected["files"]}
     for name in os.listdir(data):
-        found = OURS.match(name)
-        if found and found.group(1) not in kept:
+        match = OURS.match(name)
+        if match and match.group(1) not in own_names:
             os.unlink(os.path.join(data, name))  # of a text that was longer
     missing: List[Tuple[Any, ...]] = [
         (name, make, os.path.join(request["hdf5"], name), target(data, name), checksum)
@@ -200,17 +200,17 @@ def make_all(data: str, expected: Dict[str, Any], request: Dict[str, Any]) -> Di
         say(data, "tfrecord file %d of %d made: %s" % (count, len(missing), os.path.basename(name)))
 
     make_hdf5.run_all(request["processes"] or len(os.sched_getaffinity(0)), missing, ended)
-    made = []
+    records_by_name = []
     for name, checksum in expected["files"]:
         path = target(data, name)
         if not fits(path, checksum):
             raise RefusedError("%s: differs from what was written; run it again" % path)
-        made.append([os.path.basename(path), read_json(path + ".json")])
+        records_by_name.append([os.path.basename(path), read_json(path + ".json")])
     return {
         "parameters": expected,
         "stamps": _stamps(data, expected),
-        "samples": sum(record["samples"] for _, record in made),
-        "identity": hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest(),
+        "samples": sum(record["samples"] for _, record in records_by_name),
+        "identity": hashlib.sha256(json.dumps(records_by_name, sort_keys=True).encode()).hexdigest(),
     }
 
 
