@@ -21,17 +21,17 @@ from typing import Any
 import ansible.module_utils
 import yaml
 from ansible.plugins.action import ActionBase
+from ansible.plugins.loader import module_loader
 from jinja2 import TemplateError
 
-ROOT = Path(__file__).resolve().parent.parent
 # Ansible packs module_utils for modules only; a plugin has to point at it.
-ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
 
 @cache
-def load(name: str) -> ModuleType:
-    """Return the module `name` of library/, imported."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "library" / f"{name}.py")
+def load(path: str) -> ModuleType:
+    """Return the module in the file `path`, imported."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None and spec.loader is not None  # what a path of a .py gives
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -54,7 +54,10 @@ class ActionModule(ActionBase):
     def run(self, tmp: str | None = None, task_vars: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the result of the module."""
         result: dict[str, Any] = super().run(tmp, task_vars)
-        module = load(self._task.action)
+        context = module_loader.find_plugin_with_context(
+            self._task.action, collection_list=self._task.collections
+        )
+        module = load(context.plugin_resolved_path)
         _, params = self.validate_argument_spec(spec_of(yaml.safe_load(module.DOCUMENTATION)["options"]))
         # A module gets plain values, without what Ansible adds to their types.
         plain = json.loads(json.dumps(params))

@@ -112,7 +112,8 @@ class CallbackModule(CallbackBase):
             self._display.display(f"{title(pending[0], self._progress.workloads)}: started, {self._times()}")
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        action, values = result._task.action, result._result
+        # Without the name of a collection.
+        action, values = result._task.action.rpartition(".")[2], result._result
         if action == "campaign_plan" and "pending" in values:
             self._progress.plan(values["search"] or values["pending"], time.monotonic())
         elif action == "bench_result" and "status" in values:

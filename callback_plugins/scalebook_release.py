@@ -16,10 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import ansible.module_utils
+from ansible import constants
 from ansible.plugins.callback import CallbackBase
-
-ROOT = Path(__file__).resolve().parent.parent
-PLAYBOOK = ROOT / "playbooks/release.yml"
 
 DOCUMENTATION = r"""
 name: scalebook_release
@@ -33,7 +31,9 @@ description:
     of the same command stops what is left.
 """
 
-LOCK, PLAN = "campaign_lock", "campaign_plan"
+LOCK = "campaign_lock"
+PLAN = "campaign_plan"
+"""Modules, by names without that of a collection."""
 
 LIMIT = 60
 """Seconds that the release may take: nodes that do not answer are given up."""
@@ -75,6 +75,7 @@ class Locks:
 
     def note(self, action: str, host: str, delegated: str | None, values: Mapping[str, Any]) -> None:
         """Take note of the result of a task."""
+        action = action.rpartition(".")[2]
         if action == PLAN and values.get("lock"):
             self.paths.add(str(values["lock"]))
         elif action == LOCK and delegated:
@@ -106,7 +107,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         """Give up the lock of a machine that is lost."""
-        if result._task.action == LOCK:
+        if result._task.action.rpartition(".")[2] == LOCK:
             self._locks.hosts.discard(result._host.get_name())
 
     def _handle_signals(self) -> None:
@@ -132,7 +133,7 @@ class CallbackModule(CallbackBase):
         locks, self._locks = self._locks, Locks()
         if os.getpid() != self._process or not (locks.hosts or locks.paths):
             return
-        ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+        ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
         from ansible.module_utils.scalebook.launch import lock_file, lock_holder
 
         holder = lock_holder.identity()
@@ -151,14 +152,18 @@ class CallbackModule(CallbackBase):
             )
 
     def _release_hosts(self, hosts: list[str], released: Mapping[str, Any]) -> str:
-        """Run PLAYBOOK for the hosts; return what went wrong."""
+        """Run playbooks/release.yml for the hosts; return what went wrong."""
         from ansible.context import CLIARGS  # set again once Ansible has read its command line
+        from ansible.module_utils.scalebook.places import ROOT
 
         with tempfile.NamedTemporaryFile("w", prefix="scalebook-", suffix=".hosts") as file:
             file.write("".join(f"{host}\n" for host in hosts))
             file.flush()
             argv = [sys.executable, sys.argv[0], *options(CLIARGS), f"--limit=@{file.name}"]
-            argv += [f"--extra-vars={json.dumps({'scalebook_released': released})}", str(PLAYBOOK)]
+            argv += [
+                f"--extra-vars={json.dumps({'scalebook_released': released})}",
+                str(ROOT / "playbooks/release.yml"),
+            ]
             try:
                 process = subprocess.run(
                     argv,
@@ -169,7 +174,7 @@ class CallbackModule(CallbackBase):
                     errors="replace",
                     timeout=LIMIT,
                     start_new_session=True,  # a second Ctrl-C is not for it
-                    env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"},
+                    env={**os.environ, "ANSIBLE_CONFIG": constants.CONFIG_FILE or "", "ANSIBLE_NOCOLOR": "1"},
                 )
             except (OSError, subprocess.TimeoutExpired) as error:
                 return str(error)

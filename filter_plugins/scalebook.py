@@ -13,8 +13,7 @@ from ansible import constants
 from ansible.errors import AnsibleFilterError
 
 # Ansible packs module_utils for modules only; a filter has to point at it.
-ROOT = Path(__file__).resolve().parent.parent
-ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
 from ansible.module_utils.scalebook import hardware  # noqa: E402
 from ansible.module_utils.scalebook.command import command  # noqa: E402
@@ -24,6 +23,7 @@ from ansible.module_utils.scalebook.launch import provenance as origin  # noqa: 
 from ansible.module_utils.scalebook.launch.mpijob import Manifest, manifest  # noqa: E402
 from ansible.module_utils.scalebook.launch.srun import step_command  # noqa: E402
 from ansible.module_utils.scalebook.pages.catalogue import in_words  # noqa: E402
+from ansible.module_utils.scalebook.places import ROOT, roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.plan import (  # noqa: E402
     allocation,
     declared,
@@ -130,7 +130,8 @@ def provisioning_fingerprint(
     variables: Mapping[str, Any], all_hosts: Iterable[Mapping[str, Any]], roles: Iterable[str]
 ) -> str:
     """See fingerprint_of; `variables` and `all_hosts` are hostvars, `roles` the paths of roles."""
-    names = ("playbooks", "library", "module_utils", "filter_plugins", "lookup_plugins", "connection_plugins")
+    # A collection has the last one in place of those between.
+    names = "playbooks library module_utils filter_plugins lookup_plugins connection_plugins plugins".split()
     folders = [ROOT / name for name in names]
     nodes = [(host["inventory_hostname"], host.get("ansible_host")) for host in all_hosts]
     return fingerprint_of(variables, nodes, [str(folder) for folder in (*folders, *roles)])
@@ -157,7 +158,7 @@ def stack_choice(
     """See gpu_code.choose; `problem` is why no stack can be taken. `variables` are those of a host."""
     names = list(parameters.get("workload") or [])
     stacks = declared.stacks(str(ROOT / "playbooks/vars"))
-    workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+    workloads = load_workloads(roles_paths(constants.config))
     provisioning_fingerprint = parameters.get("stack_name") or ""
     try:
         choice = gpu_code.choose(answers, names, workloads, stacks, provisioning_fingerprint, variables)

@@ -32,7 +32,7 @@ options:
     description: The name of this plugin.
     type: str
     required: true
-    choices: [slurm_allocation]
+    choices: [slurm_allocation, scalebook.scalebook.slurm_allocation]
 """
 
 ANSWER = 60

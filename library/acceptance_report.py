@@ -100,7 +100,9 @@ options:
     type: dict
     default: {}
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

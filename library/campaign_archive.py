@@ -33,7 +33,7 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Pack a campaign
   campaign_archive:
-    path: "{{ ansible_config_file | dirname }}/results/night1"
+    path: "{{ lookup('scalebook_directory', 'work') }}/results/night1"
 """
 
 RETURN = r"""

@@ -86,7 +86,9 @@ options:
     type: bool
     default: false
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

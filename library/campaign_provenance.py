@@ -37,13 +37,14 @@ options:
 attributes:
   check_mode:
     support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 
 EXAMPLES = r"""
 - name: Write the provenance of the campaign
   campaign_provenance:
-    path: "{{ ansible_config_file | dirname }}/results/night1"
+    path: "{{ lookup('scalebook_directory', 'work') }}/results/night1"
     nodes: "{{ nodes }}"
     versions: [{tf2_bert: {framework: tensorflow 2.3.0}}]
     preflight: {verdict: pass, warnings: []}
@@ -63,8 +64,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.files import write_json
 from ansible.module_utils.scalebook.launch.provenance import check_containers, commit, provenance
-
-ROOT = Path(__file__).resolve().parent.parent
+from ansible.module_utils.scalebook.places import ROOT
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:

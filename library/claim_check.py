@@ -70,8 +70,8 @@ EXAMPLES = r"""
     gpus: 8
     dtype: fp8
     tokens_per_second: 14451
-    data: "{{ ansible_config_file | dirname }}/data"
-    results: "{{ ansible_config_file | dirname }}/results"
+    data: "{{ lookup('scalebook_directory', 'own') }}/data"
+    results: "{{ lookup('scalebook_directory', 'work') }}/results"
 """
 
 RETURN = r"""

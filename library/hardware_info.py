@@ -13,7 +13,9 @@ description:
   - Reads /proc, /sys, the network devices and nvidia-smi only, so it needs neither root nor a package.
 options: {}
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 
@@ -65,7 +67,9 @@ ANSWERED = (0, 14)  # nvidia-smi ends with 14 where it answers and warns of a da
 # What a driver says that does not know the speed: -1 in 16 and in 32 bits (linux/ethtool.h, SPEED_UNKNOWN).
 UNKNOWN_SPEEDS = (65535, 4294967295)
 # linux/sockios.h, linux/ethtool.h
-SIOCETHTOOL, ETHTOOL_GPERMADDR, LONGEST_ADDRESS = 0x8946, 0x20, 32
+SIOCETHTOOL = 0x8946
+ETHTOOL_GPERMADDR = 0x20
+LONGEST_ADDRESS = 32
 LOCAL = "local-"
 
 

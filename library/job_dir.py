@@ -23,7 +23,9 @@ options:
         It is taken where nobody holds it, as after a restart of the machine.
     type: dict
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

@@ -14,7 +14,7 @@ description:
 options:
   logs:
     description:
-      - Directory of the logs, or an archive: C(.zip), C(.tar), C(.tar.gz), C(.tgz), C(.tar.xz), C(.txz).
+      - Directory of the logs, or an archive, C(.zip), C(.tar), C(.tar.gz), C(.tgz), C(.tar.xz), C(.txz).
       - The directories of cases may lie in others, and logs may be packed as C(.log.gz).
     type: path
     required: true

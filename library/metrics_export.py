@@ -36,7 +36,7 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Export the metrics of a campaign
   metrics_export:
-    path: "{{ ansible_config_file | dirname }}/results/night1"
+    path: "{{ lookup('scalebook_directory', 'work') }}/results/night1"
     directory: /var/lib/prometheus/node-exporter
 """
 

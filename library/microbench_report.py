@@ -60,9 +60,9 @@ EXAMPLES = r"""
 - name: Report on the devices
   microbench_report:
     path: results/microbench
-    published: "{{ ansible_config_file | dirname }}/data/microbench-published.csv"
-    gpus: "{{ ansible_config_file | dirname }}/data/gpus.csv"
-    templates: "{{ ansible_config_file | dirname }}/templates"
+    published: "{{ lookup('scalebook_directory', 'own') }}/data/microbench-published.csv"
+    gpus: "{{ lookup('scalebook_directory', 'own') }}/data/gpus.csv"
+    templates: "{{ lookup('scalebook_directory', 'own') }}/templates"
 """
 
 RETURN = r"""

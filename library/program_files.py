@@ -20,8 +20,12 @@ options:
     type: dict
     required: true
 attributes:
-  check_mode: {support: full}
-  diff_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows the files before and after.
 author: [Contributors to the scalebook project]
 """
 

@@ -36,7 +36,9 @@ options:
     choices: [asked, kept]
     required: true
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

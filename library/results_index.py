@@ -50,8 +50,8 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Write the index of all campaigns
   results_index:
-    path: "{{ ansible_config_file | dirname }}/results"
-    templates: "{{ ansible_config_file | dirname }}/templates"
+    path: "{{ lookup('scalebook_directory', 'work') }}/results"
+    templates: "{{ lookup('scalebook_directory', 'own') }}/templates"
 """
 
 RETURN = r"""

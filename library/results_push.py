@@ -38,7 +38,7 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Push a report to MLflow
   results_push:
-    report: "{{ ansible_config_file | dirname }}/results/night1/report"
+    report: "{{ lookup('scalebook_directory', 'work') }}/results/night1/report"
     tracker: mlflow
     target: https://mlflow.example.org
 """

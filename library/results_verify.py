@@ -40,7 +40,7 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Verify the files of a campaign
   results_verify:
-    path: "{{ ansible_config_file | dirname }}/docs/results/h200x4-2026-11-21/scaling"
+    path: "{{ lookup('scalebook_directory', 'work') }}/docs/results/h200x4-2026-11-21/scaling"
 """
 
 RETURN = r"""

@@ -39,7 +39,9 @@ options:
     choices: [kept, readable, checked]
     default: kept
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

@@ -89,8 +89,8 @@ author: [Contributors to the scalebook project]
 EXAMPLES = r"""
 - name: Report on a campaign
   speedup_report:
-    path: "{{ ansible_config_file | dirname }}/results/tf2_bert-base-b64-fp32-1a2b3c4d"
-    templates: "{{ ansible_config_file | dirname }}/templates"
+    path: "{{ lookup('scalebook_directory', 'work') }}/results/tf2_bert-base-b64-fp32-1a2b3c4d"
+    templates: "{{ lookup('scalebook_directory', 'own') }}/templates"
 """
 
 RETURN = r"""

@@ -17,6 +17,7 @@ from ansible.plugins.lookup import LookupBase
 # Ansible packs module_utils for modules only; a plugin has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.workload import WorkloadError  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
@@ -63,7 +64,7 @@ class LookupModule(LookupBase):
             "scalebook_role_variables", loader=self._loader, templar=self._templar
         )
         try:
-            workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+            workloads = load_workloads(roles_paths(constants.config))
             declarations = []
             for name in map(str, terms):
                 if name not in workloads:

@@ -18,6 +18,7 @@ from ansible.plugins.lookup import LookupBase
 # Ansible packs module_utils for modules only; a plugin has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads, owner_of  # noqa: E402
 
 DOCUMENTATION = r"""
@@ -52,7 +53,7 @@ class LookupModule(LookupBase):
         """Return one dict, the directories of all workloads."""
         if terms or kwargs:
             raise AnsibleError("scalebook_installed takes neither terms nor options")
-        workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+        workloads = load_workloads(roles_paths(constants.config))
         shared = {
             # A framework's role without this variable makes an environment for each workload.
             name: [] if each.install.get("separate") else [f"{each.install.get('framework', name)}_venv"]

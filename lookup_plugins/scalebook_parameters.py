@@ -17,9 +17,9 @@ from ansible.plugins.lookup import LookupBase
 from ansible.utils.vars import load_extra_vars
 
 # Ansible packs module_utils for modules only; a plugin has to point at it.
-ROOT = Path(__file__).resolve().parent.parent
-ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import ROOT, roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.plan import declared, parameters  # noqa: E402
 from ansible.module_utils.scalebook.secrets import hidden  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
@@ -100,7 +100,7 @@ class LookupModule(LookupBase):
             problem = f"{large[0]}: it has more than {MOST_VALUES} values, its YAML aliases written out"
             return [{"values": {}, "problem": problem, "inventory": ""}]
         names = {row.name for row in parameters.TABLE} & set(variables)
-        paths = constants.DEFAULT_ROLES_PATH
+        paths = roles_paths(constants.config)
         try:
             extra_variables = plain(extra)
             of_roles, workloads = declared.role_variables(paths), load_workloads(paths)

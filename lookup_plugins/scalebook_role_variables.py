@@ -17,6 +17,7 @@ from ansible.utils.vars import load_extra_vars
 
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.plan.declared import role_defaults  # noqa: E402
 from ansible.module_utils.scalebook.workload import Workloads  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads, owner_of  # noqa: E402
@@ -89,7 +90,7 @@ class LookupModule(LookupBase):
     ) -> dict[str, Any]:
         """Return the values by name, without variables that have none; of a wrong template, the error."""
         try:
-            workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+            workloads = load_workloads(roles_paths(constants.config))
             paths = _paths(workloads)
             owners = {owner_of(name, paths) for name in names} - {""}
             defaults = {

@@ -16,9 +16,9 @@ from ansible.errors import AnsibleError
 from ansible.plugins.lookup import LookupBase
 
 # Ansible packs module_utils for modules only; a plugin has to point at it.
-ROOT = Path(__file__).resolve().parent.parent
-ansible.module_utils.__path__.append(str(ROOT / "module_utils"))
+ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import ROOT, roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.plan import declared  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
@@ -63,7 +63,7 @@ _raw:
 def stack_of(names: tuple[str, ...], override: str) -> dict[str, Any]:
     """Return the versions for the workloads `names`, read once per process."""
     stacks = declared.stacks(str(ROOT / "playbooks/vars"))
-    return declared.stack_of(names, load_workloads(constants.DEFAULT_ROLES_PATH), stacks, override)
+    return declared.stack_of(names, load_workloads(roles_paths(constants.config)), stacks, override)
 
 
 class LookupModule(LookupBase):

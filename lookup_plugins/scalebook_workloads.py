@@ -16,6 +16,7 @@ from ansible.plugins.lookup import LookupBase
 # Ansible packs module_utils for modules only; a plugin has to point at it.
 ansible.module_utils.__path__.append(str(Path(__file__).resolve().parent.parent / "module_utils"))
 
+from ansible.module_utils.scalebook.places import roles_paths  # noqa: E402
 from ansible.module_utils.scalebook.workload import WorkloadError  # noqa: E402
 from ansible.module_utils.scalebook.workloads import load_workloads  # noqa: E402
 
@@ -54,7 +55,7 @@ class LookupModule(LookupBase):
         if terms or kwargs:
             raise AnsibleError("scalebook_workloads takes no arguments")
         try:
-            workloads = load_workloads(constants.DEFAULT_ROLES_PATH)
+            workloads = load_workloads(roles_paths(constants.config))
         except WorkloadError as error:
             raise AnsibleError(str(error)) from error
         return [{name: each.as_data() for name, each in workloads.items()}]

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import flops, limits
+from ansible.module_utils.scalebook.places import ROOT
 from ansible.module_utils.scalebook.workload import Workload, WorkloadError
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 FILE = "meta/workload.yml"
-MODELS = Path(__file__).parents[2] / "data/models.yml"
+MODELS = ROOT / "data/models.yml"
 
 
 def load_workloads(roles_paths: Iterable[str]) -> dict[str, Workload]:

@@ -13,12 +13,15 @@ from types import SimpleNamespace
 
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.testing import patch_module_args
+from ansible.plugins.loader import module_loader
 
 ROOT = Path(__file__).resolve().parents[2]
 # Last: a link there has the name of its module.
 sys.path.append(str(ROOT / "action_plugins"))
 
 import control_node  # noqa: E402
+
+module_loader.add_directory(str(ROOT / "library"))
 
 START = (
     "import runpy, sys, ansible.module_utils as utils; utils.__path__.append(sys.argv[1]); "
@@ -58,7 +61,7 @@ def call_module(module, check=False, diff=False, **options):
 
 def call_action(name, /, check=False, **options):
     """Return the result of a module that runs in the process of ansible-playbook."""
-    task = SimpleNamespace(action=name, args=options, check_mode=check, async_val=0)
+    task = SimpleNamespace(action=name, args=options, check_mode=check, async_val=0, collections=None)
     connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=None))
     unused = dict.fromkeys(["play_context", "loader", "templar", "shared_loader_obj"])
     try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Node
@@ -71,7 +72,13 @@ def check_containers(earlier: Mapping[str, Any], now: Provenance) -> None:
 
 
 def commit(top: str) -> str:
-    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it."""
+    """Return the commit of the checkout in `top`, with `-dirty` after it if files differ from it.
+
+    A collection has that of the checkout that it was made of.
+    """
+    recorded = Path(top, "meta/commit")
+    if recorded.is_file():
+        return recorded.read_text(encoding="utf-8").strip()
     describe = ["git", "-C", top, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         described = subprocess.run(describe, capture_output=True, text=True, check=False, timeout=60)

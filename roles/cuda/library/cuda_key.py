@@ -30,8 +30,12 @@ options:
     description: File to write the key to, in apt's binary format. Without it the key is only checked.
     type: path
 attributes:
-  check_mode: {support: full}
-  diff_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows the files before and after.
 author: [Contributors to the scalebook project]
 """
 
@@ -62,8 +66,11 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.scalebook.files import write_whole
 
-SIGNATURE, PUBLIC_KEY = 2, 6
-KEY_EXPIRES, CREATED, EXPIRES_KINDS = 9, 2, (0x10, 0x11, 0x12, 0x13, 0x1F)
+SIGNATURE = 2
+PUBLIC_KEY = 6
+KEY_EXPIRES = 9
+CREATED = 2
+EXPIRES_KINDS = (0x10, 0x11, 0x12, 0x13, 0x1F)
 
 
 class KeyRefusedError(ValueError):

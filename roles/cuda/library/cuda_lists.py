@@ -30,8 +30,10 @@ options:
     type: path
     default: /etc/apt
 attributes:
-  check_mode: {support: full}
-  diff_mode: {support: none}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
+  diff_mode: {support: none, description: Shows no difference.}
 author: [Contributors to the scalebook project]
 """
 

@@ -25,7 +25,7 @@ options:
     description: Size of a piece in bytes, at least 1048576.
     type: int
 attributes:
-  check_mode: {support: none}
+  check_mode: {support: none, description: Skipped in check mode.}
 author: [Contributors to the scalebook project]
 """
 

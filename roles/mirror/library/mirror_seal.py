@@ -17,7 +17,9 @@ options:
     type: path
     required: true
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

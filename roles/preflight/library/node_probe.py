@@ -63,7 +63,9 @@ options:
     type: float
     default: 1
 attributes:
-  check_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
 author: [Contributors to the scalebook project]
 """
 

@@ -39,8 +39,12 @@ options:
     type: str
     default: ""
 attributes:
-  check_mode: {support: full}
-  diff_mode: {support: full}
+  check_mode:
+    support: full
+    description: Says what would change, and changes nothing.
+  diff_mode:
+    support: full
+    description: Shows the files before and after.
 author: [Contributors to the scalebook project]
 """
 
@@ -93,7 +97,8 @@ SOURCE = re.compile(r"^--no-binary[ =]", re.MULTILINE)
 
 
 # The last file of an environment, and the first one.
-RECORD, BEGUN = "scalebook.lock", "scalebook.begun"
+RECORD = "scalebook.lock"
+BEGUN = "scalebook.begun"
 
 
 class FailedError(Exception):

@@ -7,9 +7,9 @@ import subprocess
 
 import pytest
 from ansible.module_utils.scalebook.launch import lock_file, lock_holder
-from run_module import control_node
+from run_module import control_node, module_path
 
-claim = control_node.load("campaign_plan").claim
+claim = control_node.load(str(module_path("campaign_plan"))).claim
 
 
 @pytest.fixture
