@@ -32,7 +32,7 @@ KNOWN = {
     "grep",
     "ssh",
 }
-KNOWN |= {"ansible-builder", "horovodrun", ".venv/bin/python"}
+KNOWN |= {"ansible-builder", "ansible-galaxy", "pip", "horovodrun", ".venv/bin/python"}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
@@ -99,7 +99,8 @@ def check(words, made=()):
             check(["ansible-playbook", *shlex.split(value)])
     if program == "ansible-playbook":
         for place in places:
-            if not (ROOT / place).is_file():
+            named = re.fullmatch(r"scalebook\.scalebook\.(\w+)", place)  # a playbook of the collection
+            if not (ROOT / (f"playbooks/{named[1]}.yml" if named else place)).is_file():
                 raise Unusable(f"{place} is not a playbook: is an -e unquoted?")
 
 
