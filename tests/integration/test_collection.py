@@ -41,7 +41,7 @@ class Site:
         return done.stdout
 
     def play(self, playbook, *options):
-        argv = (TOOLS / "ansible-playbook", "-i", "inventory", f"scalebook.scalebook.{playbook}")
+        argv = (TOOLS / "ansible-playbook", f"scalebook.scalebook.{playbook}")
         return self.run(*argv, *options, ANSIBLE_ROLES_PATH=str(ROOT / "tests/roles"))
 
 
@@ -54,7 +54,7 @@ def site(tmp_path_factory):
         TOOLS / "ansible-galaxy", "collection", "install", file, "-p", site.home / ".ansible/collections"
     )
     shutil.copy(site.installed / "ansible.cfg", site.work)
-    shutil.copytree(site.installed / "inventory/local", site.work / "inventory")
+    shutil.copytree(site.installed / "inventory", site.work / "inventory")
     return site
 
 
