@@ -93,7 +93,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import claim, language_models, mfu
 from ansible.module_utils.scalebook.judge.language_models import LanguageModelError, Rate
@@ -101,12 +100,13 @@ from ansible.module_utils.scalebook.judge.language_rates import rate_of
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import index
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads, workloads_of
+from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
     """Return the verdict on a claim; raise ValueError for a model, GPU or precision that is not known."""
     data = Path(params["data"])
-    models = yaml.safe_load((data / "models.yml").read_text(encoding="utf-8"))
+    models = read_yaml(data / "models.yml")
     gpus = read_table(data / "gpus.csv", language_models.gpu_patterns)
     gpu = language_models.gpu_of(gpus, params["gpu"])
     if not gpu:
