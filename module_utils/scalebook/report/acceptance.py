@@ -7,7 +7,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.accept.document import ALL_NODES
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -22,7 +21,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
 from ansible.module_utils.scalebook.pages.heat_map import heat_map
 from ansible.module_utils.scalebook.pages.wording import Wording
 
-LINK, LAUNCH, EQUALS = "link", "launch", "equals"
+LINK, LAUNCH, EQUALS, ALL_NODES = "link", "launch", "equals", "all nodes"
 LIMITS = ("fast", "half", "end", "later", "training")
 """What a verdict does not say: docs/reference/acceptance.md has the same."""
 

@@ -36,7 +36,7 @@ def test_a_variable_that_has_the_name_of_a_module_stays(names):
     ("text", "changed"),
     [
         ("x | scalebook_nodes('cpu')", "x | scalebook.scalebook.scalebook_nodes('cpu')"),
-        ("x | map('scalebook_finding')", "x | map('scalebook.scalebook.scalebook_finding')"),
+        ("x | map('scalebook_redact')", "x | map('scalebook.scalebook.scalebook_redact')"),
         ("lookup('scalebook_path', x)", "lookup('scalebook.scalebook.scalebook_path', x)"),
         ("ansible_connection == 'srun'", "ansible_connection == 'scalebook.scalebook.srun'"),
         (

@@ -15,7 +15,7 @@ NAME = "ansible.module_utils.scalebook"
 # Facts and text. A new one is a decision.
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "grouping", "hardware",
-    "json_file", "kit_log", "limits", "machines", "network", "patch_lines", "published", "quantities",
+    "json_file", "kit_log", "limits", "machines", "network", "patch_lines", "places", "published", "quantities",
     "results_file", "secrets", "shapes", "stats", "text", "throughput", "unpack", "workload", "workloads",
     "yaml_file",
 }  # fmt: skip

@@ -30,7 +30,7 @@ FOUND = {
     "gpu_04": ("10.0.0.4", 22, "root"),
 }
 # Of the user of the runs, below the lines of the role.
-OWN_CONFIG = "Host *\n  Port 12345\n  User somebody\n  ProxyJump bastion\n  StrictHostKeyChecking no\n"
+OWN_CONFIG = "Host *\n  Port 12345\n  User somebody\n  ProxyJump bastion\n  ForwardAgent yes\n"
 
 
 def rendered(template, variables):
