@@ -67,7 +67,8 @@ def remarks(results: Path, planned: Plan, measured: int) -> list[str]:
     if not _any_machine(now):
         if measured:
             return ["no node was asked: what is measured counts if the same machines are still its nodes"]
-        return ["the name gets a digest of the machines, which were not asked"] if earlier else []
+        name = "the name gets a digest of the machines, and " if earlier else ""
+        return [f"no node was asked: {name}--check says whether the software is installed"]
     if _is_old(results / campaign):
         return [
             "the runs so far do not name their machines: these were not started again since, so they count"
