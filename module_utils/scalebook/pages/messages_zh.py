@@ -1447,6 +1447,8 @@ DECLARED = {
     "synthetic, random images and labels": "合成数据，随机图像和标签",
     "synthetic, random words": "合成数据，随机词",
     "synthetic, random words and labels": "合成数据，随机词和标签",
+    "own data": "自有数据",
+    "pairs of sentences": "句对",
     "tfrecord files": "tfrecord 文件",
     "tfrecord files with random images": "随机图像的 tfrecord 文件",
     "PyTorch BERT pretraining": "PyTorch BERT 预训练",

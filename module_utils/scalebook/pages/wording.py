@@ -55,9 +55,20 @@ class Wording:
     def fact(self, text: str) -> str:
         """Return what a node recorded; a framework may bring its own version, beside the system's."""
         if not text.endswith(OWN):
-            return catalogue.DECLARED[self.language].get(text) or self.name("value", text)
+            return self._declared(text) or self.name("value", text)
         of_system, _, own = text.removesuffix(OWN).rpartition(", ")
         return self("report.system-and-own" if of_system else "report.own", version=of_system or own, own=own)
+
+    def _declared(self, text: str) -> str | None:
+        """Return what a declaration says of data; a number may precede it, and `name=value` follow it."""
+        declared = catalogue.DECLARED[self.language]
+        what, comma, values = text.partition(", ")
+        number, space, rest = what.partition(" ")
+        if not number.isdigit():
+            number, space, rest = "", "", what
+        if text in declared or rest not in declared or (values and "=" not in values):
+            return declared.get(text)
+        return f"{number}{space}{declared[rest]}{comma}{values}"
 
     def join(self, parts: Iterable[str], kind: str = "parts") -> str:
         """Return the parts of a line as one text."""

@@ -79,6 +79,8 @@ def declared_texts():
         yield from (each[key] for each in made["log"].get("unread", ()) for key in ("program", "why"))
     for path in ROOT.glob("roles/*/vars/main.yml"):
         yield from re.findall(r"['\"]((?:synthetic, |tfrecord files)[^'\"]*)", path.read_text())
+    for path in ROOT.glob("roles/*/files/own_data.py"):
+        yield from re.findall(r'return "([a-z ]+ [a-z ]+), samples=', path.read_text())
     # What records of before 28 November 2026 say of images.
     yield from ("tfrecord files", "tfrecord files with random images")
     yield "train_batch_size=bsz*1024 => gradient accumulation 1024/gpus"

@@ -76,6 +76,20 @@ def test_what_a_workload_declares_is_translated_within_a_message():
     )
 
 
+@pytest.mark.parametrize(
+    ("recorded", "shown"),
+    [
+        ("8 tfrecord files with random images", "8 随机图像的 tfrecord 文件"),
+        ("pairs of sentences, samples=64 seed=2020", "句对, samples=64 seed=2020"),
+        ("synthetic, random words", "合成数据，随机词"),
+        ("16 cells of another program", "16 cells of another program"),
+    ],
+)
+def test_the_data_of_a_workload_are_translated_between_their_numbers(recorded, shown):
+    assert Wording("zh").fact(recorded) == shown
+    assert ENGLISH.fact(recorded) == recorded
+
+
 def test_a_language_without_a_catalogue_is_refused():
     with pytest.raises(ValueError, match="report_language=de"):
         Wording("de")
