@@ -394,7 +394,18 @@ class Workload:
     @property
     def variables(self) -> list[str]:
         """The names of the role variables that `resolve` needs the values of."""
-        return [*self.settings, *self.epoch.values()]
+        return list(dict.fromkeys([*self.settings, *self.epoch.values(), *self.dataset_variables]))
+
+    @property
+    def dataset_variables(self) -> list[str]:
+        """The names of the role variables that decide which data set is made or checked on the nodes."""
+        return [name for name in dataset_variables(self.name, self.install) if name in self.setting_types]
+
+    @property
+    def variables_to_repeat(self) -> dict[str, Any]:
+        """What a command has to give again, without the prefix of the role; none before `resolve`."""
+        own = {name: self.values[name] for name in self.dataset_variables if name in self.values}
+        return {**self.setting_values, **{name.removeprefix(f"{self.name}_"): own[name] for name in own}}
 
     def resolve(self, values: Mapping[str, Any]) -> Workload:
         """Return the workload with the values of its variables; `values` holds them by name.
@@ -615,6 +626,19 @@ _INSTALL_FORMS: dict[str, Callable[[_Part, str], object]] = {
     "check": _Part.words,
     "submodules": _Part.texts,
 }
+
+
+def dataset_variables(workload: str, install: Mapping[str, Any]) -> list[str]:
+    """Return what the programs of a data set are given, and the variable that names another data set.
+
+    Names that meta/argument_specs.yml does not have are the role's own.
+    """
+    dataset = install.get("dataset")
+    if not isinstance(dataset, Mapping):
+        return []
+    programs = [dataset.get(key) for key in ("make", "check")]
+    names = [name for words in programs if isinstance(words, list) for name in words[1:]]
+    return [f"{workload}_{name}" for name in dict.fromkeys(map(str, [*names, dataset.get("variable")]))]
 
 
 def _install(part: _Part) -> Mapping[str, Any]:

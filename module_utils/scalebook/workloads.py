@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import flops, limits
 from ansible.module_utils.scalebook.places import ROOT
-from ansible.module_utils.scalebook.workload import Workload, WorkloadError
+from ansible.module_utils.scalebook.workload import Workload, WorkloadError, dataset_variables
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
 FILE = "meta/workload.yml"
@@ -51,6 +51,8 @@ def _load(role: Path) -> Workload:
     own = [name for name, option in options.items() if name in environments and option.get("default") == ""]
     epoch = declaration.get("epoch") or {}
     variables = [*(declaration.get("settings") or ()), *(epoch.values() if isinstance(epoch, dict) else ())]
+    if isinstance(declaration.get("install"), dict):
+        variables += dataset_variables(role.name, declaration["install"])
     data = {
         "install": {},
         **declaration,

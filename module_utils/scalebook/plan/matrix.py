@@ -125,10 +125,10 @@ def plan(
         "machines": dict(machines_used),
         "parameters": {**parameters, "workload": list(workloads), "device": device},
         "variables": {
-            f"{name}_{setting}": value
+            f"{name}_{variable}": value
             for name, workload in workloads.items()
-            for setting, value in workload.setting_values.items()
-            if f"{name}_{setting}" in extra_names
+            for variable, value in workload.variables_to_repeat.items()
+            if f"{name}_{variable}" in extra_names
         },
         "repeats": parameters["repeats"],
         "cases": list(cases.values()),

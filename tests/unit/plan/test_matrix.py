@@ -10,6 +10,7 @@ from ansible.module_utils.scalebook.plan.matrix import describe, powers_of_two, 
 from ansible.module_utils.scalebook.plan.parameters import ParameterError
 from cases import cluster, machine, plan, read_parameters
 from declared import with_epoch, with_settings, workload
+from role_files import declaration
 
 WORKLOAD = workload(dtype_hints={"cpu": {"fp16": "fp16 is slow here"}})
 
@@ -186,6 +187,18 @@ def test_the_plan_keeps_the_variables_of_workloads_that_were_given():
         extra_names=("tf_clip", "bsz"),
     )
     assert made["variables"] == {"tf_clip": 1.0}
+
+
+def test_the_plan_keeps_the_variables_of_a_data_set_that_were_given():
+    """oneflow_resnet50_images=16 alone is refused: there are 64 files without oneflow_resnet50_files."""
+    name = "oneflow_resnet50"
+    declared = declaration(name)
+    declared = declared.resolve(dict.fromkeys(declared.variables, "4"))
+    given = (f"{name}_images", f"{name}_files", f"{name}_learning_rate")
+    made = matrix.plan(
+        read_parameters({}, **{name: declared}), {name: declared}, cluster(1), "cpu", "", given
+    )
+    assert made["variables"] == {f"{name}_images": 4, f"{name}_files": 4}
 
 
 # Several workloads
