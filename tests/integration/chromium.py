@@ -17,7 +17,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = {"chromium": "chromium", "pdftotext": "poppler-utils", "npm": "npm"}
-FONTS = ("fonts-noto-cjk", "fonts-liberation")
+FONTS = "fonts-noto-cjk"
+PARTS = Path("/usr/lib/libreoffice/program")
+# A machine may have soffice without the part that is needed, and without letters of the widths of Word's.
+LIBREOFFICE = {
+    str(PARTS / "libswlo.so"): "libreoffice-writer-nogui",
+    str(PARTS / "libsclo.so"): "libreoffice-calc-nogui",
+    "/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf": "fonts-liberation",
+}
 SECONDS = 60
 
 
@@ -25,9 +32,13 @@ class BrowserError(AssertionError):
     """Chromium refused a command, or did not answer."""
 
 
+def _is_there(name):
+    return Path(name).exists() if name.startswith("/") else shutil.which(name)
+
+
 def missing(packages=PACKAGES):
-    """Install what is not there yet, if this may be done; return the commands that are still missing."""
-    absent = [name for name in packages if not shutil.which(name)]
+    """Install what is not there yet, if this may be done; return the commands and files still missing."""
+    absent = [name for name in packages if not _is_there(name)]
     root = [] if os.geteuid() == 0 else ["sudo", "-n"]
     if (
         absent
@@ -41,10 +52,10 @@ def missing(packages=PACKAGES):
             "-y",
             "--no-install-recommends",
             *[packages[name] for name in absent],
-            *(FONTS if {"chromium", "soffice"} & set(absent) else ()),
+            *([FONTS] if {"chromium", *LIBREOFFICE} & set(absent) else []),
         ]
         subprocess.run([*install, *words], capture_output=True, check=False)
-    return [name for name in packages if not shutil.which(name)]
+    return [name for name in packages if not _is_there(name)]
 
 
 def axe():

@@ -23,11 +23,8 @@ MEASURED = sorted((ROOT / "docs" / "results").glob("evaluation-*/??.yml"))
 @pytest.fixture(scope="module", params=MEASURED, ids=lambda path: "-".join(path.parts[-2:]))
 def pages(request, tmp_path_factory):
     """Return the text of each page of a measured evaluation, the cover first."""
-    if chromium.missing({"soffice": "libreoffice-writer-nogui", "pdftotext": "poppler-utils"}):
-        pytest.skip("soffice is not installed and cannot be")
-    # Letters of other widths than Word's make other pages.
-    if "Liberation" not in subprocess.run(["fc-match", "Arial"], capture_output=True, text=True).stdout:
-        pytest.skip("fonts-liberation is not installed")
+    if chromium.missing({**chromium.LIBREOFFICE, "pdftotext": "poppler-utils"}):
+        pytest.skip("LibreOffice is not installed and cannot be")
     folder = tmp_path_factory.mktemp("evaluation")
     call_module(
         evaluation,

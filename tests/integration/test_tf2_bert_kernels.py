@@ -51,7 +51,14 @@ def provisioned(tmp_path_factory):
             "models": str(home),
         }
         install["code"] = str(home / "code")
-        install |= {"script": "train.py", "environment": {}, "gpus": "9.0", "nccl": "", "xla_flags": []}
+        install |= {
+            "script": "train.py",
+            "environment": {},
+            "gpus": "9.0",
+            "nccl": "",
+            "xla_flags": [],
+            "tfrecords": [],
+        }
         hosts[name] = {
             "workload_compute_capabilities": capabilities,
             "tf2_bert_install": install,

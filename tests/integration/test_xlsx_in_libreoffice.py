@@ -22,8 +22,8 @@ JAVA = "failed to launch javaldx"
 
 
 def test_libreoffice_opens_every_sheet_without_a_warning(tmp_path):
-    if chromium.missing({"soffice": "libreoffice-calc-nogui"}):
-        pytest.skip("soffice is not installed and cannot be")
+    if chromium.missing(chromium.LIBREOFFICE):
+        pytest.skip("LibreOffice is not installed and cannot be")
     top = chromium.ROOT / "docs" / "results" / "h200x4-2026-11-21" / "scaling"
     document = build_results(load_campaign(top))
     (tmp_path / xlsx.NAME).write_bytes(xlsx.workbook(document))
