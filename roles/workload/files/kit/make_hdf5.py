@@ -334,11 +334,13 @@ def make_shards(data: str, expected: Dict[str, Any], request: Dict[str, Any]) ->
 # The directory
 
 
-def complete(data: str, expected: Dict[str, Any]) -> Optional[Dict[str, Any]]:
+def complete(
+    data: str, expected: Dict[str, Any], stamps: Callable[[str, Dict[str, Any]], Any]
+) -> Optional[Dict[str, Any]]:
     """Return the manifest where the files are those that are required, unchanged since they were checked."""
     manifest = read_json(os.path.join(data, "manifest.json"))
     try:
-        if manifest["parameters"] == expected and manifest["stamps"] == _stamps(data, expected):
+        if manifest["parameters"] == expected and manifest["stamps"] == stamps(data, expected):
             return dict(manifest)
     except (OSError, KeyError, TypeError):
         pass
@@ -393,14 +395,14 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     """Make the files unless they are complete; return what the program prints."""
     data = request["data"]
     expected = parameters(request)
-    manifest = complete(data, expected)
+    manifest = complete(data, expected, _stamps)
     if manifest or request["check"]:
         return dict(manifest or {}, changed=not manifest)
     os.makedirs(os.path.dirname(data), exist_ok=True)
     # Simulated nodes share a directory. Where others can write too, a link may wait under this name.
     with os.fdopen(os.open(data + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        manifest = complete(data, expected)
+        manifest = complete(data, expected, _stamps)
         if manifest:
             return dict(manifest, changed=False)
         begin(data, expected, request["workload"])

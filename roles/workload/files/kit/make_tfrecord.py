@@ -25,12 +25,12 @@ import json
 import os
 import re
 import struct
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Tuple
 
 import make_hdf5
 import numpy as np
 import nvidia_hdf5
-from make_hdf5 import RefusedError, read_json, say, write_json
+from make_hdf5 import RefusedError, complete, read_json, say, write_json
 
 VERSION = 1  # of the records that this program makes
 AT_ONCE = 8192
@@ -168,17 +168,6 @@ def fits(path: str, checksum: str) -> bool:
     )
 
 
-def complete(data: str, expected: Dict[str, Any]) -> Optional[Dict[str, Any]]:
-    """Return the manifest where the files are those that are required, unchanged since they were checked."""
-    manifest = read_json(os.path.join(data, "manifest.json"))
-    try:
-        if manifest["parameters"] == expected and manifest["stamps"] == _stamps(data, expected):
-            return dict(manifest)
-    except (OSError, KeyError, TypeError):
-        pass
-    return None
-
-
 def _stamps(data: str, expected: Dict[str, Any]) -> List[Dict[str, Any]]:
     return [nvidia_hdf5.stamp(target(data, name)) for name, _ in expected["files"]]
 
@@ -220,14 +209,14 @@ def prepare(request: Dict[str, Any]) -> Dict[str, Any]:
     if request["check"] and not os.path.exists(os.path.join(request["hdf5"], "manifest.json")):
         return {"changed": True}  # the HDF5 files will be made first
     expected = parameters(request)
-    manifest = complete(data, expected)
+    manifest = complete(data, expected, _stamps)
     if manifest or request["check"]:
         return dict(manifest or {}, changed=not manifest)
     os.makedirs(data, exist_ok=True)
     # Simulated nodes share a directory. Where others can write too, a link may wait under this name.
     with os.fdopen(os.open(data + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        manifest = complete(data, expected)
+        manifest = complete(data, expected, _stamps)
         if manifest:
             return dict(manifest, changed=False)
         manifest = make_all(data, expected, request)
