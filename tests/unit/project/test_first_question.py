@@ -57,12 +57,12 @@ def test_whether_a_host_is_supported_is_the_second_question(name):
 
 
 def test_one_host_that_is_not_supported_ends_the_run_on_all():
-    refuse = yaml.safe_load((ROLES / "node/tasks/system.yml").read_text())[-1]
+    refuse = yaml.safe_load((ROLES / "preflight/tasks/system.yml").read_text())[-1]
     assert "ansible.builtin.assert" in refuse and refuse["any_errors_fatal"] is True
 
 
 def test_only_one_place_refuses_a_system():
-    """Roles ask role node, so that a host is refused everywhere for the same reason."""
+    """Playbooks ask role preflight, so that a host is refused everywhere for the same reason."""
     tasks = {file: file.read_text() for place in (PLAYBOOKS, ROLES) for file in place.rglob("*.yml")}
     assert [file.name for file, text in tasks.items() if "os_family" in text] == []
     assert [file.name for file, text in tasks.items() if "scalebook_system_refusal" in text] == ["system.yml"]
