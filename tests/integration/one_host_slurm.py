@@ -46,7 +46,10 @@ SelectTypeParameters=CR_Core
 ReturnToService=2
 SlurmdTimeout=30
 KillWait=5
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=INFINITE State=UP
 """
 NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 Gres=gpu:2\n"
 

@@ -226,6 +226,15 @@ def bench(*arguments, **variables):
     return process.returncode, said
 
 
+def wait_for_the_step(slurm):
+    """Wait until the trainer of a run works."""
+    deadline = time.monotonic() + 120
+    while "/by_srun/" not in slurm.run("squeue", "--steps", "--noheader", "--format=%j"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    time.sleep(3)
+
+
 def records_of(results):
     paths = results.glob("by_srun/runs/*/*/result.json")
     return [json.loads(path.read_text()) for path in sorted(paths)]
@@ -273,11 +282,7 @@ def test_a_campaign_runs_through_slurm_and_its_records_name_the_launcher(slurm, 
 def test_a_cancelled_allocation_stops_the_campaign_and_another_one_resumes_it(slurm, allocation, tmp_path):
     provision("scripted")
     process = start_bench(slurm, tmp_path, allocation, nodes=2, repeats=2, scripted_step=0.1)
-    deadline = time.monotonic() + 120
-    while "/by_srun/" not in slurm.run("squeue", "--steps", "--noheader", "--format=%j"):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    time.sleep(3)
+    wait_for_the_step(slurm)
     slurm.run("scancel", allocation)
     said = process.communicate(timeout=120)[0]
     assert (
@@ -288,6 +293,20 @@ def test_a_cancelled_allocation_stops_the_campaign_and_another_one_resumes_it(sl
     status, said = bench(slurm, tmp_path, slurm.allocate(), nodes=2, repeats=2, scripted_step=0.1)
     assert status == 0, said[-6000:]
     assert [each["status"] for each in records_of(tmp_path)] == ["ok"] * 2
+
+
+@pytest.mark.slow
+def test_a_preempted_allocation_stops_the_campaign_and_the_record_says_so(slurm, allocation, tmp_path):
+    provision("scripted")
+    process = start_bench(slurm, tmp_path, allocation, nodes=2, repeats=2, scripted_step=0.1)
+    wait_for_the_step(slurm)
+    slurm.run("scancel", slurm.allocate("--partition=urgent"))
+    said = process.communicate(timeout=120)[0]
+    assert (
+        f"launcher=srun: Slurm's job {allocation} is PREEMPTED. Fix: start bench.yml in an allocation" in said
+    )
+    (record,) = records_of(tmp_path)
+    assert "'failure.slurm-preempted'" in str(record["reason"])
 
 
 @pytest.mark.slow
