@@ -44,7 +44,7 @@ class Progress:
         self.began = now
         self.ended: float | None = None
         self.pending: list[PendingRun] = []
-        self.workloads: set[str] = set()
+        self.models: set[tuple[str, str]] = set()
         self.seconds: dict[str, list[float]] = {}
         self.overheads: list[float] = []
 
@@ -56,7 +56,7 @@ class Progress:
         if not self.seconds:
             self.began = now
         self.pending, self.ended = list(pending), None
-        self.workloads |= {run["case"]["workload"] for run in self.pending}
+        self.models |= {(run["case"]["workload"], run["case"]["model"]) for run in self.pending}
 
     def end(self, case: str, repeat: int, job_seconds: float, now: float) -> PendingRun | None:
         """Note that a run has its record and return the run; `job_seconds` is how long mpirun ran."""
@@ -84,12 +84,16 @@ class Progress:
         return sum(by_case.get(entry["case"]["name"], mean) for entry in self.pending)
 
 
-def title(run: PendingRun, workloads: Collection[str] = ()) -> str:
-    """Return the words that name a run; its workload is among them if the campaign has several."""
-    case = run["case"]
-    workload = f"{case['workload']} " if len(workloads) > 1 else ""
+def title(run: PendingRun, models: Collection[tuple[str, str]] = ()) -> str:
+    """Return the words that name a run, with its workload and model where the campaign has several.
+
+    `models` are the campaign's, each a pair of workload and model.
+    """
+    case, workloads = run["case"], {workload for workload, _ in models}
+    names = f"{case['workload']} " if len(workloads) > 1 else ""
+    names += f"{case['model']} " if len(models) > len(workloads) else ""
     compiled = " xla" if case["xla"] else ""
-    words = f"{workload}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
+    words = f"{names}{case['label']} b{case['bsz']} {case['dtype']}{compiled}"
     if run["folder"] == "search":
         return f"[largest batch, run {run['number']} of at most {run['total']}] {words}"
     return f"[{run['number']}/{run['total']}] {words} repeat {run['repeat']}"
@@ -109,7 +113,7 @@ class CallbackModule(CallbackBase):
     def v2_playbook_on_task_start(self, task: Any, is_conditional: bool) -> None:
         pending = self._progress.pending
         if self._display.verbosity > 0 and RUN_TAG in task.tags and pending:
-            self._display.display(f"{title(pending[0], self._progress.workloads)}: started, {self._times()}")
+            self._display.display(f"{title(pending[0], self._progress.models)}: started, {self._times()}")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         # Without the name of a collection.
@@ -144,7 +148,7 @@ class CallbackModule(CallbackBase):
         if values.get("again"):
             progress.again(run)
             outcome += "; repeated at the end"
-        self._display.display(f"{title(run, progress.workloads)}: {outcome}, {self._times()}", color=color)
+        self._display.display(f"{title(run, progress.models)}: {outcome}, {self._times()}", color=color)
 
     def _times(self) -> str:
         seconds_left = self._progress.seconds_left()

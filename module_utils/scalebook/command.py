@@ -44,7 +44,8 @@ class _Matrix(NamedTuple):
     """Cases that one command measures: all combinations of the values of `axes`.
 
     `around` are the texts that the cases do not decide, `fixed` the parameters that they share, `variables`
-    those of their workloads.
+    those of their workloads.  A model is '' where it is the one of `usual_model`, which cases have where no
+    model is given.
     """
 
     inventory: str
@@ -53,6 +54,7 @@ class _Matrix(NamedTuple):
     fixed: Texts
     variables: Texts
     cases: list[str]
+    usual_model: str
 
 
 def command(plan: Plan, playbook: str = "bench.yml") -> str:
@@ -86,8 +88,9 @@ def commands(plan: Plan, measured: Iterable[Measured], declared: Workloads | Non
     if plan.get("source") or not (plan.get("parameters") or any(each.commands for each in measured)):
         return []
     matrices = _distinct([_matrix(plan, each, declared or {}) for each in measured])
-    for axis in ("topology", "bsz", "dtype", "xla", "workload"):
+    for axis in ("topology", "bsz", "dtype", "xla", "model"):
         matrices = _joined(matrices, axis)
+    matrices = _joined([_with_usual_model(each) for each in matrices], "workload")
     searched = [_searched(plan, search, measured, declared or {}) for search in plan.get("searches") or ()]
     printed = [Command(command=_of_matrix(each), cases=each.cases) for each in [*matrices, *searched]]
     return [each for index, each in enumerate(printed) if each not in printed[:index]]
@@ -114,11 +117,13 @@ def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
     usual = declaration.setting_defaults
     variables = {**own, **_epoch(case, declaration)}
     inventory, around, parameters = _around(plan, measured, workload, declaration)
+    usual_model = declaration.models.get(str(case.get("device") or ""), "")
     return _Matrix(
         inventory=inventory,
         around=around,
         axes={
             "workload": [workload],
+            "model": ["" if case["model"] == usual_model else case["model"]],
             **{axis: [case[axis]] for axis in ("dtype", "xla", "bsz")},
             "topology": [f"{case['nodes']}n{case['gpus']}g"],
         },
@@ -130,7 +135,16 @@ def _matrix(plan: Plan, measured: Measured, declared: Workloads) -> _Matrix:
             if name not in usual or (value != usual[name] and _text(value) != _text(usual[name]))
         },
         cases=[str(case["name"])],
+        usual_model=usual_model,
     )
+
+
+def _with_usual_model(matrix: _Matrix) -> _Matrix:
+    """Return the matrix with its usual model by name where there are others."""
+    models = matrix.axes["model"]
+    if len(models) == 1:
+        return matrix
+    return matrix._replace(axes={**matrix.axes, "model": [each or matrix.usual_model for each in models]})
 
 
 def _epoch(values: Mapping[str, Any], declaration: Workload) -> dict[str, Any]:
@@ -151,7 +165,6 @@ def _unusual(values: Mapping[str, Any], declaration: Workload) -> Texts:
     has_window = declaration.name and not declaration.epoch
     steps = (declaration.warmup, declaration.window) if has_window else (None, None)
     usual = {
-        "model": declaration.models.get(device),
         "accumulation": declaration.accumulation or 1,
         # The steps of an epoch cannot be given.
         **({} if values.get("epoch_samples") else {"warmup": steps[0], "window": steps[1]}),
@@ -248,8 +261,9 @@ def _searched(plan: Plan, search: BatchSearch, measured: Iterable[Measured], dec
 
 def _of_matrix(matrix: _Matrix) -> str:
     axes = {**matrix.axes, "bsz": sorted(matrix.axes["bsz"])}
-    texts = {name: _text(values) for name, values in axes.items() if name != "topology"}
+    texts = {name: _text(values) for name, values in axes.items() if name not in ("topology", "model")}
     texts |= _places(matrix.axes["topology"])
+    texts |= {"repeats": matrix.fixed["repeats"], "model": _text(matrix.axes["model"])}
     return _line(matrix.inventory, {**texts, **matrix.fixed, **matrix.around, **matrix.variables})
 
 

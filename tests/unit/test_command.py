@@ -103,6 +103,11 @@ def test_cases_of_which_a_combination_was_not_measured_have_commands_of_their_ow
     assert len(made(CASE, {**CASE, "gpus": 2}, {**CASE, "bsz": 32})) == 2
 
 
+def test_cases_of_several_models_share_a_command():
+    [line] = made(CASE, {**CASE, "model": "large"})
+    assert " model=base,large " in line
+
+
 def test_topologies_that_nodes_and_gpus_do_not_give_are_named():
     [line] = made(CASE, {**CASE, "nodes": 2, "gpus": 8})
     assert " topology=1n1g,2n8g " in line

@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -49,7 +50,7 @@ def powers_of_two(largest: int) -> list[int]:
 
 
 class _Line(NamedTuple):
-    """One workload in one precision with one batch, a number or MAX, at all topologies.
+    """One model in one precision with one batch, a number or MAX, at all topologies.
 
     The batch of its cases is the workload's own where `bsz` is MAX.
     """
@@ -87,8 +88,8 @@ def plan(
     slots = min(int(node["slots"]) for node in nodes)
     _check_counts(parameters, len(nodes), slots)
     points = _topologies(parameters, len(nodes), slots)
-    batches = len(parameters["bsz"] or [0]) * len(parameters["dtype"]) * len(parameters["xla"])
-    runs = parameters["repeats"] * len(workloads) * batches * len(points)
+    axes = (parameters["model"] or [""], parameters["dtype"], parameters["xla"], parameters["bsz"] or [0])
+    runs = parameters["repeats"] * len(workloads) * math.prod(map(len, axes)) * len(points)
     if runs > MOST_RUNS:
         raise ParameterError(f"these values make {runs} runs; allowed are {MOST_RUNS}")
 
@@ -166,7 +167,7 @@ def describe(
     searching = [search for search in plan["searches"] if search["next"]]
     count = len(cases) + sum(len(search["points"]) for search in searching)
     all_cases = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
-    several = len({each["workload"] for each in all_cases}) > 1
+    named = names_shown(all_cases)
     lines = [
         f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
         f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
@@ -175,20 +176,20 @@ def describe(
         models = dict.fromkeys(each["model"] for each in all_cases)
         lines.append(f"  {devices}, model {', '.join(models)}")
     for search in plan["searches"]:
-        lines.append(f"  search {_row(search, ','.join(search['points']), several)}  {_standing(search)}")
+        lines.append(f"  search {_row(search, ','.join(search['points']), named)}  {_standing(search)}")
     for case in cases:
         have = sum((case["name"], repeat) in finished for repeat in range(1, repeats + 1))
         lines.append(
-            f"  run   {_row(case, case['label'], several)}  global batch {case['global_batch']}"
+            f"  run   {_row(case, case['label'], named)}  global batch {case['global_batch']}"
             + (f"  ({have} of {repeats} measured)" if have else "")
         )
     reasons: dict[tuple[str, str], list[Case]] = {}
     for entry in plan["skipped"]:
         reason = str(entry["reason"])
-        reasons.setdefault((_row(entry["case"], "", several), reason), []).append(entry["case"])
+        reasons.setdefault((_row(entry["case"], "", named), reason), []).append(entry["case"])
     for (_, reason), same in reasons.items():
         labels = ",".join(case["label"] for case in same)
-        lines.append(f"  skip  {_row(same[0], labels, several)}  {reason}")
+        lines.append(f"  skip  {_row(same[0], labels, named)}  {reason}")
     planned_labels = {case["label"] for case in cases} | {
         label for each in searching for label in each["points"]
     }
@@ -230,8 +231,16 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
 
 
-def _row(case: Case | BatchSearch, label: str, several: bool) -> str:
-    name = f"{case['workload']:<12} " if several else ""
+def names_shown(cases: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return which of `workload` and `model` tell these cases apart: models are those of one workload."""
+    workloads = {each["workload"] for each in cases}
+    models = {(each["workload"], each["model"]) for each in cases}
+    return ("workload",) * (len(workloads) > 1) + ("model",) * (len(models) > len(workloads))
+
+
+def _row(case: Case | BatchSearch, label: str, named: Collection[str]) -> str:
+    widths = {"workload": 12, "model": 5}
+    name = "".join(f"{case[field]:<{width}} " for field, width in widths.items() if field in named)
     return f"{name}{label:>7}  b{case.get('bsz', MAX):<4} {case['dtype']}{' xla' if case['xla'] else ''}"
 
 
@@ -291,8 +300,9 @@ def _lines(
 ) -> Iterator[_Line]:
     """Yield the lines of one workload; what is not given is the workload's own."""
     own = workload.bsz.get(device, 32)
-    axes = (parameters["dtype"], parameters["xla"], parameters["bsz"] or [own])
-    for dtype, xla, bsz in itertools.product(*axes):
+    models = parameters["model"] or [workload.models[device]]
+    axes = (models, parameters["dtype"], parameters["xla"], parameters["bsz"] or [own])
+    for model, dtype, xla, bsz in itertools.product(*axes):
         line = _Line(bsz, [], [])
         for of_nodes, gpus in points:
             values = {
@@ -304,7 +314,7 @@ def _lines(
             case = make_case(
                 {
                     "workload": name,
-                    "model": parameters["model"] or workload.models[device],
+                    "model": model,
                     "dtype": dtype,
                     "xla": xla,
                     **values,

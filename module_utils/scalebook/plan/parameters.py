@@ -90,7 +90,8 @@ TABLE = (
         _BENCH,
         "model of the workload",
         otherwise="base on GPUs, tiny on CPUs",
-        example="base",
+        lists=_BENCH,
+        example="base,large",
     ),
     Parameter(
         "dtype",

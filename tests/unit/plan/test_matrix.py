@@ -261,6 +261,18 @@ def test_a_model_that_one_of_the_workloads_does_not_have_is_skipped():
     assert planned["skipped"][0]["reason"] == "torch has no model tiny: it has small, base"
 
 
+def test_several_models_are_cases_of_one_campaign():
+    planned = two(topology="1n1g,1n2g", model="small,base")
+    assert [(case["model"], case["label"]) for case in planned["cases"] if case["workload"] == "torch"] == [
+        *(("small", "1n1g"), ("small", "1n2g")),
+        *(("base", "1n1g"), ("base", "1n2g")),
+    ]
+
+
+def test_the_plan_names_the_model_of_each_case_where_a_workload_has_several():
+    assert "torch        small" in describe(two(topology="1n1g", model="small,base"))
+
+
 def test_runs_without_binding_are_another_campaign():
     names = [two(topology="1n1g", binding=each)["campaign"] for each in (None, "numa", "none")]
     assert names[0] == names[1] != names[2]

@@ -13,7 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def run(number, name="a", repeat=1):
-    case = {"workload": "tf2_bert", "name": name, "label": "2n1g", "bsz": 64, "dtype": "fp32", "xla": False}
+    case = {"workload": "tf2_bert", "model": "base", "name": name, "label": "2n1g", "bsz": 64}
+    case |= {"dtype": "fp32", "xla": False}
     return {"case": case, "repeat": repeat, "number": number, "total": 4, "folder": "runs"}
 
 
@@ -77,7 +78,13 @@ def test_the_time_of_a_campaign_goes_on_after_a_search():
 
 
 def test_a_run_is_named_with_its_workload_if_there_are_several():
-    assert title(run(3), {"tf2_bert", "torch_bert"}) == "[3/4] tf2_bert 2n1g b64 fp32 repeat 1"
+    models = {("tf2_bert", "base"), ("torch_bert", "base")}
+    assert title(run(3), models) == "[3/4] tf2_bert 2n1g b64 fp32 repeat 1"
+
+
+def test_a_run_is_named_with_its_model_if_its_workload_has_several():
+    models = {("tf2_bert", "base"), ("tf2_bert", "large")}
+    assert title(run(3), models) == "[3/4] base 2n1g b64 fp32 repeat 1"
 
 
 @pytest.mark.parametrize(
