@@ -141,6 +141,16 @@ class Slurm:
         self.run("salloc", "--no-shell", f"--nodes={len(self.nodes)}", *words)
         return self.run("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
 
+    def batch(self):
+        """Return the id of a batch job that runs on all nodes until it is cancelled, and may be requeued."""
+        words = ("--exclusive", "--no-kill", "--gpus-per-node=2", "--requeue", "--output=/dev/null")
+        job = self.run("sbatch", "--parsable", f"--nodes={len(self.nodes)}", *words, "--wrap=sleep infinity")
+        deadline = time.monotonic() + 30
+        while self.run("squeue", "--noheader", f"--jobs={job.strip()}", "--format=%T").strip() != "RUNNING":
+            assert time.monotonic() < deadline, self.run("squeue")
+            time.sleep(0.1)
+        return job.strip()
+
     def steps(self):
         """Return the ids of all steps that run."""
         return self.run("squeue", "--steps", "--noheader", "--format=%i").split()

@@ -295,18 +295,38 @@ def test_a_cancelled_allocation_stops_the_campaign_and_another_one_resumes_it(sl
     assert [each["status"] for each in records_of(tmp_path)] == ["ok"] * 2
 
 
+def preempt(slurm, _):
+    """Take the nodes of an allocation for a job of a partition that goes before."""
+    slurm.run("scancel", slurm.allocate("--partition=urgent"))
+
+
+def requeue(slurm, allocation):
+    slurm.run("scontrol", "requeue", allocation)
+
+
 @pytest.mark.slow
-def test_a_preempted_allocation_stops_the_campaign_and_the_record_says_so(slurm, allocation, tmp_path):
+@pytest.mark.parametrize(
+    ("end", "state", "reason"),
+    [
+        (preempt, "PREEMPTED", "slurm-preempted"),
+        (requeue, "PENDING, with the reason BeginTime", "slurm-requeued"),
+    ],
+)
+def test_what_takes_the_nodes_away_stops_the_campaign_and_is_in_the_record(
+    slurm, tmp_path, end, state, reason
+):
     provision("scripted")
+    allocation = slurm.batch()
     process = start_bench(slurm, tmp_path, allocation, nodes=2, repeats=2, scripted_step=0.1)
     wait_for_the_step(slurm)
-    slurm.run("scancel", slurm.allocate("--partition=urgent"))
+    end(slurm, allocation)
     said = process.communicate(timeout=120)[0]
+    slurm.run("scancel", allocation)
     assert (
-        f"launcher=srun: Slurm's job {allocation} is PREEMPTED. Fix: start bench.yml in an allocation" in said
+        f"launcher=srun: Slurm's job {allocation} is {state}. Fix: start bench.yml in an allocation" in said
     )
     (record,) = records_of(tmp_path)
-    assert "'failure.slurm-preempted'" in str(record["reason"])
+    assert f"'failure.{reason}'" in str(record["reason"])
 
 
 @pytest.mark.slow
