@@ -231,7 +231,7 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
 
 
-def names_shown(cases: Collection[Mapping[str, Any]]) -> tuple[str, ...]:
+def names_shown(cases: Collection[Case | BatchSearch]) -> tuple[str, ...]:
     """Return which of `workload` and `model` tell these cases apart: models are those of one workload."""
     workloads = {each["workload"] for each in cases}
     models = {(each["workload"], each["model"]) for each in cases}
