@@ -21,6 +21,7 @@ UNITS = [
         "test_deepspeed_bert.py",
         "test_horovod*bert*.py",
         "test_torch_bert_cluster.py",
+        "test_torch_wide_deep.py",
         "test_bing*.py",
         "test_containers.py",
     ),
@@ -131,7 +132,8 @@ def installed(workload):
 
 
 tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, list(frameworks.PARTS)[:5])
-torch_resnet50, torch_gpt2, hf_llama, torchtitan_llama = map(installed, list(frameworks.PARTS)[5:])
+torch_resnet50, torch_gpt2, torch_wide_deep = map(installed, list(frameworks.PARTS)[5:8])
+hf_llama, torchtitan_llama = map(installed, list(frameworks.PARTS)[8:])
 
 
 @pytest.fixture(scope="session")

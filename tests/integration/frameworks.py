@@ -25,6 +25,7 @@ PARTS = {
     # Measured on simulated nodes alone: on hosts that would take minutes.
     "torch_resnet50": ["pytorch/venv"],
     "torch_gpt2": ["pytorch/venv"],
+    "torch_wide_deep": ["pytorch/venv"],
     "hf_llama": ["transformers/venv"],
     "torchtitan_llama": ["pytorch/venv", "torchtitan_llama/packages"],
 }

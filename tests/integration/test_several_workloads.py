@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Five workloads with two stacks in one campaign on two hosts over ssh, and three on simulated nodes."""
+"""Five workloads with two stacks in one campaign on two hosts over ssh, and four on simulated nodes."""
 
 import json
 import subprocess
@@ -15,6 +15,7 @@ from local_nodes import changed
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
 PYTHON = "pytorch/venv/bin/python"
 UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences", "hf_llama": "sequences"}
+UNITS["torch_wide_deep"] = "samples"
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
@@ -28,7 +29,7 @@ def campaign(two_hosts, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_be
 
 
 @pytest.fixture(scope="module")
-def campaign_here(torch_resnet50, torch_gpt2, hf_llama, tmp_path_factory):
+def campaign_here(torch_resnet50, torch_gpt2, hf_llama, torch_wide_deep, tmp_path_factory):
     """Return the directory of a campaign on two simulated nodes, with images in files. Takes a minute."""
     results = tmp_path_factory.mktemp("here")
     code = frameworks.HOME / "torch_resnet50/code"
@@ -82,7 +83,7 @@ def test_one_report_has_the_rows_of_all(campaign):
 
 
 @pytest.mark.parametrize("workload", UNITS)
-def test_images_and_sequences_are_measured_on_two_simulated_nodes(campaign_here, workload):
+def test_images_sequences_and_samples_are_measured_on_two_simulated_nodes(campaign_here, workload):
     record = records_of(campaign_here)[workload]
     assert (record["status"], record["reason"]) == ("ok", None)
     assert record["nodes"][0]["steps"] == list(range(1, 121))

@@ -102,6 +102,10 @@ REFUSED = [
     ("torch_gpt2", "torch_gpt2_seq_length=8193", "allowed are 16 to 8192"),
     ("torch_resnet50", "torch_resnet50_image_size=100", "allowed are multiples of 32 from 32 to 1024"),
     ("torch_resnet50", "torch_resnet50_loader=pillow", "allowed are auto, and pillow and dali where"),
+    ("torch_wide_deep", "torch_wide_deep_rows=999", "allowed are 0, the rows of the model, or 1000 to "),
+    ("torch_wide_deep", "torch_wide_deep_rows=-1", "allowed are whole numbers from 0 on"),
+    ("torch_wide_deep", "torch_wide_deep_dropout=1", "allowed are 0 to below 1"),
+    ("torch_wide_deep", "torch_wide_deep_learning_rate=0", "allowed are numbers above 0"),
 ]
 
 

@@ -200,6 +200,14 @@ def take_steps(
     return stamps
 
 
+def quantile(ordered: List[float], share: float) -> float:
+    """Return the quantile `share` (0 to 1) of an ascending list, linear between neighbours."""
+    place = (len(ordered) - 1) * share
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
 def rate(stamps: List[float], warmup: int) -> Tuple[float, Dict[str, Any]]:
     """Return (steps per second after the warm-up, the values of the line about the time of a step)."""
     first = max(1, min(warmup, len(stamps) - 1))
@@ -207,6 +215,8 @@ def rate(stamps: List[float], warmup: int) -> Tuple[float, Dict[str, Any]]:
     steps = sorted(b - a for a, b in zip(stamps[first - 1 :], stamps[first:]))  # noqa: B905
     values = {
         "step_ms_median": "%.3f" % (1000 * statistics.median(steps)),
+        "step_ms_p95": "%.3f" % (1000 * quantile(steps, 0.95)),
+        "step_ms_p99": "%.3f" % (1000 * quantile(steps, 0.99)),
         "step_ms_low": "%.3f" % (1000 * steps[0]),
         "step_ms_high": "%.3f" % (1000 * steps[-1]),
         "steps_counted": count,
