@@ -454,7 +454,8 @@ class Workload:
         """Return what formulas of `refuses` can name; `simulated`: nodes of the case share a machine."""
         sizes = self.flops.models.get(case["model"], {}) if self.flops else {}
         own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype", "warmup", "window")}
-        return {**sizes, **case["settings"], **own, "xla": int(case["xla"]), "simulated": int(simulated)}
+        own |= {"accumulation": case["accumulation"], "xla": int(case["xla"]), "simulated": int(simulated)}
+        return {**sizes, **case["settings"], **own}
 
     @property
     def need(self) -> int:
@@ -877,7 +878,7 @@ def _check_formulas(workload: Workload) -> None:
         raise WorkloadError(f"flops: {error}") from None
     for rule, model in itertools.product(workload.refuses, workload.model_names):
         case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "warmup": 1, "window": 1}
-        case |= {"device": "cpu", "dtype": "fp32", "xla": False}
+        case |= {"device": "cpu", "dtype": "fp32", "xla": False, "accumulation": 1}
         names = workload.names_of(case, simulated=False)
         try:
             flops.evaluate(rule.when, names)

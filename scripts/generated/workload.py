@@ -142,8 +142,9 @@ PARTS = {
     },
     "refuses": {
         "when": "A formula as in [flops](#flops): a case for which it is not zero is refused. Its names are "
-        "settings, the sizes of the model in `flops`, and `model`, `nodes`, `gpus`, `device`, `dtype`, "
-        "`warmup`, `window`, `xla` and `simulated` (0 or 1: nodes of the case share a machine).",
+        "settings, the sizes of the model in `flops`, and `model`, `nodes`, `gpus`, `accumulation`, "
+        "`device`, `dtype`, `warmup`, `window`, `xla` and `simulated` (0 or 1: nodes of the case share a "
+        "machine).",
         "why": "The reason. The same names in braces become their values (`roles/torch_gpt2`).",
     },
     "flops": {
