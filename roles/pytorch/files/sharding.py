@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Split one model over several devices with PyTorch's fully_shard (FSDP2), in the way of ZeRO-2.
+"""Split one model over several devices with PyTorch's fully_shard (FSDP2), in the way of ZeRO-2 or ZeRO-3.
 
 With DDP every device receives the sum of all gradients and updates all weights. With FSDP it receives the sum
 of its share and updates that share. The weights are gathered before the next step, in the dtype of the
@@ -30,17 +30,18 @@ def groups(layers: Iterable[Any], megabytes: int) -> List[List[Any]]:
     return whole + ([part] if part else [])
 
 
-def shard(model: Any, dtype: torch.dtype, megabytes: int) -> None:
-    """Split the weights of a model.Bert over all ranks, in place; call it before the optimizer is created.
+def shard(model: Any, dtype: torch.dtype, megabytes: int, keep: bool = True) -> None:
+    """Split the weights of a model with `layers` over all ranks, in place, before its optimizer is created.
 
     Layers are gathered, and their gradients summed, one group at a time. The rest (embeddings and heads,
-    which share the word embedding) is one more group. Gradients are summed in fp32. Gathered weights are kept
-    until the end of the step.
+    which share the word embedding) is one more group. Gradients are summed in fp32. With `keep`, gathered
+    weights stay until the end of the step (ZeRO-2), else those of layers are gathered again for the backward
+    pass (ZeRO-3).
     """
     narrow = None if dtype == torch.float32 else dtype
     policy = MixedPrecisionPolicy(param_dtype=narrow, reduce_dtype=torch.float32)
     for group in groups(model.layers, megabytes):
-        fully_shard(group, mp_policy=policy, reshard_after_forward=False)
+        fully_shard(group, mp_policy=policy, reshard_after_forward=not keep)
     fully_shard(model, mp_policy=policy, reshard_after_forward=False)
 
 

@@ -56,7 +56,11 @@ class Head(nn.Module):
 
 
 class Gpt(nn.Module):
-    """([batch, seq] tokens, [batch, seq] next tokens) -> mean loss."""
+    """([batch, seq] tokens, [batch, seq] next tokens) -> mean loss.
+
+    A stage of a pipeline has parts of it alone (pipeline_parallel.split): without `positions` it takes the
+    residual [batch, seq, hidden] in place of tokens, without `head` it returns that.
+    """
 
     def __init__(self, size: Dict[str, int], seq: int) -> None:
         super().__init__()
@@ -74,14 +78,15 @@ class Gpt(nn.Module):
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
 
-    def forward(self, tokens: torch.Tensor, following: torch.Tensor) -> torch.Tensor:
+    def forward(self, x: torch.Tensor, following: torch.Tensor) -> torch.Tensor:
         """See the class."""
-        x = self.words(tokens) + self.positions.weight[: tokens.shape[1]]
+        if self.positions is not None:
+            x = self.words(x) + self.positions.weight[: x.shape[1]]
         for layer in self.layers:
             x = layer(x)
-        return self.head(x, self.words.weight, following)
+        return x if self.head is None else self.head(x, self.words.weight, following)
 
     def compile_parts(self, **options: Any) -> None:
         """Compile layer by layer: one compilation serves all, and DDP sums gradients meanwhile."""
-        for part in [*self.layers, self.head]:
+        for part in filter(None, [*self.layers, self.head]):
             part.compile(**options)

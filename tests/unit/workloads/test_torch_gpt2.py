@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch_gpt2: what its genuine logs mean, what its models cost, and which tokens it takes. Needs no torch."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,42 +12,87 @@ from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
-from in_english import log_record
+from in_english import log_record, run_record
 from model_operations import flops_of_gpt2
 from role_files import ROLES, declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torch_gpt2"
-WORKLOAD = with_settings(declaration("torch_gpt2"), tensor_parallel=1)
+SETTINGS = {"parallel": "ddp", "tensor_parallel": 1, "pipeline_parallel": 1, "compile_mode": "default"}
+WORKLOAD = declaration("torch_gpt2")
 CHECK = ROLES / "torch_gpt2/files/tokens.py"
 
 sizes = load("workload", "gpt2_sizes")
 
 
-def record(name="1n2g_tp1.log", **other):
-    given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **other}
-    case = plan(given, WORKLOAD, cluster(4, slots=2), "torch_gpt2", "cpu")["cases"][0]
-    return log_record(LOGS / name, case, 1, WORKLOAD, name)
+def planned(given, device="cpu"):
+    """Return the workload and the plan of a case of two devices, with these parameters and settings."""
+    settings = {name: given.pop(name) for name in set(given) & set(SETTINGS)}
+    workload = with_settings(WORKLOAD, **{**SETTINGS, **settings})
+    given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **given}
+    return workload, plan(given, workload, cluster(4, slots=8), "torch_gpt2", device)
+
+
+def record(name="1n2g_tp1.log", **given):
+    workload, made = planned(given)
+    return log_record(LOGS / name, made["cases"][0], 1, workload, name)
+
+
+FSDP, PIPELINE = {"parallel": "fsdp"}, {"pipeline_parallel": 2, "accumulation": 4}
 
 
 @pytest.mark.parametrize(
-    ("share", "given", "reason"),
+    ("given", "reason"),
     [
-        (4, {}, "torch_gpt2_tensor_parallel=4 does not divide the 2 devices of a node"),
-        (8, {"gpus": 8}, "torch_gpt2_tensor_parallel=8 does not divide the 4 heads of the model"),
-        (2, {"xla": "true"}, "torch_gpt2_tensor_parallel=2 does not go with xla=true"),
-        (2, {}, None),
+        ({"tensor_parallel": 4}, "torch_gpt2_tensor_parallel=4 does not divide the 2 devices of a node"),
+        (
+            {"tensor_parallel": 8, "gpus": 8},
+            "torch_gpt2_tensor_parallel=8 does not divide the 4 heads of the model",
+        ),
+        ({"tensor_parallel": 2, "xla": "true"}, "torch_gpt2_tensor_parallel=2 does not go with xla=true"),
+        ({"tensor_parallel": 2}, None),
+        (FSDP, None),
+        ({**FSDP, "gpus": 1}, None),
+        ({**FSDP, "xla": "true"}, None),
+        ({**FSDP, "tensor_parallel": 2}, "parallel=fsdp does not go with torch_gpt2_tensor_parallel=2"),
+        ({**FSDP, **PIPELINE}, "parallel=fsdp does not go with torch_gpt2_pipeline_parallel=2"),
+        ({**FSDP, "dtype": "fp16"}, "parallel=fsdp does not go with dtype=fp16: use bf16"),
+        ({**FSDP, "xla": "true", "compile_mode": "max-autotune"}, "compile_mode=max-autotune"),
+        ({**FSDP, "xla": "true", "compile_mode": "max-autotune-no-cudagraphs"}, None),
+        (PIPELINE, None),
+        ({**PIPELINE, "nodes": 2, "gpus": 1}, None),
+        ({**PIPELINE, "xla": "true"}, None),
+        ({**PIPELINE, "nodes": 3, "gpus": 1}, "pipeline_parallel=2 does not divide 3 nodes with 1 devices"),
+        ({**PIPELINE, "accumulation": 1}, "needs as many micro-batches or more: accumulation=1"),
+        (
+            {**PIPELINE, "tensor_parallel": 2},
+            "pipeline_parallel=2 does not go with torch_gpt2_tensor_parallel=2",
+        ),
+        ({**PIPELINE, "dtype": "fp16"}, "pipeline_parallel=2 does not go with dtype=fp16: use bf16"),
+        ({**PIPELINE, "xla": "true", "compile_mode": "reduce-overhead"}, "compile_mode=reduce-overhead"),
+        ({"pipeline_parallel": 4, "gpus": 4, "accumulation": 4}, "is more than the 2 layers of the model"),
+        ({"pipeline_parallel": 4, "gpus": 4, "accumulation": 4, "model": "117M"}, None),
     ],
 )
-def test_a_case_that_tensor_parallelism_cannot_divide_is_not_planned(share, given, reason):
-    workload = with_settings(WORKLOAD, tensor_parallel=share)
-    given = {"nodes": 1, "gpus": 2, "bsz": 4, "dtype": "fp32", **given}
-    made = plan(given, workload, cluster(1), "torch_gpt2", "cpu")
-    assert [entry["reason"] for entry in made["skipped"]] == ([reason] if reason else [])
+def test_a_case_that_was_not_seen_to_train_the_same_model_is_not_planned(given, reason):
+    device = "gpu" if given.get("dtype") == "fp16" else "cpu"
+    reasons = [entry["reason"] for entry in planned(dict(given), device)[1]["skipped"]]
+    assert len(reasons) == bool(reason)
+    assert all(each.endswith(reason) for each in reasons)
 
 
-@pytest.mark.parametrize(("name", "rate"), [("1n2g_tp1.log", 41.65), ("1n2g_tp2.log", 32.61)])
-def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(name, rate):
-    read = record(name)
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("1n2g_tp1.log", {}),
+        ("1n2g_tp2.log", {"tensor_parallel": 2}),
+        ("1n2g_fsdp.log", FSDP),
+        ("1n2g_pipeline.log", {**PIPELINE, "bsz": 2}),
+    ],
+)
+def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(name, given):
+    """A sequence counts once, however many devices have worked on it."""
+    read = record(name, **given)
+    rate = float(re.search(r"sequences_per_second=(\S+)", (LOGS / name).read_text())[1])
     assert (read["status"], read["reason"], read["unit"]) == ("ok", None, "sequences")
     assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
 
@@ -65,6 +111,62 @@ def test_a_log_that_contradicts_its_case_is_refused(wrong, named):
     read = record(**wrong)
     assert read["status"] == "refused"
     assert named in read["reason"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "named"),
+    [
+        ("1n2g_tp2.log", {}, "tensor_parallel"),
+        ("1n2g_fsdp.log", {}, "parallel"),
+        ("1n2g_pipeline.log", {"bsz": 2, "accumulation": 4}, "pipeline_parallel"),
+        ("1n2g_pipeline.log", {**PIPELINE, "bsz": 4, "accumulation": 2}, "accumulation"),
+    ],
+)
+def test_a_log_of_another_parallel_mode_is_refused(name, wrong, named):
+    read = record(name, **wrong)
+    assert read["status"] == "refused"
+    assert named in read["reason"]
+
+
+@pytest.mark.parametrize(
+    ("line", "other"),
+    [
+        # As a trainer would print that did not build what it was asked for.
+        ("shards=2 ", "shards=1 x="),
+        ("parallel=fsdp replicas=1 ", "parallel=fsdp replicas=2 "),
+        ("weights_sum=", "sum="),
+    ],
+)
+def test_a_run_that_does_not_show_what_was_built_is_refused(line, other, tmp_path):
+    text = (LOGS / "1n2g_fsdp.log").read_text()
+    workload, made = planned(dict(FSDP))
+    found = []
+    for changed in (text, text.replace(line, other)):
+        (tmp_path / "NODE1.log").write_text(changed)
+        found.append(run_record(tmp_path, made["cases"][0], 1, workload, ["NODE1"], {"rc": 0})["status"])
+    assert found == ["ok", "refused"]
+
+
+@pytest.mark.parametrize(
+    ("model", "stages", "layers"),
+    [
+        ("345M", 1, [24]),
+        ("345M", 2, [14, 10]),
+        ("345M", 4, [7, 7, 7, 3]),
+        ("117M", 2, [9, 3]),
+        ("tiny", 2, [1, 1]),
+    ],
+)
+def test_the_last_stage_has_fewer_layers_as_it_projects_to_the_vocabulary_too(model, stages, layers):
+    assert sizes.layers_of_stages(sizes.MODELS[model], stages) == layers
+
+
+@pytest.mark.parametrize("model", sorted(sizes.MODELS))
+def test_each_stage_has_a_layer_and_each_layer_a_stage(model):
+    size = sizes.MODELS[model]
+    for stages in range(1, size["layers"] + 1):
+        layers = sizes.layers_of_stages(size, stages)
+        assert (len(layers), sum(layers), min(layers) > 0) == (stages, size["layers"], True)
 
 
 @pytest.mark.parametrize(("model", "count"), [("117M", 124_439_808), ("345M", 354_823_168)])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sizes of the GPT-2 models and their parameters. Standard library only."""
 
-from typing import Dict
+from typing import Dict, List
 
 PADDED_TO = 64  # rows of the embedding table: aligned matrices of the projection, for tensor cores
 
@@ -28,3 +28,19 @@ def parameters(model: Dict[str, int], seq: int) -> int:
     h = model["hidden"]
     layer = 12 * h * h + 13 * h
     return (model["vocabulary"] + seq) * h + model["layers"] * layer + 2 * h
+
+
+def layers_of_stages(model: Dict[str, int], stages: int) -> List[int]:
+    """Return how many layers each stage of a pipeline has, one or more.
+
+    The last stage also projects to the vocabulary, which costs as much as some layers: so it has fewer.
+    """
+    layers, projection = model["layers"], padded(model["vocabulary"]) / (12 * model["hidden"])
+    before = stages - 1
+
+    def slowest(last: int) -> float:
+        return max(-(-(layers - last) // before), last + projection)
+
+    last = min(range(layers - before, 0, -1), key=slowest) if before else layers
+    share, more = divmod(layers - last, before or 1)
+    return [share + (stage < more) for stage in range(before)] + [last]
