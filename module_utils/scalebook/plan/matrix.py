@@ -167,7 +167,7 @@ def describe(
     searching = [search for search in plan["searches"] if search["next"]]
     count = len(cases) + sum(len(search["points"]) for search in searching)
     all_cases = [*cases, *plan["searches"], *(entry["case"] for entry in plan["skipped"])]
-    named = names_shown(all_cases)
+    named = _names_shown(all_cases)
     lines = [
         f"Campaign {plan['campaign']}: {_many(count, 'case')} x {_many(repeats, 'repeat')} = "
         f"{_many(count * repeats, 'run')}" + (f", {measured} already measured" if measured else "")
@@ -231,16 +231,16 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
 
 
-def names_shown(cases: Collection[Case | BatchSearch]) -> tuple[str, ...]:
+def _names_shown(cases: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return which of `workload` and `model` tell these cases apart: models are those of one workload."""
-    workloads = {each["workload"] for each in cases}
     models = {(each["workload"], each["model"]) for each in cases}
+    workloads = {workload for workload, _ in models}
     return ("workload",) * (len(workloads) > 1) + ("model",) * (len(models) > len(workloads))
 
 
 def _row(case: Case | BatchSearch, label: str, named: Collection[str]) -> str:
-    widths = {"workload": 12, "model": 5}
-    name = "".join(f"{case[field]:<{width}} " for field, width in widths.items() if field in named)
+    name = f"{case['workload']:<12} " if "workload" in named else ""
+    name += f"{case['model']:<5} " if "model" in named else ""
     return f"{name}{label:>7}  b{case.get('bsz', MAX):<4} {case['dtype']}{' xla' if case['xla'] else ''}"
 
 
