@@ -231,9 +231,9 @@ def _estimate(pending: Sequence[str], seconds: Mapping[str, float]) -> str:
     return f"estimate: {length} for {_many(len(known_seconds), 'run')}, as earlier runs took{unknown}"
 
 
-def _names_shown(cases: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def _names_shown(entries: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return which of `workload` and `model` tell these cases apart: models are those of one workload."""
-    models = {(each["workload"], each["model"]) for each in cases}
+    models = {(each["workload"], each["model"]) for each in entries}
     workloads = {workload for workload, _ in models}
     return ("workload",) * (len(workloads) > 1) + ("model",) * (len(models) > len(workloads))
 
