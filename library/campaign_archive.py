@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A campaign -> one file; see DOCUMENTATION."""
 
-from __future__ import annotations  # runs on the control node only
+from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: campaign_archive
@@ -55,24 +55,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.store import archive, signature
+from ansible.module_utils.scalebook.store import archive
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Write the archive and return the module's result."""
-    top, sign_key, write = Path(params["path"]).resolve(), params["sign_key"], not check
-    content = archive.pack(top)
-    target = top.parent / f"{top.name}.tar.xz"
-    own = signature.beside(target)
-    changed = write_whole(target, content, write, sync=True)
-    if changed and write:
-        own.unlink(missing_ok=True)  # it was the signature of what was there before
-    if sign_key and write:
-        changed |= write_whole(own, signature.sign(target, sign_key), sync=True)
-    return {
-        "changed": changed,
-        "archive": str(target),
-        "bytes": len(content),
-        "signature": str(own) if sign_key else "",
-    }
+    """Return the module's result."""
+    return archive.write_archive(Path(params["path"]), params["sign_key"], not check)

@@ -57,21 +57,12 @@ file:
   type: str
 """
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.files import write_json
-from ansible.module_utils.scalebook.launch.provenance import check_containers, commit, provenance
-from ansible.module_utils.scalebook.places import ROOT
+from ansible.module_utils.scalebook.launch import provenance
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Write the file and return the module's result."""
-    path = Path(params["path"]) / "provenance.json"
-    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    nodes, versions, preflight = (params[name] for name in ("nodes", "versions", "preflight"))
-    facts = provenance(nodes, versions, preflight, earlier, commit(str(ROOT)), params["launcher"])
-    check_containers(earlier, facts)
-    return {"changed": write_json(path, facts, write=not check), "file": str(path)}
+    """Return the module's result."""
+    return provenance.write_provenance(params, not check)

@@ -95,43 +95,9 @@ out:
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import import_fix, message
-from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
-from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
-from ansible.module_utils.scalebook.text import clean
-from ansible.module_utils.scalebook.workload import Workload, workloads_of
-
-
-def summary(result: Mapping[str, Any], logs: str, records_changed: bool) -> str:
-    """Return what the terminal shows of an import."""
-    counts = result["counts"]
-    head = f"{counts.get('ok', 0)} of {sum(counts.values())} logs in {logs} are valid"
-    lines = []
-    for each in result["refused"]:
-        reason = sentence(each["reason"])
-        lines.append(reason if reason.startswith(each["source"]) else f"{each['source']}: {reason}")
-    fix = import_fix([each["reason"] for each in result["refused"]])
-    lines += [sentence(fix)] if fix else []
-    return "\n".join([head if records_changed else f"{head}; nothing was written", *map(clean, lines)])
+from ansible.module_utils.scalebook.control import log_import
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Write the records of the logs and return the module's result."""
-    try:
-        result = import_tree(
-            params["logs"],
-            params["out"],
-            params["name"],
-            Workload.from_data(params["workload"]),
-            params["overrides"],
-            params["checksums"],
-            write=not check,
-            others=workloads_of(params["workloads"]),
-        )
-    except TreeError as error:
-        if not error.example:
-            raise
-        example = sentence(message("import.unread", path=error.example["path"], why=error.example["reason"]))
-        raise ValueError(f"{error}; {example}") from None
-    display = summary(result, params["logs"], not check)
-    return {**in_words(result), "display": display, "out": params["out"]}
+    """Return the module's result."""
+    return log_import.import_logs(params, not check)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The records of a campaign so far -> a file for node_exporter; see DOCUMENTATION."""
 
-from __future__ import annotations  # runs on the control node only
+from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: metrics_export
@@ -51,25 +51,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook.files import write_whole
-from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store import openmetrics
-from ansible.module_utils.scalebook.store.load import read_source
-from ansible.module_utils.scalebook.store.source import open_source
-
-
-def export(path: str, directory: str, criterion: float, write: bool) -> dict[str, Any]:
-    """Write the file and return what the module returns, or raise OSError or ValueError."""
-    results = build_results(read_source(open_source(Path(path))), min_utilisation=criterion)
-    target = Path(directory) / f"scalebook_{results['campaign']}.prom"
-    if not target.parent.is_dir():
-        raise OSError(f"{directory} is not a directory")
-    return {"changed": write_whole(target, openmetrics.text(results).encode(), write), "file": str(target)}
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Write the file and return the module's result."""
-    try:
-        return export(params["path"], params["directory"], params["min_utilisation"], not check)
-    except (OSError, ValueError) as error:
-        return {"changed": False, "file": None, "warnings": [f"the metrics are not exported: {error}"]}
+    """Return the module's result."""
+    return openmetrics.export(Path(params["path"]), params["directory"], params["min_utilisation"], not check)

@@ -54,11 +54,6 @@ from ansible.module_utils.scalebook.provision import stack_table
 
 
 def run(params: Mapping[str, Any], check: bool) -> dict[str, Any]:
-    """Return the module's result: the table, and where the nodes differ."""
+    """Return the module's result."""
     del check  # it changes nothing
-    rows, may_differ = params["rows"], params["may_differ"]
-    return {
-        "changed": False,
-        "differences": stack_table.differences(rows, may_differ),
-        "display": stack_table.table(rows, may_differ),
-    }
+    return stack_table.compare(params["rows"], params["may_differ"])

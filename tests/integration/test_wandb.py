@@ -25,9 +25,9 @@ PUSH = """
 import json, socket, sys, pathlib, ansible.module_utils as utils
 socket.sethostname(sys.argv[4])
 utils.__path__.append(sys.argv[1])
-import results_push
+from ansible.module_utils.scalebook.store import push
 for _ in range(2):
-    print(json.dumps(results_push.push(pathlib.Path(sys.argv[2]), "wandb", sys.argv[3], True)))
+    print(json.dumps(push.push(pathlib.Path(sys.argv[2]), "wandb", sys.argv[3], True)))
 """
 
 pytestmark = [

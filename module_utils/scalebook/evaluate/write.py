@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.evaluate import content, document, fields, read
 from ansible.module_utils.scalebook.files import write_json, write_whole
-from ansible.module_utils.scalebook.pages import docx, html, markdown, spreadsheet
+from ansible.module_utils.scalebook.pages import docx, html, html_page, markdown, spreadsheet
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 
@@ -23,6 +23,8 @@ UNNAMED = (ValueError, UnicodeEncodeError)
 
 def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the evaluation that the options of module evaluation ask for; return the module's result."""
+    if missing := html_page.MISSING or spreadsheet.MISSING:
+        raise ValueError(f"{missing}. Fix: pip install --require-hashes -r requirements.txt")
     try:
         return _evaluate(params, write)
     except Exception as error:

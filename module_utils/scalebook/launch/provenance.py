@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypedDict
 
 from ansible.module_utils.scalebook.contracts import Node
+from ansible.module_utils.scalebook.files import write_json
+from ansible.module_utils.scalebook.places import ROOT
 
 Versions = Mapping[str, str]
 """What one node has for one workload, as role stack_check finds it."""
@@ -27,6 +30,16 @@ class Provenance(TypedDict, total=False):
     preflight: Any
     nodes: dict[str, Versions]
     workloads: dict[str, dict[str, Versions]]
+
+
+def write_provenance(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
+    """Write provenance.json of a campaign; module campaign_provenance describes its options and result."""
+    path = Path(params["path"]) / "provenance.json"
+    earlier = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    nodes, versions, preflight = (params[name] for name in ("nodes", "versions", "preflight"))
+    facts = provenance(nodes, versions, preflight, earlier, commit(str(ROOT)), params["launcher"])
+    check_containers(earlier, facts)
+    return {"changed": write_json(path, facts, write=write), "file": str(path)}
 
 
 def provenance(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from typing import Any
 
 KEYS = {
     "driver": "driver",
@@ -32,6 +33,15 @@ Rows = Mapping[str, Mapping[str, str]]
 
 class StackError(ValueError):
     """Rows that cannot be compared."""
+
+
+def compare(rows: Rows, may_differ: Collection[str] = ()) -> dict[str, Any]:
+    """Return where the nodes differ, and the table; raise StackError."""
+    return {
+        "changed": False,
+        "differences": differences(rows, may_differ),
+        "display": table(rows, may_differ),
+    }
 
 
 def check(rows: Rows, may_differ: Collection[str] = ()) -> None:

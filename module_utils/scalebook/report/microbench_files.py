@@ -92,6 +92,10 @@ def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
 
 def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report that the options of module microbench_report ask for; return the module's result."""
+    if render.MISSING:
+        raise ValueError(
+            f"microbench_report needs pandas, Jinja2 and PyYAML on the control node: {render.MISSING}"
+        )
     source = MicrobenchSource(Path(options["path"]))
     path, files = source.top / "report.html", load_files(source.top, options["expect"])
     records = judge.records(files)

@@ -14,10 +14,11 @@ import json
 import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from ansible.module_utils.scalebook.files import LARGEST
+from ansible.module_utils.scalebook.files import LARGEST, write_whole
 from ansible.module_utils.scalebook.secrets import secrets
-from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store import manifest, signature
 from ansible.module_utils.scalebook.store.source import SEAL, open_source
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
@@ -27,6 +28,25 @@ SCHEMA = 1
 
 class ArchiveError(ValueError):
     """A campaign that cannot be packed."""
+
+
+def write_archive(path: Path, sign_key: str | None, write: bool) -> dict[str, Any]:
+    """Write the archive of a campaign beside it, and sign it with a key; return what was written."""
+    top = path.resolve()
+    content = pack(top)
+    target = top.parent / f"{top.name}.tar.xz"
+    own = signature.beside(target)
+    changed = write_whole(target, content, write, sync=True)
+    if changed and write:
+        own.unlink(missing_ok=True)  # it was the signature of what was there before
+    if sign_key and write:
+        changed |= write_whole(own, signature.sign(target, sign_key), sync=True)
+    return {
+        "changed": changed,
+        "archive": str(target),
+        "bytes": len(content),
+        "signature": str(own) if sign_key else "",
+    }
 
 
 def pack(top: Path) -> bytes:

@@ -11,10 +11,15 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Results, Row
+from ansible.module_utils.scalebook.files import write_whole
+from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.quantities import MEGA, TABLE
+from ansible.module_utils.scalebook.store.load import read_source
+from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.text import clean
 
 NAME = "metrics.prom"
@@ -68,6 +73,19 @@ USAGE = {
 LABELS = tuple(field for field in GROUP_FIELDS if field != "settings")
 
 Sample = tuple[Mapping[str, Any], float]
+
+
+def export(path: Path, directory: str, criterion: float, write: bool) -> dict[str, Any]:
+    """Write the numbers of a campaign so far for node_exporter; what prevents it is a warning."""
+    try:
+        results = build_results(read_source(open_source(path)), min_utilisation=criterion)
+        target = Path(directory) / f"scalebook_{results['campaign']}.prom"
+        if not target.parent.is_dir():
+            raise OSError(f"{directory} is not a directory")
+        changed = write_whole(target, text(results).encode(), write)
+    except (OSError, ValueError) as error:
+        return {"changed": False, "file": None, "warnings": [f"the metrics are not exported: {error}"]}
+    return {"changed": changed, "file": str(target)}
 
 
 def text(document: Results) -> str:

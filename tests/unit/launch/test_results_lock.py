@@ -7,9 +7,7 @@ import subprocess
 
 import pytest
 from ansible.module_utils.scalebook.launch import lock_file, lock_holder
-from run_module import control_node, module_path
-
-claim = control_node.load(str(module_path("campaign_plan"))).claim
+from ansible.module_utils.scalebook.launch.results_lock import claim
 
 
 @pytest.fixture

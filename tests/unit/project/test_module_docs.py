@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `ansible-doc` shows of a module is what the module takes."""
 
+import ast
 import importlib
 from pathlib import Path
 
@@ -63,6 +64,34 @@ def test_a_module_of_the_control_node_has_no_options_but_the_documented():
         each.__name__ for each in modules if hasattr(each, "argument_spec") or hasattr(each, "main")
     ] == []
     assert [each.__name__ for each in modules if not hasattr(each, "run")] == []
+
+
+def logic_of(source):
+    """Return the lines of a module of the control node that do more than call one function of the package."""
+    words = ("DOCUMENTATION", "EXAMPLES", "RETURN")
+    for node in ast.parse(source).body:
+        is_run = isinstance(node, ast.FunctionDef) and node.name == "run"
+        body = node.body if is_run else [node]
+        for each in body:
+            imports = isinstance(each, (ast.Import, ast.ImportFrom)) and not is_run
+            text = isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant)
+            named = isinstance(each, ast.Assign) and each.targets[0].id in words and not is_run
+            unused = is_run and ast.unparse(each) == "del check"
+            called = is_run and isinstance(each, ast.Return) and isinstance(each.value, ast.Call)
+            if not (imports or text or named or unused or called):
+                yield each.lineno
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if name not in OF_NODES])
+def test_a_module_of_the_control_node_only_calls_a_function(name):
+    assert [*logic_of((ROOT / f"library/{name}.py").read_text())] == []
+
+
+@pytest.mark.parametrize(
+    "code", ["LIMIT = 3", "def other(): ...", "def run(params, check):\n  x = 1\n  return f(x)"]
+)
+def test_logic_in_a_module_is_found(code):
+    assert [*logic_of(code)]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 import log_import
 import pytest
 from ansible.module_utils.scalebook.contracts import message
+from ansible.module_utils.scalebook.control.log_import import summary
 from dlperf_logs import WORKLOAD, log_of_speed
 from imports import workloads
 from run_module import call_module
@@ -52,9 +53,7 @@ def test_logs_of_other_cases_than_their_names_say_get_the_fix(field, fixed):
     values = {"file": "1n1g/a.log", "name": "it", "value": "1", "field": field, "wanted": 2}
     reason = message("reason.other-value", **values)
     result = {"counts": {"refused": 1}, "refused": [{"source": "1n1g/a.log", "reason": reason}]}
-    assert (
-        "Fix: give what the names of logs do not say" in log_import.summary(result, "logs", True)
-    ) is fixed
+    assert ("Fix: give what the names of logs do not say" in summary(result, "logs", True)) is fixed
 
 
 @pytest.mark.parametrize(

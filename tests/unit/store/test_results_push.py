@@ -16,6 +16,7 @@ import results_push
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store import tracking
 from ansible.module_utils.scalebook.store.load import load_campaign
+from ansible.module_utils.scalebook.store.push import TAG
 from recordings import torch_bert
 from report_records import campaign, case, record
 from run_module import call_module
@@ -55,7 +56,7 @@ class Mlflow:
         return "7"
 
     def search_runs(self, experiments, query):
-        return [run for run in self.runs if run["tags"][results_push.TAG] in query and "ended" in run]
+        return [run for run in self.runs if run["tags"][TAG] in query and "ended" in run]
 
     def create_run(self, experiment, run_name, tags):
         self.runs.append({"name": run_name, "tags": tags, "files": []})

@@ -1,0 +1,144 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""What nodes have measured -> measurements.json, acceptance.json, good.yml and the documents."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ansible.module_utils.scalebook.accept import criteria, document, triage
+from ansible.module_utils.scalebook.accept.expected import rows
+from ansible.module_utils.scalebook.accept.verdict import Criteria
+from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
+from ansible.module_utils.scalebook.json_file import decode
+from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.preflight import burnin, judge
+from ansible.module_utils.scalebook.report import acceptance as pages
+from ansible.module_utils.scalebook.yaml_file import read_yaml
+
+
+def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
+    """Return the new measurements: of several nodes what the first one printed, and the problems of all."""
+    outputs, seconds = params["outputs"], params["seconds"]
+    several = [[*outputs]] if params["together"] else params["pairs"]
+    if not several:
+        return [document.line_of([node], result, seconds) for node, result in outputs.items()]
+    measurements = []
+    for nodes in several:
+        first, *others = (document.line_of(nodes, outputs.get(node, {}), seconds) for node in nodes)
+        first["problems"] = next((each["problems"] for each in (first, *others) if each["problems"]), {})
+        measurements.append(first)
+    return measurements
+
+
+def of_round(params: Mapping[str, Any]) -> list[document.Measurement]:
+    """Return the measurements of a round: of all nodes, then of all links."""
+    measurements = measured({**params, "pairs": []})
+    for index, pairs in enumerate(params["pairs"]):
+        results = {node: result.get("results") or [] for node, result in params["links"].items()}
+        outputs = {node: of_node[index] for node, of_node in results.items() if index < len(of_node)}
+        # The links of a node that could not be measured are not tried.
+        tried = [pair for pair in pairs if not any(outputs.get(node, {}).get("skipped") for node in pair)]
+        measurements += measured({**params, "outputs": outputs, "pairs": tried}) if tried else []
+    return measurements
+
+
+def burn_in(params: Mapping[str, Any]) -> burnin.State | None:
+    """Return the state of the burn-in, an earlier one that goes on or a new one; None without hours."""
+    path = Path(params["path"]) / "burnin.json"
+    if not params["hours"]:
+        return None
+    key = (document.SCHEMA, params["hours"], params["nodes"])
+    try:
+        state = decode(read_small(path)) if path.exists() else {}
+        if params["burnin"] or burnin.goes_on(state, *key):
+            return state or burnin.new(*key)  # type: ignore[return-value]
+    except (ValueError, KeyError) as error:
+        raise ValueError(f"{path}: {error}; it is not a state of a burn-in, remove it") from None
+    return burnin.new(*key)
+
+
+def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.Wanted) -> None:
+    """Begin the burn-in, or add a round to it."""
+    now = time.time()
+    if params["outputs"]:
+        state["seconds"] += now - state["mark"]
+        burnin.add_round(state, of_round(params), thresholds)
+    state["mark"] = now
+    probed = {node: judge.read(result) for node, result in params["probed"].items()}
+    # The number of GPUs was counted before.
+    machines = [{"name": node, "nodes": [node], "local": True} for node in params["nodes"]]
+    burnin.watch(state, machines, probed, params["device"], sentence)
+
+
+def criteria_of(params: Mapping[str, Any]) -> criteria.Wanted:
+    """Return what parts have to reach."""
+    thresholds = criteria.Wanted(Criteria(least=params["least"] / 100, most=params["most"]))
+    if params["criteria"]:
+        thresholds = criteria.read(read_yaml(Path(params["criteria"])), thresholds.common)
+    return thresholds
+
+
+def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
+    """Add what was measured, and judge the parts; module acceptance_report describes options and result."""
+    folder, nodes = Path(params["path"]), params["nodes"]
+    file, thresholds, state = folder / "measurements.json", criteria_of(params), burn_in(params)
+    resumes = state is not None and state["rounds"] > 0
+    measurements = list(decode(read_small(file))["measurements"]) if params["again"] or resumes else []
+    if state and params["burnin"]:
+        go_on(state, params, thresholds)
+        write_json(folder / "burnin.json", state, write, sync=True)
+    else:
+        measurements += measured(params)
+    if write and not (params["again"] or resumes):
+        (folder / "burnin.json").unlink(missing_ok=True)
+    saved = write_json(file, {"schema": document.SCHEMA, "measurements": measurements}, write)
+    if not params["evaluate"]:
+        return {"changed": saved}
+    listed = rows(read_yaml(Path(params["expected"])))
+    wrong = list(state["wrong"].values()) if state else []
+    acceptance = document.document(nodes, measurements, listed, thresholds, wrong)
+    open_nodes, rounds = document.still_open(nodes, acceptance["findings"], acceptance["problems"])
+    if params["burnin"]:
+        unmeasured = {each["part"] for each in acceptance["problems"]}
+        open_nodes = [node for node in nodes if node not in unmeasured]
+        rounds = list(triage.rounds(open_nodes))
+    summary = burnin.summary(state, thresholds) if state else None
+    refusals = [document.refusal(acceptance), burnin.refusal(summary) if summary else ""]
+    acceptance["burnin"] = summary
+    acceptance["accepted"] = not any(refusals)
+    hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
+    for node, address in params["addresses"].items():
+        acceptance["machines"][node]["address"] = address
+    acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    changed = write_files({**acceptance, **params["origin"]}, hosts, params, write)
+    return {
+        "changed": saved or changed,
+        "alone": open_nodes,
+        "rounds": [[[*pair] for pair in pairs] for pairs in rounds],
+        "together": document.together(nodes, measurements, acceptance["problems"]),
+        "display": [*document.display(acceptance), *(burnin.display(summary) if summary else ())],
+        "refusal": ". ".join(filter(None, refusals)),
+        "left": burnin.left(state) if state else 0.0,
+        "progress": burnin.progress(summary) if summary else "",
+    }
+
+
+def write_files(
+    acceptance: Mapping[str, Any], hosts: Mapping[str, Any], params: Mapping[str, Any], write: bool
+) -> bool:
+    """Write acceptance.json, the inventory of good nodes and the documents; return whether they differ."""
+    folder = Path(params["path"])
+    files = {
+        folder / "acceptance.json": acceptance,
+        # JSON is YAML.
+        folder / "good.yml": {"nodes": {"hosts": hosts}},
+    }
+    changed = [write_json(path, content, write) for path, content in files.items()]
+    texts = pages.documents(acceptance, params["templates"]) if params["templates"] else {}
+    changed += [write_whole(folder / name, text.encode(), write) for name, text in texts.items()]
+    return any(changed)

@@ -1,0 +1,91 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a campaign -> whether they are what was reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from ansible.module_utils.scalebook.contracts import JobReport
+from ansible.module_utils.scalebook.judge.campaign import message_of
+from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.read.record import run_record
+from ansible.module_utils.scalebook.store import signature
+from ansible.module_utils.scalebook.store.load import check_files, counted_records, read_source
+from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
+from ansible.module_utils.scalebook.store.verify import differences, directory_of
+from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.workload import Workloads, workloads_of
+
+
+def verify(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Compare the files of a campaign; module results_verify describes its options and result."""
+    source = open_results(Path(params["path"]))
+    signed = _signer(source, params["allowed_signers"] or "")
+    count, problems = check_files(params["path"])
+    checked_files: list[dict[str, Any]] = [
+        {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
+    ]
+    read, notes, differ = _read_again(source, workloads_of(params["workloads"]))
+    checked_files += [{**each, **_row(each["run"])} for each in differ]
+    lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in checked_files]
+    good = [f"All {count} files are what was reported."]
+    good += [f"The logs of {count_of(read, 'run')} give the numbers of the records."] if read else []
+    return {
+        "changed": False,
+        "problems": checked_files,
+        "display": "\n".join([*(lines or good), *notes, *signed]),
+    }
+
+
+def _signer(source: Source, allowed: str) -> list[str]:
+    """Return who signed the archive; nothing of a directory, which has no signature."""
+    if isinstance(source, ArchiveSource):
+        return [clean(signature.signer(source.archive, allowed))]
+    if allowed:
+        raise ValueError(
+            f"allowed_signers={allowed}: {source.top} is not an archive; only archives are signed"
+        )
+    return []
+
+
+def _row(run: str) -> dict[str, str]:
+    case, _, repeat = run.removeprefix("runs/").partition("/")
+    return {"row": f"case {case}, repeat {repeat}" if case else "the whole directory"}
+
+
+def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], list[dict[str, Any]]]:
+    """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
+    campaign = read_source(source)
+    notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]
+    notes += [
+        f"It does not count: {run['case']}, repeat {run['repeat']}: {ENGLISH.tell(run['reason'] or '')}"
+        for run in campaign.runs
+        if run["status"] == "refused"
+    ]
+    read, unread, problems = 0, set(), []
+    for run, record in counted_records(campaign, source) if workloads else ():
+        workload = record["case"]["workload"]
+        if "source" in record:
+            unread.add("of an import are not here")
+        elif workload not in workloads:
+            unread.add(f"of {workload} cannot be read: no workload has this name")
+        else:
+            read += 1
+            names = [node["node"] for node in record["nodes"]]
+            job = cast(JobReport, record.get("job") or {})
+            with directory_of(source, run) as folder:
+                again = run_record(folder, record["case"], record["repeat"], workloads[workload], names, job)
+            problems += [
+                {
+                    "file": f"{run}/result.json",
+                    "what": "recomputed",
+                    "run": run,
+                    "sentence": f"{run}: {ENGLISH.tell(each)}",
+                }
+                for each in differences(record, again)
+            ]
+    return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], problems
