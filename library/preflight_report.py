@@ -67,7 +67,7 @@ verdict:
   type: str
 findings:
   description: The result of every check, with C(check), C(level), C(nodes), C(message), C(found), C(expected)
-    and C(fix); C(found) is the sentence of C(message).
+    and C(fix); C(found) is the sentence of C(message). The file has messages in place of the sentences.
   returned: success
   type: list
   elements: dict

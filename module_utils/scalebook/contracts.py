@@ -963,18 +963,14 @@ class Results(TypedDict, total=False):
 
 
 class Finding(TypedDict, total=False):
-    """A result of a preflight check: what was found on which nodes, what is expected, and the fix.
-
-    `found` is the English sentence of `message`.
-    """
+    """A result of a preflight check: what was found on which nodes, what is expected, and the fix."""
 
     check: str
     level: str
     nodes: list[str]
     message: Message
-    found: str
-    expected: str
-    fix: str
+    expected: Message
+    fix: Message
 
 
 def case_name(values: Mapping[str, Any]) -> str:

@@ -88,9 +88,10 @@ class Cluster:
         self.probed[name]["failed"][probe] = why
 
     def findings(self):
-        """Return the findings, each of which has a Chinese sentence."""
+        """Return the findings, each of which has a Chinese sentence, as have what is expected and the fix."""
         judged = judge.judge(self.machines, self.probed, self.limits, self.device)
         assert all(is_chinese(one["message"]) for one in judged)
+        assert all(is_chinese(one[key]) for one in judged for key in ("expected", "fix"))
         return judge.spoken(judged, sentence)
 
     def bad(self):

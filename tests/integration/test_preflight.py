@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from ansible.module_utils.scalebook.pages.catalogue import sentence
 from nets import free_net
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +96,7 @@ class Look:
     def found(self, check, *nodes):
         """Return level and words of the finding of `check` on `nodes`."""
         [one] = [one for (name, _, where), one in self.bad.items() if (name, where) == (check, nodes)]
-        return one["level"], one["found"]
+        return one["level"], sentence(one["message"])
 
 
 @pytest.fixture(scope="module", autouse=True)

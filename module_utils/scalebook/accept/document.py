@@ -1,10 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""acceptance.json: the verdict on each part of a cluster, from the lines that its nodes printed."""
+"""acceptance.json: the verdict on each part of a cluster, from what its nodes measured."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple, TypedDict
@@ -13,10 +12,12 @@ from ansible.module_utils.scalebook.accept import triage, verdict
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
+from ansible.module_utils.scalebook.contracts import Message, as_message, message
 
-SCHEMA = 3
+SCHEMA = 4
+OLDEST_SCHEMA = 3
+"""The first schema that is read; it had English sentences, and the commands for Slurm."""
 WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
-KILLED_BY_TIMEOUT = (124, 137)
 LINK = "link"
 PAIR = "pair"
 HOST = "host"
@@ -38,7 +39,7 @@ class Measurement(TypedDict):
     name: str | None
     rates: dict[str, Any]
     traces: dict[str, str]
-    problems: dict[str, str]
+    problems: dict[str, Message]
     gpus: list[str]
     processor: str
     pairs: list[dict[str, Any]]
@@ -90,7 +91,7 @@ class Problem(TypedDict):
 
     part: str
     nodes: list[str]
-    reason: str
+    reason: Message
 
 
 class Judged(TypedDict):
@@ -130,16 +131,16 @@ class BurnIn(TypedDict):
     rounds: int
     errors: int
     worst: Worst | None
-    before: list[str]
+    before: list[Message]
     watched: dict[str, Watched]
 
 
 class Acceptance(TypedDict):
     """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
 
-    `accepted` is true where every part is good.  `bad` are the nodes to take out, `unclear` those without a
-    verdict; `limit` and `drain` are for the good and bad ones, for Ansible and Slurm. `time` is when it was
-    written, in UTC, `machines` are the nodes by name.  `burnin` is null without hours.
+    `accepted` is true where every part is good.  `bad` are the nodes to take out, each with its reason in
+    `reasons`, `unclear` those without a verdict; `limit` is for Ansible, without the bad ones.  `time` is
+    when it was written, in UTC, `machines` are the nodes by name.  `burnin` is null without hours.
     """
 
     schema: int
@@ -154,8 +155,8 @@ class Acceptance(TypedDict):
     good: list[str]
     bad: list[str]
     unclear: list[str]
+    reasons: dict[str, Message]
     limit: str
-    drain: list[str]
     burnin: BurnIn | None
     scalebook: dict[str, str]
     command: str
@@ -173,42 +174,6 @@ class Group(NamedTuple):
     place: str
     rates: dict[str, list[float]]
     nodes: dict[str, list[str]]
-
-
-def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Measurement:
-    """Return what a node printed, from the result of its task; what it did not print is a problem."""
-    lines = str(result.get("stdout") or "").strip().splitlines()
-    try:
-        content = json.loads(lines[-1]) if lines and not result.get("rc") else None
-    except ValueError:
-        content = None
-    keys = ("rates", "traces", "problems")
-    if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
-        name = content.get("name")
-        return {
-            "nodes": [*nodes],
-            "name": name and str(name),
-            "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
-            "processor": str(content.get("processor") or ""),
-            "pairs": [*(content.get("pairs") or ())],
-            "sizes": [*(content.get("sizes") or ())],
-            **{key: content[key] for key in keys},  # type: ignore[typeddict-item]
-        }
-    errors = str(result.get("stderr") or result.get("msg") or "it gave no answer").strip().splitlines()
-    reason = errors[-1][:300] if errors else "it gave no answer"
-    if result.get("rc") in KILLED_BY_TIMEOUT:
-        reason = f"it had not ended after {seconds} s"
-    return {
-        "nodes": [*nodes],
-        "name": None,
-        "rates": {},
-        "traces": {},
-        "problems": {"node": reason},
-        "gpus": [],
-        "processor": "",
-        "pairs": [],
-        "sizes": [],
-    }
 
 
 def link_name(source: str, target: str) -> str:
@@ -395,7 +360,7 @@ def problems(measurements: Iterable[Measurement]) -> list[Problem]:
         for part, reason in measurement["problems"].items():
             where = ALL_NODES if len(nodes) > 2 else link_name(*nodes) if len(nodes) == 2 else nodes[0]
             name = where if part == "node" else f"{where} {part}"
-            by_name[name] = {"part": name, "nodes": nodes, "reason": str(reason)}
+            by_name[name] = {"part": name, "nodes": nodes, "reason": reason}
     return list(by_name.values())
 
 
@@ -431,8 +396,8 @@ def document(
         "good": good,
         "bad": bad,
         "unclear": [node for node in nodes if node not in (*good, *bad)],
+        "reasons": {node: bad_nodes[node] for node in bad},
         "limit": ",".join(["all", *(f"!{node}" for node in bad)]) if bad else "",
-        "drain": [_drain(node, bad_nodes[node]) for node in bad],
         "burnin": None,
         "scalebook": {},
         "command": "",
@@ -466,85 +431,94 @@ def _gpus(node: str, measurements: Iterable[Measurement]) -> list[str]:
 
 def reasons(
     rows: Iterable[PartFinding], causes: Iterable[Fault], failed: Iterable[Problem]
-) -> dict[str, str]:
+) -> dict[str, Message]:
     """Return why each bad node is bad; of a slow link one end, without which the cluster is good."""
-    by_node: dict[str, str] = {}
+    by_node: dict[str, Message] = {}
     for problem in failed:
         if len(problem["nodes"]) == 1:
-            by_node.setdefault(problem["nodes"][0], f"{problem['part']}: {problem['reason']}")
+            what = message("acceptance.problem", part=problem["part"], reason=problem["reason"])
+            by_node.setdefault(problem["nodes"][0], what)
     for row in rows:
         if row["verdict"] == BAD and row["quantity"] != LINK:
-            by_node.setdefault(row["nodes"][0], f"{row['part']} {compared(row)}")
+            by_node.setdefault(row["nodes"][0], of_part(row))
     for cause in causes:
         if not by_node.keys() & set(cause["nodes"]):
-            by_node[cause["nodes"][-1]] = f"slow network, {cause['kind']} {' '.join(cause['nodes'])}"
+            by_node[cause["nodes"][-1]] = message(
+                "acceptance.slow-network", kind=kind_of(cause), nodes=cause["nodes"]
+            )
     return by_node
 
 
-def compared(row: PartFinding) -> str:
-    """Return a quantity, its rate and the reference as text, and what was expected unless it is good."""
+def kind_of(cause: Fault) -> Message:
+    """Return what explains slow links, in words."""
+    return message(f"acceptance.fault-{cause['kind']}")
+
+
+def of_part(row: PartFinding) -> Message:
+    """Return a part with its quantity, rate and reference."""
+    return message("acceptance.of-part", part=row["part"], what=compared(row))
+
+
+def compared(row: PartFinding) -> Message:
+    """Return a quantity, its rate and the reference, and what was expected unless it is good."""
     if row["rate"] is None:
-        return f"{TRACE} {'differs from that of its equals' if row['verdict'] == BAD else row['verdict']}"
-    names = {EQUALS: "its equals", CRITERIA: "what the criteria ask for"}
-    reference = names.get(row["against"] or "", row["against"])
-    ratio = f" ({row['ratio']:.1%} of {reference})" if row["ratio"] else ""
-    launch = row["quantity"] == LAUNCH
-    unit = "µs" if launch else row["unit"]
-    measured = f"{row['quantity']} {1e6 / row['rate'] if launch else row['rate']:.{3 if launch else 4}g}"
-    if row["ratio"] and row["verdict"] != GOOD:
-        reference_rate = row["rate"] / row["ratio"]
+        trace = message(f"acceptance.{row['verdict'].replace(' ', '-')}")
         return (
-            f"{measured} of {1e6 / reference_rate if launch else reference_rate:.4g} {unit} expected{ratio}"
+            message("acceptance.trace-differs")
+            if row["verdict"] == BAD
+            else message("acceptance.trace", verdict=trace)
         )
-    return f"{measured} {unit}{ratio}"
+    launch = row["quantity"] == LAUNCH
+    figure = "acceptance.three-digits" if launch else "acceptance.four-digits"
+    values: dict[str, Any] = {
+        "quantity": row["quantity"],
+        "rate": message(figure, value=1e6 / row["rate"] if launch else row["rate"]),
+        "unit": "µs" if launch else row["unit"],
+    }
+    if not row["ratio"]:
+        return message("acceptance.measured", **values)
+    codes = {EQUALS: "acceptance.equals", CRITERIA: "acceptance.asked-for"}
+    against = row["against"] or ""
+    reference = message(codes[against]) if against in codes else as_message(against)
+    values |= {"ratio": row["ratio"], "reference": reference}
+    if row["verdict"] == GOOD:
+        return message("acceptance.reached", **values)
+    expected_rate = row["rate"] / row["ratio"]
+    return message("acceptance.missed", **values, expected=1e6 / expected_rate if launch else expected_rate)
 
 
-def _drain(node: str, reason: str) -> str:
-    """Return the command that takes a node out of a Slurm cluster; nobody runs it but its owner."""
-    quoted = "".join(letter for letter in reason if letter not in "\"'\\`$\n")
-    return f"scontrol update nodename={node} state=drain reason='scalebook: {quoted[:160]}'"
-
-
-def display(acceptance: Acceptance) -> list[str]:
-    """Return the lines of the terminal: one for each part, of links only those that are not good."""
-    by_part: dict[str, list[PartFinding]] = {}
-    for row in acceptance["findings"]:
-        by_part.setdefault(row["part"], []).append(row)
-    worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
-    lines = [
-        f"{worst[part]:12} {part}: {', '.join(map(compared, rows))}"
-        for part, rows in by_part.items()
-        if worst[part] != GOOD
-        and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
-        or rows[0]["quantity"] not in (LINK, PAIR)
-    ]
-    lines += [f"{'bad':12} {each['part']}: {each['reason']}" for each in acceptance["problems"]]
-    for cause in acceptance["faults"]:
-        advice = "; to take out one of them is enough" if len(cause["nodes"]) > 1 else ""
-        lines.append(f"Slow links have one cause: {cause['kind']} {', '.join(cause['nodes'])}{advice}")
-    counts = [f"{number} {each}" for each in WORST if (number := [*worst.values()].count(each))]
-    lines.append(f"{len(acceptance['nodes'])} nodes; parts: {', '.join(counts) or 'none was measured'}")
+def refusals(acceptance: Acceptance) -> list[Message]:
+    """Return why a cluster is not accepted, with what to do; nothing for one that is."""
+    why = []
     if acceptance["bad"]:
-        lines += [f"Leave out bad nodes: --limit '{acceptance['limit']}'", *acceptance["drain"]]
-    return lines
-
-
-def refusal(acceptance: Acceptance) -> str:
-    """Return why a cluster is not accepted, with what to do; "" for one that is."""
-    reasons = []
-    if acceptance["bad"]:
-        reasons.append(f"{', '.join(acceptance['bad'])}: bad; repair these nodes, or leave them out")
+        why.append(message("acceptance.nodes-bad", nodes=acceptance["bad"]))
     if acceptance["unclear"]:
-        nodes = ", ".join(acceptance["unclear"])
-        reasons.append(
-            f"{nodes}: no verdict. Measurements scatter too much: measure idle nodes, "
-            "or find larger faults only, with a lower -e least=; or nothing can be compared, which takes "
-            f"{verdict.FEWEST_EQUALS} equal parts, or a GPU in data/expected.yml"
-        )
-    reasons += [
-        f"{each['part']}: {each['reason']}; each node and each link was measured before, so look at what all "
-        "share: switches, ports that a firewall closes, limits of open files"
+        least = verdict.FEWEST_EQUALS
+        why.append(message("acceptance.nodes-unclear", nodes=acceptance["unclear"], equals=least))
+    why += [
+        message("acceptance.together-failed", reason=each["reason"])
         for each in acceptance["problems"]
         if each["part"] == ALL_NODES
     ]
-    return ". ".join(reasons)
+    return why
+
+
+def upgrade(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return acceptance.json of an earlier schema that is read, its sentences as texts."""
+    if content.get("schema") != OLDEST_SCHEMA:
+        return dict(content)
+    failed = [{**each, "reason": as_message(each["reason"])} for each in content["problems"]]
+    why = reasons(content["findings"], content["faults"], failed)  # type: ignore[arg-type]
+    burnin = content["burnin"] and {
+        **content["burnin"],
+        "before": [as_message(text) for text in content["burnin"]["before"]],
+    }
+    upgraded = {
+        **content,
+        "schema": SCHEMA,
+        "problems": failed,
+        "burnin": burnin,
+        "reasons": {node: why[node] for node in content["bad"]},
+    }
+    del upgraded["drain"]
+    return upgraded

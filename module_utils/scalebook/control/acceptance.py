@@ -8,43 +8,17 @@ import datetime
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from ansible.module_utils.scalebook.accept import criteria, document, triage
+from ansible.module_utils.scalebook.accept import criteria, document, printed, triage
 from ansible.module_utils.scalebook.accept.expected import rows
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.files import read_small, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
-from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import burnin, judge
 from ansible.module_utils.scalebook.report import acceptance as pages
+from ansible.module_utils.scalebook.report import acceptance_lines as lines
 from ansible.module_utils.scalebook.yaml_file import read_yaml
-
-
-def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
-    """Return the new measurements: of several nodes what the first one printed, and the problems of all."""
-    outputs, seconds = params["outputs"], params["seconds"]
-    several = [[*outputs]] if params["together"] else params["pairs"]
-    if not several:
-        return [document.line_of([node], result, seconds) for node, result in outputs.items()]
-    measurements = []
-    for nodes in several:
-        first, *others = (document.line_of(nodes, outputs.get(node, {}), seconds) for node in nodes)
-        first["problems"] = next((each["problems"] for each in (first, *others) if each["problems"]), {})
-        measurements.append(first)
-    return measurements
-
-
-def of_round(params: Mapping[str, Any]) -> list[document.Measurement]:
-    """Return the measurements of a round: of all nodes, then of all links."""
-    measurements = measured({**params, "pairs": []})
-    for index, pairs in enumerate(params["pairs"]):
-        results = {node: result.get("results") or [] for node, result in params["links"].items()}
-        outputs = {node: of_node[index] for node, of_node in results.items() if index < len(of_node)}
-        # The links of a node that could not be measured are not tried.
-        tried = [pair for pair in pairs if not any(outputs.get(node, {}).get("skipped") for node in pair)]
-        measurements += measured({**params, "outputs": outputs, "pairs": tried}) if tried else []
-    return measurements
 
 
 def burn_in(params: Mapping[str, Any]) -> burnin.State | None:
@@ -67,12 +41,21 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
     now = time.time()
     if params["outputs"]:
         state["seconds"] += now - state["mark"]
-        burnin.add_round(state, of_round(params), thresholds)
+        rounds, seconds = params["pairs"], params["seconds"]
+        measurements = printed.of_round(params["outputs"], rounds, params["links"], seconds)
+        burnin.add_round(state, measurements, thresholds)
     state["mark"] = now
     probed = {node: judge.read(result) for node, result in params["probed"].items()}
     # The number of GPUs was counted before.
     machines = [{"name": node, "nodes": [node], "local": True} for node in params["nodes"]]
-    burnin.watch(state, machines, probed, params["device"], sentence)
+    burnin.watch(state, machines, probed, params["device"])
+
+
+def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
+    """Return the new measurements: of nodes alone, of pairs, or of all nodes together."""
+    outputs, seconds = params["outputs"], params["seconds"]
+    groups = [[*outputs]] if params["together"] else params["pairs"]
+    return printed.of_several(groups, outputs, seconds) if groups else printed.of_nodes(outputs, seconds)
 
 
 def criteria_of(params: Mapping[str, Any]) -> criteria.Wanted:
@@ -108,28 +91,29 @@ def judge_measured(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         open_nodes = [node for node in nodes if node not in unmeasured]
         rounds = list(triage.rounds(open_nodes))
     summary = burnin.summary(state, thresholds) if state else None
-    refusals = [document.refusal(acceptance), burnin.refusal(summary) if summary else ""]
+    refusals = document.refusals(acceptance) + (burnin.refusals(summary) if summary else [])
     acceptance["burnin"] = summary
-    acceptance["accepted"] = not any(refusals)
+    acceptance["accepted"] = not refusals
     hosts = {node: params["variables"].get(node, {}) for node in acceptance["good"]}
     for node, address in params["addresses"].items():
         acceptance["machines"][node]["address"] = address
     acceptance["time"] = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
-    changed = write_files({**acceptance, **params["origin"]}, hosts, params, write)
+    whole = cast(document.Acceptance, {**acceptance, **params["origin"]})
+    changed = write_files(whole, hosts, params, write)
     return {
         "changed": saved or changed,
         "alone": open_nodes,
         "rounds": [[[*pair] for pair in pairs] for pairs in rounds],
         "together": document.together(nodes, measurements, acceptance["problems"]),
-        "display": [*document.display(acceptance), *(burnin.display(summary) if summary else ())],
-        "refusal": ". ".join(filter(None, refusals)),
+        "display": lines.display(acceptance),
+        "refusal": lines.refusal(refusals),
         "left": burnin.left(state) if state else 0.0,
-        "progress": burnin.progress(summary) if summary else "",
+        "progress": lines.progress(summary) if summary else "",
     }
 
 
 def write_files(
-    acceptance: Mapping[str, Any], hosts: Mapping[str, Any], params: Mapping[str, Any], write: bool
+    acceptance: document.Acceptance, hosts: Mapping[str, Any], params: Mapping[str, Any], write: bool
 ) -> bool:
     """Write acceptance.json, the inventory of good nodes and the documents; return whether they differ."""
     folder = Path(params["path"])

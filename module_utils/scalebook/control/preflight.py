@@ -41,8 +41,8 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     accepted = acceptance.read(Path(options["acceptance"])) if options["acceptance"] else None
     now = datetime.datetime.now(datetime.timezone.utc)
     judged = acceptance.findings(accepted, machines, probed, float(limits["acceptance_days"]), now)
-    judged_all = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
-    findings = judge.spoken(judged_all, sentence)
+    findings = judge.judge(machines, probed, limits, options["device"], [*judged, *own])
+    spoken = judge.spoken(findings, sentence)
     seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
     document = {
@@ -62,7 +62,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     return {
         "changed": any(changed),
         "verdict": document["verdict"],
-        "findings": findings,
-        "refusal": judge.refusal(findings),
-        "display": judge.describe(findings, nodes, seconds),
+        "findings": spoken,
+        "refusal": judge.refusal(spoken),
+        "display": judge.describe(spoken, nodes, seconds),
     }

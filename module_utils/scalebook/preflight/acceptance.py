@@ -17,19 +17,22 @@ from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.preflight.site import finding
 
 CHECK = "acceptance"
-AGAIN = "run ansible-playbook acceptance.yml again"
+AGAIN = message("fix.accept-again")
 LOOPBACK = "127.0.0.1"
 
 
 def read(path: Path) -> dict[str, Any] | None:
-    """Return acceptance.json, None where there is none; raise ValueError for another file."""
+    """Return acceptance.json, None where there is none; raise ValueError for another file.
+
+    What an earlier version wrote is as today's, if it can be read.
+    """
     if not path.exists():
         return None
     try:
         content = decode(read_small(path))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
-    return content
+    return document.upgrade(content)
 
 
 def findings(
@@ -55,12 +58,11 @@ def findings(
     judged = {machine["name"]: _judged(accepted["machines"], machine) for machine in machines}
     if not any(judged.values()):
         return
-    reasons = document.reasons(accepted["findings"], accepted["faults"], accepted["problems"])
     judged_at = datetime.datetime.fromisoformat(accepted["time"])
     for machine in machines:
         nodes = judged[machine["name"]]
         unjudged = [node for node in machine["nodes"] if node not in nodes]
-        yield from _verdicts(accepted, nodes, reasons, judged_at)
+        yield from _verdicts(accepted, nodes, judged_at)
         if unjudged:
             yield finding(CHECK, "warn", unjudged, observed=message("preflight.not-judged"), fix=AGAIN)
         smi = probed.get(machine["name"], {}).get("facts", {}).get("smi") or {}
@@ -83,7 +85,6 @@ def _judged(addressed: Mapping[str, Any], machine: Mapping[str, Any]) -> list[st
 def _verdicts(
     accepted: Mapping[str, Any],
     nodes: Sequence[str],
-    reasons: Mapping[str, str],
     judged_at: datetime.datetime,
 ) -> Iterator[Finding]:
     """Yield the verdicts on the nodes that are not good."""
@@ -93,14 +94,15 @@ def _verdicts(
                 CHECK,
                 "refuse",
                 [node],
-                observed=message("preflight.condemned", day=f"{judged_at:%Y-%m-%d}", reason=reasons[node]),
-                expected="a node that is accepted",
-                fix=f"repair it and {AGAIN}, or leave it out with --limit '{accepted['limit']}'; "
-                f"to measure it anyway, -e preflight_accept={CHECK}",
+                observed=message(
+                    "preflight.condemned", day=f"{judged_at:%Y-%m-%d}", reason=accepted["reasons"][node]
+                ),
+                expected=message("expected.accepted-node"),
+                fix=message("fix.condemned", limit=accepted["limit"], check=CHECK),
             )
         elif node in accepted["unclear"]:
             rows = [row for row in accepted["findings"] if row["verdict"] == UNCLEAR and node in row["nodes"]]
-            parts = [f"{row['part']} {document.compared(row)}" for row in rows]
+            parts = [document.of_part(row) for row in rows]
             observed = (
                 message("preflight.no-verdict-on", parts=parts) if parts else message("preflight.no-verdict")
             )

@@ -16,8 +16,9 @@ The state, burnin.json, keeps FIRST and LAST rates of each part, so its size doe
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, TypedDict
 
@@ -25,7 +26,7 @@ from ansible.module_utils.scalebook.accept import document, verdict
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.document import BurnIn, Measurement, Problem, Watched
 from ansible.module_utils.scalebook.accept.verdict import Criteria
-from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.preflight import gpus
 from ansible.module_utils.scalebook.preflight.site import Site
 
@@ -36,16 +37,16 @@ LAST = 40
 CHECKS = ("gpu", "ecc", "rows", "throttle", "nvlink", "mode", "xid")
 """The checks of preflight that are made after each round."""
 COUNTERS = {
-    "remapped_rows/remapped_row_corr": "replace the GPU if there are more",
+    "remapped_rows/remapped_row_corr": message("fix.replace-gpu-if-more"),
     "remapped_rows/remapped_row_unc": gpus.RESET,
-    "retired_pages/multiple_single_bit_retirement/retired_count": "replace the GPU if there are more",
+    "retired_pages/multiple_single_bit_retirement/retired_count": message("fix.replace-gpu-if-more"),
     "retired_pages/double_bit_retirement/retired_count": gpus.RESET,
     **dict.fromkeys(
         (
             f"clocks_event_reasons_counters/clocks_event_reasons_counters_{reason}"
             for reason in ("hw_therm_slowdown", "sw_therm_slowdown", "hw_power_brake")
         ),
-        "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)",
+        message("fix.cooling"),
     ),
 }
 """What only grows where something goes wrong, with the fix; slowing down is counted in microseconds."""
@@ -79,8 +80,8 @@ class State(TypedDict):
     series: dict[str, Series]
     traces: dict[str, str]
     counters: dict[str, dict[str, float]]
-    known: list[str]
-    before: list[str]
+    known: list[Message]
+    before: list[Message]
     watched: dict[str, Watched]
     wrong: dict[str, Problem]
 
@@ -120,8 +121,7 @@ def add_round(state: State, measurements: Sequence[Measurement], thresholds: Wan
         for device, text in measurement["traces"].items():
             part = f"{measurement['nodes'][0]} {device}"
             if state["traces"].setdefault(part, text) != text:
-                reason = "it trains other numbers than in the first round; replace it"
-                _report(state, part, measurement["nodes"], document.TRACE, reason)
+                _report(state, part, measurement["nodes"], document.TRACE, message("burn-in.other-numbers"))
     for problem in document.problems(measurements):
         _report(state, problem["part"], problem["nodes"], "", problem["reason"])
     tests = len(state["series"]) * state["rounds"] * (state["rounds"] + 1)
@@ -129,10 +129,7 @@ def add_round(state: State, measurements: Sequence[Measurement], thresholds: Wan
         criteria = thresholds.for_quantity(one["quantity"])
         if drifts(one["first"], one["last"], criteria, tests):
             was, now = median(one["first"]), median(one["last"][-FIRST:])
-            reason = (
-                f"{one['quantity']} {now:.4g} of {was:.4g} in the first rounds ({now / was:.1%}); "
-                "check its cooling, power and errors, or replace it"
-            )
+            reason = message("burn-in.drift", quantity=one["quantity"], now=now, was=was, ratio=now / was)
             _report(state, one["part"], one["nodes"], one["quantity"], reason)
 
 
@@ -149,34 +146,32 @@ def watch(
     machines: Sequence[Mapping[str, Any]],
     probed: Mapping[str, Mapping[str, Any]],
     device: str,
-    say: Callable[[Message], str],
 ) -> None:
-    """Add what the GPUs report after a round; what they reported before the first one fails nothing.
-
-    `say` returns a message as an English sentence.
-    """
+    """Add what the GPUs report after a round; what they reported before the first one fails nothing."""
     site = Site(machines, probed, {"gpu_spare_degrees": 0}, device)
     for check in gpus.CHECKS:
         if check.name not in CHECKS or not check.applies(site):
             continue
         for each in check.inspect(site):
-            observed = say(each["message"])
-            text = f"{', '.join(each['nodes'])}: {observed}"
-            if text in state["known"]:
+            reported = message("burn-in.reported", nodes=each["nodes"], what=each["message"])
+            if reported in state["known"]:
                 continue
-            state["known"].append(text)
+            state["known"].append(reported)
             if state["rounds"]:
-                reason = f"{observed}; {each['fix']}"
-                _report(state, f"{each['nodes'][0]} {each['check']}", each["nodes"], observed, reason)
+                reason = message("burn-in.new", what=each["message"], fix=each["fix"])
+                error = json.dumps(each["message"], sort_keys=True)
+                _report(state, f"{each['nodes'][0]} {each['check']}", each["nodes"], error, reason)
             else:
-                state["before"].append(text)
+                state["before"].append(reported)
     for gpu in gpus.all_gpus(site):
         name = f"{gpu.machine['nodes'][0]} GPU{gpu.index}"
         before = state["counters"].setdefault(name, {})
         for path, value in _counters(gpu):
             if value > before.get(path, value) and path in COUNTERS:
-                figure = f"{path.rsplit('/', 1)[-1]} {before[path]:g} → {value:g}"
-                _report(state, name, gpu.machine["nodes"], path, f"{figure}; {COUNTERS[path]}")
+                counter = path.rsplit("/", 1)[-1]
+                figures = {"counter": counter, "before": before[path], "now": value}
+                reason = message("burn-in.counter", **figures, fix=COUNTERS[path])
+                _report(state, name, gpu.machine["nodes"], path, reason)
             before[path] = value
         _add_watched(state, name, gpu)
 
@@ -203,11 +198,10 @@ def _add_watched(state: State, name: str, gpu: gpus.Gpu) -> None:
     }
 
 
-def _report(state: State, part: str, nodes: Sequence[str], quantity: str, reason: str) -> None:
+def _report(state: State, part: str, nodes: Sequence[str], quantity: str, reason: Message) -> None:
     """Keep what went wrong, the same thing of a part once."""
-    problem: Problem = {
-        "part": part, "nodes": [*nodes], "reason": f"burn-in, round {state['rounds']}: {reason}",
-    }  # fmt: skip
+    in_round = message("burn-in.round", round=state["rounds"], what=reason)
+    problem: Problem = {"part": part, "nodes": [*nodes], "reason": in_round}
     state["wrong"].setdefault(f"{part} {quantity}", problem)
 
 
@@ -231,40 +225,10 @@ def summary(state: State, thresholds: Wanted) -> BurnIn:
     }
 
 
-def progress(burnin: BurnIn) -> str:
-    """Return a line on how far the burn-in is, and its worst part."""
-    worst, seconds = burnin["worst"], burnin["hours"] * 3600
-    quantity = (
-        f"{worst['part']} {worst['quantity']} {worst['ratio']:.1%} of its first rounds" if worst else "–"
-    )
-    return (
-        f"Burn-in: round {burnin['rounds']}, {_clock(burnin['seconds'])} of {_clock(seconds)}, "
-        f"{_clock(max(0.0, seconds - burnin['seconds']))} left; worst part: {quantity}; "
-        f"new errors or drifts: {burnin['errors']}"
-    )
-
-
-def display(burnin: BurnIn) -> list[str]:
-    """Return the lines of the terminal at the end."""
-    before = [f"Before the burn-in, no new error: {text}" for text in burnin["before"]]
-    gpu_lines = [
-        f"{name}: up to {gpu['degrees']:g} °C, {gpu['corrected']:g} corrected memory errors"
-        for name, gpu in burnin["watched"].items()
-        if gpu["degrees"] is not None
-    ]
-    return [*before, *gpu_lines, progress(burnin)]
-
-
-def _clock(seconds: float) -> str:
-    """Return hours, minutes and seconds."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
-def refusal(burnin: BurnIn) -> str:
-    """Return why a burn-in without an error is not passed, with what to do; "" for one that is."""
+def refusals(burnin: BurnIn) -> list[Message]:
+    """Return why a burn-in without an error is not passed, with what to do; nothing for one that is."""
     if burnin["seconds"] < burnin["hours"] * 3600:
-        return "the burn-in has not ended; start acceptance.yml again with the same hours, and it goes on"
+        return [message("burn-in.not-ended")]
     if burnin["rounds"] <= FIRST:
-        return f"the burn-in had {burnin['rounds']} rounds, and drift takes {FIRST + 1}; use more hours"
-    return ""
+        return [message("burn-in.few-rounds", rounds=burnin["rounds"], least=FIRST + 1)]
+    return []

@@ -52,7 +52,7 @@ LOST = re.compile(
 )
 """What nvidia-smi prints instead of values, and as an error, of a GPU that does not work."""
 
-RESET = "nvidia-smi --gpu-reset -i N while nothing runs on it, or reboot; replace the GPU if it happens again"
+RESET = message("fix.reset")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,9 @@ class Gpu:
         """The product name."""
         return self.text("product_name") or "?"
 
-    def finding(self, check: str, level: str, *, observed: Statement, expected: str, fix: str) -> Finding:
+    def finding(
+        self, check: str, level: str, *, observed: Statement, expected: Statement, fix: Message
+    ) -> Finding:
         """Return a finding on this GPU."""
         of_gpu = message("preflight.gpu", number=self.index, bus=self.bus, what=as_message(observed))
         return finding(check, level, self.machine["nodes"], observed=of_gpu, expected=expected, fix=fix)
@@ -112,7 +114,7 @@ def count(site: Site) -> Iterator[Finding]:
     """Every machine has as many GPUs as the inventory says, all of one model, and they answer."""
     # A machine that has an NVIDIA card for its screen only measures its processors.
     level = "refuse" if site.with_gpus else "warn"
-    driver = "check dmesg and the installation of the driver; -e device=cpu measures the processors"
+    driver = message("fix.check-driver")
     for machine in site.machines:
         if not site.probed.get(machine["name"], {}).get("facts"):
             continue  # not reached: check `reach` reports it
@@ -122,22 +124,44 @@ def count(site: Site) -> Iterator[Finding]:
         if why is not None:
             fix = _reboot(why) or (RESET if LOST.search(why) else driver)
             yield finding(
-                "gpu", level, machine["nodes"], observed=why, expected="an answer of nvidia-smi", fix=fix
+                "gpu",
+                level,
+                machine["nodes"],
+                observed=why,
+                expected=message("expected.answer-of-nvidia-smi"),
+                fix=fix,
             )
         elif not smi and bus:
             observed = message("preflight.no-nvidia-smi", count=bus)
-            yield finding("gpu", level, machine["nodes"], observed=observed, expected="a driver", fix=driver)
+            yield finding(
+                "gpu",
+                level,
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.driver"),
+                fix=driver,
+            )
         elif site.with_gpus and here < slots:
             observed = message("preflight.gpus-answer", count=here, slots=slots)
-            fix = "compare nvidia-smi -L, lspci and dmesg; or set slots to the number of GPUs that answer"
+            fix = message("fix.compare-gpus")
             yield finding(
-                "gpu", "refuse", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
+                "gpu",
+                "refuse",
+                machine["nodes"],
+                observed=observed,
+                expected=as_message(f"slots: {slots}"),
+                fix=fix,
             )
         elif site.with_gpus and here > slots and not machine["local"]:
             observed = message("preflight.more-gpus", count=here, slots=slots)
-            fix = f"set slots: {here}"
+            fix = message("fix.set", setting=f"slots: {here}")
             yield finding(
-                "gpu", "warn", machine["nodes"], observed=observed, expected=f"slots: {slots}", fix=fix
+                "gpu",
+                "warn",
+                machine["nodes"],
+                observed=observed,
+                expected=as_message(f"slots: {slots}"),
+                fix=fix,
             )
     yield from _warnings(site)
     for gpu in all_gpus(site):
@@ -147,7 +171,7 @@ def count(site: Site) -> Iterator[Finding]:
                 "gpu",
                 "refuse",
                 observed=message("preflight.gpu-answers", text=lost_texts[0]),
-                expected="an answer",
+                expected=message("expected.answer"),
                 fix=RESET,
             )
     models = Counter(gpu.model for gpu in all_gpus(site))
@@ -160,28 +184,33 @@ def count(site: Site) -> Iterator[Finding]:
                     "warn",
                     observed=message("preflight.gpu-model", model=gpu.model, usual=usual),
                     expected=usual,
-                    fix="measure fewer nodes, with GPUs of one model",
+                    fix=message("fix.one-gpu-model"),
                 )
 
 
 def _warnings(site: Site) -> Iterator[Finding]:
     for machine, smi in site.facts("smi"):
         if smi.get("warning"):
-            fix = "nvidia-smi -q shows the GPU; it computes, but ask for a repair where the warning stays"
+            fix = message("fix.repair-if-it-stays")
             observed = message("preflight.nvidia-smi-warns", text=smi["warning"])
-            yield finding("gpu", "warn", machine["nodes"], observed=observed, expected="no warning", fix=fix)
+            yield finding(
+                "gpu",
+                "warn",
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.no-warning"),
+                fix=fix,
+            )
 
 
-def _reboot(why: str) -> str:
-    """Return the fix where the driver's loaded module and its libraries differ, "" where that is not why."""
+def _reboot(why: str) -> Message | None:
+    """Return the fix where the driver's loaded module and its libraries differ, else None."""
     if not re.search("version mismatch", why, re.IGNORECASE):
-        return ""
+        return None
     library = re.search(r"library version: ([\d.]+)", why)
     module = re.search(r"loaded module: ([\d.]+)", why)
     newer = bool(library and module) and _version(module[1]) > _version(library[1])  # type: ignore[index]
-    age = "newer" if newer else "older"
-    fix = f"reboot: the loaded module is {age} than its libraries"
-    return fix + ("; if it stays so, install the libraries of the module's version" if newer else "")
+    return message("fix.reboot-newer" if newer else "fix.reboot-older")
 
 
 def driver(site: Site) -> Iterator[Finding]:
@@ -193,13 +222,13 @@ def driver(site: Site) -> Iterator[Finding]:
         versions.setdefault(smi["driver"], []).extend(machine["nodes"])
         if oldest and _version(smi["driver"]) < _version(oldest):
             observed = message("preflight.driver", version=smi["driver"], cuda=smi["cuda"])
-            fix = f"install driver {oldest} or newer, or choose another stack_name"
+            fix = message("fix.newer-driver", oldest=oldest)
             yield finding(
                 "driver",
                 "refuse",
                 machine["nodes"],
                 observed=observed,
-                expected=f"{oldest} or newer for CUDA {cuda}",
+                expected=message("expected.newer-driver", oldest=oldest, cuda=cuda),
                 fix=fix,
             )
     if len(versions) > 1:
@@ -210,8 +239,8 @@ def driver(site: Site) -> Iterator[Finding]:
             "refuse",
             fewest,
             observed="; ".join(each_version),
-            expected="one version",
-            fix="install the same driver everywhere",
+            expected=message("expected.one-version"),
+            fix=message("fix.same-driver"),
         )
 
 
@@ -231,8 +260,10 @@ def processes(site: Site) -> Iterator[Finding]:
                     user=process.get("user", "?"),
                     memory=process["memory"],
                 )
-                fix = "ask its owner to stop it, or measure other nodes"
-                yield gpu.finding("process", "refuse", observed=observed, expected="no process", fix=fix)
+                fix = message("fix.stop-process")
+                yield gpu.finding(
+                    "process", "refuse", observed=observed, expected=message("expected.no-process"), fix=fix
+                )
 
 
 def memory(site: Site) -> Iterator[Finding]:
@@ -249,8 +280,10 @@ def memory(site: Site) -> Iterator[Finding]:
         level = "warn" if types else "refuse"
         code = "preflight.memory-of-a-display" if types else "preflight.memory-of-a-hidden-process"
         observed = message(code, free=free, total=total - reserved)
-        fix = "stop what uses it (fuser -v /dev/nvidia*); it may be in another container"
-        yield gpu.finding("memory", level, observed=observed, expected=f"{part:.0%} free", fix=fix)
+        fix = message("fix.free-gpu-memory")
+        yield gpu.finding(
+            "memory", level, observed=observed, expected=message("expected.free-share", share=part), fix=fix
+        )
 
 
 def ecc(site: Site) -> Iterator[Finding]:
@@ -272,12 +305,14 @@ def ecc(site: Site) -> Iterator[Finding]:
             if text == "Yes" and (path.endswith("/sram_threshold_exceeded") or path.endswith(flags))
         ]
         if bad:
-            yield gpu.finding("ecc", "refuse", observed=", ".join(bad), expected="none", fix=RESET)
+            yield gpu.finding(
+                "ecc", "refuse", observed=", ".join(bad), expected=message("expected.none"), fix=RESET
+            )
         mode, pending = gpu.text("ecc_mode/current_ecc"), gpu.text("ecc_mode/pending_ecc")
         if mode != pending or mode != usual:
             observed = message("preflight.ecc-modes", mode=str(mode), pending=str(pending), usual=str(usual))
-            fix = "nvidia-smi -e 1 (or 0) on all of them, then a reset"
-            yield gpu.finding("ecc", "warn", observed=observed, expected=f"{usual}", fix=fix)
+            fix = message("fix.same-ecc-mode")
+            yield gpu.finding("ecc", "warn", observed=observed, expected=str(usual), fix=fix)
 
 
 def rows(site: Site) -> Iterator[Finding]:
@@ -291,15 +326,15 @@ def rows(site: Site) -> Iterator[Finding]:
                 "rows",
                 "refuse",
                 observed=message("preflight.row-not-remapped"),
-                expected="no failure",
-                fix="replace the GPU",
+                expected=message("expected.no-failure"),
+                fix=message("fix.replace-gpu"),
             )
         if gpu.text("remapped_rows/remapped_row_pending") == "Yes":
             yield gpu.finding(
                 "rows",
                 "refuse",
                 observed=message("preflight.row-pending"),
-                expected="none pending",
+                expected=message("expected.none-pending"),
                 fix=RESET,
             )
         pending = ("pending_retirement", "pending_blacklist", "pending_blacklist_page")
@@ -308,7 +343,7 @@ def rows(site: Site) -> Iterator[Finding]:
                 "rows",
                 "refuse",
                 observed=message("preflight.page-pending"),
-                expected="none",
+                expected=message("expected.none"),
                 fix=RESET,
             )
 
@@ -324,7 +359,7 @@ THROTTLING = {
 def throttle(site: Site) -> Iterator[Finding]:
     """Nothing slows the GPUs down, and they are cool before the campaign starts."""
     degrees = float(site.limits["gpu_spare_degrees"])
-    fix = "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)"
+    fix = message("fix.cooling")
     for gpu in all_gpus(site):
         for reason, (level, code) in THROTTLING.items():
             now = gpu.text(
@@ -332,12 +367,20 @@ def throttle(site: Site) -> Iterator[Finding]:
                 f"clocks_throttle_reasons/clocks_throttle_reason_{reason}",
             )
             if now == "Active":
-                yield gpu.finding("throttle", level, observed=message(code), expected="full speed", fix=fix)
+                yield gpu.finding(
+                    "throttle",
+                    level,
+                    observed=message(code),
+                    expected=message("expected.full-speed"),
+                    fix=fix,
+                )
                 break
         degrees_left = _degrees_left(gpu)
         if degrees_left is not None and degrees_left < degrees:
             observed = message("preflight.warm", degrees=degrees_left)
-            yield gpu.finding("throttle", "warn", observed=observed, expected=f"{degrees:g} °C", fix=fix)
+            yield gpu.finding(
+                "throttle", "warn", observed=observed, expected=as_message(f"{degrees:g} °C"), fix=fix
+            )
 
 
 def _degrees_left(gpu: Gpu) -> float | None:
@@ -367,8 +410,8 @@ def power(site: Site) -> Iterator[Finding]:
                 "power",
                 "warn",
                 observed=observed,
-                expected=f"{usual:g} W",
-                fix=f"nvidia-smi -i {gpu.index} -pl {usual:g}, or publish the limit with the results",
+                expected=as_message(f"{usual:g} W"),
+                fix=message("fix.power-limit", index=gpu.index, watts=usual),
             )
 
 
@@ -387,8 +430,10 @@ def pcie(site: Site) -> Iterator[Finding]:
             # Some servers connect all GPUs with fewer lanes: slow, but not a fault of this one.
             level = "refuse" if now < equals else "warn"
             observed = message("preflight.lanes", count=now, most=most)
-            fix = "reseat the card or its riser; lspci -vv shows LnkSta"
-            yield gpu.finding("pcie", level, observed=observed, expected=f"{most:g} lanes", fix=fix)
+            fix = message("fix.reseat")
+            yield gpu.finding(
+                "pcie", level, observed=observed, expected=message("expected.lanes", count=most), fix=fix
+            )
         yield from _generation(gpu, best[gpu.model, speed])
 
 
@@ -409,26 +454,32 @@ def _generation(gpu: Gpu, equals: float) -> Iterator[Finding]:
     if slot is not None and slot < most:
         level = "refuse" if slot < equals else "warn"
         observed = message("preflight.slot-generation", slot=slot, most=most)
-        fix = "set the slot in the firmware to its highest speed, or move the card; lspci -vv shows LnkCap"
-        yield gpu.finding("pcie", level, observed=observed, expected=f"generation {most:g}", fix=fix)
+        fix = message("fix.slot-speed")
+        yield gpu.finding(
+            "pcie", level, observed=observed, expected=message("expected.generation", number=most), fix=fix
+        )
     elif slot is not None and now is not None and now < slot and idle == "Not Active":
         observed = message("preflight.generation", now=now, slot=slot)
-        fix = "reseat the card or its riser; lspci -vv shows LnkSta"
-        yield gpu.finding("pcie", "refuse", observed=observed, expected=f"generation {slot:g}", fix=fix)
+        fix = message("fix.reseat")
+        yield gpu.finding(
+            "pcie", "refuse", observed=observed, expected=message("expected.generation", number=slot), fix=fix
+        )
 
 
 def persistence(site: Site) -> Iterator[Finding]:
     """The driver stays loaded while nothing uses the GPUs: it keeps their state, and starts are fast."""
     for gpu in all_gpus(site):
         if gpu.text("persistence_mode") == "Disabled":
-            fix = "systemctl enable --now nvidia-persistenced, or until the next boot nvidia-smi -pm 1"
+            fix = message("fix.persistence")
             observed = message("preflight.persistence-off")
-            yield gpu.finding("persistence", "warn", observed=observed, expected="on", fix=fix)
+            yield gpu.finding(
+                "persistence", "warn", observed=observed, expected=message("expected.on"), fix=fix
+            )
 
 
 def nvlink(site: Site) -> Iterator[Finding]:
     """Every GPU has as many NVLinks up as the others of its model, and their fabric is healthy."""
-    fix = "nvidia-smi nvlink --status; check nvidia-fabricmanager and dmesg; reset all GPUs of the machine"
+    fix = message("fix.nvlink")
     most: dict[tuple[str, str], int] = {}
     for gpu in all_gpus(site):
         for place in ("", str(gpu.machine["name"])):
@@ -445,11 +496,19 @@ def nvlink(site: Site) -> Iterator[Finding]:
         if links and up < usual:
             # Cards without a bridge on one machine, with one on another: slow, but not a fault of the GPU.
             level = "refuse" if here else "warn"
-            yield gpu.finding("nvlink", level, observed=which, expected=f"{usual} links", fix=fix)
+            yield gpu.finding(
+                "nvlink", level, observed=which, expected=message("expected.links", count=usual), fix=fix
+            )
         elif down and _switched(gpu) and (up or len(site.fact(gpu.machine, "smi")["gpus"]) > 1):
             # A GPU that a virtual machine has for itself has no links.
             observed = message("preflight.as-on-all", what=which, model=gpu.model)
-            yield gpu.finding("nvlink", "warn", observed=observed, expected=f"{len(links)} links", fix=fix)
+            yield gpu.finding(
+                "nvlink",
+                "warn",
+                observed=observed,
+                expected=message("expected.links", count=len(links)),
+                fix=fix,
+            )
         yield from _fabric(gpu, fix)
     yield from _fabric_manager(site)
 
@@ -466,9 +525,18 @@ def _fabric_manager(site: Site) -> Iterator[Finding]:
         if version and smi and any(states) and version[1] != smi["driver"]:
             level = "warn" if set(states) == {"Completed"} else "refuse"
             observed = message("preflight.fabric-manager", version=version[1], driver=smi["driver"])
-            fix = f"install nvidia-fabricmanager {smi['driver']}, then systemctl restart nvidia-fabricmanager"
+            fix = message(
+                "fix.fabric-manager",
+                version=smi["driver"],
+                command="systemctl restart nvidia-fabricmanager",
+            )
             yield finding(
-                "nvlink", level, machine["nodes"], observed=observed, expected="one version", fix=fix
+                "nvlink",
+                level,
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.one-version"),
+                fix=fix,
             )
 
 
@@ -477,12 +545,14 @@ def _switched(gpu: Gpu) -> bool:
     return "SXM" in gpu.model or gpu.text("fabric/state") is not None
 
 
-def _fabric(gpu: Gpu, fix: str) -> Iterator[Finding]:
+def _fabric(gpu: Gpu, fix: Message) -> Iterator[Finding]:
     """Yield what is wrong with the fabric of NVSwitches, as far as the GPU has one and the driver tells."""
     state, status = gpu.text("fabric/state"), gpu.text("fabric/status")
     if state is not None and (state != "Completed" or status not in (None, "Success")):
         observed = message("preflight.fabric", state=state, status=str(status))
-        yield gpu.finding("nvlink", "refuse", observed=observed, expected="Completed, Success", fix=fix)
+        yield gpu.finding(
+            "nvlink", "refuse", observed=observed, expected=as_message("Completed, Success"), fix=fix
+        )
     sick = [
         f"{path.rpartition('/')[2].replace('_', ' ')}: {text}"
         for path, text in gpu.values.items()
@@ -526,13 +596,12 @@ def xid(site: Site) -> Iterator[Finding]:
                 count=error["count"],
                 cause=cause,
             )
-            fix = (
-                "reboot, or replace the GPU; see https://docs.nvidia.com/deploy/xid-errors. "
-                "-e preflight_accept=xid once that is done"
+            fix = message("fix.xid")
+            yield finding(
+                "xid", level, machine["nodes"], observed=observed, expected=message("expected.none"), fix=fix
             )
-            yield finding("xid", level, machine["nodes"], observed=observed, expected="none", fix=fix)
-    fix = "log in as root, or sysctl kernel.dmesg_restrict=0"
-    for failure in site.failures("xids", "xid", "warn", expected="a kernel log that can be read", fix=fix):
+    fix = message("fix.kernel-log")
+    for failure in site.failures("xids", "xid", "warn", expected=message("expected.kernel-log"), fix=fix):
         if has_gpus(site):
             yield {**failure, "message": message("preflight.xids-not-known", why=failure["message"])}
 
@@ -562,8 +631,8 @@ def mode(site: Site) -> Iterator[Finding]:
                 "mode",
                 "refuse",
                 observed=message("preflight.divided"),
-                expected="whole GPUs",
-                fix=f"nvidia-smi -i {gpu.index} -mig 0",
+                expected=message("expected.whole-gpus"),
+                fix=as_message(f"nvidia-smi -i {gpu.index} -mig 0"),
             )
         if gpu.text("compute_mode") == "Prohibited":
             yield gpu.finding(
@@ -571,7 +640,7 @@ def mode(site: Site) -> Iterator[Finding]:
                 "refuse",
                 observed=message("preflight.prohibited"),
                 expected="Default",
-                fix=f"nvidia-smi -i {gpu.index} -c DEFAULT",
+                fix=as_message(f"nvidia-smi -i {gpu.index} -c DEFAULT"),
             )
         action = gpu.text("gpu_recovery_action")
         if action not in (None, "None"):
@@ -579,7 +648,7 @@ def mode(site: Site) -> Iterator[Finding]:
                 "mode",
                 "refuse",
                 observed=message("preflight.driver-recommends", action=action),
-                expected="none",
+                expected=message("expected.none"),
                 fix=RESET,
             )
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding, Message, message
+from ansible.module_utils.scalebook.contracts import Finding, Message, as_message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 Interval = tuple[float, float]
@@ -21,17 +21,21 @@ def reach(site: Site) -> Iterator[Finding]:
         probed = site.probed.get(machine["name"])
         error = message("preflight.no-answer") if probed is None else probed.get("error")
         if error:
-            fix = f"ansible -i INVENTORY {machine['name']} -m ping shows it; its host key must be known"
-            yield finding("reach", "refuse", machine["nodes"], observed=error, expected="an answer", fix=fix)
+            fix = message("fix.ping", name=machine["name"])
+            yield finding(
+                "reach",
+                "refuse",
+                machine["nodes"],
+                observed=error,
+                expected=message("expected.answer"),
+                fix=fix,
+            )
 
 
 def shell(site: Site) -> Iterator[Finding]:
     """A login is fast: every start of a run waits for it."""
     limit = float(site.limits["login_seconds"])
-    fix = (
-        "find what is slow in ~/.bashrc, ~/.profile and /etc/profile.d (conda init, module load, a home "
-        "directory on a slow server)"
-    )
+    fix = message("fix.slow-shell")
     for machine, took in site.facts("login"):
         for kind, code in (("command", "preflight.slow-command"), ("login", "preflight.slow-login")):
             seconds = took[kind]
@@ -47,16 +51,16 @@ def shell(site: Site) -> Iterator[Finding]:
                     "warn",
                     machine["nodes"],
                     observed=observed,
-                    expected=f"at most {limit:g} s",
+                    expected=message("expected.most-seconds", seconds=limit),
                     fix=fix,
                 )
                 break
-    yield from site.failures("login", "shell", "warn", expected="a login shell that starts", fix=fix)
+    yield from site.failures("login", "shell", "warn", expected=message("expected.login-shell"), fix=fix)
 
 
 def login(site: Site) -> Iterator[Finding]:
     """Every machine can log in to every other, as mpirun does."""
-    fix = "ansible-playbook provision.yml lets the nodes log in to each other and writes their host keys"
+    fix = message("fix.provision-logins")
     names = {machine["name"]: machine for machine in site.machines}
     refused: dict[str, dict[str, str]] = {}
     probed = [machine["name"] for machine, _ in site.facts("peers")]
@@ -69,35 +73,45 @@ def login(site: Site) -> Iterator[Finding]:
         if len(whys) > 1 and set(whys) >= set(probed) - {peer}:
             observed = message("preflight.no-login-of-any", peer=peer, why=why)
             yield finding(
-                "login", "refuse", names[peer]["nodes"], observed=observed, expected="a login by key", fix=fix
+                "login",
+                "refuse",
+                names[peer]["nodes"],
+                observed=observed,
+                expected=message("expected.login-by-key"),
+                fix=fix,
             )
         else:
             for name, why in whys.items():
                 observed = message("preflight.no-login", node=name, peer=peer, why=why)
                 yield finding(
-                    "login", "refuse", [name, peer], observed=observed, expected="a login by key", fix=fix
+                    "login",
+                    "refuse",
+                    [name, peer],
+                    observed=observed,
+                    expected=message("expected.login-by-key"),
+                    fix=fix,
                 )
-    yield from site.failures("peers", "login", "refuse", expected="a login by key", fix=fix)
+    yield from site.failures("peers", "login", "refuse", expected=message("expected.login-by-key"), fix=fix)
 
 
 def launcher(site: Site) -> Iterator[Finding]:
     """The first node can start a step of Slurm on every other, as srun does."""
-    expected = "a step of Slurm"
+    expected = message("expected.slurm-step")
     for machine, peers in site.facts("peers"):
         for peer, result in peers.items():
             if "error" in result:
                 observed = message("preflight.no-step", node=machine["name"], peer=peer, why=result["error"])
-                fix = f"sinfo --nodes={peer} --list-reasons shows its state; start an allocation without it"
+                fix = message("fix.slurm-node", peer=peer)
                 yield finding("launcher", "refuse", [peer], observed=observed, expected=expected, fix=fix)
-    fix = "ask the administrator why a node cannot start steps (srun --overlap)"
+    fix = message("fix.slurm-steps")
     yield from site.failures("peers", "launcher", "refuse", expected=expected, fix=fix)
 
 
 def name(site: Site) -> Iterator[Finding]:
     """Every machine resolves every node's name to its address, and has a host name of its own."""
-    fix = "ansible-playbook provision.yml writes the nodes into /etc/hosts"
+    fix = message("fix.provision-names")
     if _by_steps(site):
-        fix = "ask the administrator for names that resolve, or set node_address to an address"
+        fix = message("fix.slurm-names")
     owners: dict[str, list[str]] = {}
     for machine, names in site.facts("names"):
         owners.setdefault(names["own"], []).append(machine["name"])
@@ -134,15 +148,17 @@ def name(site: Site) -> Iterator[Finding]:
                 "refuse",
                 machines,
                 observed=observed,
-                expected="different names",
-                fix="hostnamectl set-hostname NAME",
+                expected=message("expected.different-names"),
+                fix=as_message("hostnamectl set-hostname NAME"),
             )
-    yield from site.failures("names", "name", "refuse", expected="names that resolve", fix=fix)
+    yield from site.failures(
+        "names", "name", "refuse", expected=message("expected.names-that-resolve"), fix=fix
+    )
 
 
 def address(site: Site) -> Iterator[Finding]:
     """The address of every machine is on one interface, in one network, and traffic is sent from it."""
-    fix = "set ansible_host (or node_address) to the address of the interface that runs should use"
+    fix = message("fix.provision-addresses")
     subnet = site.limits.get("subnet") or ""
     network = ipaddress.ip_network(subnet, strict=False) if subnet else None
     mtus: dict[int, list[str]] = {}
@@ -169,7 +185,12 @@ def address(site: Site) -> Iterator[Finding]:
                 else message("preflight.on-no-interface", address=machine["address"], all=all_interfaces)
             )
             yield finding(
-                "address", "refuse", machine["nodes"], observed=observed, expected="on one interface", fix=fix
+                "address",
+                "refuse",
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.one-interface"),
+                fix=fix,
             )
             continue
         [(interface, fields)] = holding.items()
@@ -181,8 +202,8 @@ def address(site: Site) -> Iterator[Finding]:
                 "refuse",
                 machine["nodes"],
                 observed=observed,
-                expected="up",
-                fix=f"ip link set {interface} up",
+                expected=message("expected.up"),
+                fix=as_message(f"ip link set {interface} up"),
             )
         place = next(
             ipaddress.ip_interface(place) for place in fields["addresses"] if place.split("/")[0] in own
@@ -206,7 +227,7 @@ def address(site: Site) -> Iterator[Finding]:
                 level,
                 machine["nodes"],
                 observed=observed,
-                expected=f"all nodes in {network}",
+                expected=message("expected.one-network", network=str(network)),
                 fix=fix,
             )
         yield from _routes(site, machine, own)
@@ -220,11 +241,15 @@ def address(site: Site) -> Iterator[Finding]:
             "warn",
             fewest,
             observed=observed,
-            expected="one MTU",
-            fix="ip link set INTERFACE mtu N",
+            expected=message("expected.one-mtu"),
+            fix=as_message("ip link set INTERFACE mtu N"),
         )
     yield from site.failures(
-        "interfaces", "address", "warn", expected="ip of iproute2", fix="apt-get install iproute2"
+        "interfaces",
+        "address",
+        "warn",
+        expected=message("expected.iproute2"),
+        fix=as_message("apt-get install iproute2"),
     )
 
 
@@ -235,7 +260,7 @@ def _routes(site: Site, machine: Mapping[str, Any], own: set[str]) -> Iterator[F
             strays.setdefault(source, []).append(peer)
     for source, peers in strays.items():
         observed = message("preflight.traffic", peers=peers, source=source)
-        fix = "ip route get ADDRESS shows its route; remove the route over the other interface"
+        fix = message("fix.route", command="ip route get ADDRESS")
         yield finding(
             "address", "refuse", machine["nodes"], observed=observed, expected=machine["address"], fix=fix
         )
@@ -258,7 +283,7 @@ def _chosen(site: Site, machine: Mapping[str, Any], interface: str) -> Iterator[
                 interface=interface,
                 address=machine["address"],
             )
-            fix = f"set {variable}=={interface} (nccl_subnet, then provision.yml), or unset it"
+            fix = message("fix.interface", variable=variable, interface=interface)
             yield finding(
                 "address", "refuse", machine["nodes"], observed=observed, expected=interface, fix=fix
             )
@@ -292,9 +317,16 @@ def clock(site: Site) -> Iterator[Finding]:
         code = "preflight.clock-ahead" if ahead > behind else "preflight.clock-behind"
         observed = message(code, seconds=apart, node=middle)
         nodes = names[machine] if len(offsets) > 2 else [*names[machine], *names[middle]]
-        fix = "chronyc -a makestep; chronyc sources shows whether a time server is reached"
+        fix = message("fix.clock")
         level = "refuse" if apart > refuse else "warn"
-        yield finding("clock", level, nodes, observed=observed, expected=f"at most {warn:g} s apart", fix=fix)
+        yield finding(
+            "clock",
+            level,
+            nodes,
+            observed=observed,
+            expected=message("expected.seconds-apart", seconds=warn),
+            fix=fix,
+        )
 
 
 def _offsets(site: Site) -> dict[str, Interval]:
@@ -326,25 +358,26 @@ def ports(site: Site) -> Iterator[Finding]:
             port = process["port"]
             place = machine["ports"].index(port) if port in machine["ports"] else 0
             observed = message("preflight.port", port=port, process=_process(process))
-            fix = "stop it, or use other ports with -e campaign_port=N"
+            fix = message("fix.port")
             yield finding(
                 "port",
                 "refuse",
                 machine["nodes"][place : place + 1],
                 observed=observed,
-                expected="free",
+                expected=message("expected.free"),
                 fix=fix,
             )
-    yield from site.failures("ports", "port", "warn", expected="free ports", fix="check ss -ltnp")
+    yield from site.failures(
+        "ports", "port", "warn", expected=message("expected.free-ports"), fix=message("fix.check-ports")
+    )
 
 
 def runs(site: Site) -> Iterator[Finding]:
     """No other run is in progress, and none has left processes behind."""
-    reap = "where its control node is gone, preflight.yml -e reap=true"
     # A campaign that shares no lock with this one: of another container, or left by one that was killed.
     for probe, level, code, fix in (
-        ("ours", "refuse", "preflight.run", f"wait for its end; {reap} stops it"),
-        ("others", "warn", "preflight.other-run", f"wait for its end; {reap}, with its inventory, stops it"),
+        ("ours", "refuse", "preflight.run", message("fix.wait-for-run")),
+        ("others", "warn", "preflight.other-run", message("fix.wait-for-other-run")),
     ):
         for machine, processes in site.facts(probe):
             groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
@@ -353,17 +386,24 @@ def runs(site: Site) -> Iterator[Finding]:
             for (run, _), group in groups.items():
                 observed = message(code, run=run, processes=_pids(group), command=group[0]["command"][:60])
                 yield finding(
-                    "run", level, machine["nodes"], observed=observed, expected="no other run", fix=fix
+                    "run",
+                    level,
+                    machine["nodes"],
+                    observed=observed,
+                    expected=message("expected.no-other-run"),
+                    fix=fix,
                 )
-    yield from site.failures("ours", "run", "warn", expected="a list of processes", fix="check ps -ef")
+    yield from site.failures(
+        "ours", "run", "warn", expected=message("expected.process-list"), fix=message("fix.check-processes")
+    )
 
 
 def disk(site: Site) -> Iterator[Finding]:
     """The file system has room for node jobs and logs."""
     for machine, space in site.facts("work"):
         yield from room(space, machine["nodes"], int(site.limits["disk_mb"]), int(site.limits["inodes"]))
-    fix = "the file system hangs: check mount and its server"
-    yield from site.failures("work", "disk", "refuse", expected="an answer of the file system", fix=fix)
+    fix = message("fix.file-system")
+    yield from site.failures("work", "disk", "refuse", expected=message("expected.file-system"), fix=fix)
 
 
 def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -> Iterator[Finding]:
@@ -375,8 +415,8 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             "refuse",
             nodes,
             observed=message("preflight.not-writable", path=path),
-            expected="writable",
-            fix=f"run provision.yml with this ansible_user, or check ls -ld {path}",
+            expected=message("expected.writable"),
+            fix=message("fix.writable", path=path),
         )
     if space["mb"] < mb:
         observed = message("preflight.space", path=path, mb=space["mb"], of_mb=space["size_mb"])
@@ -385,8 +425,8 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             "refuse",
             nodes,
             observed=observed,
-            expected=f"at least {mb} MB",
-            fix="free some space, or use another disk",
+            expected=message("expected.least-mb", mb=mb),
+            fix=message("fix.space"),
         )
     if space["inodes"] is not None and space["inodes"] < inodes:
         observed = message("preflight.inodes", path=path, count=space["inodes"])
@@ -395,8 +435,8 @@ def room(space: Mapping[str, Any], nodes: Sequence[str], mb: int, inodes: int) -
             "refuse",
             nodes,
             observed=observed,
-            expected=f"at least {inodes}",
-            fix="remove small files (df -i)",
+            expected=message("expected.least", count=inodes),
+            fix=message("fix.inodes"),
         )
 
 
@@ -406,12 +446,23 @@ def shm(site: Site) -> Iterator[Finding]:
     for machine, space in site.facts("shm"):
         if space["mb"] < least:
             observed = message("preflight.space", path=space["path"], mb=space["mb"], of_mb=space["size_mb"])
-            fix = f"mount -o remount,size={least}m /dev/shm, or start the container with --shm-size {least}m"
+            fix = message("fix.shm", mb=least)
             level = "refuse" if site.with_gpus else "warn"
             yield finding(
-                "shm", level, machine["nodes"], observed=observed, expected=f"at least {least} MB", fix=fix
+                "shm",
+                level,
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.least-mb", mb=least),
+                fix=fix,
             )
-    yield from site.failures("shm", "shm", "warn", expected="a /dev/shm", fix="mount -t tmpfs tmpfs /dev/shm")
+    yield from site.failures(
+        "shm",
+        "shm",
+        "warn",
+        expected=message("expected.shm"),
+        fix=as_message("mount -t tmpfs tmpfs /dev/shm"),
+    )
 
 
 def memlock(site: Site) -> Iterator[Finding]:
@@ -419,9 +470,14 @@ def memlock(site: Site) -> Iterator[Finding]:
     for machine, limits in site.facts("limits"):
         if limits["rdma"] and limits["memlock"] >= 0:
             observed = message("preflight.memlock", kb=limits["memlock"] // 1024)
-            fix = "ansible-playbook provision.yml raises it (/etc/security/limits.d); then log in again"
+            fix = message("fix.memlock")
             yield finding(
-                "memlock", "refuse", machine["nodes"], observed=observed, expected="unlimited", fix=fix
+                "memlock",
+                "refuse",
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.unlimited"),
+                fix=fix,
             )
 
 

@@ -15,7 +15,10 @@ from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi, rd
 from ansible.module_utils.scalebook.preflight.site import LEVELS, Site, finding
 from ansible.module_utils.scalebook.text import clean
 
-SCHEMA = 2
+SCHEMA = 3
+
+Spoken = Mapping[str, Any]
+"""A finding for the terminal: `found`, `expected` and `fix` are sentences."""
 
 # In the order of the table: a check comes after those that it depends on.
 CHECKS = (*hosts.CHECKS, *tuning.CHECKS, *gpus.CHECKS, *rdma.CHECKS)
@@ -126,12 +129,12 @@ def judge(
     return sorted(merged, key=lambda finding: -LEVELS.index(finding["level"]))
 
 
-def verdict(findings: Iterable[Finding]) -> str:
+def verdict(findings: Iterable[Finding | Spoken]) -> str:
     """Return the worst level of `findings`."""
     return max((one["level"] for one in findings), key=LEVELS.index, default="ok")
 
 
-def refusal(findings: Iterable[Finding]) -> str:
+def refusal(findings: Iterable[Spoken]) -> str:
     """Return why the campaign is not started, from `spoken` findings; empty where nothing is refused."""
     refused = [finding for finding in findings if finding["level"] == "refuse"]
     if not refused:
@@ -144,12 +147,20 @@ def refusal(findings: Iterable[Finding]) -> str:
     )
 
 
-def spoken(findings: Iterable[Finding], say: Callable[[Message], str]) -> list[Finding]:
-    """Return findings with what was found as a sentence, which `say` returns, beside the message."""
-    return [{**one, "found": say(one["message"])} for one in findings]
+def spoken(findings: Iterable[Finding], say: Callable[[Message], str]) -> list[Spoken]:
+    """Return findings with what was found, what is expected and the fix in the words of `say`."""
+    return [
+        {
+            **one,
+            "found": say(one["message"]),
+            "expected": say(one["expected"]),
+            "fix": say(one["fix"]),
+        }
+        for one in findings
+    ]
 
 
-def describe(findings: Sequence[Finding], nodes: int, seconds: float) -> str:
+def describe(findings: Sequence[Spoken], nodes: int, seconds: float) -> str:
     """Return the `spoken` findings as a table for the terminal."""
     words = {"ok": "ok", "warn": "warnings", "refuse": "refused"}[verdict(findings)]
     lines = [f"Preflight of {nodes} {'node' if nodes == 1 else 'nodes'} in {seconds:.1f} s: {words}"]
@@ -185,9 +196,10 @@ def fitness(is_wanted: bool, document: Mapping[str, Any]) -> dict[str, Any]:
     return {"verdict": document["verdict"], "warnings": warnings}
 
 
-def _what(one: Finding) -> Statement:
+def _what(one: Mapping[str, Any]) -> Statement:
     """Return what was found: the message, or the sentence of an earlier version."""
-    return one.get("message") or one["found"]
+    what: Statement = one.get("message") or one["found"]
+    return what
 
 
 def _names(nodes: Sequence[str]) -> str:

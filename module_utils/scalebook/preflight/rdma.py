@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Finding, Message, message
+from ansible.module_utils.scalebook.contracts import Finding, Message, as_message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 ERRORS = 10
@@ -34,9 +34,14 @@ def rdma(site: Site) -> Iterator[Finding]:
                 code = "preflight.ports-active" if others else "preflight.no-ports"
                 values = {"ports": others} if others else {}
                 observed = message(code, active=len(active), usual=usual, layer=layer, **values)
-                fix = "check cable, switch and, for a port in state INIT, the subnet manager (ibstat)"
+                fix = message("fix.port-state")
                 yield finding(
-                    "rdma", "refuse", machine["nodes"], observed=observed, expected=f"{usual} active", fix=fix
+                    "rdma",
+                    "refuse",
+                    machine["nodes"],
+                    observed=observed,
+                    expected=message("expected.active", count=usual),
+                    fix=fix,
                 )
         for name, port in ports.items():
             if _is_active(port):
@@ -52,8 +57,8 @@ def _slow(machine: Mapping[str, Any], name: str, port: Port, usual: float) -> It
             "refuse",
             machine["nodes"],
             observed=message("preflight.port-rate", name=name, rate=port["rate"]),
-            expected=f"{usual:g} Gb/sec, as on other nodes",
-            fix="reseat or replace its cable; mlxlink -d DEVICE shows what the ends agreed on",
+            expected=message("expected.port-rate", rate=usual),
+            fix=message("fix.cable"),
         )
     errors = [
         f"{kind} {count}" for kind, count in port["errors"].items() if count.isdigit() and int(count) > ERRORS
@@ -64,8 +69,8 @@ def _slow(machine: Mapping[str, Any], name: str, port: Port, usual: float) -> It
             "warn",
             machine["nodes"],
             observed=message("preflight.port-errors", name=name, errors=", ".join(errors)),
-            expected=f"at most {ERRORS}",
-            fix="clean, reseat or replace its cable; perfquery -R resets the counters",
+            expected=message("expected.most", count=ERRORS),
+            fix=message("fix.port-errors"),
         )
 
 
@@ -80,17 +85,17 @@ def _gid(site: Site, machine: Mapping[str, Any], name: str, port: Port) -> Itera
         for number, (gid, kind) in sorted(port["gids"].items(), key=lambda item: int(item[0]))
         if kind == "RoCE v2" and re.match(r"(0000:){5}ffff:", gid)
     ]
-    indices = ", ".join(usable) or "none"
+    indices = as_message(", ".join(usable)) if usable else message("expected.none")
     if index.isdigit() and index not in port["gids"]:
         observed = message("preflight.no-gid", name=name, index=index)
-        fix = f"unset it, or set the index of a RoCE v2 GID with an IPv4 address (here {indices})"
+        fix = message("fix.gid", indices=indices)
         yield finding("rdma", "refuse", machine["nodes"], observed=observed, expected=indices, fix=fix)
     elif not usable:
         observed = message("preflight.no-roce-gid", name=name)
-        fix = (
-            "give its network interface an IPv4 address; show_gids lists them. NCCL_IB_HCA leaves a port out"
+        fix = message("fix.no-gid")
+        yield finding(
+            "rdma", "warn", machine["nodes"], observed=observed, expected=message("expected.gid"), fix=fix
         )
-        yield finding("rdma", "warn", machine["nodes"], observed=observed, expected="a GID", fix=fix)
 
 
 def _active(ports: Mapping[str, Port], layer: str) -> list[str]:

@@ -19,8 +19,8 @@ def finding(
     nodes: Iterable[str],
     *,
     observed: Statement = "",
-    expected: str = "",
-    fix: str = "",
+    expected: Statement = "",
+    fix: Statement = "",
 ) -> Finding:
     """Return one finding; texts that came from other machines are made printable."""
     return {
@@ -28,8 +28,8 @@ def finding(
         "level": level,
         "nodes": list(nodes),
         "message": _printable_message(as_message(observed)),
-        "expected": printable(expected),
-        "fix": printable(fix),
+        "expected": _printable_message(as_message(expected)),
+        "fix": _printable_message(as_message(fix)),
     }
 
 
@@ -111,7 +111,9 @@ class Site:
             if value is not None:
                 yield machine, value
 
-    def failures(self, probe: str, check: str, level: str, *, expected: str, fix: str) -> Iterator[Finding]:
+    def failures(
+        self, probe: str, check: str, level: str, *, expected: Statement, fix: Message
+    ) -> Iterator[Finding]:
         """Yield a finding for each machine on which `probe` failed."""
         for machine in self.machines:
             why = self.failure(machine, probe)

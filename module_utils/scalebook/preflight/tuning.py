@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ansible.module_utils.scalebook.contracts import Finding, message
+from ansible.module_utils.scalebook.contracts import Finding, as_message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 DEEP = 100
@@ -27,7 +27,7 @@ def processors(site: Site) -> Iterator[Finding]:
             ]
             count = sum(facts["governors"].values())
             observed = message("preflight.governors", count=count, each=governors)
-            fix = "cpupower frequency-set -g performance"
+            fix = as_message("cpupower frequency-set -g performance")
             yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="performance", fix=fix)
         deep = [
             f"{state['name']} ({state['latency']} µs)"
@@ -36,13 +36,15 @@ def processors(site: Site) -> Iterator[Finding]:
         ]
         if deep:
             observed = message("preflight.idle-states", states=deep)
-            fix = f"cpupower idle-set -D {DEEP}, or power management in the firmware"
-            expected = f"less than {DEEP} µs to wake up"
+            fix = message("fix.idle-states", microseconds=DEEP)
+            expected = message("expected.wake-up", microseconds=DEEP)
             yield finding("cpu", "warn", machine["nodes"], observed=observed, expected=expected, fix=fix)
         if facts["numa_nodes"] > 1 and facts["numa_balancing"] not in ("", "0"):
             observed = message("preflight.numa-balancing", count=facts["numa_nodes"])
-            fix = "sysctl -w kernel.numa_balancing=0"
-            yield finding("cpu", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
+            fix = as_message("sysctl -w kernel.numa_balancing=0")
+            yield finding(
+                "cpu", "warn", machine["nodes"], observed=observed, expected=message("expected.off"), fix=fix
+            )
 
 
 def path(site: Site) -> Iterator[Finding]:
@@ -54,7 +56,7 @@ def path(site: Site) -> Iterator[Finding]:
         translated = sorted({gpu["iommu"] for gpu in gpus.values() if gpu["iommu"].startswith("DMA")})
         if translated:
             observed = message("preflight.iommu", types=", ".join(translated))
-            fix = "boot with iommu=pt, on Arm with iommu.passthrough=1, or without an IOMMU"
+            fix = message("fix.iommu")
             yield finding("path", "warn", machine["nodes"], observed=observed, expected="identity", fix=fix)
         redirecting = {
             port: control
@@ -64,8 +66,10 @@ def path(site: Site) -> Iterator[Finding]:
         }
         if redirecting:
             observed = message("preflight.acs", ports=sorted(redirecting))
-            fix = "turn ACS off in the firmware, or as root setpci -s PORT ECAP_ACS+6.w=0 after each boot"
-            yield finding("path", "warn", machine["nodes"], observed=observed, expected="off", fix=fix)
+            fix = message("fix.acs")
+            yield finding(
+                "path", "warn", machine["nodes"], observed=observed, expected=message("expected.off"), fix=fix
+            )
 
 
 def path_applies(site: Site) -> bool:
@@ -87,8 +91,15 @@ def upgrade(site: Site) -> Iterator[Finding]:
         ]
         if "unattended-upgrades" in names and driver:
             observed = message("preflight.upgrades", packages=driver)
-            fix = f"apt-mark hold {' '.join(driver)}"
-            yield finding("upgrade", "warn", machine["nodes"], observed=observed, expected="on hold", fix=fix)
+            fix = as_message(f"apt-mark hold {' '.join(driver)}")
+            yield finding(
+                "upgrade",
+                "warn",
+                machine["nodes"],
+                observed=observed,
+                expected=message("expected.on-hold"),
+                fix=fix,
+            )
 
 
 CHECKS = (

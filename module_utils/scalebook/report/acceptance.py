@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ansible.module_utils.scalebook.accept.document import ALL_NODES, EQUALS, LAUNCH, LINK, Acceptance
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -20,13 +21,13 @@ from ansible.module_utils.scalebook.pages.blocks import (
 )
 from ansible.module_utils.scalebook.pages.heat_map import heat_map
 from ansible.module_utils.scalebook.pages.wording import Wording
+from ansible.module_utils.scalebook.report.acceptance_lines import drain
 
-LINK, LAUNCH, EQUALS, ALL_NODES = "link", "launch", "equals", "all nodes"
 LIMITS = ("fast", "half", "end", "later", "training")
 """What a verdict does not say: docs/reference/acceptance.md has the same."""
 
 
-def documents(acceptance: Mapping[str, Any], templates: str) -> dict[str, str]:
+def documents(acceptance: Acceptance, templates: str) -> dict[str, str]:
     """Return the document of each language by the name of its file."""
     texts = {}
     for language in catalogue.LANGUAGES:
@@ -40,7 +41,7 @@ def title(wording: Wording) -> str:
     return wording("acceptance.title")
 
 
-def blocks(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+def blocks(acceptance: Acceptance, wording: Wording) -> list[Block]:
     """Return the document; acceptance is the content of acceptance.json."""
     _ = wording
     return [
@@ -51,7 +52,7 @@ def blocks(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
     ]
 
 
-def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
     _ = wording
     lines = [
         _("acceptance.nodes", verdict=_(f"acceptance.{each}"), nodes=", ".join(acceptance[each]))
@@ -61,7 +62,7 @@ def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
     for cause in acceptance["faults"]:
         kind = _(f"acceptance.fault-{cause['kind']}")
         lines.append(_("acceptance.cause", kind=kind, nodes=", ".join(cause["nodes"])))
-    lines += [_.about(each["part"], each["reason"]) for each in acceptance["problems"]]
+    lines += [_.about(_part(each["part"], _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),
         Paragraph(_("acceptance.accepted" if acceptance["accepted"] else "acceptance.not-accepted")),
@@ -69,7 +70,7 @@ def _verdict(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
         Paragraph(_("acceptance.when", moment=_.moment(_stamp(acceptance["time"]))), "soft"),
     ]
     if acceptance["bad"]:
-        commands = [f"--limit '{acceptance['limit']}'", *acceptance["drain"]]
+        commands = [f"--limit '{acceptance['limit']}'", *drain(acceptance)]
         verdict_blocks.append(Code(_("acceptance.commands"), "\n".join(commands)))
     return (
         [*verdict_blocks, Paragraph(_("page.repeat") + acceptance["command"], "soft")]
@@ -82,7 +83,7 @@ def _stamp(time: str) -> str:
     return time.replace("+00:00", "Z")
 
 
-def _criteria(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+def _criteria(acceptance: Acceptance, wording: Wording) -> list[Block]:
     _, criteria = wording, acceptance["criteria"]
     quantities = sorted({row["quantity"] for row in acceptance["findings"] if row["rate"] is not None})
     rows = [
@@ -104,7 +105,7 @@ def _criteria(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
     return [Heading(2, label), *about, Table("", columns, rows, label)]
 
 
-def _evidence(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
     _ = wording
     columns = [
         Column("part", _("acceptance.part")),
@@ -130,13 +131,17 @@ def _evidence(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
     return [Heading(2, label), *charts, Table("", columns, rows, label)]
 
 
+def _part(part: str, wording: Wording) -> str:
+    return wording("acceptance.all-nodes") if part == ALL_NODES else part
+
+
 def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     """Return a row of the evidence; of launches the time of one is shown."""
     _, launch = wording, evidence["quantity"] == LAUNCH
     against = {EQUALS: _("acceptance.equals"), None: None}.get(evidence["against"], evidence["against"])
     return {
         **evidence,
-        "part": _("acceptance.all-nodes") if evidence["part"] == ALL_NODES else evidence["part"],
+        "part": _part(evidence["part"], _),
         "quantity": _.name("acceptance.of", evidence["quantity"]),
         "rate": 1e6 / evidence["rate"] if launch else evidence["rate"],
         "unit": "µs" if launch else evidence["unit"],
@@ -145,7 +150,7 @@ def _row(evidence: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
     }
 
 
-def _rates(acceptance: Mapping[str, Any], wording: Wording) -> list[Block]:
+def _rates(acceptance: Acceptance, wording: Wording) -> list[Block]:
     _, criteria = wording, acceptance["criteria"]
     promise = _("acceptance.promise", false=criteria["false_alarms"], misses=criteria["misses"])
     limits = [_(f"acceptance.not-{name}") for name in LIMITS]

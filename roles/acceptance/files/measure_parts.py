@@ -38,7 +38,14 @@ GET_ADDRESS = 0x8915  # Linux: SIOCGIFADDR
 
 
 class ProgramError(Exception):
-    """A program ended with an error; the text is the last that it printed."""
+    """A program ended with an error; `reason` is the message that says so, with the last that it printed."""
+
+    def __init__(self, program: str, status: int, printed: str) -> None:
+        super().__init__(program, status, printed)
+        self.reason: Dict[str, Any] = {
+            "code": "acceptance.program-ended" if printed else "acceptance.program-silent",
+            "values": {"program": program, "status": status, **({"line": printed} if printed else {})},
+        }
 
 
 def arguments(argv: List[str]) -> argparse.Namespace:
@@ -83,8 +90,8 @@ def start(argv: List[str], ranks: int = 1, environment: Optional[Dict[str, str]]
             printed = stream.read()
     status = processes[ended].returncode
     if status:
-        lines = [line for line in printed.splitlines() if line.strip()] or ["nothing"]
-        raise ProgramError("%s ended with status %d: %s" % (argv[0], status, lines[-1][:300]))
+        lines = [line for line in printed.splitlines() if line.strip()] or [""]
+        raise ProgramError(argv[0], status, lines[-1][:300])
     return printed
 
 
@@ -173,7 +180,7 @@ def disk(way: str, seconds: float) -> float:
         )
         printed = process.communicate()[0]
         if process.returncode:
-            raise ProgramError("fio ended with status %d: %s" % (process.returncode, printed.strip()[-300:]))
+            raise ProgramError("fio", process.returncode, printed.strip()[-300:])
     rate: float = json.loads(printed[printed.index("{") :])["jobs"][0][way]["bw_bytes"] / 1e9
     return rate
 
@@ -206,11 +213,11 @@ def one_device(args: argparse.Namespace, index: int, line: Dict[str, Any]) -> No
                 rate = each["tflops"] or each["gbytes_per_second"] or 1 / each["seconds"]
                 rates[name] = max(rate, rates.get(name, 0))
             elif not each["reason"].startswith("not available"):
-                line["problems"][part] = "%s: %s" % (name, each["reason"])
+                line["problems"][part] = {"code": "acceptance.out-of-memory", "values": {"quantity": name}}
         trace = start([os.path.join(HERE, "training_trace.py"), args.device])
         line["traces"][part] = "%s torch %s" % (trace.strip(), content["torch"])
     except ProgramError as error:
-        line["problems"][part] = str(error)
+        line["problems"][part] = error.reason
     del os.environ["CUDA_VISIBLE_DEVICES"]
 
 
@@ -261,7 +268,7 @@ def main(argv: List[str]) -> None:
             if args.devices > 1:
                 inside(args, line)
     except ProgramError as error:
-        line["problems"]["node"] = str(error)
+        line["problems"]["node"] = error.reason
     print(json.dumps(line))
 
 

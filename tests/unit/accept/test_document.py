@@ -4,17 +4,24 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 import acceptance_report
+import jsonschema
 import pytest
 from ansible.module_utils.scalebook.accept import document, expected
+from ansible.module_utils.scalebook.accept import printed as nodes_printed
 from ansible.module_utils.scalebook.accept.verdict import Criteria
+from ansible.module_utils.scalebook.contracts import as_message, message
+from ansible.module_utils.scalebook.report.acceptance_lines import drain
 from ansible.module_utils.scalebook.yaml_file import read_yaml
-from run_module import call_module
+from chinese import HAN, faults, texts_of
+from run_module import ROOT, call_module
+from sentences import sentences_in
 
 NODES = [f"NODE{index}" for index in range(1, 9)]
-EXPECTED = Path(__file__).parents[3] / "data/expected.yml"
+EXPECTED = ROOT / "data/expected.yml"
 
 
 class Site:
@@ -87,7 +94,7 @@ def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
     site.rates["NODE3", "CPU"] = 0.9
     made, result = site.judged()
     assert (made["accepted"], made["bad"], made["limit"]) == (False, ["NODE3"], "all,!NODE3")
-    assert made["drain"][0].startswith(
+    assert result["display"][-1].startswith(
         "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 89."
     )
     assert "NODE3: bad" in result["refusal"]
@@ -145,7 +152,7 @@ def test_a_node_without_an_answer_is_bad_and_its_links_are_not_measured(site):
     site.broken["NODE4"] = {"unreachable": True, "msg": "No route to host"}
     made, result = site.judged()
     assert made["bad"] == ["NODE4"]
-    assert made["drain"] == [
+    assert drain(made) == [
         "scontrol update nodename=NODE4 state=drain reason='scalebook: NODE4: No route to host'"
     ]
     assert "bad          NODE4: No route to host" in result["display"]
@@ -169,8 +176,10 @@ def test_parts_that_scatter_too_much_have_no_verdict_and_say_what_to_do(tmp_path
 
 @pytest.mark.parametrize("stdout", ["", "text", "[]", '{"rates": 1}', '{"rates": {}, "traces": {}}'])
 def test_a_line_that_is_not_what_the_program_prints_is_a_problem(stdout):
-    line = document.line_of(["NODE1"], {"rc": 0, "stdout": stdout, "stderr": "Traceback\nKeyError: 1"}, 60)
-    assert line["problems"] == {"node": "KeyError: 1"}
+    line = nodes_printed.line_of(
+        ["NODE1"], {"rc": 0, "stdout": stdout, "stderr": "Traceback\nKeyError: 1"}, 60
+    )
+    assert line["problems"] == {"node": as_message("KeyError: 1")}
 
 
 def test_a_start_forgets_what_was_measured_before(site):
@@ -182,7 +191,62 @@ def test_a_start_forgets_what_was_measured_before(site):
 
 def test_a_reason_cannot_end_the_quotes_of_the_command(site):
     site.broken["NODE4"] = {"rc": 1, "stdout": "", "stderr": "it's $(broken) `here`"}
-    assert site.judged()[0]["drain"][0].endswith("reason='scalebook: NODE4: its (broken) here'")
+    assert drain(site.judged()[0])[0].endswith("reason='scalebook: NODE4: its (broken) here'")
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Return the texts of the files of a cluster in which everything fails that can."""
+    site = Site(tmp_path, templates=str(ROOT / "templates"), nodes=NODES)
+    site.rates["NODE3", "CPU"] = site.rates["NODE5", "NODE2"] = 0.8
+    site.traces["NODE6"] = "aa cc"
+    memory = {"code": "acceptance.out-of-memory", "values": {"quantity": "triad"}}
+    unfit = {"name": None, "rates": {}, "traces": {}, "problems": {"CPU": memory}}
+    site.broken["NODE7"] = {"rc": 0, "stdout": json.dumps(unfit)}
+    site.broken["NODE4"] = {"rc": 1}
+    site.broken["NODE1", "NODE2"] = {"rc": 124}
+    site.judged()
+    ended = message("acceptance.program-ended", program="collectives.py", status=1, line="refused")
+    lines = {node: {"rc": 0, "stdout": json.dumps({**unfit, "problems": {"node": ended}})} for node in NODES}
+    site.report(outputs=lines, together=True)
+    return {path.name: path.read_text() for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("name", ["acceptance.json", "good.yml", "measurements.json"])
+def test_no_file_has_a_sentence(files, name):
+    assert sentences_in(json.loads(files[name])) == []
+
+
+def test_each_language_says_everything_without_a_word_of_the_other(files):
+    chinese, english = (texts_of(files[f"acceptance.{language}.html"]) for language in ("zh", "en"))
+    assert faults(chinese) == []
+    assert [text for text in english if re.search(HAN, text)] == []
+    assert "NODE7 CPU：triad：内存或显存不足" in chinese
+    assert "NODE4: it gave no answer" in english
+    assert "所有节点：collectives.py 以状态 1 结束：refused" in chinese
+
+
+def test_what_was_written_with_sentences_is_read_as_text(files):
+    made = json.loads(files["acceptance.json"])
+    before = {
+        **made,
+        "schema": 3,
+        "problems": [{**each, "reason": "it failed"} for each in made["problems"]],
+        "burnin": {"before": ["NODE1: a warning"]},
+        "drain": ["scontrol update"],
+    }
+    del before["reasons"]
+    after = document.upgrade(before)
+    assert set(after) == set(made)
+    assert after["burnin"]["before"] == [as_message("NODE1: a warning")]
+    assert {json.dumps(each["reason"]) for each in after["problems"]} == {json.dumps(as_message("it failed"))}
+    assert list(after["reasons"]) == made["bad"]
+    assert after["reasons"]["NODE3"] == made["reasons"]["NODE3"]
+
+
+def test_what_was_written_fits_its_schema(files):
+    schema = json.loads((ROOT / "docs/reference/acceptance.schema.json").read_text())
+    jsonschema.Draft202012Validator(schema).validate(json.loads(files["acceptance.json"]))
 
 
 def test_gpus_of_another_model_are_no_equals():
@@ -278,4 +342,13 @@ def test_processors_are_compared_with_those_of_the_same_name_whatever_the_gpus_a
 def test_what_was_measured_of_each_size_is_kept():
     sizes = [{"collective": "sendrecv", "bytes": 8, "busbw_gb_per_second": 0.001}]
     content = {"name": "A", "rates": {}, "traces": {}, "problems": {}, "sizes": sizes}
-    assert document.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)["sizes"] == sizes
+    line = nodes_printed.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)
+    assert line["sizes"] == sizes
+
+
+def test_what_a_node_says_of_a_problem_is_a_message_and_a_text_is_kept():
+    ended = message("acceptance.program-silent", program="collectives.py", status=1)
+    content = {"rates": {}, "traces": {}, "problems": {"node": ended, "GPU0": "lost", "GPU1": {"code": 7}}}
+    line = nodes_printed.line_of(["NODE1"], {"rc": 0, "stdout": json.dumps(content)}, 60)
+    texts = {"GPU0": as_message("lost"), "GPU1": as_message("{'code': 7}")}
+    assert line["problems"] == {"node": ended, **texts}

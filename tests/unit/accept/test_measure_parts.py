@@ -78,7 +78,7 @@ def test_each_gpu_has_rates_by_quantity_and_the_node_has_those_of_all_of_them(pr
 
 def test_a_gpu_that_fails_is_a_problem_and_the_others_are_measured(printed):
     line = printed("alone", "--device", "gpu", "--devices", "2", broken=True)
-    assert "CUDA error: unspecified launch failure" in line["problems"].pop("GPU1")
+    assert "CUDA error: unspecified launch failure" in line["problems"].pop("GPU1")["values"]["line"]
     assert (set(line["rates"]), line["problems"]) == ({"GPU0", "GPUs", "host"}, {})
 
 
@@ -90,11 +90,12 @@ def test_processor_memory_and_where_fio_is_installed_the_disk_have_rates(printed
 
 def test_a_process_that_fails_ends_the_others_and_is_the_problem(printed):
     problems = printed("alone", "--device", "gpu", "--devices", "2", failing="--pairs")["problems"]
-    assert "gave wrong numbers on rank 1" in problems["node"]
+    assert "gave wrong numbers on rank 1" in problems["node"]["values"]["line"]
 
 
 def test_an_operation_without_a_rate_is_a_problem_of_the_part(printed):
-    assert printed("alone", "--device", "cpu", rows=3)["problems"] == {"CPU": "to_device: out of memory"}
+    why = {"code": "acceptance.out-of-memory", "values": {"quantity": "to_device"}}
+    assert printed("alone", "--device", "cpu", rows=3)["problems"] == {"CPU": why}
 
 
 @pytest.mark.parametrize(("rank", "rates"), [("0", {"forward": 40.0, "backward": 40.0}), ("1", {})])

@@ -108,7 +108,12 @@ def row_of(quantity="best_bf16", rate=512.0, unit="TFLOP/s", ratio=512 / 790, ve
 
 
 def test_a_condemned_node_is_named_with_its_rate_and_what_was_expected(accepted):
-    made = {**accepted, "findings": [row_of()], "bad": ["NODE1"]}
+    made = {
+        **accepted,
+        "findings": [row_of()],
+        "bad": ["NODE1"],
+        "reasons": {"NODE1": document.of_part(row_of())},
+    }
     ((_, _, text),) = reported(made, MACHINES[:1])
     assert text.endswith("NODE1 GPU0 best_bf16 512 of 790 TFLOP/s expected (64.8% of its equals)")
 

@@ -12,9 +12,11 @@ from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.verdict import Criteria
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import burnin, nvidia_smi
+from chinese import faults
 from fleets import CRITERIA, Fleet
 from preflight_site import DATA, ROOT
 from run_module import call_module
+from sentences import sentences_in
 
 WANTED = Wanted(Criteria())
 MACHINES = [{"name": "NODE1", "nodes": ["NODE1"], "local": True}]
@@ -61,8 +63,8 @@ def watched(state, *probes):
     """Return the reasons for which the burn-in fails after a probe before it, and one after each round."""
     for rounds, probed in enumerate(probes):
         state["rounds"] = rounds
-        burnin.watch(state, MACHINES, probed, "gpu", sentence)
-    return [each["reason"] for each in state["wrong"].values()]
+        burnin.watch(state, MACHINES, probed, "gpu")
+    return [sentence(each["reason"]) for each in state["wrong"].values()]
 
 
 def xid_48(probed):
@@ -83,7 +85,8 @@ def test_a_new_xid_fails_with_its_round_and_a_fix(state, probed):
 
 def test_an_xid_from_before_the_burn_in_does_not_fail_it_and_is_named(state, probed):
     assert watched(state, xid_48(probed), xid_48(probed)) == []
-    assert "NODE1: Xid 48 of 0000:19:00" in burnin.display(burnin.summary(state, WANTED))[0]
+    [before] = burnin.summary(state, WANTED)["before"]
+    assert sentence(before).startswith("NODE1: Xid 48 of 0000:19:00")
 
 
 @pytest.mark.parametrize(
@@ -150,8 +153,21 @@ def test_a_part_that_drifts_is_bad_with_its_figure(tmp_path):
     result, made = burn_in.rounds(10, rate=0.9)
     assert (made["accepted"], made["bad"], made["burnin"]["rounds"]) == (False, ["NODE1"], 20)
     assert made["burnin"]["worst"]["ratio"] == pytest.approx(0.9, abs=0.01)
-    assert "in the first rounds (90." in made["drain"][0]
+    assert "in the first rounds (90." in sentence(made["reasons"]["NODE1"])
     assert "round 20" in result["progress"]
+
+
+def test_what_failed_in_a_burn_in_is_said_in_chinese_and_is_no_sentence_in_a_file(tmp_path, state, probed):
+    burn_in = Rounds(tmp_path)
+    burn_in.begin()
+    burn_in.rounds(10)
+    burn_in.rounds(10, rate=0.9, trace="bb")
+    watched(state, probed, xid_48(probed))
+    written = [json.loads((tmp_path / name).read_text()) for name in ("acceptance.json", "burnin.json")]
+    assert sentences_in([*written, state]) == []
+    reasons = [each["reason"] for each in (*written[0]["problems"], *state["wrong"].values())]
+    assert len(reasons) == 3
+    assert faults(sentence(each, "zh") for each in reasons) == []
 
 
 def test_a_part_that_trains_other_numbers_than_before_is_bad(tmp_path):
@@ -159,7 +175,7 @@ def test_a_part_that_trains_other_numbers_than_before_is_bad(tmp_path):
     burn_in.begin()
     burn_in.rounds(1)
     _, made = burn_in.rounds(1, trace="bb")
-    assert made["problems"][0]["reason"].startswith("burn-in, round 2: it trains other numbers")
+    assert sentence(made["problems"][0]["reason"]).startswith("burn-in, round 2: it trains other numbers")
 
 
 def test_the_same_hours_go_on_after_an_interruption(tmp_path):

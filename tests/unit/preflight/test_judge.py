@@ -2,10 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of a cluster is fit for a campaign: each fault is found, with its node, and nothing else is."""
 
+import json
+
+import preflight_report
 import pytest
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.preflight import judge
 from preflight_site import Cluster, nodes
+from run_module import call_module
+from sentences import sentences_in
 
 STRAY = {"pid": 4242, "user": "eve", "command": "nc -l 11111", "port": 11111}
 OURS = {"pid": 77, "user": "root", "command": "sh run.sh", "run": "night/1n1g/1"}
@@ -475,6 +480,28 @@ def test_a_record_keeps_what_was_warned_of_as_messages():
     assert [sentence(each) for each in recorded["warnings"]] == [
         "NODE1: cpu: the kernel moves memory between 2 NUMA nodes (numa_balancing)"
     ]
+
+
+def test_the_file_has_messages_where_the_terminal_has_sentences(tmp_path):
+    cluster, out = Cluster(1), tmp_path / "preflight.json"
+    cluster["NODE1"]["processors"]["numa_balancing"] = "1"
+    cluster["NODE1"]["ports"] = [STRAY]
+    result = call_module(
+        preflight_report,
+        machines=cluster.machines,
+        probed={"NODE1": {"facts": {**cluster["NODE1"], "nvlink": ""}, "failures": {}}},
+        limits=cluster.limits,
+        device="cpu",
+        results=str(tmp_path),
+        out=[str(out)],
+    )
+    written = json.loads(out.read_text())["findings"]
+    assert {*written[0]} == {"check", "level", "nodes", "message", "expected", "fix"}
+    assert sentences_in([{**each, "message": None} for each in written]) == []
+    assert [sentence(each["fix"], "zh") for each in written if each["check"] == "port"] == [
+        "停止它，或用 -e campaign_port=N 换用其他端口"
+    ]
+    assert "Fix: stop it, or use other ports with -e campaign_port=N" in result["display"]
 
 
 def test_a_record_keeps_the_sentence_that_an_earlier_preflight_wrote():

@@ -24,7 +24,7 @@ ARROWS = {
     **{each: set() for each in ("accept", "plan", "launch", "read", "provision", "judge", "pages")},
     "preflight": {"accept"},
     "store": {"judge"},
-    "report": {"judge", "pages", "store"},
+    "report": {"accept", "judge", "pages", "store"},
     "evaluate": {"judge", "pages", "store"},
 }
 # What a module of the control node does with several packages. No package imports it.

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""What reads, plans and judges gives reasons and notes as messages: no sentence is data."""
+"""What reads, plans, accepts and judges gives reasons, notes and fixes as messages: no sentence is data."""
 
 import ast
 from pathlib import Path
@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[3] / "module_utils" / "scalebook"
-FILES = sorted(path for part in ("read", "plan", "judge", "store") for path in (PACKAGE / part).glob("*.py"))
-NAMED = ("reason", "notes", "refusal")
+PARTS = ("accept", "judge", "plan", "preflight", "read", "store")
+FILES = sorted(path for part in PARTS for path in (PACKAGE / part).glob("*.py"))
+NAMED = ("expected", "fix", "notes", "observed", "reason", "refusal", "refusals")
 
 
 def name_of(node):
@@ -39,6 +40,8 @@ def sentences(source):
             pairs = [(name_of(node.func.value) if adds else None, node.args[0])]
             if getattr(node.func.value, "id", "") in NAMED and adds:
                 pairs = [("notes", node.args[0])]
+        if isinstance(node, ast.Call):
+            pairs += [(each.arg, each.value) for each in node.keywords]
         yield from (node.lineno for name, value in pairs if name in NAMED and is_sentence(value))
 
 
@@ -55,6 +58,7 @@ def test_a_reason_or_a_note_is_a_message(path):
         'log.refusal = "it is not"',
         'notes.append(f"{count} lines of it")',
         'log.notes.append("a note")',
+        'finding("gpu", "warn", fix=f"reset {gpu} and reboot")',
     ],
 )
 def test_a_sentence_is_found(code):

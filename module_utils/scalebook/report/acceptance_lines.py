@@ -1,0 +1,98 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""acceptance.json -> the lines of the terminal, in English, and the commands that take bad nodes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ansible.module_utils.scalebook.accept.document import (
+    LINK,
+    PAIR,
+    WORST,
+    Acceptance,
+    BurnIn,
+    PartFinding,
+    compared,
+    kind_of,
+)
+from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
+from ansible.module_utils.scalebook.contracts import Message
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+
+_ = ENGLISH
+
+
+def display(acceptance: Acceptance) -> list[str]:
+    """Return the lines at the end: one for each part, of links only those that are not good."""
+    by_part: dict[str, list[PartFinding]] = {}
+    for row in acceptance["findings"]:
+        by_part.setdefault(row["part"], []).append(row)
+    worst = {part: min((row["verdict"] for row in rows), key=WORST.index) for part, rows in by_part.items()}
+    lines = [
+        _part(worst[part], part, ", ".join(_.tell(compared(row)) for row in rows))
+        for part, rows in by_part.items()
+        if worst[part] != GOOD
+        and not (rows[0]["quantity"] == PAIR and worst[part] == NO_REFERENCE)
+        or rows[0]["quantity"] not in (LINK, PAIR)
+    ]
+    lines += [_part(BAD, each["part"], _.tell(each["reason"])) for each in acceptance["problems"]]
+    for cause in acceptance["faults"]:
+        line = _("acceptance.cause", kind=kind_of(cause), nodes=", ".join(cause["nodes"]))
+        lines.append(f"{line} {_('acceptance.one-is-enough')}" if len(cause["nodes"]) > 1 else line)
+    counts = [f"{number} {each}" for each in WORST if (number := [*worst.values()].count(each))]
+    parts = ", ".join(counts) or _("acceptance.none-measured")
+    lines.append(_("acceptance.counts", nodes=len(acceptance["nodes"]), parts=parts))
+    if acceptance["bad"]:
+        lines += [_("acceptance.leave-out", limit=acceptance["limit"]), *drain(acceptance)]
+    return [*lines, *(_of_burnin(acceptance["burnin"]) if acceptance["burnin"] else ())]
+
+
+def _part(verdict: str, part: str, what: str) -> str:
+    return f"{verdict:12} {part}: {what}"
+
+
+def drain(acceptance: Acceptance) -> list[str]:
+    """Return the commands that take bad nodes out of a Slurm cluster; nobody runs them but its owner."""
+    return [_drain(node, _.tell(reason)) for node, reason in acceptance["reasons"].items()]
+
+
+def _drain(node: str, reason: str) -> str:
+    quoted = "".join(letter for letter in reason if letter not in "\"'\\`$\n")
+    return f"scontrol update nodename={node} state=drain reason='scalebook: {quoted[:160]}'"
+
+
+def refusal(why: Iterable[Message]) -> str:
+    """Return why a cluster is not accepted, "" for one that is."""
+    return ". ".join(map(_.tell, why))
+
+
+def progress(burnin: BurnIn) -> str:
+    """Return a line on how far the burn-in is, and its worst part."""
+    worst, seconds = burnin["worst"], burnin["hours"] * 3600
+    return _(
+        "burn-in.progress",
+        round=burnin["rounds"],
+        passed=_clock(burnin["seconds"]),
+        whole=_clock(seconds),
+        left=_clock(max(0.0, seconds - burnin["seconds"])),
+        worst=_("burn-in.worst", **worst) if worst else "–",
+        errors=burnin["errors"],
+    )
+
+
+def _of_burnin(burnin: BurnIn) -> list[str]:
+    """Return what the GPUs reported before a burn-in and after its rounds, and how far it is."""
+    before = [_("burn-in.before", what=what) for what in burnin["before"]]
+    gpus = [
+        _("burn-in.gpu", name=name, degrees=gpu["degrees"], errors=gpu["corrected"])
+        for name, gpu in burnin["watched"].items()
+        if gpu["degrees"] is not None
+    ]
+    return [*before, *gpus, progress(burnin)]
+
+
+def _clock(seconds: float) -> str:
+    """Return hours, minutes and seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
