@@ -65,15 +65,10 @@ path:
   type: str
 """
 
-import subprocess
-from pathlib import Path
-from typing import Any, Dict, Sequence
+from typing import Any, Dict
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.scalebook.launch import lock_file
-
-LIMIT = 15
-"""Seconds that the command of `before` may take."""
+from ansible.module_utils.scalebook.node import lock
 
 
 def argument_spec() -> Dict[str, Any]:
@@ -86,36 +81,13 @@ def argument_spec() -> Dict[str, Any]:
     }
 
 
-def run_before(command: Sequence[str]) -> None:
-    """Run the command of `before`; the lock is given back however it ends."""
-    if len(command) > 1 and Path(command[1]).exists():
-        try:
-            subprocess.run(command, timeout=LIMIT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        except (OSError, subprocess.TimeoutExpired):
-            return
-
-
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    options = module.params
-    if not options["holder"].get("id"):
-        module.fail_json(msg="holder: has no id")
-    path = options["path"]
     try:
-        path = path or lock_file.machine_path()
-        if options["state"] == "present" and not module.check_mode:
-            lock_file.make_directory(Path(path).parent)
-        changed, held, took_over = lock_file.turn(
-            path,
-            options["holder"],
-            options["over"],
-            options["state"],
-            not module.check_mode,
-            lambda: run_before(options["before"]),
-        )
-    except OSError as error:
-        module.fail_json(msg="cannot take or give back the lock %s: %s" % (path or lock_file.NAME, error))
-    module.exit_json(changed=changed, held=held, taken=took_over, path=str(path))
+        result = lock.run(module.params, module.check_mode)
+    except (OSError, ValueError) as error:
+        module.fail_json(msg=str(error))
+    module.exit_json(**result)
 
 
 if __name__ == "__main__":

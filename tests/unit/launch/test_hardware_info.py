@@ -4,8 +4,8 @@
 
 from pathlib import Path
 
-import hardware_info
 import pytest
+from ansible.module_utils.scalebook.node import hardware_facts
 
 TOPOLOGY = (Path(__file__).parents[2] / "data/hardware/h200x8-topo.txt").read_text()
 CPUINFO = """\
@@ -27,7 +27,7 @@ def cpuinfo(flags=""):
 
 
 def test_sockets_cores_and_threads_are_counted_apart():
-    assert hardware_info.processor(cpuinfo(), "x86_64") == {
+    assert hardware_facts.processor(cpuinfo(), "x86_64") == {
         "processor": "Intel(R) Xeon(R) Gold 6148 CPU @ 2.40GHz",
         "sockets": 2,
         "cores": 4,
@@ -37,7 +37,7 @@ def test_sockets_cores_and_threads_are_counted_apart():
 
 def test_a_machine_that_lists_no_sockets_has_its_threads_only():
     arm = "processor\t: 0\nBogoMIPS\t: 50.00\n\nprocessor\t: 1\nBogoMIPS\t: 50.00\n"
-    assert hardware_info.processor(arm, "aarch64") == {"processor": "aarch64", "threads": 2}
+    assert hardware_facts.processor(arm, "aarch64") == {"processor": "aarch64", "threads": 2}
 
 
 @pytest.mark.parametrize(
@@ -50,25 +50,25 @@ def test_a_machine_that_lists_no_sockets_has_its_threads_only():
     ],
 )
 def test_the_system_has_its_name_and_version(release, name):
-    assert hardware_info.system(release) == name
+    assert hardware_facts.system(release) == name
 
 
 def test_each_pair_of_gpus_counts_once_by_its_link():
-    assert hardware_info.topology(TOPOLOGY)["gpu_links"] == {"NV18": 28}
+    assert hardware_facts.topology(TOPOLOGY)["gpu_links"] == {"NV18": 28}
 
 
 def test_the_matrix_is_kept_without_its_legend():
-    matrix = hardware_info.topology(TOPOLOGY)["gpu_topology"]
+    matrix = hardware_facts.topology(TOPOLOGY)["gpu_topology"]
     assert len(matrix.splitlines()) == 9
     assert "Legend" not in matrix
 
 
 def test_a_machine_without_gpus_has_no_topology():
-    assert hardware_info.topology("") == {}
+    assert hardware_facts.topology("") == {}
 
 
 def test_what_the_driver_does_not_say_of_a_gpu_is_absent():
-    assert hardware_info.gpus(
+    assert hardware_facts.gpus(
         "Tesla V100-SXM2-16GB, 16160, 300.00, 3, 16\nNVIDIA A10, 23028, [N/A], 4, 8\n"
     ) == [
         {
@@ -101,7 +101,7 @@ def test_network_devices_have_their_kind_and_speed(devices):
     make("infiniband/mlx5_0/ports/1", state="4: ACTIVE", link_layer="InfiniBand", rate="100 Gb/sec (4X EDR)")
     make("infiniband/mlx5_1/ports/1", state="4: ACTIVE", link_layer="Ethernet", rate="25 Gb/sec (1X EDR)")
     make("infiniband/mlx5_2/ports/1", state="1: DOWN", link_layer="InfiniBand", rate="10 Gb/sec (4X SDR)")
-    assert hardware_info.networks(str(root)) == [
+    assert hardware_facts.networks(str(root)) == [
         {"name": "mlx5_0", "kind": "InfiniBand", "speed_gbit": 100},
         {"name": "mlx5_1", "kind": "RoCE", "speed_gbit": 25},
         {"name": "eth0", "kind": "Ethernet", "speed_gbit": 25},
@@ -112,24 +112,24 @@ def test_a_bridge_is_no_hardware_beside_a_real_device(devices):
     make, root = devices
     make("net/docker0", type=1, operstate="up", speed=10000)
     make("net/eth0", type=1, operstate="up", speed=-1, device="")
-    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
+    assert hardware_facts.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
 
 
 @pytest.mark.parametrize("speed", [65535, 4294967295, 0, -1])
 def test_a_speed_that_the_driver_does_not_know_is_absent(devices, speed):
     make, root = devices
     make("net/eth0", type=1, operstate="up", speed=speed, device="")
-    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
+    assert hardware_facts.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet"}]
 
 
 def test_a_container_names_the_device_that_it_was_given(devices):
     make, root = devices
     make("net/eth0", type=1, operstate="up", speed=10000)
-    assert hardware_info.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet", "speed_gbit": 10}]
+    assert hardware_facts.networks(str(root)) == [{"name": "eth0", "kind": "Ethernet", "speed_gbit": 10}]
 
 
 def test_the_uuids_of_gpus_are_kept_apart_from_what_describes_them():
-    table, uuids = hardware_info.without_uuids(
+    table, uuids = hardware_facts.without_uuids(
         "NVIDIA A10, 23028, 150.00, 4, 8, GPU-1b-2\nA, 1, 2, 3, 4, [N/A]\n"
     )
     assert (table.splitlines()[0], uuids) == ("NVIDIA A10, 23028, 150.00, 4, 8", ["GPU-1b-2"])
@@ -138,13 +138,13 @@ def test_the_uuids_of_gpus_are_kept_apart_from_what_describes_them():
 @pytest.fixture
 def machine_id(monkeypatch):
     """Return a function that gives this machine a /etc/machine-id and returns its identity."""
-    real = hardware_info.read_text
+    real = hardware_facts.read_text
 
     def identity(text):
         monkeypatch.setattr(
-            hardware_info, "read_text", lambda path: text if path == "/etc/machine-id" else real(path)
+            hardware_facts, "read_text", lambda path: text if path == "/etc/machine-id" else real(path)
         )
-        return hardware_info.identity([], "")
+        return hardware_facts.identity([], "")
 
     return identity
 
@@ -170,32 +170,32 @@ DISK = (
 
 
 def test_a_container_is_known_by_the_layer_of_its_root():
-    layer = hardware_info.container(OVERLAY, "container")
-    assert layer == hardware_info.container(DISK + OVERLAY, "") != ""
-    assert layer != hardware_info.container(OVERLAY.replace("987c", "987d"), "container")
+    layer = hardware_facts.container(OVERLAY, "container")
+    assert layer == hardware_facts.container(DISK + OVERLAY, "") != ""
+    assert layer != hardware_facts.container(OVERLAY.replace("987c", "987d"), "container")
 
 
 def test_layers_of_one_number_on_two_hosts_are_told_apart_by_the_names_of_the_containers(monkeypatch):
-    layer = hardware_info.container(OVERLAY, "container")
-    monkeypatch.setattr(hardware_info.socket, "gethostname", lambda: "another")
-    assert hardware_info.container(OVERLAY, "container") != layer
+    layer = hardware_facts.container(OVERLAY, "container")
+    monkeypatch.setattr(hardware_facts.socket, "gethostname", lambda: "another")
+    assert hardware_facts.container(OVERLAY, "container") != layer
 
 
 def test_a_host_with_its_root_on_a_disk_is_no_container():
-    assert hardware_info.container(DISK, "") == ""
+    assert hardware_facts.container(DISK, "") == ""
 
 
 def test_a_container_without_a_layer_has_a_name_that_others_may_have():
-    assert hardware_info.container(DISK, "container").startswith(hardware_info.LOCAL)
+    assert hardware_facts.container(DISK, "container").startswith(hardware_facts.LOCAL)
 
 
 def test_the_boot_is_that_which_node_scripts_report():
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    assert hardware_info.identity([], "")["boot"] == boot
+    assert hardware_facts.identity([], "")["boot"] == boot
 
 
 def test_a_device_that_the_kernel_made_has_no_permanent_address():
-    assert hardware_info.permanent_address("lo") == hardware_info.permanent_address("no-such") == ""
+    assert hardware_facts.permanent_address("lo") == hardware_facts.permanent_address("no-such") == ""
 
 
 def test_addresses_are_those_of_real_devices_and_not_of_the_management_controller(devices, monkeypatch):
@@ -207,13 +207,13 @@ def test_addresses_are_those_of_real_devices_and_not_of_the_management_controlle
     make("infiniband/mlx5_0", node_guid="0c42:a103:0065:1234")
     make("infiniband/mlx5_1", node_guid="0000:0000:0000:0000")
     known = {"eth0": "02fc00000001", "usb0": "be3af2b6059f"}
-    monkeypatch.setattr(hardware_info, "permanent_address", lambda name: known[name])
+    monkeypatch.setattr(hardware_facts, "permanent_address", lambda name: known[name])
     wanted = sorted(
-        ["local-" + hardware_info.digest("02fc00000001"), hardware_info.digest("0c42:a103:0065:1234")]
+        ["local-" + hardware_facts.digest("02fc00000001"), hardware_facts.digest("0c42:a103:0065:1234")]
     )
-    assert hardware_info.hardware_addresses(str(root)) == wanted
+    assert hardware_facts.hardware_addresses(str(root)) == wanted
 
 
 def test_a_command_that_hangs_costs_its_time_limit_only(monkeypatch):
-    monkeypatch.setattr(hardware_info, "SECONDS", 0.1)
-    assert hardware_info.output_of("sleep", "20") == ""
+    monkeypatch.setattr(hardware_facts, "SECONDS", 0.1)
+    assert hardware_facts.output_of("sleep", "20") == ""

@@ -4,19 +4,19 @@ import subprocess
 import sys
 from pathlib import Path
 
-import job_dir
 import pytest
 from ansible.module_utils.scalebook.launch import lock_file
+from ansible.module_utils.scalebook.node import job_directories
 
 ROOT = Path(__file__).parents[3]
 MAKE = f"""
 import sys
-sys.path[:0] = {[str(ROOT / "library"), *sys.path]!r}
+sys.path[:0] = {sys.path!r}
 import pathlib, ansible.module_utils
 ansible.module_utils.__path__.append({str(ROOT / "module_utils")!r})
-import job_dir
+from ansible.module_utils.scalebook.node import job_directories
 for _ in range(40):
-    job_dir.make(pathlib.Path(sys.argv[1]), {{"run.sh": "x" * 100_000}})
+    job_directories.make(pathlib.Path(sys.argv[1]), {{"run.sh": "x" * 100_000}})
 """
 
 
@@ -24,14 +24,14 @@ def test_what_an_earlier_attempt_left_is_gone(tmp_path):
     job = tmp_path / "job"
     (job / "model").mkdir(parents=True)
     (job / "model" / "checkpoint").touch()
-    job_dir.make(job, {"run.sh": "true\n"})
+    job_directories.make(job, {"run.sh": "true\n"})
     assert [path.name for path in job.iterdir()] == ["run.sh"]
 
 
 @pytest.mark.parametrize("name", ["../run.sh", "a/b", "", ".", ".."])
 def test_a_file_name_with_a_directory_is_refused(tmp_path, name):
     with pytest.raises(ValueError, match="not a plain file name"):
-        job_dir.make(tmp_path / "job", {name: ""})
+        job_directories.make(tmp_path / "job", {name: ""})
 
 
 def test_many_processes_may_make_one_directory_at_once(tmp_path):
@@ -46,9 +46,9 @@ def test_nothing_is_written_beside_another_control_node(tmp_path):
     lock = tmp_path / "lock"
     lock_file.turn(lock, {"id": "other", "user": "ann", "host": "desk"}, None, "present", True)
     with pytest.raises(ValueError, match="in use by ann@desk"):
-        job_dir.check_lock(str(lock), {"id": "me"})
+        job_directories.check_lock(str(lock), {"id": "me"})
 
 
 def test_a_machine_that_was_restarted_is_locked_again(tmp_path):
-    job_dir.check_lock(str(tmp_path / "lock"), {"id": "me"})
+    job_directories.check_lock(str(tmp_path / "lock"), {"id": "me"})
     assert lock_file.read(tmp_path / "lock") == {"id": "me"}

@@ -210,7 +210,7 @@ def test_a_callback_can_be_loaded_before_ansible_knows_the_module_utils_of_the_p
     subprocess.run(command, cwd=path.parent, env={"PYTHONPATH": ""}, check=True)
 
 
-MODULES = Path(__file__).resolve().parents[3] / "library"
+MODULES = ROOT / "module_utils/scalebook/node"
 
 
 @pytest.mark.parametrize("sign", [sign for sign in scalebook.FIXES if sign.startswith("cannot")])

@@ -16,12 +16,13 @@ NAME = "ansible.module_utils.scalebook"
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "grouping", "hardware",
     "json_file", "kit_log", "limits", "machines", "network", "patch_lines", "places", "published",
-    "quantities", "results_file", "secrets", "shapes", "stats", "text", "throughput", "unpack", "workload",
-    "workloads", "yaml_file",
+    "quantities", "results_file", "root_only", "secrets", "shapes", "stats", "text", "throughput", "unpack",
+    "workload", "workloads", "yaml_file",
 }  # fmt: skip
 # Each package and the packages that it imports: data flows from store through judge to pages.
 ARROWS = {
     **{each: set() for each in ("accept", "plan", "launch", "read", "provision", "judge", "pages")},
+    "node": {"launch"},
     "preflight": {"accept"},
     "store": {"judge"},
     "report": {"accept", "judge", "pages", "store"},

@@ -184,7 +184,8 @@ def test_every_shell_script_stops_at_an_unset_variable():
 
 
 PYTHON = [name for name in FILES if re.match(r"(?!tests/).*(?<!__init__)\.py$", name)]
-NODE_CODE = r"roles/\w+/(files|library)/|module_utils/scalebook/(__init__|files)\.py$"
+SHARED = r"__init__|files|launch/lock_file|node/\w+|root_only"
+NODE_CODE = rf"roles/\w+/(files|library)/|module_utils/scalebook/({SHARED})\.py$"
 ON_NODES = [name for name in FILES if re.match(NODE_CODE, name) and name.endswith(".py")]
 
 

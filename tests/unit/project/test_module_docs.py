@@ -87,6 +87,16 @@ def test_a_module_of_the_control_node_only_calls_a_function(name):
     assert [*logic_of((ROOT / f"library/{name}.py").read_text())] == []
 
 
+@pytest.mark.parametrize("name", [path.stem for path in ROOT.glob("library/*.py") if path.stem in OF_NODES])
+def test_a_module_of_the_nodes_only_calls_a_function(name):
+    tree = ast.parse((ROOT / f"library/{name}.py").read_text())
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert set(functions) == {"argument_spec", "main"}
+    assert [type(node) for node in functions["main"].body] == [ast.Assign, ast.Try, ast.Expr]
+    assert [len(node.body) for node in ast.walk(functions["main"]) if isinstance(node, ast.Try)] == [1]
+    assert not any(isinstance(node, (ast.ClassDef, ast.AnnAssign)) for node in tree.body)
+
+
 @pytest.mark.parametrize(
     "code", ["LIMIT = 3", "def other(): ...", "def run(params, check):\n  x = 1\n  return f(x)"]
 )

@@ -2,8 +2,8 @@
 
 import os
 
-import program_files
 import pytest
+from ansible.module_utils.scalebook.node import program_files
 
 FILES = {"train.py": "print(1)\n", "model.py": "é\n"}
 

@@ -5,8 +5,9 @@
 import json
 import os
 
-import provisioned
+import provisioned as provisioned_module
 import pytest
+from ansible.module_utils.scalebook.node import provisioned
 from ansible.module_utils.scalebook.provision.fingerprint import fingerprint_of
 from run_module import call_module
 
@@ -168,7 +169,7 @@ def test_a_changed_requirement_is_named_before_the_files():
 def test_a_node_of_which_something_else_is_required_is_not_searched(tmp_path):
     provisioned.write(tmp_path / "provisioned.json", {"wanted": "a", "/etc": "1"})
     asked = call_module(
-        provisioned,
+        provisioned_module,
         path=str(tmp_path / "provisioned.json"),
         wanted="b",
         roots=[str(tmp_path)],

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 import remove_workload
+from ansible.module_utils.scalebook.node import removal
 from run_module import call_module
 
 FILES = (
@@ -156,7 +157,7 @@ def test_a_directory_that_the_user_has_named_for_the_workload_is_removed(home):
 def test_what_is_mounted_below_a_workload_is_refused(home, tmp_path, monkeypatch):
     (home / "torch_bert/a b").mkdir()
     (tmp_path / "mounts").write_text(f"/dev/sdb1 {home}/torch_bert/a\\040b ext4 rw 0 0\n")
-    monkeypatch.setattr(remove_workload, "MOUNTS", str(tmp_path / "mounts"))
+    monkeypatch.setattr(removal, "MOUNTS", str(tmp_path / "mounts"))
     done = call(home)
     assert f"since a file system is mounted on {home}/torch_bert/a b. Fix" in done["msg"]
     assert files(home) == set(FILES)
@@ -184,7 +185,7 @@ def test_a_link_that_a_user_of_runs_has_made_is_not_followed(home, tmp_path):
 
 
 def test_a_directory_that_is_replaced_by_a_link_in_between_is_not_followed(home, tmp_path):
-    place = remove_workload.Home(str(home))
+    place = removal.Home(str(home))
     (home / "work/NODE1").rename(tmp_path / "moved")
     (home / "work/NODE1").symlink_to(tmp_path / "moved")
     with pytest.raises(OSError, match="NODE1"):
