@@ -1098,6 +1098,8 @@ MESSAGES = {
     "value.ok": "ok",
     "value.warn": "warn",
     "value.none": "none",
+    "value.not-recorded:-git-does-not-run-on-the-control-node": "not recorded: git does not run on the control node",
+    "value.not-recorded:-scalebook-is-not-in-a-git-checkout": "not recorded: scalebook is not in a git checkout",
     "family.line": "{words:words}",
     "family.bert": "BERT",
     "family.gpt2": "GPT-2",

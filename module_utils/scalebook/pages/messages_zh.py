@@ -963,6 +963,8 @@ MESSAGES = {
     "value.ok": "通过",
     "value.warn": "有警告",
     "value.none": "无",
+    "value.not-recorded:-git-does-not-run-on-the-control-node": "未记录：控制节点上无法运行 git",
+    "value.not-recorded:-scalebook-is-not-in-a-git-checkout": "未记录：scalebook 不在 git 检出目录中",
     "family.line": "{words:words}",
     "family.bert": "BERT",
     "family.gpt2": "GPT-2",

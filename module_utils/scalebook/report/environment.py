@@ -168,7 +168,7 @@ def software(recorded: Mapping[str, Any] | None, wording: Wording = ENGLISH) -> 
     own = provenance.get("scalebook")
     commit = str(own.get("commit") or "") if isinstance(own, Mapping) else ""
     short = re.sub(r"[0-9a-f]{40}", lambda digits: digits[0][:12], commit)
-    last = _("report.scalebook", commit=clean(short) or _("report.not-recorded"))
+    last = _("report.scalebook", commit=_.fact(clean(short)) if short else _("report.not-recorded"))
     return [*sentences[:-1], _.join([*(sentences[-1:] or [_("report.not-recorded")]), last], "list")]
 
 
