@@ -4,7 +4,7 @@
 
 Equal parts differ by a standard deviation of 0.5 %, measurements of one part by 0.1 to 1 % (those of runs in
 docs/results by 0.02 to 1 %, see noise.py), and two measurements of a hundred are 3 to 30 % slow because
-something else used the machine meanwhile.
+something else used the machine meanwhile; on a busy machine many more are.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ CRITERIA = verdict.Criteria()
 class Fleet:
     """Parts by name, each with its true rate; 1 is that of a healthy one."""
 
-    def __init__(self, source, true):
-        self.source = source
+    def __init__(self, source, true, disturbed=DISTURBED):
+        self.source, self.disturbed = source, disturbed
         self.scatter = source.uniform(*SCATTER)
         self.true = {part: rate * (1 + DIFFERENCE * source.gauss(0, 1)) for part, rate in true.items()}
 
     @classmethod
-    def of(cls, source, count, slow=None):
+    def of(cls, source, count, slow=None, disturbed=DISTURBED):
         """Return `count` parts, numbered, of which `slow` gives some their rate."""
-        return cls(source, {index: (slow or {}).get(index, 1.0) for index in range(count)})
+        return cls(source, {index: (slow or {}).get(index, 1.0) for index in range(count)}, disturbed)
 
     def measured(self, part):
         rate = self.true[part] * (1 + self.scatter * self.source.gauss(0, 1))
-        return rate * (1 - self.source.uniform(*SLOWED)) if self.source.random() < DISTURBED else rate
+        return rate * (1 - self.source.uniform(*SLOWED)) if self.source.random() < self.disturbed else rate
 
     def findings(self, criteria=CRITERIA, tests=None):
         """Measure in rounds, each time the parts that are still open, and return the findings."""
@@ -58,19 +58,26 @@ class Fleet:
         return {part for part, each in middles.items() if each < least * reference}
 
 
-def fleets(count, seed=48):
-    """Yield `count` sources of randomness and sizes of fleets, from 4 to 125 nodes."""
+SIZES = (4, 5, 6, 8, 12, 16, 24, 32, 64, 96, 125)
+
+
+def fleets(count, seed=48, sizes=SIZES):
+    """Yield `count` sources of randomness and sizes of fleets."""
     source = random.Random(seed)
     for _ in range(count):
-        yield source, source.choice((4, 5, 6, 8, 12, 16, 24, 32, 64, 96, 125))
+        yield source, source.choice(sizes)
 
 
 class Errors:
-    """How often a verdict is wrong on `count` fleets, and after how many measurements it is given."""
+    """How often a verdict is wrong on `count` fleets, and after how many measurements it is given.
 
-    def __init__(self, count):
-        healthy = [Fleet.of(*each).findings() for each in fleets(count)]
-        slow = [Fleet.of(*each, {0: 0.95}).findings() for each in fleets(count, seed=45)]
+    `disturbed` is the share of measurements that something else slows down.
+    """
+
+    def __init__(self, count, disturbed=DISTURBED, sizes=SIZES):
+        drawn, others = fleets(count, sizes=sizes), fleets(count, seed=45, sizes=sizes)
+        healthy = [Fleet.of(*each, disturbed=disturbed).findings() for each in drawn]
+        slow = [Fleet.of(*each, {0: 0.95}, disturbed).findings() for each in others]
         self.condemned = sum(any(map(is_bad, each.values())) for each in healthy) / count
         self.found = sum(is_bad(each[0]) for each in slow) / count
         self.measurements = mean(part.measurements for each in healthy for part in each.values())

@@ -5,7 +5,8 @@
 A sequential test (Wald, Sequential Analysis, 1947) of two statements about a part: its rate is that of its
 equals but for what healthy ones differ by (TOLERATED), or it is `least` of it.  Each measurement adds its log
 likelihood ratio under a normal law, limited to MOST_EVIDENCE (Huber, Annals of Mathematical Statistics 36,
-1965), so that no single disturbed measurement condemns a part.  A part is good or bad as soon as the sum
+1965), so that no single disturbed measurement condemns a part.  The more measurements of healthy parts are
+slow too, as on a machine that others use, the less a slow one says.  A part is good or bad as soon as the sum
 leaves its limits; until then it is measured again.  tests/unit/accept/test_verdict.py and
 tests/bench/acceptance measure how often the test is wrong.
 """
@@ -26,7 +27,7 @@ FEWEST_EQUALS = 3
 FEWEST_VALUES = 8
 """Measurements of all parts together from which their scatter is known well enough."""
 MOST_EVIDENCE = 3.1
-"""One good measurement accepts a part.  Two slow ones condemn it among 4 parts, four among 125."""
+"""One good measurement accepts a part.  Three slow ones condemn it among 4 parts, four among 125."""
 TOLERATED = 0.4
 """Share of the loss at which a part has to be found by which equal parts may differ: of 5 %, 2 %."""
 LEAST_SCATTER = 0.002
@@ -74,8 +75,11 @@ def against_equals(
     reference = median(middles.values())
     spread = scatter(rates, reference)
     findings = {}
+    disturbances = Disturbances(rates, slow_below(reference, criteria))
     for part, values in rates.items():
-        verdict = decide(values, reference, spread, criteria, tests) if spread else OPEN
+        verdict = OPEN
+        if spread:
+            verdict = decide(values, reference, spread, criteria, tests, disturbances.most_evidence(part))
         findings[part] = Finding(verdict, middles[part] / reference, len(values))
     return findings
 
@@ -117,8 +121,46 @@ def scatter(rates: Mapping[str, Sequence[float]], reference: float) -> float | N
     return max(LEAST_SCATTER, NORMAL_MAD * median(distances) * few)
 
 
-def decide(values: Iterable[float], reference: float, spread: float, criteria: Criteria, tests: int) -> str:
-    """Return the verdict of the sequential test on one part."""
+def slow_below(reference: float, criteria: Criteria) -> float:
+    """Return the rate below which a measurement speaks against a part."""
+    return reference * criteria.least ** ((1 + TOLERATED) / 2)
+
+
+class Disturbances:
+    """How often measurements of healthy parts are slow: those of parts that were not slow every time.
+
+    A part that is slow every time may be bad, and says nothing of it.
+    """
+
+    def __init__(self, rates: Mapping[str, Sequence[float]], below: float) -> None:
+        slow = {part: sum(value < below for value in values) for part, values in rates.items()}
+        self.slow = {part: count for part, count in slow.items() if count < len(rates[part])}
+        self.all = {part: len(rates[part]) for part in self.slow}
+        self.slow_of_all, self.count = sum(self.slow.values()), sum(self.all.values())
+
+    def most_evidence(self, part: str) -> float:
+        """Return what one slow measurement of a part says at most, by the share of slow ones of the others.
+
+        The likelihood ratio of a slow measurement is at most one over that share.
+        """
+        slow = self.slow_of_all - self.slow.get(part, 0)
+        count = self.count - self.all.get(part, 0)
+        # One more than was seen: of few measurements none may have been disturbed by chance.
+        return min(MOST_EVIDENCE, math.log((count + 1) / (slow + 1)))
+
+
+def decide(
+    values: Iterable[float],
+    reference: float,
+    spread: float,
+    criteria: Criteria,
+    tests: int,
+    most_evidence: float = MOST_EVIDENCE,
+) -> str:
+    """Return the verdict of the sequential test on one part.
+
+    A slow measurement adds `most_evidence` at most.
+    """
     drop = -math.log(criteria.least)
     tolerated = TOLERATED * drop
     upper = math.log((1 - criteria.misses) * max(tests, 1) / criteria.false_alarms)
@@ -127,7 +169,7 @@ def decide(values: Iterable[float], reference: float, spread: float, criteria: C
     for value in values:
         count += 1
         evidence = (drop - tolerated) / spread**2 * (-math.log(value / reference) - (drop + tolerated) / 2)
-        total += min(max(evidence, -MOST_EVIDENCE), MOST_EVIDENCE)
+        total += min(max(evidence, -MOST_EVIDENCE), most_evidence)
         if total >= upper or total <= lower:
             return BAD if total > 0 else GOOD
     return UNCLEAR if count >= criteria.most else OPEN

@@ -95,7 +95,7 @@ def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
     made, result = site.judged()
     assert (made["accepted"], made["bad"], made["limit"]) == (False, ["NODE3"], "all,!NODE3")
     assert result["display"][-1].startswith(
-        "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 89."
+        "scontrol update nodename=NODE3 state=drain reason='scalebook: NODE3 CPU copy 90."
     )
     assert "NODE3: bad" in result["refusal"]
     assert site.asked[1:] == [(1, 0)] * (len(site.asked) - 1)
