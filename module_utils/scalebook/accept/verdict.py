@@ -26,6 +26,8 @@ FEWEST_EQUALS = 3
 """Two parts that differ do not say which of them is wrong."""
 FEWEST_VALUES = 8
 """Measurements of all parts together from which their scatter is known well enough."""
+FEWEST_OF_UNCLEAR = 6
+"""Measurements after which a part is unclear if all scatter so much that the last one would not decide."""
 MOST_EVIDENCE = 3.1
 """One good measurement accepts a part.  Three slow ones condemn it among 4 parts, four among 125."""
 TOLERATED = 0.4
@@ -172,7 +174,13 @@ def decide(
         total += min(max(evidence, -MOST_EVIDENCE), most_evidence)
         if total >= upper or total <= lower:
             return BAD if total > 0 else GOOD
-    return UNCLEAR if count >= criteria.most else OPEN
+    if count >= criteria.most:
+        return UNCLEAR
+    # So much scatter that four times the evidence of a healthy part would not accept it in the end, and twice
+    # that of this part would not decide.
+    of_healthy = -criteria.most * (drop**2 - tolerated**2) / 2 / spread**2
+    undecided = lower < 2 * total * criteria.most / max(count, 1) < upper
+    return UNCLEAR if count >= FEWEST_OF_UNCLEAR and lower < 4 * of_healthy and undecided else OPEN
 
 
 def of_traces(traces: Mapping[str, Sequence[str]]) -> dict[str, str]:
