@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from statistics import mean, median
 
-from ansible.module_utils.scalebook.accept import triage, verdict
+from ansible.module_utils.scalebook.accept import document, triage, verdict
 
 DIFFERENCE = 0.005
 SCATTER = (0.001, 0.01)
@@ -38,7 +38,7 @@ class Fleet:
         return rate * (1 - self.source.uniform(*SLOWED)) if self.source.random() < self.disturbed else rate
 
     def findings(self, criteria=CRITERIA, tests=None):
-        """Measure in rounds, each time the parts that are still open, and return the findings."""
+        """Measure in rounds, each time the parts that are open, of few parts all, and return the findings."""
         rates = {part: [] for part in self.true}
         still_open = list(rates)
         while still_open:
@@ -46,6 +46,8 @@ class Fleet:
                 rates[part].append(self.measured(part))
             findings = verdict.against_equals(rates, criteria, tests or len(rates))
             still_open = [part for part, each in findings.items() if each.verdict == verdict.OPEN]
+            if still_open and len(rates) <= document.FEW_NODES:
+                still_open = list(rates)
         return findings
 
     def bad(self, **options):

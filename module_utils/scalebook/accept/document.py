@@ -28,6 +28,8 @@ TRACE = "trace"
 EQUALS = "equals"
 CRITERIA = "criteria"
 """The source of a rate that the file of criteria asks for."""
+FEW_NODES = 7
+"""So many nodes are measured again together as long as one of them is open."""
 LIMIT_OF_TEST = 0.03
 """A rate that has to be reached is tested as the middle between healthy parts and those 3 % slower."""
 
@@ -306,22 +308,31 @@ def still_open(
 ) -> tuple[list[str], list[list[tuple[str, str]]]]:
     """Return the nodes, and the pairs in rounds of disjoint ones, that have to be measured, or again.
 
-    What could not be measured is not tried again, nor are the links of a node that could not.
+    What could not be measured is not tried again, nor are the links of a node that could not.  Of few nodes
+    all are measured again, or all links: what changes for all of them from one time to the next is then no
+    fault of one, and the nodes take no longer.
     """
     unmeasured = {each["nodes"][0] for each in failed if len(each["nodes"]) == 1}
-    ended = {frozenset(each["nodes"]) for each in failed}
+    failures = {frozenset(each["nodes"]) for each in failed}
+    ended = set(failures)
     waiting: set[frozenset[str]] = set()
     for row in rows:
         if row["part"] == ALL_NODES:
             continue
         part = frozenset(row["nodes"][:1] if row["quantity"] != LINK else row["nodes"])
         (waiting if row["verdict"] == OPEN else ended).add(part)
-    open_nodes = [node for node in nodes if frozenset([node]) in waiting or frozenset([node]) not in ended]
+    present = [node for node in nodes if node not in unmeasured]
+    open_nodes = [node for node in present if frozenset([node]) in waiting or frozenset([node]) not in ended]
+    every = list(triage.rounds(present))
     pairs = [
         [pair for pair in each if frozenset(pair) in waiting or frozenset(pair) not in ended]
-        for each in triage.rounds([node for node in nodes if node not in unmeasured])
+        for each in every
     ]
-    return [node for node in open_nodes if node not in unmeasured], list(filter(None, pairs))
+    if len(present) <= FEW_NODES:
+        open_nodes = present if open_nodes else []
+        measurable = [[pair for pair in each if frozenset(pair) not in failures] for each in every]
+        pairs = measurable if any(pairs) else []
+    return open_nodes, list(filter(None, pairs))
 
 
 def together(

@@ -32,6 +32,10 @@ MOST_EVIDENCE = 3.1
 """One good measurement accepts a part.  Three slow ones condemn it among 4 parts, four among 125."""
 TOLERATED = 0.4
 """Share of the loss at which a part has to be found by which equal parts may differ: of 5 %, 2 %."""
+FEWEST_OF_ONE_TIME = 4
+"""Of three rates of one time, one is always the median itself."""
+LESS_SCATTER = 0.5
+"""Share of the scatter below which rates are compared with those of the same time, not with all."""
 LEAST_SCATTER = 0.002
 """Standard deviation of a measurement where fewer would make differences of no use decide."""
 UNKNOWN_SCATTER = 0.01
@@ -73,9 +77,11 @@ def against_equals(
     checked(rates)
     if len(rates) < FEWEST_EQUALS:
         return {part: Finding(NO_REFERENCE, None, len(values)) for part, values in rates.items()}
-    middles = {part: median(values) for part, values in rates.items()}
-    reference = median(middles.values())
-    spread = scatter(rates, reference)
+    middles, reference, spread = _equals(rates)
+    together = at_one_time(rates)
+    of_together = _equals(together)
+    if spread and of_together[2] and of_together[2] < LESS_SCATTER * spread:
+        rates, (middles, reference, spread) = together, of_together
     findings = {}
     disturbances = Disturbances(rates, slow_below(reference, criteria))
     for part, values in rates.items():
@@ -84,6 +90,29 @@ def against_equals(
             verdict = decide(values, reference, spread, criteria, tests, disturbances.most_evidence(part))
         findings[part] = Finding(verdict, middles[part] / reference, len(values))
     return findings
+
+
+def _equals(rates: Mapping[str, Sequence[float]]) -> tuple[dict[str, float], float, float | None]:
+    """Return the median rate of each part, that of all, and the scatter."""
+    middles = {part: median(values) for part, values in rates.items()}
+    reference = median(middles.values())
+    return middles, reference, scatter(rates, reference)
+
+
+def at_one_time(rates: Mapping[str, Sequence[float]]) -> Mapping[str, Sequence[float]]:
+    """Return the rates without what changed for all parts from one measurement to the next.
+
+    Where all parts were measured equally often, their measurements of one number were made at the same time:
+    the median of a time is made that of all.
+    """
+    if len(rates) < FEWEST_OF_ONE_TIME or len({len(values) for values in rates.values()}) > 1:
+        return rates
+    middles = [median(values) for values in zip(*rates.values(), strict=True)]
+    common = median(middles)
+    return {
+        part: [value * common / middle for value, middle in zip(values, middles, strict=True)]
+        for part, values in rates.items()
+    }
 
 
 def against_value(

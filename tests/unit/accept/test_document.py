@@ -90,6 +90,16 @@ def test_a_healthy_cluster_is_accepted_after_one_measurement_of_each_part(site):
     assert "8 nodes; parts: 64 good" in result["display"]
 
 
+def test_of_few_nodes_all_are_measured_again_as_long_as_one_is_open(tmp_path, site):
+    few = Site(tmp_path / "few", NODES[:4])
+    for each in (few, site):
+        each.rates["NODE3", "CPU"] = each.rates["NODE1", "NODE2"] = 0.9
+        each.judged()
+    nodes, pairs = ({count for count in counts if count} for counts in zip(*few.asked, strict=True))
+    assert (nodes, pairs) == ({4}, {6})
+    assert min(count for count, _ in site.asked if count) == 1
+
+
 def test_a_slow_node_is_bad_with_the_command_that_takes_it_out(site):
     site.rates["NODE3", "CPU"] = 0.9
     made, result = site.judged()

@@ -13,6 +13,11 @@ def verdicts(rates, criteria=CRITERIA):
     return [each.verdict for each in verdict.against_equals(rates, criteria, len(rates)).values()]
 
 
+def turned(*rates):
+    """Return the rates of four parts that scatter alike, but not at the same time."""
+    return {f"NODE{index}": [*rates[index:], *rates[:index]] for index in range(4)}
+
+
 def of_values(value, *rates):
     [found] = verdict.against_value({"GPU0": rates}, value, CRITERIA, 1).values()
     return found
@@ -42,12 +47,11 @@ def test_least_says_which_part_is_slow():
 
 
 def test_equal_parts_that_scatter_too_much_for_a_verdict_are_unclear():
-    rates = {f"NODE{index}": [100.0, 60.0, 140.0, 80.0, 120.0] * 4 for index in range(4)}
-    assert set(verdicts(rates)) == {"unclear"}
+    assert set(verdicts(turned(*[100.0, 60.0, 140.0, 80.0, 120.0] * 4))) == {"unclear"}
 
 
 def test_parts_that_scatter_hopelessly_are_unclear_after_six_measurements():
-    rates = {f"NODE{index}": [100.0, 40.0, 180.0, 60.0, 150.0, 90.0] for index in range(4)}
+    rates = turned(100.0, 40.0, 180.0, 60.0, 150.0, 90.0)
     assert set(verdicts({part: values[:5] for part, values in rates.items()})) == {"open"}
     assert set(verdicts(rates)) == {"unclear"}
 
@@ -56,6 +60,13 @@ def test_a_part_that_is_far_slower_than_the_others_scatter_is_not_given_up():
     rates = {f"NODE{index}": [100.0, 80.0, 120.0, 90.0, 110.0, 100.0] for index in range(4)}
     found = verdicts({**rates, "NODE5": [20.0, 21.0, 19.0, 20.0, 22.0, 20.0]})
     assert found[-1] in ("open", "bad")
+
+
+def test_a_time_at_which_all_parts_are_slow_is_no_fault_of_one_and_hides_none():
+    times = [100.0, 60.0, 101.0, 75.0, 99.0]
+    rates = {f"NODE{index}": [time * (1 + index / 1000) for time in times] for index in range(4)}
+    assert set(verdicts(rates)) == {"good"}
+    assert verdicts({**rates, "NODE5": [time * 0.9 for time in times]}) == ["good"] * 4 + ["bad"]
 
 
 def test_two_parts_do_not_say_which_of_them_is_slow():
