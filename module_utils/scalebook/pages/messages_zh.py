@@ -1223,7 +1223,7 @@ MESSAGES = {
     "acceptance.links-caption": "数值见下表。",
     "acceptance.errors": "误判率",
     "acceptance.promise": "采用序贯检验：在所有集群中，误判合格部件的不超过 {false:percent}；慢到判据所定程度的部件被误判为合格的不超过 {misses:percent}。",
-    "acceptance.simulated": "在 20,000 个 4 至 125 个部件的模拟集群上，误判合格部件的占 0.06%，慢 5% 的部件检出 97.6%（tests/bench/acceptance）。",
+    "acceptance.simulated": "在 20,000 个 4 至 125 个部件的模拟集群上，误判合格部件的占 0.02%，慢 5% 的部件检出 98.1%（tests/bench/acceptance）。",
     "acceptance.limits": "该结论不能说明的",
     "acceptance.not-fast": "集群是否够快：如果所有部件同样慢，只有公开的参考值或判据能显示出来。",
     "acceptance.not-half": "如果一半同类部件偏慢，哪一半是正常的。",
