@@ -154,7 +154,8 @@ def scatter(rates: Mapping[str, Sequence[float]], reference: float) -> float | N
 
 def slow_below(reference: float, criteria: Criteria) -> float:
     """Return the rate below which a measurement speaks against a part."""
-    return reference * criteria.least ** ((1 + TOLERATED) / 2)
+    share: float = criteria.least ** ((1 + TOLERATED) / 2)
+    return reference * share
 
 
 class Disturbances:
