@@ -26,6 +26,8 @@ FEWEST_EQUALS = 3
 """Two parts that differ do not say which of them is wrong."""
 FEWEST_VALUES = 8
 """Measurements of all parts together from which their scatter is known well enough."""
+GRAVE = (0.5,)
+"""Rates of a bad part that are tested besides: a great loss shows also where all scatter too much."""
 FEWEST_OF_UNCLEAR = 6
 """Measurements after which a part is unclear if all scatter so much that the last one would not decide."""
 MOST_EVIDENCE = 3.1
@@ -82,12 +84,21 @@ def against_equals(
     of_together = _equals(together)
     if spread and of_together[2] and of_together[2] < LESS_SCATTER * spread:
         rates, (middles, reference, spread) = together, of_together
+    tested = [(criteria, tests)]
+    tested += [(criteria._replace(least=each), 2 * tests) for each in GRAVE if each < criteria.least]
+    losses = [(*each, Disturbances(rates, slow_below(reference, each[0]))) for each in tested]
     findings = {}
-    disturbances = Disturbances(rates, slow_below(reference, criteria))
     for part, values in rates.items():
         verdict = OPEN
         if spread:
-            verdict = decide(values, reference, spread, criteria, tests, disturbances.most_evidence(part))
+            verdict, *of_graver = (
+                decide(values, reference, spread, each, share, disturbances.most_evidence(part))
+                for each, share, disturbances in losses
+            )
+            if verdict in (OPEN, UNCLEAR) and BAD in of_graver:
+                verdict = BAD
+            elif verdict == UNCLEAR and OPEN in of_graver:
+                verdict = OPEN
         findings[part] = Finding(verdict, middles[part] / reference, len(values))
     return findings
 
