@@ -59,6 +59,8 @@ def facts(machine, machines):
         },
         "routes": {one["name"]: machine["address"] for one in others},
         "nccl": [],
+        "doors": {one["name"]: {"port": 40000, "error": ""} for one in others},
+        "guards": {"selinux": False, "nfs_homes": False, "label": "", "firewalld": False},
         "peers": {one["name"]: {"seconds": 0.2, "offset": [-0.002, 0.003]} for one in others},
         "bus": 0,
         "smi": None,

@@ -65,6 +65,14 @@ def inside(node, *argv):
     run("nsenter", "-t", pid, "-n", "-m", *argv)
 
 
+def firewall(node, change):
+    """Refuse, as firewalld does, all connections to ports that programs choose, or end that."""
+    pid = engine("inspect", "--format", "{{.State.Pid}}", f"{node}.{NET}")
+    rule = ["INPUT", "-p", "tcp", "--dport", "32768:", "-m", "conntrack", "--ctstate", "NEW"]
+    answer = ["-j", "REJECT", "--reject-with", "icmp-host-prohibited"]
+    run("nsenter", "-t", pid, "-n", "iptables", change, *rule, *answer)
+
+
 def play(playbook, *words, ok=True):
     return run("ansible-playbook", "-i", FILES / "inventory", playbook, *words, ok=ok, cwd=ROOT)
 
@@ -116,7 +124,10 @@ def healthy(cluster, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def faulty(healthy, tmp_path_factory):
-    """A held port and a wrong name on NODE1, a slow shell on NODE2, a clock on NODE3, no room on NODE4."""
+    """A held port and a wrong name on NODE1, a slow shell on NODE2, a clock on NODE3, no room on NODE4.
+
+    Besides, a firewall on NODE3.
+    """
     serve = f"import socket,time; s=socket.create_server(('0.0.0.0', {PORT})); time.sleep(600)"
     engine("exec", "-d", "-u", "nobody", f"NODE1.{NET}", "python3", "-c", serve)
     on(
@@ -126,10 +137,12 @@ def faulty(healthy, tmp_path_factory):
     on("NODE2", "cp ~/.bashrc ~/bashrc; sed -i '1i sleep 3' ~/.bashrc")
     fake = '#!/bin/sh\\nexec /bin/date -d "+90 seconds" "$@"\\n'
     on("NODE3", f"printf '{fake}' > /usr/local/bin/date; chmod +x /usr/local/bin/date")
+    firewall("NODE3", "-A")
     on("NODE4", "mkdir -p /opt/scalebook/work")
     inside("NODE4", "mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", "/opt/scalebook/work")
     look = Look(tmp_path_factory.mktemp("faulty"))
     inside("NODE4", "umount", "/opt/scalebook/work")
+    firewall("NODE3", "-D")
     on("NODE3", "rm /usr/local/bin/date")
     on("NODE2", "cp ~/bashrc ~/.bashrc")
     on("NODE1", "cat /tmp/hosts > /etc/hosts; kill $(pgrep -u nobody python3)")
@@ -178,7 +191,10 @@ def test_a_healthy_cluster_is_fit(healthy):
 
 def test_the_table_says_which_checks_were_made(healthy):
     assert "Preflight of 4 nodes in" in healthy.shown
-    assert "ok      reach, login, shell, name, address, clock, run, port, disk" in healthy.shown
+    assert (
+        "ok      reach, login, firewall, selinux, shell, name, address, clock, run, port, disk"
+        in healthy.shown
+    )
 
 
 def test_a_preflight_takes_little_time(healthy, faulty, cut_off):
@@ -209,12 +225,19 @@ def test_a_clock_that_is_off_names_its_host(faulty):
     assert any(f"at least {seconds} s ahead of" in words for seconds in ("90.0", "89.9"))
 
 
+def test_ports_behind_a_firewall_are_refused_where_a_login_works(faulty):
+    level, words = faulty.found("firewall", "NODE3")
+    assert level == "refuse"
+    assert words.startswith("no connection of NODE1, NODE2, NODE4 to port ")
+    assert words.endswith(" of NODE3 gets there: No route to host")
+
+
 def test_a_disk_without_room_is_refused(faulty):
     assert faulty.found("disk", "NODE4") == ("refuse", "/opt/scalebook/work has 8 MB left of 8")
 
 
 def test_only_the_faults_that_were_made_are_found(faulty):
-    assert {check for check, _, _ in faulty.bad} == {"port", "name", "shell", "clock", "disk"}
+    assert {check for check, _, _ in faulty.bad} == {"port", "name", "shell", "clock", "firewall", "disk"}
 
 
 def test_a_refusal_fails_the_playbook_with_its_fix(faulty):

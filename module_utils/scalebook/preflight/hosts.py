@@ -94,6 +94,58 @@ def login(site: Site) -> Iterator[Finding]:
     yield from site.failures("peers", "login", "refuse", expected=message("expected.login-by-key"), fix=fix)
 
 
+def firewall(site: Site) -> Iterator[Finding]:
+    """Every machine is reached by every other on any port: mpirun and frameworks choose theirs."""
+    by_name = {machine["name"]: machine for machine in site.machines}
+    closed: dict[str, list[tuple[Mapping[str, Any], Mapping[str, Any]]]] = {}
+    for machine, doors in site.facts("doors"):
+        met = site.fact(machine, "peers") or {}
+        for peer, door in doors.items():
+            # Check `login` reports a peer that is not reached at all.
+            if door["error"] and peer in by_name and "error" not in met.get(peer, {}):
+                closed.setdefault(peer, []).append((machine, door))
+    for peer, refused in closed.items():
+        machine, door = by_name[peer], refused[0][1]
+        sources = [each["address"] for each, _ in refused]
+        if (site.fact(machine, "guards") or {}).get("firewalld"):
+            code = "preflight.firewalld"
+            added = " ".join(f"--add-source={source}" for source in sources[:8])
+            fix = (
+                f"on {peer} and for all nodes: firewall-cmd --permanent --zone=trusted {added}; "
+                "firewall-cmd --reload"
+            )
+        else:
+            code, fix = "preflight.firewall", "allow TCP on all ports between the nodes"
+        nodes = [each["name"] for each, _ in refused]
+        observed = message(code, peer=peer, nodes=nodes, port=door["port"], why=door["error"])
+        yield finding(
+            "firewall",
+            "refuse",
+            machine["nodes"],
+            observed=observed,
+            expected="connections on any port",
+            fix=fix,
+        )
+
+
+def selinux(site: Site) -> Iterator[Finding]:
+    """SELinux lets sshd read the keys that log in."""
+    for machine, guards in site.facts("guards"):
+        label = [*guards["label"].split(":"), "", "", ""][2]
+        of_nfs = label == "nfs_t"
+        if guards["selinux"] and label not in ("", "ssh_home_t") and not (of_nfs and guards["nfs_homes"]):
+            observed = message("preflight.selinux", path="~/.ssh/authorized_keys", label=label)
+            fix = "setsebool -P use_nfs_home_dirs 1" if of_nfs else "restorecon -R ~/.ssh"
+            yield finding(
+                "selinux",
+                "warn",
+                machine["nodes"],
+                observed=observed,
+                expected="the label ssh_home_t",
+                fix=fix,
+            )
+
+
 def launcher(site: Site) -> Iterator[Finding]:
     """The first node can start a step of Slurm on every other, as srun does."""
     expected = message("expected.slurm-step")
@@ -513,6 +565,8 @@ CHECKS = (
     Check("reach", reach),
     Check("launcher", launcher, lambda site: _several(site) and _by_steps(site)),
     Check("login", login, lambda site: _several(site) and not _by_steps(site)),
+    Check("firewall", firewall, lambda site: _several(site) and not _by_steps(site)),
+    Check("selinux", selinux, lambda site: _several(site) and not _by_steps(site)),
     Check("shell", shell, lambda site: not (_by_steps(site) or all(one["local"] for one in site.machines))),
     Check("name", name, _several),
     Check("address", address, _several),

@@ -94,6 +94,7 @@ import glob
 import json
 import os
 import pwd
+import random
 import re
 import resource
 import selectors
@@ -445,6 +446,46 @@ def meet_all(peers: List[Dict[str, str]], seconds: float, steps: str = "") -> Di
     return met
 
 
+def door(address: str, port: int, seconds: float) -> str:
+    """Return why a connection to a port of a peer does not get to the peer's kernel; empty where it does."""
+    try:
+        socket.create_connection((address, port), seconds).close()
+    except ConnectionRefusedError:
+        return ""  # by the kernel, as nobody listens there; firewalls drop it or answer with ICMP
+    except OSError as error:
+        # The first is of Python until 3.9.
+        late = isinstance(error, (socket.timeout, TimeoutError))
+        return "no answer in %g s" % seconds if late else error.strerror or str(error)
+    return ""
+
+
+def doors(peers: List[Dict[str, str]], seconds: float) -> Dict[str, Dict[str, Any]]:
+    """Return {name of the peer: port and error} for a port of those that mpirun and frameworks listen on."""
+    ports = [random.randrange(32768, 60999) for _ in peers]  # noqa: S311 - no secret
+    with ThreadPoolExecutor(32) as pool:
+        errors = pool.map(lambda peer, port: door(peer["address"], port, seconds), peers, ports)
+        results = [{"port": port, "error": error} for port, error in zip(ports, errors)]  # noqa: B905 - Python 3.6
+        return dict(zip((peer["name"] for peer in peers), results))  # noqa: B905 - Python 3.6
+
+
+def guards(top: str = "/", home: str = "~") -> Dict[str, Any]:
+    """Return what SELinux and firewalld do here, and the label of the keys that may log in."""
+    try:
+        label = os.getxattr(os.path.expanduser(home) + "/.ssh/authorized_keys", "security.selinux")
+    except OSError:
+        label = b""
+    try:
+        firewalld = output_of("systemctl", "is-active", "firewalld", well=(0, 1, 3, 4)).strip() == "active"
+    except (OSError, RuntimeError):
+        firewalld = False
+    return {
+        "selinux": text_of(top + "sys/fs/selinux/enforce") == "1",
+        "nfs_homes": text_of(top + "sys/fs/selinux/booleans/use_nfs_home_dirs").startswith("1"),
+        "label": label.decode("ascii", "replace").strip("\0"),
+        "firewalld": firewalld,
+    }
+
+
 # Processes
 
 
@@ -696,6 +737,7 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
         )
         if not steps:
             probes.update(login=lambda: login(options["login_seconds"]))
+            probes.update(doors=lambda: doors(peers, min(3, 0.2 * options["seconds"])), guards=guards)
         if steps != "-":
             probes.update(peers=lambda: meet_all(peers, 0.9 * options["seconds"], steps))
     if options["gpus"]:

@@ -28,6 +28,8 @@ def test_every_check_that_could_be_made_is_named():
     assert made == {
         "reach",
         "login",
+        "firewall",
+        "selinux",
         "shell",
         "name",
         "address",
@@ -351,6 +353,54 @@ def test_a_file_system_that_counts_no_inodes_has_enough():
     assert cluster.bad() == []
 
 
+@pytest.mark.parametrize(
+    ("firewalld", "said", "fix"),
+    [
+        (False, "no connection of NODE1, NODE3 to port 40000 of NODE2 gets there: No route", "allow TCP"),
+        (
+            True,
+            "firewalld of NODE2 lets no connection of NODE1, NODE3 to port 40000 pass: ",
+            "on NODE2 and for all nodes: firewall-cmd --permanent --zone=trusted ",
+        ),
+    ],
+)
+def test_ports_that_a_node_does_not_let_pass_are_refused_with_the_fix(firewalld, said, fix):
+    cluster = Cluster()
+    for node in ("NODE1", "NODE3"):
+        cluster[node]["doors"]["NODE2"] = {"port": 40000, "error": "No route to host"}
+    cluster["NODE2"]["guards"]["firewalld"] = firewalld
+    (found,) = [one for one in cluster.findings() if one["check"] == "firewall"]
+    assert (found["level"], found["nodes"]) == ("refuse", ["NODE2"])
+    assert found["found"].startswith(said) and found["fix"].startswith(fix)
+    assert ("--add-source=10.11.0.2 --add-source=10.11.0.4;" in found["fix"]) is firewalld
+
+
+def test_ports_of_a_node_that_cannot_be_reached_at_all_are_not_reported_too():
+    cluster = Cluster()
+    cluster["NODE1"]["doors"]["NODE2"] = {"port": 40000, "error": "no answer in 3 s"}
+    cluster["NODE1"]["peers"]["NODE2"] = {"error": "Connection timed out"}
+    assert {check for check, _, _ in cluster.bad()} == {"login"}
+
+
+@pytest.mark.parametrize(
+    ("label", "homes", "warned", "fix"),
+    [
+        ("unconfined_u:object_r:ssh_home_t:s0", False, False, ""),
+        ("unconfined_u:object_r:default_t:s0", False, True, "restorecon -R ~/.ssh"),
+        ("system_u:object_r:nfs_t:s0", False, True, "setsebool -P use_nfs_home_dirs 1"),
+        ("system_u:object_r:nfs_t:s0", True, False, ""),
+    ],
+)
+def test_a_label_with_which_sshd_may_not_read_keys_is_a_warning_where_selinux_is_enforcing(
+    label, homes, warned, fix
+):
+    for enforcing in (True, False):
+        cluster = Cluster()
+        cluster["NODE2"]["guards"].update(selinux=enforcing, nfs_homes=homes, label=label)
+        assert cluster.bad() == ([("selinux", "warn", ["NODE2"])] if warned and enforcing else [])
+        assert not (warned and enforcing) or fix in [one["fix"] for one in cluster.findings()]
+
+
 def test_little_shared_memory_stops_gpus():
     cluster = Cluster(device="gpu")
     cluster["NODE2"]["shm"]["mb"] = 64
@@ -429,7 +479,7 @@ def test_the_table_names_level_check_node_and_cure():
     assert table[0] == "Preflight of 4 nodes in 1.8 s: refused"
     assert table[1].split()[:3] == ["refuse", "port", "NODE2"]
     assert table[2].split()[0] == "Fix:"
-    assert table[3].startswith("  ok      reach, login, shell, name")
+    assert table[3].startswith("  ok      reach, login, firewall, selinux, shell, name")
 
 
 # What the machines are asked

@@ -124,6 +124,41 @@ def test_an_address_that_nobody_can_talk_to_says_why():
     assert not node_probe.source("no such name.invalid").replace(".", "").isdigit()
 
 
+def test_a_port_that_nobody_listens_on_is_reached_and_one_that_is_not_routed_is_not():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        assert node_probe.door("127.0.0.1", listener.getsockname()[1], 1) == ""
+        listener.listen()
+        assert node_probe.door("127.0.0.1", listener.getsockname()[1], 1) == ""
+    # A broadcast address: the kernel refuses by itself, as after an answer of ICMP.
+    assert node_probe.door("255.255.255.255", 40000, 0.1) != ""
+
+
+def test_what_selinux_and_firewalld_do_is_read(tmp_path, monkeypatch):
+    (tmp_path / "sys/fs/selinux/booleans").mkdir(parents=True)
+    (tmp_path / "sys/fs/selinux/enforce").write_text("1")
+    (tmp_path / "sys/fs/selinux/booleans/use_nfs_home_dirs").write_text("0 0")
+    monkeypatch.setenv("PATH", tool(tmp_path / "bin", "systemctl", "#!/bin/sh\necho active\n")["PATH"])
+    label = b"unconfined_u:object_r:ssh_home_t:s0\0"
+    monkeypatch.setattr(os, "getxattr", lambda path, name: label)
+    assert node_probe.guards(f"{tmp_path}/") == {
+        "selinux": True,
+        "nfs_homes": False,
+        "label": "unconfined_u:object_r:ssh_home_t:s0",
+        "firewalld": True,
+    }
+
+
+def test_a_host_without_selinux_and_systemd_has_neither(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert node_probe.guards(f"{tmp_path}/", str(tmp_path)) == {
+        "selinux": False,
+        "nfs_homes": False,
+        "label": "",
+        "firewalld": False,
+    }
+
+
 def test_a_peer_that_does_not_answer_is_given_up(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", tool(tmp_path / "bin", "ssh", "#!/bin/sh\nexec sleep 60\n")["PATH"])
     assert node_probe.meet({"name": "NODE2", "address": "10.11.0.3"}, 1.0) == {
