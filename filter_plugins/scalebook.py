@@ -210,6 +210,8 @@ class FilterModule:
             "scalebook_system_refusal": system_refusal,
             "scalebook_package_names": packages.names,
             "scalebook_packages_question": packages.question,
+            "scalebook_package_tool": packages.tool,
+            "scalebook_shipped_python": packages.interpreter,
             "scalebook_python_script": interpreters.script,
             "scalebook_python_refusal": python_refusal,
             "scalebook_python_choice": python_choice,

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What packages are called: roles name those of Debian, and this table has the names of the RHEL family.
 
-Packages are installed on Debian and Ubuntu alone.  On a node of Slurm none are, on any system, and those that
-are missing are named for its administrator.
+apt installs them on Debian and Ubuntu, dnf in the RHEL family.  On a node of Slurm none are installed, on any
+system, and those that are missing are named for its administrator.
 """
 
 from __future__ import annotations
@@ -21,21 +21,36 @@ OF_RPM = {
     "gcc": "gcc",
     "git": "git",
     "iproute2": "iproute",
+    "libcudnn7-dev": "libcudnn7-devel",
     "libgomp1": "libgomp",
+    "libnccl-dev": "libnccl-devel",
+    "libnccl2": "libnccl",
     "libopenmpi-dev": "openmpi-devel",
     "make": "make",
+    "munge": "munge",
     "openmpi-bin": "openmpi",
     "openssh-client": "openssh-clients",
     "openssh-server": "openssh-server",
     "pdsh": "pdsh",
     "perl": "perl",
     "procps": "procps-ng",
+    "python3-dnf-plugin-versionlock": "python3-dnf-plugin-versionlock",
     "rsync": "rsync",
+    "slurm-client": "slurm",
+    "slurmctld": "slurm-slurmctld",
+    "slurmd": "slurm-slurmd",
 }
-"""Package of Debian -> package of the RHEL family, releases 8 to 10; pdsh is in EPEL."""
+"""Package of Debian -> package of the RHEL family, releases 8 to 10; EPEL has pdsh and Slurm.
 
-RELEASES = {8: "3.6", 9: "3.9", 10: "3.12"}
-"""Release of the RHEL family -> the version of its python3."""
+Others are called the same: CUDA's, and those that one family alone has.
+"""
+
+PYTHONS = {
+    8: {"3.6": "python3", "3.8": "python38", "3.9": "python39", "3.11": "python3.11", "3.12": "python3.12"},
+    9: {"3.9": "python3", "3.11": "python3.11", "3.12": "python3.12"},
+    10: {"3.12": "python3"},
+}
+"""Release of the RHEL family -> {version of Python: its package}."""
 
 _PYTHON = re.compile(r"python(\d+\.\d+)-(venv|dev)")
 
@@ -44,7 +59,26 @@ _DPKG = (
     'test -z "$(dpkg --audit; ls /var/lib/dpkg/updates)" || echo dpkg was interrupted; '
     "dpkg-query --show --showformat '${Package} ${db:Status-Status}\\n' \"$@\""
 )
-_RPM = 'for p; do rpm --query --whatprovides "$p" >/dev/null 2>&1 && echo "$p installed"; done; exit 0'
+_RPM = (
+    'for p; do rpm --query --whatprovides "$p" >/dev/null 2>&1 && echo "$p installed"; done; '
+    # dnf marks what a transaction that never ended was to install. rpm has recorded some of it, and may not
+    # have run its scripts.
+    "cut=$(LC_ALL=C dnf --quiet --cacheonly history info last 2>/dev/null "
+    r"| sed -n 's/^ \*\* *[A-Za-z-]*[^d ]  *\([^ ]*\).*/\1/p' "
+    '| while read -r p; do rpm --query "$p" >/dev/null 2>&1 && echo "$p"; done); '
+    'rpm --query --all >/dev/null 2>&1 && test -z "$cut" || echo dnf was interrupted: $cut; exit 0'
+)
+
+
+def tool(answer: str) -> str:
+    """Return what installs packages on the host, apt or dnf; for its `answer` see systems.refusal."""
+    return "dnf" if _release(answer) else "apt"
+
+
+def interpreter(versions: Iterable[str], answer: str) -> str:
+    """Return the first of these versions of Python that a host of the RHEL family has, else ""."""
+    shipped = PYTHONS.get(_release(answer), {})
+    return next((version for version in versions if version in shipped), "")
 
 
 def names(needs: Iterable[str], answer: str) -> list[str]:
@@ -56,8 +90,8 @@ def names(needs: Iterable[str], answer: str) -> list[str]:
 def question(needs: Iterable[str], answer: str) -> list[str]:
     """Return a command that prints `NAME installed` for each of the packages `needs` that the host has.
 
-    It also prints whether dpkg was interrupted.  Its status is 0, 1 where dpkg misses one of them, or 127
-    where the host has no dpkg.
+    It also prints whether dpkg or dnf was interrupted, dnf with what it may have left without its scripts.
+    Its status is 0, 1 where dpkg misses one of them, or 127 where the host has no dpkg.
     """
     return ["sh", "-c", _RPM if _release(answer) else _DPKG, "sh", *names(needs, answer)]
 
@@ -65,13 +99,13 @@ def question(needs: Iterable[str], answer: str) -> list[str]:
 def _release(answer: str) -> int:
     """Return the release of a host of the RHEL family whose packages are known, 0 for another."""
     family, number = systems.family(answer)
-    return number if family == "rhel" and number in RELEASES else 0
+    return number if family == "rhel" and number in PYTHONS else 0
 
 
 def _of_rpm(need: str, release: int) -> str:
     python = _PYTHON.fullmatch(need)
     if not python:
         return OF_RPM.get(need, need)
-    base = "python3" if python[1] == RELEASES[release] else f"python{python[1]}"
+    base = PYTHONS[release].get(python[1], f"python{python[1]}")
     # There venv and ensurepip come with Python itself.
     return base if python[2] == "venv" else f"{base}-devel"

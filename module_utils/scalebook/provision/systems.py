@@ -12,6 +12,9 @@ import re
 OLDEST = {"debian": (10,), "ubuntu": (18, 4)}
 """System whose packages provision.yml installs -> its oldest version, whose Python is 3.6 or newer."""
 
+OF_RHEL = (8, 9, 10)
+"""Releases of Rocky, Alma, RHEL, CentOS Stream and Oracle Linux whose packages provision.yml installs."""
+
 _RHEL = {"rhel", "ol"}
 _PROCESSORS = ("x86_64", "amd64")
 _OF_PROCESSOR = {"aarch64": " (Grace of GB200 and GH200, Graviton)", "arm64": " (of Apple)"}
@@ -85,12 +88,15 @@ def _of_system(host: str, system: dict[str, str]) -> str:
     names = [system.get("ID", ""), *system.get("ID_LIKE", "").split()]
     named = system.get("PRETTY_NAME") or " ".join(filter(None, (names[0], system.get("VERSION_ID"))))
     runs = f"{host} runs {named or 'a system without a name'}, and"
+    version = tuple(map(int, re.findall(r"\d+", system.get("VERSION_ID", ""))))
+    if set(names) & _RHEL and version[:1] in [(release,) for release in OF_RHEL]:
+        return ""
     if not set(names) & set(OLDEST):
         return (
-            f"{runs} provision.yml installs on Debian and Ubuntu alone. Missing: the names of packages and "
-            "the repositories of other systems. Fix: leave the host out of the inventory."
+            f"{runs} provision.yml installs on Debian, Ubuntu and releases 8 to 10 of the RHEL family alone. "
+            "Missing: the names of packages and the repositories of other systems. "
+            "Fix: leave the host out of the inventory."
         )
-    version = tuple(map(int, re.findall(r"\d+", system.get("VERSION_ID", ""))))
     oldest = OLDEST.get(names[0], ())
     if version and version < oldest:
         oldest_text = f"{oldest[0]}" if len(oldest) == 1 else f"{oldest[0]}.{oldest[1]:02d}"

@@ -9,6 +9,7 @@ import base64
 from pathlib import Path
 
 import pytest
+import yaml
 from role_files import load
 from run_module import call_module
 
@@ -142,8 +143,18 @@ def test_without_a_keyring_a_key_is_only_checked(tmp_path):
     assert (result["changed"], result["fingerprint"]) == (False, GOOD_FINGERPRINT)
 
 
-def test_nvidias_fingerprint_is_the_pinned_one():
-    """The key since the rotation of April 2022, as NVIDIA published it; a short one would not do."""
+@pytest.mark.parametrize(
+    ("tool", "fingerprint"),
+    [
+        ("apt", "EB693B3035CD5710E231E123A4B469963BF863CC"),
+        ("dnf", "610C7B14E068A878070DA4E99CD0A493D42D0685"),
+    ],
+)
+def test_nvidias_fingerprints_are_the_pinned_ones(tool, fingerprint):
+    """The keys since the rotation of April 2022, as NVIDIA published them; a short one would not do."""
+    pinned = yaml.safe_load((ROOT / "roles/cuda/vars/main.yml").read_text())["__cuda_of_tool"][tool]
+    assert pinned["fingerprint"] == fingerprint
+    assert pinned["key"].upper() == f"{fingerprint[-8:]}.PUB"
     defaults = (ROOT / "roles/cuda/defaults/main.yml").read_text()
-    assert "cuda_key_fingerprint: EB693B3035CD5710E231E123A4B469963BF863CC\n" in defaults
+    assert 'cuda_key_fingerprint: "{{ __cuda_of_tool[__cuda_package_tool].fingerprint }}"\n' in defaults
     assert "cuda_key_withdrawn: [7FA2AF80]\n" in defaults

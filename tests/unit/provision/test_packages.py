@@ -59,6 +59,7 @@ def test_a_system_that_nobody_has_asked_about_is_called_as_before():
     [
         ("rocky8", "3.6", "python3"),
         ("rocky9", "3.9", "python3"),
+        ("rocky8", "3.9", "python39"),
         ("rocky9", "3.11", "python3.11"),
         ("alma10", "3.12", "python3"),
     ],
@@ -66,6 +67,26 @@ def test_a_system_that_nobody_has_asked_about_is_called_as_before():
 def test_venv_comes_with_python_and_headers_are_a_package(name, version, base):
     needs = [f"python{version}-venv", f"python{version}-dev"]
     assert packages.names(needs, answer(name)) == [base, f"{base}-devel"]
+
+
+@pytest.mark.parametrize(
+    ("name", "versions", "shipped"),
+    [
+        ("rocky9", ["3.13", "3.12", "3.11"], "3.12"),
+        ("rocky8", ["3.8"], "3.8"),
+        ("rocky9", ["3.8"], ""),
+        ("debian", ["3.11"], ""),
+    ],
+)
+def test_the_family_ships_several_versions_of_python(name, versions, shipped):
+    assert packages.interpreter(versions, answer(name)) == shipped
+
+
+@pytest.mark.parametrize(
+    ("name", "tool"), [("debian", "apt"), ("rocky9", "dnf"), ("alma10", "dnf"), ("centos7", "apt")]
+)
+def test_packages_are_installed_with_what_the_system_has(name, tool):
+    assert packages.tool(answer(name)) == tool
 
 
 def needed():
@@ -100,7 +121,8 @@ exit $status
     ("name", "installed"), [("debian", ["libgomp1", "pdsh"]), ("rocky9", ["libgomp", "pdsh"])]
 )
 def test_a_host_says_which_packages_are_installed_by_their_names(tmp_path, name, installed):
-    for program, text in (("rpm", RPM), ("dpkg-query", DPKG), ("dpkg", "#!/bin/sh\n")):
+    quiet = "#!/bin/sh\n"
+    for program, text in (("rpm", RPM), ("dpkg-query", DPKG), ("dpkg", quiet), ("dnf", quiet)):
         (tmp_path / program).write_text(text)
         (tmp_path / program).chmod(0o755)
     done = subprocess.run(
@@ -112,6 +134,43 @@ def test_a_host_says_which_packages_are_installed_by_their_names(tmp_path, name,
     assert done.returncode in (0, 1)
     lines = [line for line in done.stdout.splitlines() if line.endswith(" installed")]
     assert lines == [f"{each} installed" for each in installed]
+
+
+# As dnf 4.14 marks a transaction in which it was killed; of the last package nothing was installed.
+CUT = """\
+Return-Code    : Failure: 1
+Packages Altered:
+ ** Install  libgomp-11.4.1-3.el9.x86_64 @baseos
+ ** Upgrade  pdsh-2.34-7.el9.x86_64      @baseos
+ ** Upgraded pdsh-2.34-6.el9.x86_64      @@System
+ ** Install  rsync-3.2.3-19.el9.x86_64   @baseos
+"""
+
+
+@pytest.mark.parametrize(
+    ("history", "cut"),
+    [
+        (CUT, ["dnf was interrupted: libgomp-11.4.1-3.el9.x86_64 pdsh-2.34-7.el9.x86_64"]),
+        (CUT.replace(" ** ", "    "), []),
+        ("", []),
+    ],
+)
+def test_a_host_says_what_a_killed_dnf_has_left(tmp_path, history, cut):
+    (tmp_path / "history").write_text(history)
+    rpm = RPM.replace("$3", "$wanted").replace(
+        "case", 'for wanted; do :; done\n[ "$2" = --all ] && exit\ncase', 1
+    )
+    for program, text in (("rpm", rpm), ("dnf", f"#!/bin/sh\ncat {tmp_path}/history\n")):
+        (tmp_path / program).write_text(text)
+        (tmp_path / program).chmod(0o755)
+    have = "libgomp-11.4.1-3.el9.x86_64 pdsh-2.34-7.el9.x86_64 pdsh-2.34-6.el9.x86_64"
+    done = subprocess.run(
+        packages.question([], answer("rocky9")),
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin", "HAVE": have},
+    )
+    assert (done.returncode, done.stdout.splitlines()) == (0, cut)
 
 
 def test_a_system_is_of_one_family_for_names_and_for_refusals():

@@ -81,19 +81,35 @@ def test_what_amd_makes_beside_the_devices_of_the_runs_is_no_reason(ask, device,
 @pytest.mark.parametrize(
     ("system", "name"),
     [
-        (ROCKY, "Rocky Linux 9.4 (Blue Onyx)"),
         (CENTOS, "CentOS Linux 7 (Core)"),
         ('ID=opensuse-leap\nID_LIKE="suse opensuse"\nVERSION_ID="15.6"\n', "opensuse-leap 15.6"),
         ("", "a system without a name"),
     ],
 )
-def test_a_system_without_apt_is_not_provisioned(ask, system, name):
+def test_a_system_whose_packages_have_no_names_is_not_provisioned(ask, system, name):
     answer = ask(system=system)
     said = systems.refusal("NODE1", answer, installs=True)
     assert said.startswith(
-        f"NODE1 runs {name}, and provision.yml installs on Debian and Ubuntu alone. Missing: "
+        f"NODE1 runs {name}, and provision.yml installs on Debian, Ubuntu and releases 8 to 10 "
+        "of the RHEL family alone. Missing: "
     )
     assert systems.refusal("NODE1", answer) == ""
+
+
+@pytest.mark.parametrize(
+    ("system", "version", "taken"),
+    [
+        (ROCKY, "9.4", True),
+        (ROCKY, "8.10", True),
+        (ROCKY, "10.0", True),
+        (ROCKY, "11.0", False),
+        ('ID="rhel"\nID_LIKE="fedora"\nVERSION_ID="9.4"\n', "9.4", True),
+        ('ID="ol"\nID_LIKE="fedora"\nVERSION_ID="9.4"\n', "9.4", True),
+    ],
+)
+def test_releases_of_the_rhel_family_are_provisioned_by_their_number(ask, system, version, taken):
+    answer = ask(system=system.replace("9.4", version))
+    assert (systems.refusal("NODE1", answer, installs=True) == "") is taken
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,112 @@
+# Copyright: Contributors to the scalebook project
+# SPDX-License-Identifier: Apache-2.0
+"""The roles that install packages, on a host like Rocky Linux 9: dnf, rpm, and packages that are stand-ins.
+
+A host with Rocky Linux itself was not there.
+"""
+
+import json
+import os
+import re
+
+import pytest
+from container_nodes import Nodes, changes, said
+from nets import free_net
+
+NODES = Nodes(free_net("10.11.28", "10.12.28", "10.13.28", "10.14.28"), count=1)
+pytestmark = [
+    pytest.mark.cluster,
+    pytest.mark.slow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="containers with networks of their own need root"),
+]
+NCCL = ("--tags", "nccl_install")
+# What a refusal must leave as it was.
+STATE = "rpm --query --all | grep -v gpg-pubkey | sort; find /etc/yum.repos.d /etc/pki /etc/dnf -type f"
+
+
+def ssh(command):
+    return NODES.ssh("NODE1", command).stdout
+
+
+def play(*options, ok=True, **variables):
+    return NODES.play("rhel", *options, ok=ok, **variables)
+
+
+@pytest.fixture(scope="module")
+def wrong(request):
+    """Play the scenario on a host that was bare; return what is wrong, or None."""
+    request.addfinalizer(NODES.down)
+    NODES.up("--rpm")
+    try:
+        NODES.molecule("rhel")
+    except AssertionError as error:
+        return str(error)
+    return None
+
+
+def test_the_roles_pass_the_scenario_of_the_family(wrong):
+    assert wrong is None
+
+
+def test_an_upgrade_keeps_what_is_locked_though_newer_ones_are_there(wrong):
+    held = "cuda-toolkit-10-2-10.2.89-1.x86_64\nlibnccl-2.7.3-1+cuda10.2.x86_64\n"
+    ssh("dnf --assumeyes --quiet upgrade")
+    assert ssh("rpm --query cuda-toolkit-10-2 libnccl") == held
+
+
+def test_nccl_goes_to_another_version_and_back_by_a_variable(wrong):
+    for version in ("2.7.8-1+cuda10.2", "2.7.3-1+cuda10.2"):
+        play(*NCCL, nccl_version=version)
+        assert ssh("rpm --query libnccl libnccl-devel").split() == [
+            f"libnccl-{version}.x86_64",
+            f"libnccl-devel-{version}.x86_64",
+        ]
+
+
+def test_a_killed_dnf_is_repaired_and_the_scripts_of_its_packages_run(wrong):
+    ssh(
+        "dnf --assumeyes --quiet install slow >/dev/null 2>&1 & pid=$!; "
+        "until [ -e /run/slow ]; do sleep 0.1; done; kill -9 $pid"
+    )
+    assert ssh("rpm --query slow; cat /run/slow") == "slow-1-1.el9.x86_64\nbegun\n"
+    given = {"node_packages": ["slow"]}
+    assert changes(play("--tags", "node_install", **given)) == {"NODE1": 1}
+    assert ssh("cat /run/slow") == "begun\ndone\n"
+    assert changes(play("--tags", "node_install", **given)) == {"NODE1": 0}
+
+
+def test_a_package_that_no_repository_has_is_named_with_the_fix(wrong):
+    done = play("--tags", "node_install", ok=False, node_packages=["no-such-package"])
+    assert done.returncode == 2
+    assert re.search(
+        "NODE1 has not installed no-such-package. dnf says: .*Fix: enable the repository", said(done)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("unsigned", "is not signed .*Fix: take the package from a repository that signs"),
+        ("other", "Public key for .* is not installed.*Fix: let gpgkey"),
+        ("flipped", "incorrect checksum.*Fix: the package differs"),
+    ],
+)
+def test_a_package_that_is_not_the_one_of_the_key_is_refused(wrong, fault, reason):
+    ssh(f"python3 /usr/lib/make-stand-ins /srv/{fault} --fault {fault}")
+    given = {
+        "cuda_repository_uris": [f"file:///srv/{fault}/nvidia"],
+        "cuda_key": f"file:///srv/{fault}/key.asc",
+        "cuda_key_fingerprint": json.loads(ssh(f"cat /srv/{fault}/facts.json"))["key"],
+    }
+    ssh("rpm --erase libnccl libnccl-devel 2>/dev/null; rm -f /etc/yum.repos.d/scalebook-*")
+    before = ssh(STATE)
+    done = play(*NCCL, ok=False, **given)
+    assert done.returncode == 2
+    assert re.search(f"NODE1 has not installed libnccl-.*{reason}", said(done))
+    assert ssh(STATE) == before
+
+
+def test_another_key_is_refused(wrong):
+    done = play(*NCCL, ok=False, cuda_key="file:///srv/rpm/other.asc")
+    assert done.returncode == 2
+    assert "expected is exactly" in said(done)
