@@ -773,6 +773,7 @@ MESSAGES = {
     "expected.active": "{count} active",
     "expected.answer": "an answer",
     "expected.answer-of-nvidia-smi": "an answer of nvidia-smi",
+    "expected.any-port": "connections on any port",
     "expected.different-names": "different names",
     "expected.driver": "a driver",
     "expected.file-system": "an answer of the file system",
@@ -812,6 +813,7 @@ MESSAGES = {
     "expected.seconds-apart": "at most {seconds:g} s apart",
     "expected.shm": "a /dev/shm",
     "expected.slurm-step": "a step of Slurm",
+    "expected.ssh-label": "the label ssh_home_t",
     "expected.unlimited": "unlimited",
     "expected.up": "up",
     "expected.wake-up": "less than {microseconds} µs to wake up",
@@ -829,6 +831,10 @@ MESSAGES = {
     "fix.cooling": "check fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE,TEMPERATURE)",
     "fix.fabric-manager": "install nvidia-fabricmanager {version}, then {command}",
     "fix.file-system": "the file system hangs: check mount and its server",
+    "fix.firewall": "allow TCP on all ports between the nodes",
+    "fix.firewalld": (
+        "on {peer} and for all nodes: firewall-cmd --permanent --zone=trusted {added}; firewall-cmd --reload"
+    ),
     "fix.free-gpu-memory": "stop what uses it (fuser -v /dev/nvidia*); it may be in another container",
     "fix.gid": "unset it, or set the index of a RoCE v2 GID with an IPv4 address (here {indices})",
     "fix.idle-states": "cpupower idle-set -D {microseconds}, or power management in the firmware",

@@ -110,12 +110,9 @@ def firewall(site: Site) -> Iterator[Finding]:
         if (site.fact(machine, "guards") or {}).get("firewalld"):
             code = "preflight.firewalld"
             added = " ".join(f"--add-source={source}" for source in sources[:8])
-            fix = (
-                f"on {peer} and for all nodes: firewall-cmd --permanent --zone=trusted {added}; "
-                "firewall-cmd --reload"
-            )
+            fix = message("fix.firewalld", peer=peer, added=added)
         else:
-            code, fix = "preflight.firewall", "allow TCP on all ports between the nodes"
+            code, fix = "preflight.firewall", message("fix.firewall")
         nodes = [each["name"] for each, _ in refused]
         observed = message(code, peer=peer, nodes=nodes, port=door["port"], why=door["error"])
         yield finding(
@@ -123,7 +120,7 @@ def firewall(site: Site) -> Iterator[Finding]:
             "refuse",
             machine["nodes"],
             observed=observed,
-            expected="connections on any port",
+            expected=message("expected.any-port"),
             fix=fix,
         )
 
@@ -135,13 +132,13 @@ def selinux(site: Site) -> Iterator[Finding]:
         of_nfs = label == "nfs_t"
         if guards["selinux"] and label not in ("", "ssh_home_t") and not (of_nfs and guards["nfs_homes"]):
             observed = message("preflight.selinux", path="~/.ssh/authorized_keys", label=label)
-            fix = "setsebool -P use_nfs_home_dirs 1" if of_nfs else "restorecon -R ~/.ssh"
+            fix = as_message("setsebool -P use_nfs_home_dirs 1" if of_nfs else "restorecon -R ~/.ssh")
             yield finding(
                 "selinux",
                 "warn",
                 machine["nodes"],
                 observed=observed,
-                expected="the label ssh_home_t",
+                expected=message("expected.ssh-label"),
                 fix=fix,
             )
 
