@@ -833,7 +833,7 @@ MESSAGES = {
     "fix.file-system": "the file system hangs: check mount and its server",
     "fix.firewall": "allow TCP on all ports between the nodes",
     "fix.firewalld": (
-        "on {peer} and for all nodes: firewall-cmd --permanent --zone=trusted {added}; firewall-cmd --reload"
+        "on {peer} and for all nodes: firewall-cmd --permanent --zone=trusted {added} && firewall-cmd --reload"
     ),
     "fix.free-gpu-memory": "stop what uses it (fuser -v /dev/nvidia*); it may be in another container",
     "fix.gid": "unset it, or set the index of a RoCE v2 GID with an IPv4 address (here {indices})",

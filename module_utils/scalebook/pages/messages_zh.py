@@ -698,7 +698,7 @@ MESSAGES = {
     "fix.fabric-manager": "安装 nvidia-fabricmanager {version}，然后 {command}",
     "fix.file-system": "文件系统无响应：检查 mount 及其服务器",
     "fix.firewall": "允许节点之间所有端口的 TCP 连接",
-    "fix.firewalld": "在 {peer} 上并对所有节点执行：firewall-cmd --permanent --zone=trusted {added}; firewall-cmd --reload",
+    "fix.firewalld": "在 {peer} 上并对所有节点执行：firewall-cmd --permanent --zone=trusted {added} && firewall-cmd --reload",
     "fix.free-gpu-memory": "停止占用它的程序（fuser -v /dev/nvidia*）；可能在另一个容器中",
     "fix.gid": "取消该变量，或设为带 IPv4 地址的 RoCE v2 GID 的序号（此处为 {indices}）",
     "fix.idle-states": "cpupower idle-set -D {microseconds}，或在固件中调整电源管理",
