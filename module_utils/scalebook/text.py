@@ -21,7 +21,11 @@ _MARKDOWN = str.maketrans(
 
 def clean(text: Any) -> str:
     """Return `text` on one line without control characters: log lines reach terminals and tables."""
-    return " ".join("".join(c if c.isprintable() else " " for c in str(text)).split())
+    line = str(text)
+    # Most text is printable as a whole, which is asked faster than of each character.
+    if not line.isprintable():
+        line = "".join(c if c.isprintable() else " " for c in line)
+    return " ".join(line.split())
 
 
 def count_of(number: int, noun: str) -> str:

@@ -68,7 +68,11 @@ def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[st
 
 
 def _value(values: Mapping[str, Any], field: str) -> str:
-    return json.dumps(values.get(field), sort_keys=True, default=str)
+    """Return a value as text that is that of no other value, not even of 1 and True."""
+    value = values.get(field)
+    if isinstance(value, (str, int, float)) or value is None:
+        return repr(value)
+    return json.dumps(value, sort_keys=True, default=str)
 
 
 def word(values: Mapping[str, Any], field: str, plain: bool = True) -> str:

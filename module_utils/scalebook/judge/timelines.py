@@ -11,9 +11,12 @@ import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 
-from ansible.module_utils.scalebook.contracts import CaseTimeline, NodeTelemetry, Quantity, Record, Row, Run
+from ansible.module_utils.scalebook.contracts import CaseTimeline, NodeTelemetry, Record, Row, Run
 from ansible.module_utils.scalebook.judge import utilisation
-from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE
+from ansible.module_utils.scalebook.quantities import TABLE
+
+SHOWN = {quantity.name for quantity in TABLE}
+"""Quantities that have a course."""
 
 
 def of_record(record: Record) -> CaseTimeline | None:
@@ -35,18 +38,17 @@ def _of_node(record: Record, node: NodeTelemetry) -> CaseTimeline:
     columns: Mapping[str, Sequence[float | None]] = line["columns"]
     count = max(map(len, columns.values()))
     lines: dict[str, list[float | None]] = {}
-    gpus = 0
+    gpus, read = 0, utilisation.reader(node.get("about") or {})
     for index in range(count):
-        there: dict[str, Quantity] = {
-            name: {"mean": mean} for name, values in columns.items() if (mean := values[index]) is not None
-        }
+        there = ((name, values[index]) for name, values in columns.items())
+        means = {name: float(value) for name, value in there if value is not None}
         readings: dict[str, list[float]] = {}
-        for name, value in utilisation.of_node({"quantities": there, "about": node.get("about") or {}}):
-            if QUANTITIES[name] in TABLE:
+        for name, value in read(means):
+            if name in SHOWN:
                 readings.setdefault(name, []).append(value)
         gpus = max(gpus, len(readings.get("gpu_memory", ())), len(readings.get("gpu", ())))
         for name, values in readings.items():
-            mean = statistics.fmean(values)
+            mean = values[0] if len(values) == 1 else statistics.fmean(values)
             if not math.isfinite(mean):
                 raise ValueError(f"{name} is {mean}")
             lines.setdefault(name, [None] * count)[index] = float(f"{mean:.4g}")

@@ -7,9 +7,10 @@ What was not recorded has no line; it is never 0.
 
 from __future__ import annotations
 
+import functools
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from ansible.module_utils.scalebook.contracts import (
@@ -110,27 +111,40 @@ def of_record(record: Record) -> dict[str, list[float]]:
 def of_node(node: NodeTelemetry) -> Iterable[tuple[str, float]]:
     """Yield (quantity, mean) of a node's telemetry, one of each GPU."""
     means = {name: float(each["mean"]) for name, each in (node.get("quantities") or {}).items()}
-    about = node.get("about") or {}
-    cores = {str(index): core for index, core in enumerate(node.get("cores") or []) if core is not None}
+    return reader(node.get("about") or {}, node.get("cores") or [])(means)
+
+
+def reader(
+    about: Mapping[str, Any], core_means: Sequence[float | None] = ()
+) -> Callable[[Mapping[str, float]], Iterator[tuple[str, float]]]:
+    """Return what makes (quantity, mean) of the means of the columns of a node, whose facts are `about`."""
+    cores = {str(index): core for index, core in enumerate(core_means) if core is not None}
     own = [cores[str(index)] for index in about.get("job_cores") or [] if str(index) in cores]
-    facts = _facts(about, means, own)
-    means |= {f"core:{index}:busy": core for index, core in cores.items()}
-    means |= {"job::cores_busy": sum(own)} if own else {}
-    columns: dict[str, dict[str, float]] = {}
-    for name, mean in means.items():
-        group, instance, column = _parts(name)
-        if group != "network" or _counts(instance, about):
-            columns.setdefault(f"{group}:{column}", {})[instance] = mean
-    for quantity in QUANTITIES.values():
-        for value in _values(quantity, columns, facts):
-            yield quantity.name, value
+    busy_cores = {f"core:{index}:busy": core for index, core in cores.items()}
+    busy_cores |= {"job::cores_busy": sum(own)} if own else {}
+    constant = _facts(about, own)
+
+    def read(means: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+        facts = {**constant, **_of_processors(means, own)}
+        columns: dict[str, dict[str, float]] = {}
+        for name, mean in (*means.items(), *busy_cores.items()):
+            what, instance = _parts(name)
+            if not what.startswith("network:") or _counts(instance, about):
+                columns.setdefault(what, {})[instance] = mean
+        for quantity, reads, whats in READ:
+            if not whats.isdisjoint(columns):
+                for value in _values(quantity, reads, columns, facts):
+                    yield quantity.name, value
+
+    return read
 
 
-def _parts(column: str) -> tuple[str, str, str]:
-    """Return the group, the instance and the quantity of a column of the sampler."""
+@functools.lru_cache(maxsize=4096)
+def _parts(column: str) -> tuple[str, str]:
+    """Return what a column of the sampler has, `group:quantity`, and of which instance."""
     group, rest = column.split(":", 1)
     instance, quantity = rest.rsplit(":", 1)
-    return group, instance, quantity
+    return f"{group}:{quantity}", instance
 
 
 def _counts(interface: str, about: Mapping[str, Any]) -> bool:
@@ -139,15 +153,25 @@ def _counts(interface: str, about: Mapping[str, Any]) -> bool:
     return interface in physical if physical else interface != "lo"
 
 
+READ = [
+    (quantity, reads, {what for what, _ in reads})
+    for quantity in QUANTITIES.values()
+    for reads in [[(_parts(reading.column)[0], reading.whole) for reading in quantity.reads]]
+]
+"""Each quantity with what it is read from, each with the fact of which that is a part."""
+
+
 def _values(
-    quantity: Quantity, columns: Mapping[str, Mapping[str, float]], facts: Mapping[str, Mapping[str, float]]
+    quantity: Quantity,
+    reads: Iterable[tuple[str, str]],
+    columns: Mapping[str, Mapping[str, float]],
+    facts: Mapping[str, Mapping[str, float]],
 ) -> list[float]:
     """Return the values of a quantity: one of each instance, or one of all where they are combined."""
     readings: dict[str, list[float]] = {}
-    for reading in quantity.reads:
-        group, _, column = _parts(reading.column)
-        for instance, mean in columns.get(f"{group}:{column}", {}).items():
-            whole = facts.get(reading.whole, {}).get(instance) if reading.whole else 1
+    for what, whole_name in reads:
+        for instance, mean in columns[what].items() if what in columns else ():
+            whole = facts.get(whole_name, {}).get(instance) if whole_name else 1
             if whole:
                 readings.setdefault(instance, []).append(quantity.factor * mean / whole)
     if quantity.combine is None:
@@ -156,28 +180,33 @@ def _values(
     return [quantity.combine(every) / quantity.per] if every else []
 
 
-def _facts(
-    about: Mapping[str, Any], means: Mapping[str, float], own: Sequence[float]
-) -> dict[str, dict[str, float]]:
+def _facts(about: Mapping[str, Any], own: Sequence[float]) -> dict[str, dict[str, float]]:
     """Return what readings are parts of, by name and instance; `own` is how busy the job's processors were.
 
     Only physical interfaces have a capacity: a virtual one tells a nominal speed.
     """
-    physical, busy = about.get("physical_interfaces") or [], means.get("cpu::busy", 0.0)
+    physical = about.get("physical_interfaces") or []
     ethernet, infiniband = about.get("network_megabits") or {}, about.get("infiniband_megabits") or {}
     gpus = (about.get("gpus") or {}).items()
-    # Other clocks count the processors' time and the job's own.
-    computing = sum(own) if own else busy
     return {
         "cores": {"": about.get("cores", 0)},
         "memory": {"": about.get("memory_bytes", 0)},
-        "needed": {"": busy + means.get("cpu::steal", 0.0)},
         "job_cores": {"": len(own)},
-        "computing": {"": computing and max(computing, means.get("job::busy", 0.0))},
         "ethernet": {name: (rate or 0) * MEGA for name, rate in ethernet.items() if name in physical},
         "infiniband": {name: (rate or 0) * MEGA for name, rate in infiniband.items()},
         "gpu_memory": {gpu: (each or {}).get("memory_bytes") for gpu, each in gpus},
         "power_limit": {gpu: (each or {}).get("power_limit") for gpu, each in gpus},
+    }
+
+
+def _of_processors(means: Mapping[str, float], own: Sequence[float]) -> dict[str, dict[str, float]]:
+    """Return what readings are parts of that is itself read."""
+    busy = means.get("cpu::busy", 0.0)
+    # Other clocks count the processors' time and the job's own.
+    computing = sum(own) if own else busy
+    return {
+        "needed": {"": busy + means.get("cpu::steal", 0.0)},
+        "computing": {"": computing and max(computing, means.get("job::busy", 0.0))},
     }
 
 

@@ -8,6 +8,7 @@ are classes, so that light and dark mode follow the reader; series differ in the
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Sequence
@@ -145,6 +146,7 @@ def width_of(text: str) -> float:
     return sum(map(_advance, text))
 
 
+@functools.lru_cache(maxsize=1024)
 def _advance(character: str) -> float:
     if ord(character) > 0x2E80:
         return CHINESE
@@ -157,8 +159,13 @@ def wrapped(label: str, width: float) -> list[str]:
     """Return a label in lines of at most `width` pixels: at spaces, within words that are longer."""
     lines = [""]
     for word in re.findall(r"[\u2e80-\uffff]\s*|[^\s\u2e80-\uffff]+\s*", label):
-        if lines[-1] and width_of((lines[-1] + word).rstrip()) > width:
+        fits = width_of((lines[-1] + word).rstrip()) <= width
+        if not fits and lines[-1]:
             lines.append("")
+            fits = width_of(word.rstrip()) <= width
+        if fits:
+            lines[-1] += word
+            continue
         for character in word:
             if not character.isspace() and width_of(lines[-1] + character) > width:
                 lines.append("")
