@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group
+from ansible.module_utils.scalebook.grouping import grouped
 
 _COMMIT = re.compile(r"\b[0-9a-f]{40}\b")
 UNUSUAL = ("warmup", "window", "epoch_samples", "settings")
@@ -19,24 +20,47 @@ USUAL = tuple(field for field in GROUP_FIELDS if field not in UNUSUAL)
 
 def name_groups(groups: Sequence[Group]) -> None:
     """Give every group its `title` (all that identifies it), `short` (what tells it apart), `differing`."""
+    differences = Differences(groups)
     for group in groups:
-        own = unusual_words(group, groups)
+        own = differences.unusual(group)
         group["differing"] = " ".join(own)
         group["title"] = " ".join(filter(None, [*(word(group, field) for field in USUAL), *own]))
-        group["short"] = telling_apart(group, groups) or group["title"]
+        group["short"] = differences.telling_apart(group) or group["title"]
 
 
-def telling_apart(entry: Mapping[str, Any], entries: Sequence[Mapping[str, Any]]) -> str:
-    """Return what a group, or a table of strong scaling, has that others have not; '' for one alone.
+class Differences:
+    """In what groups, or tables of strong scaling, differ: looked for once, asked of each of them."""
 
-    The usual value goes without saying, unless it is all that there is to say.
-    """
-    varying = [field for field in USUAL if len({_value(other, field) for other in entries}) > 1]
-    own = unusual_words(entry, entries)
-    different = [*(word(entry, field) for field in varying), *own]
-    if not any(different):
-        different = [word(entry, field, plain=False) for field in varying]
-    return " ".join(filter(None, different))
+    def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Look for the fields and, for each workload, for the settings."""
+        self._usual = _varying(USUAL, list(entries))
+        self._unusual = {}
+        for workload, own in grouped(entries, lambda entry: entry["workload"]).items():
+            settings = [entry.get("settings") or {} for entry in own]
+            names = dict.fromkeys(name for each in settings for name in each)
+            self._unusual[workload] = _varying(UNUSUAL, own), _varying(names, settings)
+
+    def telling_apart(self, entry: Mapping[str, Any]) -> str:
+        """Return what an entry has that others have not; '' for one alone.
+
+        The usual value goes without saying, unless it is all that there is to say.
+        """
+        own = self.unusual(entry)
+        different = [*(word(entry, field) for field in self._usual), *own]
+        if not any(different):
+            different = [word(entry, field, plain=False) for field in self._usual]
+        return " ".join(filter(None, different))
+
+    def unusual(self, entry: Mapping[str, Any]) -> list[str]:
+        """Return what a heading says of steps and settings: that in which the entries of a workload differ."""
+        varying, _ = self._unusual[entry["workload"]]
+        named = self.with_varying_settings(entry)
+        return [words for field in varying if (words := word(named, field))]
+
+    def with_varying_settings(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """Return an entry with those settings only that differ between the entries of its workload."""
+        own, (_, varying) = entry.get("settings") or {}, self._unusual[entry["workload"]]
+        return {**entry, "settings": {name: own[name] for name in own if name in varying}}
 
 
 def shared(entries: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, Any]]) -> str:
@@ -47,24 +71,12 @@ def shared(entries: Sequence[Mapping[str, Any]], every: Sequence[Mapping[str, An
         for field in USUAL
         if field in first and all(_value(other, field) == _value(first, field) for other in others)
     ]
-    varying = [field for field in alike if len({_value(other, field) for other in every}) > 1]
-    return " ".join(filter(None, (word(first, field) for field in varying)))
+    return " ".join(filter(None, (word(first, field) for field in _varying(alike, every))))
 
 
-def unusual_words(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return what a heading says of steps and settings: that in which `entries` of the workload differ."""
-    same = [other for other in entries if other["workload"] == entry["workload"]]
-    varying = [field for field in UNUSUAL if len({_value(other, field) for other in same}) > 1]
-    named = with_varying_settings(entry, same)
-    return [words for field in varying if (words := word(named, field))]
-
-
-def with_varying_settings(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return `entry` with those settings only that differ between the `entries` of its workload."""
-    own = entry.get("settings") or {}
-    same = [other.get("settings") or {} for other in entries if other["workload"] == entry["workload"]]
-    varying = {name for name in own if len({_value(settings, name) for settings in same}) > 1}
-    return {**entry, "settings": {name: own[name] for name in own if name in varying}}
+def _varying(fields: Iterable[str], entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the fields in which entries differ."""
+    return [field for field in fields if len({_value(entry, field) for entry in entries}) > 1]
 
 
 def _value(values: Mapping[str, Any], field: str) -> str:

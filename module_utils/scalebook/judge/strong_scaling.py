@@ -38,8 +38,9 @@ def tabulate(rows: Sequence[Row], workloads: Workloads | None = None) -> list[di
     tables = [own for own in members.values() if len({row["devices"] for row in own}) > 1]
     tables.sort(key=lambda own: (*(str(own[0].get(field)) for field in FIELDS), global_batch(own[0])))
     new_tables = [_table(f"s{index}", own, workloads or {}) for index, own in enumerate(tables, 1)]
+    differences = headings.Differences(rows)
     for table in new_tables:
-        table["title"] = title(headings.with_varying_settings(table, rows), new_tables)
+        table["title"] = title(differences.with_varying_settings(table), new_tables)
     return new_tables
 
 

@@ -26,7 +26,7 @@ def flops(view: View) -> list[Block]:
 def table(view: View) -> Table:
     """Return the table of the arithmetic per device."""
     _ = view.wording
-    short = view.short_names()
+    short = view.short_names
     columns = [
         *view.case_columns(),
         Column("unit"),
@@ -55,7 +55,7 @@ def table(view: View) -> Table:
 def reported(view: View) -> list[Block]:
     """Return a section for each workload that reports metrics itself."""
     _ = view.wording
-    short = view.short_names()
+    short = view.short_names
     # The table of the MFU has it, of the median rate.
     elsewhere = ["mfu"] if any(entry["mfu"] is not None for entry in view.document["mfu"]) else []
     about = _("report.medians")

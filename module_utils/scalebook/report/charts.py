@@ -50,7 +50,7 @@ class _Drawer(NamedTuple):
 
     def labels(self, groups: Set) -> list[str]:
         """Return what tells each group of a chart apart, numbered where nothing does; '' of one alone."""
-        names = [headings.telling_apart(group, groups) for group in groups]
+        names = list(map(headings.Differences(groups).telling_apart, groups))
         if len({group.get("global_batch") for group in groups}) > 1:
             batches = (self.wording("chart.global-batch", size=group["global_batch"]) for group in groups)
             names = [" ".join(filter(None, pair)) for pair in zip(names, batches, strict=True)]

@@ -63,7 +63,7 @@ def _cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **entry,
         "label": clean(entry["label"]),
-        "group": view.short_names()[entry["case"]],
+        "group": view.short_names[entry["case"]],
         "verdict": [Tag(verdict, "stop")] if entry["regression"] else verdict,
         "judged": _.about(verdict, why) if why else verdict,
         "why": why,

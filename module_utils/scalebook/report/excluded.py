@@ -42,7 +42,7 @@ def excluded_rows(view: View) -> list[dict[str, Any]]:
 
     The last lines are those of the first of them.
     """
-    short = view.short_names()
+    short = view.short_names
     repeats: dict[tuple[str, ...], list[str]] = {}
     first: dict[tuple[str, ...], dict[str, Any]] = {}
     for entry in view.document["uncounted"]:

@@ -150,7 +150,7 @@ def _result(view: View, row: Row, group: Group, several: bool, with_peak: bool) 
 
 def _link(view: View, row: Row) -> Tag:
     """Return a link to a row of the table of results."""
-    return Tag(view.named([row["case"]]), "row", f"#{view.anchors()[row['case']]}")
+    return Tag(view.named([row["case"]]), "row", f"#{view.anchors[row['case']]}")
 
 
 def _conclusions(view: View) -> list[Block]:

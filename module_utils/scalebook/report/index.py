@@ -287,10 +287,10 @@ def _titles(rows: Iterable[Row], declared: Workloads) -> dict[str, str]:
             groups[key] = {**values, "compiler": compiler}
     # Which settings differ does not depend on the batch, of which there may be hundreds.
     several = list({str([group[field] for field in _SETTINGS]): group for group in groups.values()}.values())
-    titles = {}
+    differences, titles = headings.Differences(several), {}
     for key, group in groups.items():
         words = [headings.word(group, field) for field in headings.USUAL]
-        titles[key] = clean(" ".join(filter(None, [*words, *headings.unusual_words(group, several)])))
+        titles[key] = clean(" ".join(filter(None, [*words, *differences.unusual(group)])))
     return titles
 
 

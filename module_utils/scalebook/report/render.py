@@ -13,6 +13,7 @@ import io
 import json
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
@@ -104,7 +105,7 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
     document, people = view.document, view.wording
     # The charts escape their own text; only they, their style and the script are not escaped here.
     pictures = charts.charts(document, wording=people)
-    view = view._replace(charts=pictures, timelines=timeline.charts(document, wording=people))
+    view = replace(view, charts=pictures, timelines=timeline.charts(document, wording=people))
     first = [each for each in pictures if each["name"] in FIRST] or pictures[:FEW]
     others = [each for each in pictures if each not in first]
     head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]

@@ -16,7 +16,7 @@ from ansible.module_utils.scalebook.text import clean
 def section(view: View) -> list[Block]:
     """Return the section of the runs that count."""
     _ = view.wording
-    short, title = view.short_names(), _("title.runs")
+    short, title = view.short_names, _("title.runs")
     rows = [
         {"group": short[row["case"]], **cells(view, run, row)}
         for row in view.document["rows"]

@@ -80,7 +80,7 @@ def results(view: View) -> Table:
         Column("runs", kind="count", look="less"),
         Column("flags", kind="tags", look="tags"),
     ]
-    short, anchors = view.short_names(), view.anchors()
+    short, anchors = view.short_names, view.anchors
     lines = [
         {
             **row_cells(row, _),

@@ -27,7 +27,7 @@ def section(view: View) -> list[Block]:
 
 def table(view: View) -> Table:
     """Return the step times of all rows that have some."""
-    rows, short = view.document["rows"], view.short_names()
+    rows, short = view.document["rows"], view.short_names
     steps_of_one = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
     lines = [
         {"group": short[row["case"]], **_cells(row, row["steps"], steps_of_one.get(row["group"]))}

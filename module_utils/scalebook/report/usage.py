@@ -38,7 +38,7 @@ def section(view: View) -> list[Block]:
         cases.setdefault(line["case"], {})[line["quantity"]] = line
     measured = [each for each in TABLE if any(each.name in own for own in cases.values())]
     measured = sorted((each for each in measured if each.name not in DERIVED), key=_of_host)
-    short, labels = view.short_names(), {row["case"]: row["label"] for row in view.document["rows"]}
+    short, labels = view.short_names, {row["case"]: row["label"] for row in view.document["rows"]}
     columns = [
         *view.case_columns(),
         *(_column(view, each) for each in measured),

@@ -5,7 +5,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from ansible.module_utils.scalebook import hardware
 from ansible.module_utils.scalebook.contracts import BASELINE, Flag, Group, Results, Row, message
@@ -18,7 +20,8 @@ MANY = 6
 """Rows from which their number says more than their names."""
 
 
-class View(NamedTuple):
+@dataclass(frozen=True)
+class View:
     """The results, and how one form of the report says them; `charts` and `timelines` are its drawings."""
 
     document: Results
@@ -26,8 +29,9 @@ class View(NamedTuple):
     charts: Sequence[Mapping[str, str]] = ()
     timelines: Sequence[Mapping[str, str]] = ()
 
+    @cached_property
     def short_names(self) -> dict[str, str]:
-        """Return what tells the group of each case from the others, '' where there is one group."""
+        """What tells the group of each case from the others, '' where there is one group."""
         several = len(self.document["groups"]) > 1
         return {
             case: clean(group["short"]) if several else ""
@@ -35,13 +39,14 @@ class View(NamedTuple):
             for case in group["rows"]
         }
 
+    @cached_property
     def anchors(self) -> dict[str, str]:
-        """Return the identifier of each case's row in the table of results."""
+        """The identifier of each case's row in the table of results."""
         return {row["case"]: f"row-{number}" for number, row in enumerate(self.document["rows"], 1)}
 
     def named(self, cases: Iterable[str]) -> str:
         """Return cases in words, those of one group together: `b32 1n1g, 1n2g; b64 1n4g`, or `all rows`."""
-        short, own = self.short_names(), set(cases)
+        short, own = self.short_names, set(cases)
         if own == short.keys() and len(own) > 1:
             return self.wording("report.all-rows")
         if len(own) > MANY:
