@@ -52,7 +52,7 @@ class Differences:
         return " ".join(filter(None, different))
 
     def unusual(self, entry: Mapping[str, Any]) -> list[str]:
-        """Return what a heading says of steps and settings: that in which the entries of a workload differ."""
+        """Return what a heading says of steps and settings: in what the entries of its workload differ."""
         varying, _ = self._unusual[entry["workload"]]
         named = self.with_varying_settings(entry)
         return [words for field in varying if (words := word(named, field))]

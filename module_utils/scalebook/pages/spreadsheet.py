@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables -> a workbook. The same tables always make the same bytes.
 
-Text stays text: nothing from a log becomes a formula or a link.  Needs pandas and XlsxWriter, on the control
-node; MISSING says which is not installed, and nothing else may be used then.
+Text stays text: nothing from a log becomes a formula or a link.  Needs XlsxWriter, on the control node;
+MISSING says that it is not installed, and nothing else may be used then.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from ansible.module_utils.scalebook.pages.cells import LEFT
 from ansible.module_utils.scalebook.text import clean
 
 try:
-    import pandas
     import xlsxwriter
 
     WRITER = f"XlsxWriter {xlsxwriter.__version__}"
@@ -72,18 +71,19 @@ def workbook(
     """Return the workbook of tables, each with its plots in a sheet of that name; None is an empty cell."""
     content = io.BytesIO()
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    with pandas.ExcelWriter(content, engine="xlsxwriter", engine_kwargs={"options": options}) as writer:
-        book = writer.book
+    with xlsxwriter.Workbook(content, options) as book:
         # A fixed time, which is not that of the measurements: those are in the sheets.
         book.set_properties({"title": clean(title), "created": datetime(1980, 1, 1)})  # noqa: DTZ001
         for name, table in sheets.items():
             rows = [[_value(row[column.key]) for column in table.columns] for row in table.rows]
-            frame = pandas.DataFrame([[_cell(value) for value in row] for row in rows])
-            frame.to_excel(writer, sheet_name=name, index=False, header=False, startrow=1)
-            _set_up(book, writer.sheets[name], table.columns, rows)
+            sheet = book.add_worksheet(name)
+            for index, _column in enumerate(table.columns):
+                for number, values in enumerate(rows, 1):
+                    sheet.write(number, index, _cell(values[index]))
+            _set_up(book, sheet, table.columns, rows)
             row = 1
             for chart, height in (_chart(book, name, table, plot) for plot in plots.get(name, ())):
-                writer.sheets[name].insert_chart(row, len(table.columns) + 1, chart)
+                sheet.insert_chart(row, len(table.columns) + 1, chart)
                 row += height // ROW + 2
     return content.getvalue()
 
@@ -172,7 +172,7 @@ def _cell(value: Any) -> Any:
 
     A whole number that a double cannot hold is text: as a number, its last digits would be wrong.
     """
-    if value is None or isinstance(value, float):
+    if value is None or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= DIGITS:
         return value

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The document -> the texts of all files of a report.
 
-The only part of module_utils that needs more than the standard library, with xlsx.py: pandas, XlsxWriter and
+The only part of module_utils that needs more than the standard library, with pages: pandas, XlsxWriter and
 Jinja2, on the control node.  MISSING says which is not installed there; nothing else of this file may be
 used then.
 """
