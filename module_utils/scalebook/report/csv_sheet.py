@@ -15,12 +15,8 @@ from ansible.module_utils.scalebook.contracts import Results, global_batch
 from ansible.module_utils.scalebook.pages.blocks import Column, Table, sheet_only
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import (
-    arithmetic,
-    earlier,
     environment,
     scaling,
-    step_times,
-    strong,
     usage,
 )
 from ansible.module_utils.scalebook.report.view import View, flag_sentence
@@ -48,14 +44,14 @@ def _tables(view: View) -> Iterator[Table]:
     """Yield the tables of cases in the order of their columns."""
     document = view.document
     yield from (scaling.group_table(view, group) for group in document["groups"])
-    yield step_times.table(view)
+    yield usage.step_table(view)
     yield usage.means(document)
-    yield arithmetic.table(view)
+    yield usage.arithmetic(view)
     batches = [{"case": row["case"], "global_batch": global_batch(row)} for row in document["rows"]]
     yield Table("", sheet_only("global_batch", "count"), batches)
     fixed = [row for table in document["strong"] for row in table["rows"]]
-    yield strong.table_of(view, {"id": "", "unit": "", "rows": fixed})
-    yield earlier.table(view)
+    yield scaling.strong_table(view, {"id": "", "unit": "", "rows": fixed})
+    yield scaling.earlier_table(view)
     about = [
         {
             "case": row["case"],

@@ -12,7 +12,6 @@ from ansible.module_utils.scalebook.contracts import ENOUGH_RUNS, Group
 from ansible.module_utils.scalebook.judge import baseline
 from ansible.module_utils.scalebook.pages.blocks import Block, Heading, Item, Items, Settings
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
-from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.text import clean
 
 STEPS = ("accumulation", "warmup", "window", "epoch_samples")
@@ -68,9 +67,9 @@ def baseline_rule(wording: Wording = ENGLISH) -> str:
     )
 
 
-def section(view: View) -> list[Block]:
+def section(groups: Sequence[Group], wording: Wording) -> list[Block]:
     """Return the section: the rule of each group, once, its settings, and what the columns mean."""
-    _, groups = view.wording, view.document["groups"]
+    _ = wording
     rules = dict.fromkeys(rule(group, _) for group in groups)
     items: list[str | Item] = [*(Item(each, code=True) for each in rules), *sentences(_)]
     blocks: list[Block] = [Heading(2, _("title.method"), "method"), Items(items)]

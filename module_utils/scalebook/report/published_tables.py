@@ -1,46 +1,59 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The section that compares a campaign with published results."""
+"""The sections that compare a campaign with what others published: DLPerf, and of language models.
+
+The last one has what is published that nothing of ours stands beside.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Block, Column, Heading, Item, Items, Paragraph, Table
-from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.judge.language_models import Beside, line
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Column,
+    Fold,
+    Heading,
+    Item,
+    Items,
+    Paragraph,
+    Table,
+)
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.published import PublishedRow
 from ansible.module_utils.scalebook.text import clean
 
 
-def compared(view: View) -> list[Block]:
+def compared(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]:
     """Return the section of the groups to compare, each with its results or why there are none."""
-    if not view.document["compare"]:
+    if not entries:
         return []
-    _ = view.wording
+    _ = wording
     blocks: list[Block] = [Heading(2, _("title.published"), "compare")]
     reasons: dict[str, list[str]] = {}
-    for entry in view.document["compare"]:
+    for entry in entries:
         if entry["rows"]:
-            blocks += _group(view, entry)
+            blocks += _group(entry, _)
         else:
             reasons.setdefault(_.tell(entry["why"]), []).append(clean(entry["title"]))
     items = [Item(_.join(titles, "list"), _begun(why)) for why, titles in reasons.items()]
     return [*blocks, *([Items(items)] if items else [])]
 
 
-def _group(view: View, entry: Mapping[str, Any]) -> list[Block]:
-    _ = view.wording
+def _group(entry: Mapping[str, Any], wording: Wording) -> list[Block]:
+    _ = wording
     title, theirs = clean(entry["title"]), name_of(entry)
     blocks: list[Block] = [Heading(3, title, detail=theirs)]
-    why = view.wording.tell(entry["why"])
+    why = _.tell(entry["why"])
     blocks += [
         Paragraph(why + _("join.stop"), only="md"),
         Paragraph(_begun(why) + _("join.stop"), "soft", only="html"),
     ]
-    blocks += warning(view.wording.tell(entry.get("warning") or ""), view.wording)
+    blocks += _warning(_.tell(entry.get("warning") or ""), _)
     label = _("report.compared", group=title, published=theirs)
-    return [*blocks, _table(view, entry)._replace(label=label), sources(entry["rows"], view.wording)]
+    return [*blocks, _table(entry)._replace(label=label), _sources(entry["rows"], _)]
 
 
 def _begun(text: str) -> str:
@@ -48,7 +61,7 @@ def _begun(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def warning(text: str, wording: Wording) -> list[Block]:
+def _warning(text: str, wording: Wording) -> list[Block]:
     """Return what has to be known of a published table, nothing where that is nothing."""
     if not text:
         return []
@@ -56,9 +69,8 @@ def warning(text: str, wording: Wording) -> list[Block]:
     return [in_markdown, Paragraph(_begun(text) + wording("join.stop"), "warning", only="html")]
 
 
-def _table(view: View, entry: Mapping[str, Any]) -> Table:
+def _table(entry: Mapping[str, Any]) -> Table:
     """Return the pairs of results; a page leaves out rates that cannot be compared."""
-    _ = view.wording
     rates = "" if entry["comparable"] else "md"
     columns = [
         Column("label"),
@@ -100,7 +112,7 @@ def name_of(entry: Mapping[str, Any]) -> str:
     return " ".join(filter(None, names)) + (f" ({entry['variant']})" if entry["variant"] else "")
 
 
-def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
+def _sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
     """Return where results are published: `FILE:L1`, `FILE:L2` as `FILE, lines 1, 2`, others as they are."""
     lines: dict[str, list[str]] = {}
     for name in (row["source"] for row in pairs if row["source"]):
@@ -111,3 +123,118 @@ def sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
         for file, numbers in lines.items()
     )
     return Paragraph(wording("report.published", sources=text), "soft wraps")
+
+
+RATES = [
+    Column("published_by"),
+    Column("gpus_there", kind="count"),
+    Column("tokens_there", kind="rate"),
+    Column("gpus_here", kind="count"),
+    Column("tokens_here", kind="rate"),
+    Column("quotient", kind="ratio", missing="–", look="main"),
+    Column("remarks", look="wrap"),
+]
+
+
+def rates(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]:
+    """Return the section of the groups that stand beside published rates, nothing without a comparison."""
+    if not entries:
+        return []
+    _ = wording
+    blocks: list[Block] = [
+        Heading(2, _("title.published-rates"), "published-rates"),
+        Paragraph(_("published.rule"), "soft"),
+    ]
+    reasons = []
+    for entry in entries:
+        title = clean(entry["title"])
+        if entry["reason"]:
+            reasons.append(Item(title, _.tell(entry["reason"])))
+        else:
+            label = _.about(_("title.published-rates"), title)
+            links = [{"source": pair["link"]} for pair in entry["pairs"]]
+            table = _rates_table(entry["pairs"], _)._replace(label=label)
+            blocks += [Heading(3, title), table, _sources(links, _)]
+    return [*blocks, *([Items(reasons)] if reasons else [])]
+
+
+def _rates_table(pairs: Sequence[Beside], wording: Wording) -> Table:
+    rows = [
+        {
+            "published_by": f"{clean(pair['source'])}, {pair['date']}",
+            "gpus_there": pair["gpus"],
+            "tokens_there": pair["tokens_per_s"],
+            "gpus_here": pair["gpus_here"],
+            "tokens_here": pair["tokens_per_s_here"],
+            "quotient": pair["ratio"],
+            "remarks": _remarks(pair, wording),
+        }
+        for pair in pairs
+    ]
+    return Table("", RATES, rows)
+
+
+def _remarks(pair: Beside, wording: Wording) -> str:
+    if pair["differs"]:
+        return wording("published.differs", differs=pair["differs"])
+    return wording.join(map(wording.tell, pair["remarks"]), "list")
+
+
+def rate_lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what the terminal shows: the rates that compare, and why there are none."""
+    texts = []
+    for entry in entries:
+        comparable = [ENGLISH.tell(line(pair)) for pair in entry["pairs"] if pair["ratio"]]
+        reason = ENGLISH.tell(entry["reason"] or ENGLISH("published.none-compares"))
+        texts += [f"{clean(entry['title'])}: {text}" for text in comparable or [reason]]
+    return texts
+
+
+def only_published(tables: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]:
+    """Return the section of published tables that nothing of ours stands beside, by family."""
+    _ = wording
+    if not tables:
+        return []
+    about = _("report.only-published")
+    title = _("title.only-published")
+    blocks: list[Block] = [Heading(2, title, "only-published"), Paragraph(about, "soft")]
+    for family, count in counts(tables, _).items():
+        mine = [table for table in tables if table["family"] == family]
+        name = clean(family)
+        warnings = dict.fromkeys(_.tell(table["warning"]) for table in mine if table["warning"])
+        warnings_told = [part for each in warnings for part in _warning(each, _)]
+        source = _sources([row for table in mine for row in table["rows"]], _)
+        table = _only_table(mine, _)._replace(label=title + _("join.about") + name)
+        summary = name + _("join.about") + count
+        blocks += [Heading(3, summary, only="md"), Fold(summary, [*warnings_told, table, source])]
+    return blocks
+
+
+def counts(tables: Sequence[Mapping[str, Any]], wording: Wording) -> dict[str, str]:
+    """Return how many results of each family are published only."""
+    rows: dict[str, int] = {}
+    for table in tables:
+        rows[table["family"]] = rows.get(table["family"], 0) + len(table["rows"])
+    return {family: wording.count(number, "published result") for family, number in rows.items()}
+
+
+def _only_table(tables: Sequence[Mapping[str, Any]], wording: Wording) -> Table:
+    """Return a line for each table and a column for each case; a cell is the rate, and the speedup."""
+    order = {row["label"]: row["devices"] for table in tables for row in table["rows"]}
+    labels = sorted(order, key=lambda label: (order[label], label))
+    columns = [Column(f"at {label}", label, "count", "–") for label in labels]
+    empty = dict.fromkeys(column.key for column in columns)
+    lines = [
+        {
+            **empty,
+            **{f"at {row['label']}": _only_cell(row, wording) for row in table["rows"]},
+            "name": clean(name_of(table)),
+        }
+        for table in tables
+    ]
+    return Table("", [Column("name"), *columns], lines)
+
+
+def _only_cell(row: PublishedRow, wording: Wording) -> str:
+    rate = wording.number(row["rate"])
+    return rate if row["devices"] == 1 else f"{rate} ({wording.speedup(row['speedup'])})"

@@ -19,7 +19,15 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
 from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
-from ansible.module_utils.scalebook.pages.blocks import Block, Charts, Download, Fold, Items, Paragraph
+from ansible.module_utils.scalebook.pages.blocks import (
+    Block,
+    Charts,
+    Download,
+    Fold,
+    Heading,
+    Items,
+    Paragraph,
+)
 from ansible.module_utils.scalebook.pages.html_page import TEMPLATE_ERROR as TEMPLATE_ERROR
 from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import (
@@ -27,8 +35,12 @@ from ansible.module_utils.scalebook.report import (
     csv_sheet,
     environment,
     first_screen,
-    sections,
+    method,
+    published_tables,
+    runs,
+    scaling,
     timeline,
+    usage,
     xlsx,
 )
 from ansible.module_utils.scalebook.report.view import View
@@ -63,7 +75,7 @@ def files(
         for name, content in dlperf_files(document).items()
     }
     pictures = charts.charts(document, standalone=True, wording=plain)
-    lines = timeline.charts(document, standalone=True, wording=plain)
+    lines = timeline.charts(document["timelines"], document["groups"], standalone=True, wording=plain)
     texts.update({each["name"] + ".svg": each["svg"] for each in [*pictures, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
     results = csv_sheet.sheet(document)
@@ -93,7 +105,7 @@ def _markdown(view: View) -> str:
     _ = view.wording
     pictures = [Charts(view.charts)] if view.charts else []
     footer = Paragraph(_("page.made", tools=tools()))
-    parts = [*first_screen.blocks(view), *pictures, *sections.blocks(view), footer]
+    parts = [*first_screen.blocks(view), *pictures, *sections(view), footer]
     return markdown.document(first_screen.title(view), parts, _)
 
 
@@ -105,14 +117,15 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
     document, people = view.document, view.wording
     # The charts escape their own text; only they, their style and the script are not escaped here.
     pictures = charts.charts(document, wording=people)
-    view = replace(view, charts=pictures, timelines=timeline.charts(document, wording=people))
+    lines = timeline.charts(document["timelines"], document["groups"], wording=people)
+    view = replace(view, charts=pictures, timelines=lines)
     first = [each for each in pictures if each["name"] in FIRST] or pictures[:FEW]
     others = [each for each in pictures if each not in first]
     head = [*first_screen.blocks(view), *([Charts(first)] if first else [])]
     head.append(Download(clean(document["campaign"]), carried))
     more: list[Block] = [Fold(people("title.charts"), [Charts(others)], id="charts")] if others else []
     return html.page(
-        [*sections.blocks(view), *more, _directory(people, paths)],
+        [*sections(view), *more, _directory(people, paths)],
         head,
         people,
         templates,
@@ -121,6 +134,51 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
         footer=people.join([people("page.made", tools=tools()), people("page.unrounded")], "sentences"),
         nav=True,
     )
+
+
+def sections(view: View) -> list[Block]:
+    """Return the blocks of the report below its first screen, in the order of each of its forms.
+
+    What a reader of the results needs comes first; what stands behind the results is folded on a page.
+    """
+    document, _ = view.document, view.wording
+    main = [
+        *scaling.weak(view),
+        *usage.bottlenecks(view),
+        *scaling.strong(view),
+        *scaling.largest_batches(document["largest_batches"], _),
+        *scaling.earlier(view),
+        *published_tables.compared(document["compare"], _),
+        *published_tables.rates(document.get("published") or [], _),
+        *runs.excluded(view),
+        *runs.skipped(document["skipped"], _),
+        *runs.notes(document["notes"], _),
+        *usage.section(view),
+    ]
+    details = [
+        *usage.step_times(view),
+        *usage.flops(view),
+        *usage.reported(view),
+        *runs.section(view),
+        *usage.courses(len(document["timelines"]), view.timelines, _),
+        *published_tables.only_published(document.get("only_published") or [], _),
+        *method.section(document["groups"], _),
+        *environment.section(document, _),
+    ]
+    return [*main, *folded(details)]
+
+
+def folded(section: Sequence[Block]) -> list[Block]:
+    """Return a section as a fold that its heading opens, for each heading of level 2."""
+    folds: list[Block] = []
+    own: list[Block] = []
+    for block in section:
+        if isinstance(block, Heading) and block.level == 2:
+            own = []
+            folds.append(Fold(block.text, own, id=block.id))
+        else:
+            own.append(block)
+    return folds
 
 
 def _directory(wording: Wording, paths: Sequence[str]) -> Fold:

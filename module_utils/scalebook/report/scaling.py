@@ -4,11 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Group, Row
-from ansible.module_utils.scalebook.judge import flags
+from ansible.module_utils.scalebook.contracts import GROUP_FIELDS, Family, Group, Row
+from ansible.module_utils.scalebook.judge import flags, headings
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Column,
@@ -17,10 +17,11 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Items,
     Paragraph,
     Table,
+    Tag,
     sheet_only,
 )
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import first_screen, side_by_side
+from ansible.module_utils.scalebook.report import first_screen, method
 from ansible.module_utils.scalebook.report.view import (
     View,
     flag_sentence,
@@ -44,7 +45,7 @@ def weak(view: View) -> list[Block]:
     blocks += [Paragraph(text, "soft") for text in _notes(view)]
     blocks += explained(view, view.document["rows"])
     for index, family in enumerate(view.document["families"], 1):
-        blocks += side_by_side.section(view, family, f"family{index}")
+        blocks += side_by_side(view, family, f"family{index}")
     return blocks
 
 
@@ -198,3 +199,199 @@ def row_cells(row: Row, wording: Wording) -> dict[str, Any]:
         "unusable": not flags.usable(row),
         **limits(row),
     }
+
+
+def strong(view: View) -> list[Block]:
+    """Return the section of strong scaling: all its tables in one."""
+    _ = view.wording
+    # Where no 1n1g has the global batch there is nothing to divide by.
+    tables = [table for table in view.document["strong"] if any(row["speedup"] for row in table["rows"])]
+    if not tables:
+        return []
+    title = _("title.strong")
+    columns = [
+        Column("title", look="wrap"),
+        Column("label"),
+        Column("devices", kind="count"),
+        Column("bsz", kind="count"),
+        Column("unit"),
+        Column("median", _("head.rate"), "rate", look="main", hint="spans"),
+        Column("speedup", kind="speedup"),
+        Column("efficiency", kind="percent"),
+        Column("runs", kind="count"),
+        Column("flags", kind="tags", look="tags"),
+    ]
+    lines = [
+        {**line, "title": clean(table["title"]), "unit": f"{_.name('unit', table['unit'])}/s"}
+        for table in tables
+        for line in _strong_lines(view, table)
+    ]
+    codes = {flag["code"] for row in view.document["rows"] for flag in row["flags"]}
+    rows = [row for table in tables for row in table["rows"]]
+    return [
+        Heading(2, title, "strong"),
+        Paragraph(_("report.strong"), "soft"),
+        Table("", columns, lines, title),
+        *explained(view, rows, codes),
+    ]
+
+
+def strong_table(view: View, table: Mapping[str, Any]) -> Table:
+    """Return a table of strong scaling for the terminal and for sheets."""
+    _ = view.wording
+    columns = [
+        Column("nodes", "node_num", "count"),
+        Column("devices", "gpu_num", "count"),
+        Column("bsz", "bsz", "count"),
+        Column("median", f"{_.name('unit', table['unit'])}/s", "rate"),
+        Column("speedup", kind="speedup", sheet="strong_speedup"),
+        Column("efficiency", kind="percent", sheet="strong_efficiency"),
+        Column("runs", kind="count"),
+    ]
+    return Table("", columns, _strong_lines(view, table))
+
+
+def _strong_lines(view: View, table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {
+            **row_cells(row, view.wording),
+            "bsz": str(row["bsz"]) + (f" × {row['accumulation']}" if row["accumulation"] != 1 else ""),
+        }
+        for row in table["rows"]
+    ]
+
+
+def side_by_side(view: View, family: Family, anchor: str) -> list[Block]:
+    """Return the section of a family, nothing where no case was measured with two of its workloads."""
+    if not has_compared(family):
+        return []
+    name = view.wording("title.family", family=clean(family["family"]))
+    return [Heading(2, name, anchor), family_table(view, family)._replace(label=name)]
+
+
+def has_compared(family: Family) -> bool:
+    """Return whether some line of a family has the results of two workloads."""
+    workloads = [each["workload"] for each in family["columns"]]
+    return any(
+        len({name for name, cell in zip(workloads, line["cells"], strict=True) if cell}) > 1
+        for line in family["lines"]
+    )
+
+
+def family_table(view: View, family: Family) -> Table:
+    """Return the workloads of a family side by side."""
+    _ = view.wording
+    columns = [Column("label"), Column("title", only="md html"), Column("title", " ", only="txt")]
+    for index, each in enumerate(family["columns"]):
+        name, rate = clean(each["name"]), f"{_.name('unit', each['unit'])}/s"
+        key = f"median{index}"
+        columns += [
+            Column(key, _.join([name, rate]), "rate", "INCOMPLETE", only="md"),
+            Column(key, f"{name} {rate}", "rate", "INCOMPLETE", only="txt"),
+            Column(key, rate, "rate", "INCOMPLETE", only="html", look="main", over=name),
+            Column(f"speedup{index}", _("head.speedup"), "speedup", over=name),
+            Column(f"efficiency{index}", _("head.efficiency"), "percent", over=name),
+        ]
+    return Table("", columns, [_family_line(line, view.wording) for line in family["lines"]])
+
+
+def _family_line(line: Mapping[str, Any], wording: Wording) -> dict[str, Any]:
+    """Return a line of a family; precision, batch and numbers of its title stay in every language."""
+    row: dict[str, Any] = {"label": clean(line["label"]), "title": wording.tell(line["title"])}
+    for index, cell in enumerate(line["cells"]):
+        for key in ("median", "speedup", "efficiency"):
+            row[f"{key}{index}"] = cell[key] if cell else "–"
+    return row
+
+
+def largest_batches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[Block]:
+    """Return the section of the largest batch that each search found, nothing without a search."""
+    _ = wording
+    title, rows = _("title.largest"), searches(entries, wording)
+    columns = [
+        Column("title"),
+        Column("points"),
+        Column("largest", kind="count", look="main"),
+        Column("failed", kind="count"),
+        Column("searches", kind="count"),
+        Column("note"),
+    ]
+    about = _("report.largest")
+    heading = Heading(2, title, "largest-batch")
+    return [heading, Paragraph(about, "soft"), Table("", columns, rows, title)] if rows else []
+
+
+def searches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[dict[str, Any]]:
+    """Return the cells of each search."""
+    return [
+        {
+            "title": clean(entry["title"]),
+            "points": clean(", ".join(entry["points"])),
+            "largest": str(entry["largest"] or "–"),
+            "failed": f"{entry['failed']} ({clean(entry['failed_at'])})" if entry["failed"] else "–",
+            "searches": str(entry["runs"]),
+            "note": wording.tell(entry["reason"] or ""),
+        }
+        for entry in entries
+    ]
+
+
+def earlier(view: View) -> list[Block]:
+    """Return the section, nothing where there is no earlier campaign."""
+    _ = view.wording
+    compared = view.document["baseline"]
+    if not compared:
+        return []
+    name, limit = clean(compared["name"]), view.wording.percent(compared["limit"])
+    title = _("title.baseline", name=name)
+    blocks: list[Block] = [Heading(2, title, "baseline")]
+    if compared.get("other_hardware"):
+        what = view.wording.tell(compared["other_hardware"])
+        blocks.append(Paragraph(_("report.other-hardware", what=what), "warning"))
+    if compared.get("other_binding"):
+        blocks.append(Paragraph(_.tell(compared["other_binding"]), "warning"))
+    if compared["regressions"]:
+        slower = _("report.regressions", count=compared["regressions"], limit=limit)
+        blocks.append(Paragraph(slower, "warning"))
+    only = [_("report.only-here", place=place(entry)) for entry in compared["only_here"]]
+    only += [_("report.only-there", name=name, place=place(entry)) for entry in compared["only_there"]]
+    rule = Paragraph(method.baseline_rule(view.wording), "soft")
+    return [*blocks, earlier_table(view)._replace(label=title), *([Items(only)] if only else []), rule]
+
+
+def earlier_table(view: View) -> Table:
+    """Return the table of the cases that both campaigns have."""
+    _ = view.wording
+    rows = [_earlier_cells(view, entry) for entry in (view.document["baseline"] or {"rows": []})["rows"]]
+    some = "md html" if any(row["interval"] for row in rows) else "sheet"
+    columns = [
+        *view.case_columns(),
+        Column("now", kind="rate"),
+        Column("before", kind="rate", sheet="baseline_median"),
+        Column("ratio", kind="change", look="main", sheet="baseline_ratio"),
+        Column("range", kind="changes", sheet="baseline_range"),
+        Column("interval", kind="changes", only=some, sheet="baseline_interval95"),
+        Column("margin", kind="margin"),
+        Column("verdict", kind="tags", only="html txt", soft="why", sheet="baseline_verdict"),
+        Column("judged", _("head.verdict"), only="md"),
+    ]
+    return Table("", columns, rows)
+
+
+def _earlier_cells(view: View, entry: Mapping[str, Any]) -> dict[str, Any]:
+    _ = view.wording
+    verdict, why = _.name("verdict", entry["verdict"]), view.wording.tell(entry["why"] or "")
+    return {
+        **entry,
+        "label": clean(entry["label"]),
+        "group": view.short_names[entry["case"]],
+        "verdict": [Tag(verdict, "stop")] if entry["regression"] else verdict,
+        "judged": _.about(verdict, why) if why else verdict,
+        "why": why,
+    }
+
+
+def place(entry: Mapping[str, Any]) -> str:
+    """Return the name of a row that only one of two campaigns has."""
+    names = (headings.word(entry, field) for field in GROUP_FIELDS if entry.get(field) is not None)
+    return clean(" ".join(filter(None, [entry["label"], *names])))

@@ -11,16 +11,10 @@ from ansible.module_utils.scalebook.contracts import Results, Row
 from ansible.module_utils.scalebook.pages import terminal
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import (
-    earlier,
     environment,
-    excluded,
-    largest_batch,
-    only_published,
-    published_rates,
     published_tables,
+    runs,
     scaling,
-    side_by_side,
-    strong,
 )
 from ansible.module_utils.scalebook.report.view import View, flag_sentence
 from ansible.module_utils.scalebook.text import clean
@@ -32,15 +26,15 @@ def table(document: Results) -> str:
     groups = {group["id"]: group for group in document["groups"]}
     blocks = []
     for family in document["families"]:
-        if side_by_side.compared(family):
+        if scaling.has_compared(family):
             title = f"Family {clean(family['family'])}, workloads side by side"
-            blocks.append(terminal.table(title, side_by_side.table_of(view, family)))
+            blocks.append(terminal.table(title, scaling.family_table(view, family)))
         for group in (groups[name] for name in family["groups"]):
             flags = _flags(view.rows_of(group))
             blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags))
     for each in document["strong"]:
         title = f"Strong scaling: {clean(each['title'])}"
-        blocks.append(terminal.table(title, strong.table_of(view, each), _flags(each["rows"])))
+        blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"])))
     return "\n\n".join(blocks)
 
 
@@ -58,19 +52,20 @@ def display(document: Results, report: str) -> str:
         "Conclusions", [ENGLISH.tell(each["message"]) for each in document["conclusions"]]
     )
     blocks.append(trust(document))
-    blocks += terminal.some("Largest batch", [_largest_batch(each) for each in largest_batch.searches(view)])
+    searches = map(_largest_batch, scaling.searches(document["largest_batches"], ENGLISH))
+    blocks += terminal.some("Largest batch", [*searches])
     uncounted = [
         f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
-        for run in excluded.excluded_rows(view)
+        for run in runs.excluded_rows(view)
     ]
-    blocks += terminal.some("Excluded runs", uncounted, excluded.fix_of_import(view))
+    blocks += terminal.some("Excluded runs", uncounted, runs.fix_of_import(view))
     blocks += _comparison(view)
-    skipped = [f"{each['label']}: {each['reason']}" for each in excluded.skipped_rows(view)]
+    skipped = [f"{clean(each['label'])}: {ENGLISH.tell(each['reason'])}" for each in document["skipped"]]
     blocks += terminal.some("Skipped cases", skipped)
     notes = [ENGLISH.tell(note) for note in document["notes"]]
     blocks += terminal.some("Notes", [*notes, *_unnamed_machines(document)])
     blocks += terminal.some("Comparison with DLPerf", _published(document))
-    published = published_rates.lines(document.get("published") or [])
+    published = published_tables.rate_lines(document.get("published") or [])
     blocks += terminal.some("Comparison with published rates of language models", published)
     blocks.append(f"Report: {report}")
     return "\n\n".join(blocks)
@@ -104,13 +99,13 @@ def _comparison(view: View) -> list[str]:
     compared: Mapping[str, Any] | None = view.document["baseline"]
     if not compared:
         return []
-    name, table = clean(compared["name"]), earlier.table(view)
+    name, table = clean(compared["name"]), scaling.earlier_table(view)
     other = ENGLISH.tell(compared.get("other_hardware") or "")
     lines = [f"other hardware: {other}"] if other else []
     lines += [ENGLISH.tell(compared["other_binding"])] if compared.get("other_binding") else []
     lines += [f"{row['label']}: {row['why']}" for row in table.rows if row["why"]]
-    lines += [f"only in this one: {earlier.place(each)}" for each in compared["only_here"]]
-    lines += [f"only in {name}: {earlier.place(each)}" for each in compared["only_there"]]
+    lines += [f"only in this one: {scaling.place(each)}" for each in compared["only_here"]]
+    lines += [f"only in {name}: {scaling.place(each)}" for each in compared["only_there"]]
     if compared["regressions"]:
         lines.append(f"{compared['regressions']} slower by more than {ENGLISH.percent(compared['limit'])}")
     return [terminal.table(f"Comparison with {name}:", table, lines)]
@@ -125,5 +120,5 @@ def _published(document: Results) -> list[str]:
             " ".join(filter(None, [clean(entry["title"]), theirs])) + f": {ENGLISH.tell(entry['why'])}"
         )
         lines += [f"warning: {ENGLISH.tell(entry['warning'])}"] if entry.get("warning") else []
-    counts = only_published.counts(document.get("only_published") or [], ENGLISH)
+    counts = published_tables.counts(document.get("only_published") or [], ENGLISH)
     return lines + [f"{clean(family)}: {count} more, published only" for family, count in counts.items()]

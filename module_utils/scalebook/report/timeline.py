@@ -8,10 +8,10 @@ The run is the one whose rate is nearest to the median of its case, the node is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-from ansible.module_utils.scalebook.contracts import CaseTimeline, Results, message
+from ansible.module_utils.scalebook.contracts import CaseTimeline, Group, message
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.quantities import PANELS, Quantity
@@ -24,9 +24,9 @@ PANEL, GAP = 64, 44  # pixels: height of a panel, room above it for heading and 
 LEFT, RIGHT, UP = 50, 8, 12
 
 
-def rule(document: Results, wording: Wording = ENGLISH) -> str:
-    """Return what the charts show, and how many of them are left out."""
-    more = len(document["timelines"]) - DRAWN
+def rule(count: int, wording: Wording = ENGLISH) -> str:
+    """Return what the charts of `count` timelines show, and how many of them are left out."""
+    more = count - DRAWN
     about = wording("report.timelines")
     if more <= 0:
         return about
@@ -34,11 +34,16 @@ def rule(document: Results, wording: Wording = ENGLISH) -> str:
     return wording.join([about, rest], "sentences")
 
 
-def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
+def charts(
+    timelines: Sequence[CaseTimeline],
+    groups: Iterable[Group],
+    standalone: bool = False,
+    wording: Wording = ENGLISH,
+) -> list[dict[str, str]]:
     """Return `{"name", "title", "svg"}` of the chart of each timeline, of DRAWN at most."""
-    group_of = {case: clean(group["title"]) for group in document["groups"] for case in group["rows"]}
+    group_of = {case: clean(group["title"]) for group in groups for case in group["rows"]}
     out = []
-    for index, line in enumerate(document["timelines"][:DRAWN], 1):
+    for index, line in enumerate(timelines[:DRAWN], 1):
         title = wording(
             "chart.run", label=clean(line["label"]), repeat=line["repeat"], node=clean(line["node"])
         )

@@ -1,15 +1,19 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The sections of what holds cases back, of how busy the nodes were, and of the course of single runs."""
+"""The sections of what devices did: what holds cases back, how busy the nodes were, and where a step goes.
+
+Behind them are the arithmetic, what workloads report themselves, and the course of single runs.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ansible.module_utils.scalebook.contracts import Results, Usage, message
+from ansible.module_utils.scalebook.contracts import BASELINE, Results, Row, StepTimes, Usage, message
 from ansible.module_utils.scalebook.grouping import grouped
+from ansible.module_utils.scalebook.judge import weak_scaling
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -20,10 +24,13 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Items,
     Paragraph,
     Table,
+    sheet_only,
 )
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.quantities import QUANTITIES, TABLE, Quantity
 from ansible.module_utils.scalebook.report import timeline
 from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.text import clean
 
 
 def section(view: View) -> list[Block]:
@@ -135,13 +142,162 @@ def _without_numbers(value: Any) -> str:
     return "" if isinstance(value, float) else str(value)
 
 
-def courses(view: View) -> list[Block]:
-    """Return the courses of runs: a drawing each, or the names of their files."""
-    if not view.timelines:
+def courses(count: int, drawn: Sequence[Mapping[str, str]], wording: Wording) -> list[Block]:
+    """Return the courses of runs, of which there are `count`: a drawing each, or the names of their files."""
+    if not drawn:
         return []
     return [
-        Heading(2, view.wording("title.timelines"), "timelines"),
-        Paragraph(timeline.rule(view.document, view.wording), "soft"),
-        Charts(view.timelines, only="html"),
-        Items([Item(each["title"], f"{each['name']}.svg") for each in view.timelines], only="md"),
+        Heading(2, wording("title.timelines"), "timelines"),
+        Paragraph(timeline.rule(count, wording), "soft"),
+        Charts(drawn, only="html"),
+        Items([Item(each["title"], f"{each['name']}.svg") for each in drawn], only="md"),
     ]
+
+
+def step_times(view: View) -> list[Block]:
+    """Return the section of step times; it says so where no log has a line for each step."""
+    _ = view.wording
+    title = _("title.steps")
+    heading = Heading(2, title, "steps")
+    if not any(row["steps"] for row in view.document["rows"]):
+        return [heading, Paragraph(_("report.no-steps"), "soft")]
+    about = [_("report.steps"), *([_("report.waits")] if _waits(view) else [])]
+    text = _.join(about, "sentences")
+    return [heading, Paragraph(text, "soft"), step_table(view)._replace(label=title)]
+
+
+def step_table(view: View) -> Table:
+    """Return the step times of all rows that have some."""
+    rows, short = view.document["rows"], view.short_names
+    steps_of_one = {row["group"]: row["steps"] for row in rows if row["label"] == BASELINE}
+    lines = [
+        {"group": short[row["case"]], **_step_cells(row, row["steps"], steps_of_one.get(row["group"]))}
+        for row in rows
+        if row["steps"]
+    ]
+    return Table("", _step_columns(view), lines)
+
+
+def _waits(view: View) -> bool:
+    """Return whether what a step would take without communication is known of some case."""
+    return any(row["steps"] and row["steps"]["slowest"] is not None for row in view.document["rows"])
+
+
+def _step_columns(view: View) -> list[Column]:
+    _ = view.wording
+    waits = "" if _waits(view) else "sheet"
+    return [
+        *view.case_columns(),
+        Column("mean", kind="seconds", missing="–", look="main", sheet="step_mean_seconds"),
+        Column("slowest", kind="seconds", missing="–", only=waits, sheet="step_slowest_seconds"),
+        Column("waiting", kind="percent", missing="–", only=waits),
+        Column("rest", kind="percent", missing="–", only=waits),
+        Column("p50", kind="seconds", missing="–", sheet="step_p50_seconds"),
+        Column("p95", kind="seconds", missing="–", sheet="step_p95_seconds"),
+        Column("p99", kind="seconds", missing="–", sheet="step_p99_seconds"),
+        Column("max", kind="seconds", missing="–"),
+        Column("count", kind="count"),
+    ]
+
+
+def _step_cells(row: Row, steps: StepTimes | None, of_one: StepTimes | None) -> dict[str, Any]:
+    """Return the step times of a row, and where they are longer than those of 1n1g, `of_one`."""
+    lost_parts = weak_scaling.longer_parts(steps, of_one) if steps and of_one else None
+    waiting, rest = lost_parts or (None, None)
+    return {
+        **(steps or {}),
+        "case": row["case"],
+        "label": clean(row["label"]),
+        "waiting": waiting,
+        "rest": rest,
+    }
+
+
+UNITS = {"_per_second": "/s", "_mib": ", GiB"}
+"""Ends of the names of metrics, and what people read."""
+MIB_PER_GIB = 1024
+
+
+def flops(view: View) -> list[Block]:
+    """Return the section of the arithmetic per device, nothing where no workload declares it."""
+    _ = view.wording
+    if not view.document["mfu"]:
+        return []
+    about = _("report.flops")
+    title = _("title.mfu")
+    return [Heading(2, title, "mfu"), Paragraph(about, "soft"), arithmetic(view)._replace(label=title)]
+
+
+def arithmetic(view: View) -> Table:
+    """Return the table of the arithmetic per device."""
+    _ = view.wording
+    short = view.short_names
+    columns = [
+        *view.case_columns(),
+        Column("unit"),
+        Column("flop", kind="giga", sheet="flop_per_sample"),
+        Column("tflops", kind="digits", look="main", sheet="tflops_per_device"),
+        Column("peak_tflops", kind="exact"),
+        Column("mfu", kind="percent", look="main", sheet="mfu"),
+        Column("peak_tflops", "", "exact", only="sheet", sheet="peak_tflops_per_device"),
+        *sheet_only("peak_of"),
+        Column("about"),
+    ]
+    rows = [
+        {
+            **entry,
+            "label": clean(entry["label"]),
+            "group": short[entry["case"]],
+            "unit": _.name("unit", entry["unit"]),
+            "peak_of": _.tell(entry["peak_of"]) if entry["peak_of"] else None,
+            "about": view.wording.tell(entry["peak_of"] or entry["reason"] or ""),
+        }
+        for entry in view.document["mfu"]
+    ]
+    return Table("", columns, rows)
+
+
+def reported(view: View) -> list[Block]:
+    """Return a section for each workload that reports metrics itself."""
+    _ = view.wording
+    short = view.short_names
+    # The table of the MFU has it, of the median rate.
+    elsewhere = ["mfu"] if any(entry["mfu"] is not None for entry in view.document["mfu"]) else []
+    about = _("report.medians")
+    blocks: list[Block] = []
+    for index, table in enumerate(view.document["self_reported"], 1):
+        names = [name for name in table["columns"] if name not in elsewhere]
+        columns = [Column(f"of {name}", _in_words(clean(name)), "digits") for name in names]
+        rows = [
+            {
+                "case": " ".join(filter(None, [clean(row["label"]), short[row["case"]]])),
+                **{f"of {name}": _metric(name, row["values"].get(name, "")) for name in names},
+                "runs": row["runs"],
+            }
+            for row in table["rows"]
+        ]
+        title = _("title.reported", workload=clean(table["workload"]))
+        columns = [Column("case"), *columns, Column("runs", kind="count")]
+        blocks += [
+            Heading(2, title, f"reported{index}"),
+            Paragraph(about, "soft", only="html"),
+            Table("", columns, rows, title, look="names"),
+            Paragraph(about, only="md"),
+        ]
+    return blocks
+
+
+def _in_words(name: str) -> str:
+    """Return what people call a metric of a workload: `peak_memory, GiB` for `peak_memory_mib`."""
+    for end, unit in UNITS.items():
+        name = name.removesuffix(end) + unit if name.endswith(end) else name
+    return name
+
+
+def _metric(name: str, value: str) -> float | str:
+    """Return the value of a metric, as a number where it is one."""
+    try:
+        number = float(value)
+    except ValueError:
+        return clean(value)
+    return number / MIB_PER_GIB if name.endswith("_mib") else number

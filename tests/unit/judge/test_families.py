@@ -8,7 +8,7 @@ from ansible.module_utils.scalebook.judge import families, weak_scaling
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import charts, side_by_side, terminal
+from ansible.module_utils.scalebook.report import charts, scaling, terminal
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign
 from ansible.module_utils.scalebook.workload import Workload
@@ -151,7 +151,7 @@ def test_the_terminal_shows_the_comparison_before_the_tables_of_the_workloads():
 
 
 def test_the_page_prints_every_cell():
-    line = printed.rows(side_by_side.section(View(made()), made()["families"][0], ""))[1]
+    line = printed.rows(scaling.side_by_side(View(made()), made()["families"][0], ""))[1]
     assert [line[f"{key}1"] for key in ("median", "speedup", "efficiency")] == ["360.0", "1.8", "90.0 %"]
 
 
@@ -160,7 +160,7 @@ def chinese_titles(cases, workloads, unit="samples"):
     campaign = Campaign("night", cases={of["name"]: of for of in cases}, runs=runs)
     chinese = Wording("zh")
     made = build_results(campaign, workloads)
-    table = side_by_side.table_of(View(made, chinese), made["families"][0])
+    table = scaling.family_table(View(made, chinese), made["families"][0])
     return [line["title"] for line in table.rows]
 
 

@@ -12,8 +12,8 @@ from ansible.module_utils.scalebook.judge.language_rates import Table, rate_of, 
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import markdown
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import published_rates
-from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.report import published_tables
 from ansible.module_utils.scalebook.store.load import Campaign
 from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -117,7 +117,9 @@ def test_a_workload_of_language_models_is_not_looked_for_in_dlperfs_tables():
     + ["torchtitan.md, lines 27, 28, 44, 45, 29, 46", "Cisco/results/hpf_n8/llama31_8b; "],
 )
 def test_the_report_shows_remarks_reasons_and_links(text):
-    assert text in markdown.rendered(published_rates.section(View(document(bsz=4, language=TABLE))))
+    assert text in markdown.rendered(
+        published_tables.rates(document(bsz=4, language=TABLE)["published"], ENGLISH)
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_the_report_shows_remarks_reasons_and_links(text):
 )
 def test_the_terminal_shows_what_compares_or_that_nothing_does(seq, line):
     made = document(settings={**SETTINGS, "seq_length": seq}, rate=8.0 * 8192 / seq, language=TABLE)
-    assert line in "\n".join(published_rates.lines(made["published"]))
+    assert line in "\n".join(published_tables.rate_lines(made["published"]))
 
 
 def test_a_workload_that_declares_nothing_is_left_out():

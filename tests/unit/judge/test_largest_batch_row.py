@@ -8,8 +8,8 @@ import pytest
 from ansible.module_utils.scalebook.contracts import BatchSearch, LargestBatch
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import largest_batch, render, terminal
-from ansible.module_utils.scalebook.report.view import View
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.report import render, scaling, terminal
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
@@ -68,7 +68,7 @@ def test_a_search_is_a_row_with_its_answer_what_failed_and_its_runs(tmp_path):
 
 def test_the_row_stands_on_the_page_and_in_the_terminal(tmp_path):
     made = build(tmp_path, search(reason="the limit was reached"))
-    (row,) = largest_batch.searches(View(made))
+    (row,) = scaling.searches(made["largest_batches"], ENGLISH)
     assert (row["largest"], row["failed"], row["searches"]) == ("48", "56 (1n1g)", "4")
     assert (
         "torch_bert base fp16 torch.compile, 1n1g, 1n2g: 48 per device "

@@ -12,7 +12,7 @@ from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.catalogue import sentence
-from ansible.module_utils.scalebook.report import arithmetic, csv_sheet
+from ansible.module_utils.scalebook.report import csv_sheet, usage
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Campaign, load_campaign
 from ansible.module_utils.scalebook.workload import Workload
@@ -155,7 +155,7 @@ def test_a_case_without_a_rate_or_a_workload_without_a_formula_has_no_entry():
 
 
 def test_the_page_names_the_unit_of_the_workload():
-    (shown,) = printed.rows(arithmetic.flops(View(made(unit="images"))))
+    (shown,) = printed.rows(usage.flops(View(made(unit="images"))))
     assert (shown["unit"], shown["flop"], shown["tflops"], shown["mfu"]) == ("images", "10", "10", "1.0 %")
 
 

@@ -11,19 +11,17 @@ from ansible.module_utils.scalebook.judge import baseline, runs
 from ansible.module_utils.scalebook.judge.results import build_results, dlperf_files
 from ansible.module_utils.scalebook.pages.blocks import Column, Table
 from ansible.module_utils.scalebook.pages.catalogue import sentence
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import (
     charts,
     csv_sheet,
+    environment,
     first_screen,
     method,
-    provenance,
     published_tables,
     render,
     scaling,
     terminal,
-)
-from ansible.module_utils.scalebook.report import (
-    earlier as earlier_campaign,
 )
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import Baseline, Campaign
@@ -339,7 +337,7 @@ def test_nodes_that_agree_share_a_line_of_provenance():
         "NODE1": {"driver": "440.33.01", "kernel": "4.4"},
         "NODE2": {"driver": "440.33.01", "kernel": "4.15"},
     }
-    assert provenance.provenance_rows({"commit": "0123abc", "nodes": nodes}) == [
+    assert environment.provenance_rows({"commit": "0123abc", "nodes": nodes}) == [
         {"what": "commit", "where": "", "value": "0123abc"},
         {"what": "driver", "where": "all nodes", "value": "440.33.01"},
         {"what": "kernel", "where": "NODE1", "value": "4.4"},
@@ -350,7 +348,7 @@ def test_nodes_that_agree_share_a_line_of_provenance():
 def test_each_workload_has_rows_of_its_own_where_nodes_that_agree_share_one():
     old, new = {"python": "3.8.18"}, {"python": "3.11.2"}
     workloads = {"tf2_bert": {"NODE1": old, "NODE2": old}, "torch_bert": {"NODE1": new, "NODE2": old}}
-    rows = provenance.provenance_rows({"nodes": workloads["tf2_bert"], "workloads": workloads})
+    rows = environment.provenance_rows({"nodes": workloads["tf2_bert"], "workloads": workloads})
     assert [tuple(row.values()) for row in rows] == [
         ("tf2_bert.python", "all nodes", "3.8.18"),
         ("torch_bert.python", "NODE1", "3.11.2"),
@@ -360,12 +358,12 @@ def test_each_workload_has_rows_of_its_own_where_nodes_that_agree_share_one():
 
 def test_one_workload_needs_no_name_in_its_rows():
     nodes = {"NODE1": {"python": "3.8.18"}}
-    rows = provenance.provenance_rows({"nodes": nodes, "workloads": {"tf2_bert": nodes}})
+    rows = environment.provenance_rows({"nodes": nodes, "workloads": {"tf2_bert": nodes}})
     assert [tuple(row.values()) for row in rows] == [("python", "NODE1", "3.8.18")]
 
 
 def test_provenance_may_list_the_nodes_at_the_top():
-    rows = provenance.provenance_rows(
+    rows = environment.provenance_rows(
         {"NODE1": {"versions": {"tensorflow": "2.3.0"}, "gpus": ["V100", "V100"]}}
     )
     assert rows == [
@@ -394,7 +392,7 @@ def test_a_comparison_says_what_stands_beside_what():
         published_rows=table,
         workloads={"tf2_bert": Workload(dlperf=names)},
     )
-    blocks = published_tables.compared(View(made))
+    blocks = published_tables.compared(made["compare"], ENGLISH)
     assert blocks[1].detail == "TensorFlow 2.3.0 bert-base fp32 b64"
     assert blocks[-1].text == "Published: DLPerf@master:x.md, lines 334"
     assert printed.rows(blocks)[0]["quotient"] == "1.11"
@@ -478,7 +476,7 @@ def test_the_machine_in_the_provenance_decides_which_nodes_are_simulated():
 def test_a_campaign_is_called_like_its_directory_and_its_old_name_is_in_the_environment():
     made = build([record(case())], {"campaign": "evening"})
     assert made["campaign"] == "night"
-    assert provenance.facts(View(made)) == [{"what": "measured as campaign", "where": "", "value": "evening"}]
+    assert environment.facts(made) == [{"what": "measured as campaign", "where": "", "value": "evening"}]
 
 
 def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_comparison():
@@ -494,7 +492,7 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
         *build([record(split)])["rows"],
     ]
     compared = baseline.compare(rows, earlier)
-    places = {earlier_campaign.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
+    places = {scaling.place(entry) for entry in [*compared["only_here"], *compared["only_there"]]}
     assert len(places) == 3
 
 

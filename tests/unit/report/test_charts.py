@@ -19,7 +19,8 @@ GPT2, SCALING = "h200x4-2026-11-26/torch_gpt2", "h200x4-2026-11-26/tf2_bert_scal
 def drawn(name, language="en"):
     document = measured.results(name)
     made = charts.charts(document, wording=Wording(language, for_people=True))
-    return [*made, *({**line, "kind": "timeline"} for line in timeline.charts(document))]
+    lines = timeline.charts(document["timelines"], document["groups"])
+    return [*made, *({**line, "kind": "timeline"} for line in lines)]
 
 
 def texts(chart, look=""):

@@ -8,7 +8,7 @@ import pytest
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import environment, provenance
+from ansible.module_utils.scalebook.report import environment
 from ansible.module_utils.scalebook.store.load import load_campaign
 from report_records import campaign, case, record
 
@@ -126,13 +126,13 @@ WARNED = {
 )
 def test_the_findings_of_the_preflight_are_in_the_language_of_the_report(language, lines):
     wording = Wording(language)
-    rows = provenance.provenance_rows({"preflight": WARNED, "nodes": {}}, wording)
+    rows = environment.provenance_rows({"preflight": WARNED, "nodes": {}}, wording)
     assert [wording.fact(row["value"]) for row in rows] == lines
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_preflight_that_was_skipped_is_one_line(language):
-    rows = provenance.provenance_rows(
+    rows = environment.provenance_rows(
         {"preflight": message("preflight.skipped"), "nodes": {}}, Wording(language)
     )
     assert [row["what"] for row in rows] == ["preflight"]

@@ -11,7 +11,7 @@ import pytest
 from ansible.module_utils.scalebook.judge import mfu
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import arithmetic, environment, first_screen, method, scaling
+from ansible.module_utils.scalebook.report import environment, first_screen, method, scaling, usage
 from ansible.module_utils.scalebook.report.view import View
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
@@ -99,10 +99,10 @@ def test_one_device_has_no_efficiency():
 )
 def test_the_page_has_one_mfu_with_its_peak(name, peak):
     view = view_of(name)
-    row = printed.rows(arithmetic.flops(view), "html", view.wording)[-1]
+    row = printed.rows(usage.flops(view), "html", view.wording)[-1]
     assert f"MFU {row['mfu']} of {peak}" in best(name)[0].text
     assert printed.rows([scaling.results(view)], "html", view.wording)[-1]["mfu"] == row["mfu"]
-    assert "of mfu" not in [key for row in printed.rows(arithmetic.reported(view)) for key in row]
+    assert "of mfu" not in [key for row in printed.rows(usage.reported(view)) for key in row]
 
 
 def test_hardware_is_said_once_and_a_case_how_many_gpus_it_could_see():

@@ -14,6 +14,10 @@ from recordings import containers, torch_bert
 from report_records import campaign, case, record
 
 
+def drawings(document):
+    return timeline.charts(document["timelines"], document["groups"])
+
+
 def report(tmp_path, *records):
     return build_results(load_campaign(campaign(tmp_path, records)))
 
@@ -40,7 +44,7 @@ def test_a_recorded_run_is_drawn_with_its_window(tmp_path):
     ]
     in_window = line["lines"]["sm_active"][10:19]
     assert sum(in_window) / len(in_window) == pytest.approx(43.76, abs=0.2)
-    [drawn] = timeline.charts(made)
+    [drawn] = drawings(made)
     assert "GPU utilisation, SM active, CPU" in drawn["svg"]
     # The scale goes from -10 to 10 s over 292 pixels: the window begins in the middle.
     [(x, width)] = set(
@@ -50,13 +54,13 @@ def test_a_recorded_run_is_drawn_with_its_window(tmp_path):
 
 
 def test_without_gpus_the_chart_has_no_panel_for_them(tmp_path):
-    [drawn] = timeline.charts(report(tmp_path, containers()))
+    [drawn] = drawings(report(tmp_path, containers()))
     assert "GPU" not in drawn["svg"]
     assert drawn["svg"].count('class="window"') == 3
 
 
 def test_a_chart_of_a_recorded_run_stays_small(tmp_path):
-    [drawn] = timeline.charts(report(tmp_path, torch_bert(512)))
+    [drawn] = drawings(report(tmp_path, torch_bert(512)))
     assert len(drawn["svg"]) < 6000
 
 
@@ -71,14 +75,14 @@ def test_the_run_nearest_to_the_median_is_shown(tmp_path):
 
 def test_a_run_without_readings_has_no_chart(tmp_path):
     made = report(tmp_path, record(case(), telemetry=[{"node": "A", "reason": "killed"}]))
-    assert made["timelines"] == [] and timeline.charts(made) == []
+    assert made["timelines"] == [] and drawings(made) == []
 
 
 def test_cases_that_are_not_drawn_are_counted(tmp_path, monkeypatch):
     monkeypatch.setattr(timeline, "DRAWN", 1)
     made = report(tmp_path, torch_bert(64), torch_bert(512))
-    assert len(timeline.charts(made)) == 1
-    assert timeline.rule(made).endswith("is shaded. 1 more case in results.json.")
+    assert len(drawings(made)) == 1
+    assert timeline.rule(len(made["timelines"])).endswith("is shaded. 1 more case in results.json.")
 
 
 @pytest.mark.parametrize("line", [{"begin": 0}, 7, {"begin": 0, "step": 0, "window": 1, "columns": {}}])
