@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Messages -> sentences of one language: the only place that knows both.
 
-A catalogue maps the code of a message to its sentence (messages_en.py, messages_zh.py). In a sentence
+A catalogue maps the code of a message to its sentence (messages_en.py, messages_zh.py, and heads.py for the
+headings of columns). In a sentence
 
     {name}          stands for a value: text, a number as it is, or another message
     {name:.1f}      for a number, as Python formats it; also `d`, `,d`, `.3g` …
@@ -21,9 +22,15 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages import messages_en, messages_zh
+from ansible.module_utils.scalebook.pages.heads import HEADS
 from ansible.module_utils.scalebook.text import as_published, clean, readable
 
-CATALOGUES: Mapping[str, Mapping[str, str]] = {"en": messages_en.MESSAGES, "zh": messages_zh.MESSAGES}
+CATALOGUES: Mapping[str, Mapping[str, str]] = {
+    language: {**messages, **{code: texts[index] for code, texts in HEADS.items()}}
+    for index, (language, messages) in enumerate(
+        {"en": messages_en.MESSAGES, "zh": messages_zh.MESSAGES}.items()
+    )
+}
 DECLARED: Mapping[str, Mapping[str, str]] = {"en": {}, "zh": messages_zh.DECLARED}
 LANGUAGES = tuple(CATALOGUES)
 TEXT = "text"

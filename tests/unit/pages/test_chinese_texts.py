@@ -6,12 +6,12 @@ from __future__ import annotations
 
 import pytest
 from ansible.module_utils.scalebook.pages import messages_zh
-from ansible.module_utils.scalebook.pages.catalogue import PLACE, phrase
+from ansible.module_utils.scalebook.pages.catalogue import CATALOGUES, PLACE, phrase
 from chinese import faults
 
 SENTENCES = {
     code: text
-    for code, text in messages_zh.MESSAGES.items()
+    for code, text in CATALOGUES["zh"].items()
     if not code.startswith("join.") and "=1,{" not in text  # a value of -e
 }
 
