@@ -35,6 +35,8 @@ from ansible.module_utils.scalebook.text import clean
 
 SENTENCES = 3
 """Sentences of a kind of flag that are shown."""
+FILLED = ("tokens", "latency_ms", "mfu", "tflops")
+"""Columns of the table of results that it has only where a row fills them."""
 
 
 def weak(view: View) -> list[Block]:
@@ -51,36 +53,8 @@ def weak(view: View) -> list[Block]:
 
 def results(view: View) -> Table:
     """Return the table of all rows."""
-    _, groups = view.wording, view.document["groups"]
-    units = {_.name("unit", group["unit"]) for group in groups}
-    rows = view.document["rows"]
-    noun = noun_of(groups)
-    shares = first_screen.shares(view)
-    late = any(row["latency_ms"] for row in rows)
-    each_token = _("report.tokens-per-device", device=_.name("noun", noun))
-    tflops = _tflops(view)
-    utilised = any(share for share, _peak in shares.values())
-    unit = f"{min(units)}/s" if len(units) == 1 else _("head.rate")
-    columns = [
-        *view.case_columns(),
-        Column("devices", _(f"head.{noun}s"), "count", look="less"),
-        *([] if len(units) == 1 else [Column("unit", look="less")]),
-        Column("median", unit, "rate", "INCOMPLETE", look="less", hint="spans"),
-        Column("each", _("report.per-device", device=_.name("noun", noun)), "rate", "–", look="main"),
-        *(
-            [Column("tokens", each_token, "rate", "–")]
-            if any(row["tokens_per_second"] for row in rows)
-            else []
-        ),
-        *([Column("latency_ms", kind="milliseconds", missing="–")] if late else []),
-        Column("speedup", kind="speedup", missing="–", look="less"),
-        Column("efficiency", kind="percent", missing="–"),
-        *([Column("mfu", "MFU", "percent", "–", look="less", hint="peak")] if utilised else []),
-        *([Column("tflops", kind="digits", missing="–", look="less")] if tflops else []),
-        Column("spread", kind="percent", missing="–", look="less"),
-        Column("runs", kind="count", look="less"),
-        Column("flags", kind="tags", look="tags"),
-    ]
+    _, rows = view.wording, view.document["rows"]
+    shares, tflops = first_screen.shares(view), _tflops(view)
     short, anchors = view.short_names, view.anchors
     lines = [
         {
@@ -97,7 +71,34 @@ def results(view: View) -> Table:
         }
         for row in rows
     ]
-    return Table("", columns, lines, quiet="unusable")
+    return Table("", _result_columns(view, lines), lines, quiet="unusable")
+
+
+def _result_columns(view: View, lines: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of the table of all rows: those of every report, and those that a line fills."""
+    _, groups = view.wording, view.document["groups"]
+    units = {_.name("unit", group["unit"]) for group in groups}
+    noun = noun_of(groups)
+    device = _.name("noun", noun)
+    unit = f"{min(units)}/s" if len(units) == 1 else _("head.rate")
+    empty = {key for key in FILLED if not any(line[key] for line in lines)}
+    columns = [
+        *view.case_columns(),
+        Column("devices", _(f"head.{noun}s"), "count", look="less"),
+        *([] if len(units) == 1 else [Column("unit", look="less")]),
+        Column("median", unit, "rate", "INCOMPLETE", look="less", hint="spans"),
+        Column("each", _("report.per-device", device=device), "rate", "–", look="main"),
+        Column("tokens", _("report.tokens-per-device", device=device), "rate", "–"),
+        Column("latency_ms", kind="milliseconds", missing="–"),
+        Column("speedup", kind="speedup", missing="–", look="less"),
+        Column("efficiency", kind="percent", missing="–"),
+        Column("mfu", "MFU", "percent", "–", look="less", hint="peak"),
+        Column("tflops", kind="digits", missing="–", look="less"),
+        Column("spread", kind="percent", missing="–", look="less"),
+        Column("runs", kind="count", look="less"),
+        Column("flags", kind="tags", look="tags"),
+    ]
+    return [column for column in columns if column.key not in empty]
 
 
 def _tflops(view: View) -> dict[str, float | None]:
