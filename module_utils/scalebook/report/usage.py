@@ -142,15 +142,15 @@ def _without_numbers(value: Any) -> str:
     return "" if isinstance(value, float) else str(value)
 
 
-def courses(count: int, drawn: Sequence[Mapping[str, str]], wording: Wording) -> list[Block]:
+def courses(count: int, drawings: Sequence[Mapping[str, str]], wording: Wording) -> list[Block]:
     """Return the courses of runs, of which there are `count`: a drawing each, or the names of their files."""
-    if not drawn:
+    if not drawings:
         return []
     return [
         Heading(2, wording("title.timelines"), "timelines"),
         Paragraph(timeline.rule(count, wording), "soft"),
-        Charts(drawn, only="html"),
-        Items([Item(each["title"], f"{each['name']}.svg") for each in drawn], only="md"),
+        Charts(drawings, only="html"),
+        Items([Item(each["title"], f"{each['name']}.svg") for each in drawings], only="md"),
     ]
 
 
