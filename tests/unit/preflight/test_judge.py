@@ -372,7 +372,7 @@ def test_ports_that_a_node_does_not_let_pass_are_refused_with_the_fix(firewalld,
     (found,) = [one for one in cluster.findings() if one["check"] == "firewall"]
     assert (found["level"], found["nodes"]) == ("refuse", ["NODE2"])
     assert found["found"].startswith(said) and found["fix"].startswith(fix)
-    assert ("--add-source=10.11.0.2 --add-source=10.11.0.4;" in found["fix"]) is firewalld
+    assert ("--add-source=10.11.0.2 --add-source=10.11.0.4 && " in found["fix"]) is firewalld
 
 
 def test_ports_of_a_node_that_cannot_be_reached_at_all_are_not_reported_too():
