@@ -121,9 +121,9 @@ DEVICES = ("cpu", "gpu")
 SCOPES = ("global", "rank")
 _FORM_KEYS = {"literal", "step", "time", "rate", "mean_after"}
 _KIT_KEYS = {"kit", "witnesses", "without"}
-_LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own", "tensorflow"}
+_LOG_KEYS = _FORM_KEYS | _KIT_KEYS | {"nodes", "unread", "forms", "own", "tensorflow", "falling_loss"}
 _RATE_KEYS = {"literal", "pattern", "scope"}
-_SANITY_KEYS = {"name", "literal", "pattern", "expect", "min_nodes", "where", "nodes"}
+_SANITY_KEYS = {"name", "literal", "pattern", "expect", "equals", "min_nodes", "where", "nodes"}
 _SANITY_KEYS |= {"device", "min_devices", "if", "unless", "means", "program"}
 _UNREAD_KEYS = {"literal", "pattern", "program", "why", "parameters"}
 _INSTALL_KEYS = {"framework", "separate", "checkout", "kit", "locks", "packages", "launcher"}
@@ -159,7 +159,7 @@ class Sanity:
     It need not where the log has the text `unless`, or not the text `only_if` near its beginning: it is of an
     earlier version.  `means` are pairs of a value that a log shows and what a case has for it, such as
     `float32` and `fp32`.  `program` says that no other program prints the line: an imported log must show it
-    too.
+    too.  With `formula`, `expect` is one, and `wanted` its value for the case whose logs are read.
     """
 
     name: str
@@ -174,6 +174,8 @@ class Sanity:
     unless: bytes | None = None
     means: tuple[tuple[str, str], ...] = ()
     program: bool = False
+    formula: bool = False
+    wanted: int | None = None
 
 
 @dataclass(frozen=True)
@@ -233,9 +235,13 @@ class Form:
 
 @dataclass(frozen=True)
 class Log(Form):
-    """How the lines of steps are read; `first_node` says that only task_index 0 logs steps."""
+    """How the lines of steps are read; `first_node` says that only task_index 0 logs steps.
+
+    `falling_loss` is by how many per cent the loss must fall at least, 0 where it need not.
+    """
 
     first_node: bool = False
+    falling_loss: int = 0
     own: Own | None = None
     forms: tuple[Form, ...] = ()
     unread: tuple[Unread, ...] = ()
@@ -454,8 +460,12 @@ class Workload:
         """Return what formulas of `refuses` can name; `simulated`: nodes of the case share a machine."""
         sizes = self.flops.models.get(case["model"], {}) if self.flops else {}
         own = {name: case[name] for name in ("model", "nodes", "gpus", "device", "dtype", "warmup", "window")}
-        own |= {"accumulation": case["accumulation"], "xla": int(case["xla"]), "simulated": int(simulated)}
-        return {**sizes, **case["settings"], **own}
+        own |= {
+            "accumulation": case.get("accumulation", 1),
+            "xla": int(case["xla"]),
+            "simulated": int(simulated),
+        }
+        return {**sizes, **(case.get("settings") or {}), **own}
 
     @property
     def need(self) -> int:
@@ -690,6 +700,7 @@ def _log(part: _Part) -> Log:
     return Log(
         **vars(_form(part)),
         first_node=first_node,
+        falling_loss=_falling_loss(part),
         own=Own(own.line(group="rate"), own.choice("scope", "global", SCOPES)) if own else None,
         forms=tuple(_form(each) for each in part.parts("forms", _FORM_KEYS)),
         unread=tuple(
@@ -697,6 +708,15 @@ def _log(part: _Part) -> Log:
             for each in part.parts("unread", _UNREAD_KEYS)
         ),
     )
+
+
+def _falling_loss(part: _Part) -> int:
+    """Return by how many per cent the loss of the steps must fall, 0 where it need not."""
+    if "falling_loss" not in part.values:
+        return 0
+    if b"(?P<loss>" not in part.line("step", "step").pattern.pattern:
+        raise part.wrong("falling_loss", f"{part.place}.step has no group `loss`")
+    return part.count("falling_loss", 0, 1)
 
 
 def _form(part: _Part) -> Form:
@@ -759,6 +779,10 @@ def _sanity(part: _Part, first_node: bool) -> Sanity:
     if expect is not None and str(expect) not in EXPECTED and not str(expect).startswith(SETTINGS):
         allowed = f"{', '.join(sorted(EXPECTED))}, and {SETTINGS}NAME"
         raise part.wrong("expect", f"unknown {expect!r}; allowed are {allowed}")
+    formula = "equals" in part.values
+    if formula and expect is not None:
+        raise part.wrong("equals", "give it or expect")
+    expect = part.text("equals") if formula else expect
     nodes = part.choice("nodes", "first" if first_node else "all", ("all", "first"))
     return Sanity(
         name=part.text("name"),
@@ -773,6 +797,7 @@ def _sanity(part: _Part, first_node: bool) -> Sanity:
         unless=part.text("unless").encode() if "unless" in part.values else None,
         means=_pairs(part, "means"),
         program=part.flag("program"),
+        formula=formula,
     )
 
 
@@ -876,7 +901,8 @@ def _check_formulas(workload: Workload) -> None:
             flops.check(workload.flops, workload.model_names, workload.setting_names)
     except flops.FlopsError as error:
         raise WorkloadError(f"flops: {error}") from None
-    for rule, model in itertools.product(workload.refuses, workload.model_names):
+    by_log = [Rule(rule.expect, "") for rule in workload.sanity if rule.formula and rule.expect]
+    for rule, model in itertools.product((*workload.refuses, *by_log), workload.model_names):
         case: Case = {"model": model, "settings": settings, "nodes": 1, "gpus": 1, "warmup": 1, "window": 1}
         case |= {"device": "cpu", "dtype": "fp32", "xla": False, "accumulation": 1}
         names = workload.names_of(case, simulated=False)
@@ -884,7 +910,8 @@ def _check_formulas(workload: Workload) -> None:
             flops.evaluate(rule.when, names)
             rule.why.format_map(names)
         except (KeyError, ValueError) as error:
-            raise WorkloadError(f"refuses: {rule.when}, model {model}: {error}") from None
+            place = "sanity" if rule in by_log else "refuses"
+            raise WorkloadError(f"{place}: {rule.when}, model {model}: {error}") from None
 
 
 def called_today(

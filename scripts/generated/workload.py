@@ -37,6 +37,11 @@ PARTS = {
         "`rate` is the rate of all devices.",
         "mean_after": "The step after which the group `mean` begins to count, required with it.",
         "nodes": "`first` where only the first node prints steps, the default with `kit`, else `all`.",
+        "falling_loss": "By how many per cent the loss must fall, where the workload learns from the data "
+        "that it makes: the mean of the last quarter of the steps lies at least so far below that of the "
+        "first, or the run does not count (`roles/torchtitan_llama`). What the noise between neighbouring "
+        "steps explains, three standard errors, counts as fallen, and fewer than 20 losses are not judged. "
+        "The steps are those up to the end of the window, the warm-up included; they need the group `loss`.",
         "forms": "The list of other forms of the lines, of other versions of the program, each with "
         "`literal`, `step`, `time`, `rate` and `mean_after` of its own. They are tried in turn on a log "
         "without lines of the first.",
@@ -120,6 +125,9 @@ PARTS = {
         "(the last step of the window), `settings.NAME` for a setting, or `other_nodes`, the value in the "
         "logs of the other nodes, such as the loss that they summed (`roles/tf2_resnet50`). Without it the "
         "line only has to be there.",
+        "equals": "In place of `expect`: a formula as in [refuses](#refuses) whose value is the number that "
+        "the log must show (`roles/torchtitan_llama`). A log of a case that lacks one of its names, as an "
+        "import may, is not checked.",
         "means": "Words of the log in terms of the case, `{float32: fp32}` (`roles/mxnet_resnet50`).",
         "where": "`end` where the line must be in the last 64 KiB of the log, else `any`, the default.",
         "nodes": "`first` where only the first node prints the line, `all` where each does. Default is that "

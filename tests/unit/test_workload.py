@@ -6,8 +6,11 @@ import copy
 
 import pytest
 from ansible.module_utils.scalebook.workload import ADDED, Workload, WorkloadError
+from declared import vary, workload
 from dlperf_logs import WORKLOAD
 from role_files import declaration
+
+DECLARED = workload()
 
 
 def changed(path, value, declared=WORKLOAD.data):
@@ -48,6 +51,7 @@ def changed(path, value, declared=WORKLOAD.data):
         ),
         (("log", "own"), {"literal": "x", "pattern": "x"}, "log.own.pattern: the pattern has no group"),
         (("log", "own"), {"literal": "x", "pattern": "(?P<rate>x)", "scope": "node"}, "log.own.scope"),
+        (("log", "falling_loss"), 0, "log.falling_loss: 0 is not a whole number from 1 on"),
         (("log", "mean_after"), 2, "log.mean_after: give it if and only if log.step has a group `mean`"),
         (("log", "forms"), ["x"], r"log.forms\[0\]: is not a dict"),
         (("log", "forms"), [{"nodes": "first"}], r"log.forms\[0\]: unknown key 'nodes'"),
@@ -59,6 +63,8 @@ def changed(path, value, declared=WORKLOAD.data):
         (("warmup",), "many", "warmup: 'many' is not a whole number from 0 on"),
         (("window",), 0, "window: 0 is not a whole number from 1 on"),
         (("sanity", 0, "expect"), "colour", r"sanity\[0\].expect: unknown 'colour'"),
+        (("sanity", 0, "equals"), "nodes", r"sanity\[0\].equals: give it or expect"),
+        (("sanity", 2, "equals"), "nodes", r"sanity\[2\].pattern: the pattern has no group `value`"),
         (("sanity", 0, "pattern"), r"used :\s+\d+", r"sanity\[0\].pattern: the pattern has no group `value`"),
         (("sanity", 1, "min_nodes"), "x", r"sanity\[1\].min_nodes: 'x' is not a whole number"),
         (("sanity", 1, "name"), "devices", "sanity: a name is used twice"),
@@ -84,6 +90,17 @@ def changed(path, value, declared=WORKLOAD.data):
 def test_a_wrong_declaration_is_refused_by_the_name_of_its_key(path, value, message):
     with pytest.raises(WorkloadError, match=message):
         Workload.from_data(changed(path, value))
+
+
+def test_a_formula_of_a_log_names_what_cases_have():
+    rule = {"name": "it", "literal": "it", "pattern": "(?P<value>.)", "equals": "nodes // colour"}
+    with pytest.raises(WorkloadError, match="sanity: nodes // colour, model .*: the case has no colour"):
+        Workload.from_data(changed(("sanity", 0), rule))
+
+
+def test_a_loss_that_must_fall_has_to_be_read():
+    with pytest.raises(WorkloadError, match="log.falling_loss: log.step has no group `loss`"):
+        vary(DECLARED, log={**DECLARED.data["log"], "falling_loss": 2})
 
 
 def test_numbers_of_templates_may_be_text():

@@ -322,6 +322,7 @@ MESSAGES = {
     "reason.odd-time": "{text} is not a time of the format {format}",
     "reason.clock-back": "the clock goes back between step {before} and step {step}",
     "reason.loss": "the loss is {value} at step {step}",
+    "reason.flat-loss": "{file} shows a mean loss of {first:.4f} in the first quarter of its steps and {last:.4f} in the last: it must fall by {share:percent3}",
     "reason.rate": "a rate is {text}",
     "reason.odd-rate": "a rate is {text}, which cannot be read as a number",
     "reason.ranks-apart": "{first} and {other} did not train together",

@@ -308,6 +308,7 @@ MESSAGES = {
     "reason.odd-time": "{text} 不是格式为 {format} 的时间",
     "reason.clock-back": "时钟在第 {before} 步与第 {step} 步之间倒退",
     "reason.loss": "第 {step} 步的 loss 为 {value}",
+    "reason.flat-loss": "{file} 中前四分之一步的平均 loss 为 {first:.4f}，后四分之一步为 {last:.4f}：应至少下降 {share:percent3}",
     "reason.rate": "有一个速率为 {text}",
     "reason.odd-rate": "有一个速率为 {text}，无法读作数字",
     "reason.ranks-apart": "{first} 与 {other} 没有一起训练",

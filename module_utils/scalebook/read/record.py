@@ -201,6 +201,9 @@ def _content(nodes: Sequence[Node], case: Case, imported: bool) -> Verdict | Non
         if absent:
             foreign = message("reason.another-program") if imported else None
             return Verdict("refused", because(_of_file(node, absent[0]), foreign), last_lines(node))
+        flat = sanity.flat_loss(log.losses, node.workload.log.falling_loss)
+        if flat:
+            return Verdict("refused", _of_file(node, flat), last_lines(node))
     if read:
         differing = sanity.differences(
             read[0][0].workload.sanity, [(node.file, log.found) for node, log in read]

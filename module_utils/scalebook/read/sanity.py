@@ -4,12 +4,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
+from ansible.module_utils.scalebook import flops
 from ansible.module_utils.scalebook.contracts import Case, Message, message
 from ansible.module_utils.scalebook.workload import OTHER_NODES, SETTINGS, Sanity, Workload
+
+FEW_LOSSES = 20
+"""Fewer losses than these tell nothing: in the first steps the learning rate rises."""
+SURE = 3
+"""Standard errors by which a loss must miss its fall, so that the noise of small batches condemns no run."""
 
 
 def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
@@ -19,13 +27,14 @@ def rules_for(workload: Workload, case: Case, task_index: int) -> Workload:
     A setting `auto` leaves the choice to the workload.
     """
     rules = tuple(
-        rule
+        replace(rule, wanted=_value_of(rule, workload, case))
         for rule in workload.sanity
         if case["nodes"] >= rule.min_nodes
         and case.get("devices", 1) >= rule.min_devices
         and rule.device in (None, case.get("device"))
         and not (rule.first_node and task_index)
         and not (str(rule.expect).startswith(SETTINGS) and _expected(rule, case, task_index) is None)
+        and not (rule.formula and _value_of(rule, workload, case) is None)
     )
     return replace(workload, sanity=rules)
 
@@ -73,6 +82,27 @@ def differences(
     return wrong
 
 
+def flat_loss(losses: Sequence[float] | None, percent: int) -> Message | None:
+    """Return a message where the loss does not fall by so many per cent, from the first quarter to the last.
+
+    A batch with few samples has a noisy loss: what the noise can explain counts as fallen.
+    """
+    if not losses or len(losses) < FEW_LOSSES:
+        return None
+    quarter = len(losses) // 4
+    first, last = losses[:quarter], losses[-quarter:]
+    error = math.sqrt(_noise(first) + _noise(last))
+    if fmean(first) - fmean(last) + SURE * error >= percent / 100 * abs(fmean(first)):
+        return None
+    return message("reason.flat-loss", first=fmean(first), last=fmean(last), share=percent / 100)
+
+
+def _noise(losses: Sequence[float]) -> float:
+    """Return the variance of a mean of losses, by the differences of neighbours, which hold no trend."""
+    differences = [after - before for before, after in zip(losses, losses[1:], strict=False)]
+    return fmean(each * each for each in differences) / 2 / len(losses)
+
+
 def missing(
     rules: Sequence[Sanity], values_in_log: Mapping[str, Sequence[str]], excused: Container[str] = ()
 ) -> list[Message]:
@@ -84,7 +114,19 @@ def missing(
     ]
 
 
+def _value_of(rule: Sanity, workload: Workload, case: Case) -> int | None:
+    """Return the value of the rule's formula; None without one, or where the case leaves a name open."""
+    if not rule.formula:
+        return None
+    try:
+        return int(flops.evaluate(rule.expect, workload.names_of(case, simulated=False)))
+    except (KeyError, TypeError, flops.FlopsError):
+        return None
+
+
 def _expected(rule: Sanity, case: Case, task_index: int) -> Any:
+    if rule.formula:
+        return rule.wanted
     if rule.expect is None or rule.expect == OTHER_NODES:
         return None
     if rule.expect == "task_index":

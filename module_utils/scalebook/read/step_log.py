@@ -60,7 +60,7 @@ class Log:
     `steps` are the step numbers up to the last one needed; `times` (the framework's own stamps) and
     `received` (run_node's monotonic ones) their microseconds, `rates` the rate printed for each
     (NaN for none), `means` the mean rate up to each, `own` rates that are only compared, by the last step of
-    each.  `micro_steps` says that these are steps of which
+    each, `losses` the loss of each where it has to fall.  `micro_steps` says that these are steps of which
     `accumulation` make one of the optimizer, None where the log does not tell.
     `offset` is the time of day minus the monotonic clock of run_node's first stamps, in
     seconds.  `found` are the values of the sanity rules by name, `excused` the rules that the log need not
@@ -76,6 +76,7 @@ class Log:
     rates: array[float] | None = None
     means: array[float] | None = None
     own: dict[int, float] = field(default_factory=dict)
+    losses: array[float] | None = None
     micro_steps: bool | None = None
     last_step: int | None = None
     declared: set[str] = field(default_factory=set)
@@ -160,6 +161,8 @@ class _Reader:
             self.log.rates = array("d")
         if "mean" in self.columns:
             self.log.means = array("d")
+        if workload.log.falling_loss:
+            self.log.losses = array("d")
 
     def read(self) -> Log:
         first = True
@@ -327,8 +330,7 @@ class _Reader:
             raise LogError("reason.step-too-large")
         if "last" in cells:
             self.log.declared |= {_text(text) for text in set(cells["last"]) if text}
-        if "loss" in cells:
-            self._losses(steps, cells["loss"])
+        losses = self._losses(steps, cells["loss"]) if "loss" in cells else []
         if "micro" in cells:
             self._micro_steps(steps, cells["micro"])
         self.log.last_step = steps[-1]
@@ -346,6 +348,8 @@ class _Reader:
             self.log.received.fromlist([int(stamp.replace(b".", b"")) for stamp in received[:keep]])
         if self.log.rates is not None:
             self.log.rates.extend(self._rate(text) for text in cells[self.printed_as][:keep])
+        if self.log.losses is not None:
+            self.log.losses.fromlist(losses[:keep])
         if self.log.means is not None:
             self.log.means.extend(_means(cells["mean"][:keep]))
 
@@ -389,7 +393,8 @@ class _Reader:
             index = next(i for i in range(1, len(ordered)) if ordered[i] < ordered[i - 1]) + offset
             raise LogError("reason.clock-back", before=steps[index - 1], step=steps[index])
 
-    def _losses(self, steps: Sequence[int], texts: Sequence[bytes]) -> None:
+    def _losses(self, steps: Sequence[int], texts: Sequence[bytes]) -> list[float]:
+        """Note the first loss and the last, and return all."""
         try:
             values = list(map(float, texts))
         except (TypeError, ValueError):
@@ -402,6 +407,7 @@ class _Reader:
         if self.log.first_loss is None:
             self.log.first_loss = values[0]
         self.log.last_loss = values[-1]
+        return values
 
     def _loss(self, step: int, text: bytes | None) -> float:
         """Return a loss whose text float() refuses. If it is not a number, note it and return 0."""

@@ -4,7 +4,13 @@
 
 import pytest
 from ansible.module_utils.scalebook.contracts import message
-from ansible.module_utils.scalebook.read.sanity import contradictions, differences, missing, rules_for
+from ansible.module_utils.scalebook.read.sanity import (
+    contradictions,
+    differences,
+    flat_loss,
+    missing,
+    rules_for,
+)
 from declared import vary
 from dlperf_logs import WORKLOAD
 
@@ -105,3 +111,44 @@ def test_a_setting_is_looked_for_only_in_the_log_of_a_case_that_has_it_and_decid
     sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.)", "expect": "settings.checkpointing"}]
     workload = vary(WORKLOAD, sanity=sanity)
     assert len(rules_for(workload, {**CASE, "settings": settings}, 0).sanity) == rules
+
+
+def of_formula(formula, **case):
+    sanity = [{"name": "it", "literal": "it", "pattern": "(?P<value>.+)", "equals": formula}]
+    workload = vary(WORKLOAD, sanity=sanity)
+    asked = {**CASE, "gpus": 8, "model": "tiny", "device": "gpu", **case}
+    return rules_for(workload, asked, 0).sanity, asked
+
+
+@pytest.mark.parametrize(("value", "wrong"), [("8", []), ("16", ["8"])])
+def test_a_value_that_is_not_that_of_the_formula_contradicts(value, wrong):
+    rules, case = of_formula("nodes * gpus // (1 + checkpointing)", settings={"checkpointing": 1})
+    assert [
+        str(each["values"]["wanted"]) for each in contradictions(rules, {"it": [value]}, case, 0)
+    ] == wrong
+
+
+@pytest.mark.parametrize("case", [{"settings": None}, {"settings": {}}, {"gpus": None}, {"xla": None}])
+def test_a_formula_with_a_name_that_the_case_lacks_or_leaves_open_is_not_asked(case):
+    assert of_formula("nodes * gpus // checkpointing", **{"settings": {"checkpointing": 1}, **case})[0] == ()
+
+
+def noisy(fall, noise, count):
+    """Losses that fall by a share of 10, one above the line and one below it."""
+    return [10 - 10 * fall * i / count + (-1) ** i * noise for i in range(count)]
+
+
+@pytest.mark.parametrize("losses", [noisy(0.1, 0.01, 40), noisy(0.1, 0.4, 40), noisy(0, 0.6, 40), None])
+def test_a_loss_that_falls_as_far_as_its_noise_can_tell_is_accepted(losses):
+    assert flat_loss(losses, 5) is None
+
+
+@pytest.mark.parametrize("fall", [0, 0.04, -0.5])
+def test_a_loss_that_does_not_fall_far_enough_is_flat(fall):
+    flat = flat_loss(noisy(fall, 0.001, 40), 5)
+    assert (flat["code"], flat["values"]["first"]) == ("reason.flat-loss", pytest.approx(10, rel=0.1))
+
+
+@pytest.mark.parametrize(("count", "judged"), [(19, False), (20, True)])
+def test_the_loss_of_fewer_than_twenty_steps_is_not_judged(count, judged):
+    assert bool(flat_loss([10.0] * count, 5)) is judged

@@ -3,7 +3,10 @@
 """torchtitan_llama: what its genuine logs mean, what its models cost, and which cases it refuses."""
 
 import re
+import sys
+from argparse import Namespace
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from ansible.module_utils.scalebook import flops
@@ -11,7 +14,7 @@ from ansible.module_utils.scalebook.throughput import measure
 from cases import cluster, plan
 from declared import with_settings
 from in_english import log_record
-from role_files import declaration
+from role_files import declaration, load
 
 LOGS = Path(__file__).resolve().parents[2] / "data/torchtitan_llama"
 SETTINGS = {
@@ -34,6 +37,7 @@ TWO_GPUS = {
     "window": 25,
     "model": "1B",
 }
+EMULATED = "fp8 is emulated on a CPU: only with xla=false and another float8 than rowwise"
 FOUR_CPUS = {"nodes": 1, "gpus": 4, "bsz": 2, "dtype": "bf16", "warmup": 5, "window": 25}
 
 
@@ -89,6 +93,24 @@ def test_a_log_that_contradicts_its_case_is_refused(wrong, named):
     assert named in read["reason"]
 
 
+@pytest.mark.parametrize(
+    ("shown", "instead", "named"),
+    [
+        ("shards=2", "shards=1", "shards 1"),
+        ("float8_layers=112", "float8_layers=111", "float8_layers 111"),
+        (r"(step=\d+/40 loss=)\S+", r"\g<1>12.25", "mean loss of 12.2500 in the first quarter"),
+        (r"(step=\d+/40 loss=)\S+", r"\g<1>nan", "the loss is nan at step 1"),
+    ],
+)
+def test_a_log_that_shows_less_than_its_case_is_refused(shown, instead, named, tmp_path):
+    text, count = re.subn(shown, instead, (LOGS / "h200x2_fp8.log").read_text())
+    (tmp_path / "changed.log").write_text(text)
+    workload, made = planned(TWO_GPUS)
+    read = log_record(tmp_path / "changed.log", made["cases"][0], 1, workload, "changed.log")
+    assert count and read["status"] == "refused"
+    assert named in read["reason"]
+
+
 def test_a_log_of_another_layout_is_refused():
     assert "tensor_parallel" in on_cpus(tensor_parallel=1)["reason"]
 
@@ -123,6 +145,34 @@ def test_a_case_that_torchtitan_would_train_differently_is_not_planned(given, se
     reasons = [entry["reason"] for entry in made["skipped"]]
     assert all(reason in each for each in reasons) if reason else not reasons
     assert bool(reasons) == bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("capability", "other", "why"),
+    [
+        ((8, 0), {}, "the GPU has compute capability 8.0, FP8 needs 8.9 or newer: use dtype=bf16"),
+        ((8, 9), {}, None),
+        ((9, 0), {}, None),
+        ((8, 0), {"dtype": "bf16"}, None),
+        (None, {"device": "cpu"}, None),
+        (None, {"device": "cpu", "float8": "rowwise"}, EMULATED),
+        (None, {"device": "cpu", "compile": True}, EMULATED),
+    ],
+)
+def test_fp8_on_a_device_that_does_not_multiply_in_it_is_refused(capability, other, why, monkeypatch):
+    def capability_of(device):
+        return {2: capability}[device]
+
+    modules = {"torch": MagicMock(), "torch.distributed": MagicMock(), "trainer_kit": MagicMock()}
+    for name, module in modules.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    modules["torch"].cuda.get_device_capability = capability_of
+    monkeypatch.setenv("LOCAL_RANK", "2")
+    asked = {"dtype": "fp8", "device": "gpu", "float8": "tensorwise", "compile": False, **other}
+    load("torchtitan_llama", "train").refuse(Namespace(**asked))
+    said = [call.args[0] for call in modules["trainer_kit"].refuse.call_args_list]
+    assert len(said) == bool(why)
+    assert all(why in text for text in said)
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp8"])
