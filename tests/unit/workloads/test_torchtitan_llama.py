@@ -61,11 +61,28 @@ def on_cpus(**settings):
     return record("cpu_4_tp.log", FOUR_CPUS, "cpu", **wanted)
 
 
+def of_replicas(**other):
+    given = {**FOUR_CPUS, **{name: other.pop(name) for name in set(other) & {"accumulation"}}}
+    return record("cpu_4_replicas.log", given, "cpu", **{"seq_length": 64, "replicas": 2, **other})
+
+
+def with_accumulation(accumulation=2):
+    return record("cpu_4_accumulation.log", {**FOUR_CPUS, "accumulation": accumulation}, "cpu", seq_length=64)
+
+
 def printed(name, value):
     return re.search(rf"{value}=(\S+)", (LOGS / name).read_text())[1]
 
 
-@pytest.mark.parametrize(("read", "name"), [(on_gpus, "h200x2_fp8.log"), (on_cpus, "cpu_4_tp.log")])
+@pytest.mark.parametrize(
+    ("read", "name"),
+    [
+        (on_gpus, "h200x2_fp8.log"),
+        (on_cpus, "cpu_4_tp.log"),
+        (of_replicas, "cpu_4_replicas.log"),
+        (with_accumulation, "cpu_4_accumulation.log"),
+    ],
+)
 def test_a_genuine_log_gives_the_rate_that_the_trainer_printed(read, name):
     made = read()
     assert (made["status"], made["reason"], made["unit"]) == ("ok", None, "sequences")
@@ -113,6 +130,44 @@ def test_a_log_that_shows_less_than_its_case_is_refused(shown, instead, named, t
 
 def test_a_log_of_another_layout_is_refused():
     assert "tensor_parallel" in on_cpus(tensor_parallel=1)["reason"]
+
+
+# 25 steps of 4 devices with 2 sequences, and of 2 such micro-steps, in the seconds between steps 5 and 30.
+@pytest.mark.parametrize(
+    ("read", "rate", "losses", "shown"),
+    [
+        (
+            of_replicas,
+            25 * 8 / (1795928587.115643 - 1795928569.133912),
+            {"first": 8.078216552734375, "last": 7.147027015686035},
+            {"replicas": ["2"], "shards": ["2"], "accumulation": ["1"], "global_batch": ["8"]},
+        ),
+        (
+            with_accumulation,
+            25 * 16 / (1795928726.595742 - 1795928686.197330),
+            {"first": 8.143795013427734, "last": 7.195078372955322},
+            {"replicas": ["1"], "shards": ["4"], "accumulation": ["2"], "global_batch": ["16"]},
+        ),
+    ],
+)
+def test_copies_of_the_weights_and_accumulated_gradients_are_read_off_the_log(read, rate, losses, shown):
+    made = read()
+    (node,) = made["nodes"]
+    assert measure(made)["rate"] == pytest.approx(rate, rel=1e-6)
+    assert node["loss"] == losses
+    assert node["shown"].items() >= {**shown, "float8_layers": ["0"], "steps": ["30"]}.items()
+
+
+@pytest.mark.parametrize(
+    ("read", "wrong", "named"),
+    [
+        (of_replicas, {"replicas": 1}, "replicas 2"),
+        (of_replicas, {"accumulation": 2}, "accumulation 1"),
+        (with_accumulation, {"accumulation": 1}, "accumulation 2"),
+    ],
+)
+def test_a_log_of_other_copies_or_micro_steps_is_refused(read, wrong, named):
+    assert named in read(**wrong)["reason"]
 
 
 def test_deterministic_runs_of_two_gpus_have_the_same_losses_and_weights():
