@@ -44,7 +44,8 @@ def test_every_published_rate_is_possible(rate):
 @pytest.mark.parametrize(
     ("changes", "level"),
     [
-        ({"tokens_per_s": 16000.0}, "unseen"),
+        ({"tokens_per_s": 16500.0}, "possible"),
+        ({"tokens_per_s": 16600.0}, "unseen"),
         ({"tokens_per_s": 38400.0}, "unseen"),
         ({"tokens_per_s": 38500.0}, "impossible"),
         ({"dtype": "bf16"}, "unseen"),

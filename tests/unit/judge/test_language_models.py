@@ -18,7 +18,7 @@ OURS = COMPILED._replace(source="ours", tokens_per_s=7000.0, gpus=2, bsz=1, chec
 
 
 def test_every_published_rate_is_of_a_known_model_and_gpu():
-    assert len(RATES) == 117
+    assert len(RATES) == 122
     assert {each.gpu for each in RATES} <= set(GPUS)
     assert all(each.model in MODELS[each.family]["models"] and each.link for each in RATES)
 

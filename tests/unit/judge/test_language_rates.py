@@ -172,14 +172,14 @@ def test_the_module_shows_arithmetic_peaks_verdict_and_what_compares(tmp_path):
         "llama3 8B, sequences of 8192 tokens, fp8, 8 H100: 14,451 tokens/s per GPU",
         "57.91 GFLOP per token",
         "MFU 42.3 % of 1978.9 TFLOP/s, the dense fp8 peak",
-        "possible: the most that anyone published for H100 in fp8 is 877 TFLOP/s per GPU (MLPerf 5.0, NVIDIA",
+        "possible: the most that anyone published for H100 in fp8 is 960 TFLOP/s per GPU (MLPerf 4.1, NVIDIA",
         "torchtitan, 2024-12: 8,532 tokens/s per GPU on 8, ratio 1.694; batch 2 there",
     ):
         assert text in shown
 
 
 def test_the_module_says_it_in_chinese(tmp_path):
-    assert "可能：H100 在 fp8 下已公布的最高值为每 GPU 877 TFLOP/s" in judged(tmp_path, "zh")["display"]
+    assert "可能：H100 在 fp8 下已公布的最高值为每 GPU 960 TFLOP/s" in judged(tmp_path, "zh")["display"]
 
 
 def test_an_unknown_gpu_is_refused_with_those_that_are_known(tmp_path):
