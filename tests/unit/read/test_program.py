@@ -34,6 +34,7 @@ LOGS = {
     ),
     "torch_gpt2": ("1n2g_tp1.log", {"gpus": 2, "bsz": 4}),
     "torch_resnet50": ("1n1g-NODE1.log", {"bsz": 4}),
+    "torch_wide_deep": ("1n1g-NODE1.log", {"bsz": 64}),
     "torchtitan_llama": (
         "cpu_4_tp.log",
         {"gpus": 4, "bsz": 2, "dtype": "bf16", "warmup": 5, "window": 25, **LLAMA},
