@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from local_nodes import CACHE, turn
+from nets import free_ports
 
 PACKAGES = (
     *("slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "munge", "libmunge2", "libhwloc15"),
@@ -68,15 +69,6 @@ def programs():
             for name in ("slurmctld", "slurmd", "slurmstepd"):  # Slurm decides by its name what it is
                 (root / "usr/sbin" / name).symlink_to(f"{name}-wlm")
     return root
-
-
-def free_ports(count):
-    """Return ports that nobody listens at."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
 
 
 class Slurm:

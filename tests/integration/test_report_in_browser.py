@@ -10,12 +10,13 @@ import re
 import chromium
 import measured
 import pytest
+from acceptance_site import Site
 from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.judge import baseline, mfu
 from ansible.module_utils.scalebook.judge import microbench_records as judge
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import svg, wording
-from ansible.module_utils.scalebook.report import index, index_page, microbench, render
+from ansible.module_utils.scalebook.report import acceptance, index, index_page, microbench, render
 from ansible.module_utils.scalebook.store.load import Baseline, load_campaign
 from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workloads import load_workloads
@@ -99,6 +100,7 @@ def pages(tmp_path_factory):
         path = folder / f"microbench-{language}.html"
         path.write_text(microbenchmarks(language), encoding="utf-8")
         made[path.stem] = path
+    made["acceptance-zh"] = acceptance_document(folder / "acceptance")
     made["torch-en"] = folder / "torch.html"
     torch = render.files(measured.results("h100x2-2026-11-25/torch"), str(ROOT / "templates"))
     made["torch-en"].write_text(torch["report.html"], encoding="utf-8")
@@ -141,7 +143,21 @@ def microbenchmarks(language):
     return microbench.texts(view, render.tools(), str(ROOT / "templates"))["report.html"]
 
 
-NAMES = ("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en", "index-en")
+def acceptance_document(folder):
+    """Return the path of the document about eight nodes: one and a link are slow, and a trace differs."""
+    folder.mkdir()
+    site = Site(folder)
+    site.rates = {("NODE3", "CPU"): 0.8, ("NODE1", "NODE2"): 0.5}
+    site.traces["NODE4"] = "aa cc"
+    path = folder / "acceptance.zh.html"
+    path.write_text(acceptance.documents(site.judged()[0], str(ROOT / "templates"))[path.name])
+    return path
+
+
+NAMES = (
+    *("scaling-en", "hf_scaling-en", "everything-en", "everything-zh", "microbench-en", "index-en"),
+    "acceptance-zh",
+)
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +192,7 @@ def test_a_page_fits_its_window_and_asks_for_nothing(browser, pages, name, width
         ("everything-en", 360, False),
         ("everything-zh", 1280, True),
         ("microbench-zh", 360, False),
+        ("acceptance-zh", 360, True),
         ("index-en", 360, True),
     ],
 )

@@ -3,13 +3,12 @@
 """acceptance.json: what nodes print becomes a verdict on each part, and what to do about the bad ones."""
 
 import json
-import random
 import re
 from pathlib import Path
 
-import acceptance_report
 import jsonschema
 import pytest
+from acceptance_site import EXPECTED, NODES, Site
 from ansible.module_utils.scalebook.accept import document, expected
 from ansible.module_utils.scalebook.accept import printed as nodes_printed
 from ansible.module_utils.scalebook.accept.verdict import Criteria
@@ -17,65 +16,8 @@ from ansible.module_utils.scalebook.contracts import as_message, message
 from ansible.module_utils.scalebook.report.acceptance_lines import drain
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 from chinese import HAN, faults, texts_of
-from run_module import ROOT, call_module
+from run_module import ROOT
 from sentences import sentences_in
-
-NODES = [f"NODE{index}" for index in range(1, 9)]
-EXPECTED = ROOT / "data/expected.yml"
-
-
-class Site:
-    """Eight nodes that print what they are asked for; `rates` gives parts and links a rate below 1."""
-
-    def __init__(self, folder, nodes=NODES, name="AMD EPYC", devices=("CPU",), **options):
-        self.source, self.folder = random.Random(48), folder
-        self.nodes, self.name, self.devices = nodes, name, devices
-        self.rates, self.traces, self.broken = {}, {}, {}
-        self.options = {
-            "path": str(folder),
-            "nodes": nodes,
-            "expected": str(EXPECTED),
-            "seconds": 60,
-            **options,
-        }
-        self.asked = []
-
-    def rate(self, *part):
-        return 100 * self.rates.get(part, 1) * (1 + 0.003 * self.source.gauss(0, 1))
-
-    def line(self, node, pair=()):
-        if pair in self.broken or node in self.broken:
-            return self.broken.get(pair) or self.broken[node]
-        line = {"name": None, "rates": {}, "traces": {}, "problems": {}}
-        if pair and node == pair[0]:
-            line["rates"] = {"forward": self.rate(*pair), "backward": self.rate(*pair[::-1])}
-        elif not pair:
-            line["name"] = self.name
-            line["rates"] = {device: {"copy": self.rate(node, device)} for device in self.devices}
-            line["traces"] = {
-                device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
-            }
-        return {"rc": 0, "stdout": "a warning\n" + json.dumps(line)}
-
-    def report(self, **options):
-        result = call_module(acceptance_report, **{**self.options, **options})
-        assert "failed" not in result, result
-        return result
-
-    def judged(self):
-        """Return acceptance.json and the last result, after all that had to be measured, as the role does."""
-        result = self.report(again=False)
-        while result["alone"] or result["rounds"]:
-            alone = result["alone"]
-            if alone:
-                result = self.report(outputs={node: self.line(node) for node in alone})
-            rounds = result["rounds"]
-            self.asked.append((len(alone), sum(map(len, rounds))))
-            for pairs in rounds:
-                outputs = {node: self.line(node, tuple(pair)) for pair in pairs for node in pair}
-                self.report(outputs=outputs, pairs=pairs, evaluate=False)
-            result = self.report()
-        return json.loads((self.folder / "acceptance.json").read_text()), result
 
 
 @pytest.fixture
