@@ -98,13 +98,14 @@ def answer(code: int, text: bytes, host: str) -> bytes:
     has no exit code or sentence that a command could not have.
     """
     before, begun, rest = text.partition(MARK + b" begun\n")
-    error, ended, after = rest.rpartition(b"\n" + MARK + b" ended\n")
+    # What srun adds may come at any moment, also between the last two lines of SCRIPT.
+    error, ended, after = WHAT_SRUN_ADDS.sub(b"", rest).rpartition(b"\n" + MARK + b" ended\n")
     if not begun or not ended:
         what = "was lost" if begun else "did not start"
         lines = [line for line in (rest or before).decode(errors="replace").splitlines() if line.strip()]
         reason = "; ".join([line for line in lines if "error:" in line] or lines) or f"srun ended with {code}"
         raise AnsibleConnectionFailure(f"a step of Slurm on {host} {what}: {reason}")
-    return b"".join(WHAT_SRUN_ADDS.sub(b"", part) for part in (error, after))
+    return error + after
 
 
 class Connection(ConnectionBase):

@@ -134,7 +134,11 @@ class Slurm:
         return self.run("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
 
     def batch(self):
-        """Return the id of a batch job that runs on all nodes until it is cancelled, and may be requeued."""
+        """Return the id of a batch job that runs on all nodes until it is cancelled, and may be requeued.
+
+        Allocations that there are have to make room.
+        """
+        self.run("scancel", "--me")
         words = ("--exclusive", "--no-kill", "--gpus-per-node=2", "--requeue", "--output=/dev/null")
         job = self.run("sbatch", "--parsable", f"--nodes={len(self.nodes)}", *words, "--wrap=sleep infinity")
         deadline = time.monotonic() + 30

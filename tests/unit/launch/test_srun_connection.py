@@ -25,6 +25,11 @@ def test_what_a_command_writes_arrives_without_the_sentences_of_srun():
     assert connection.answer(3, b"srun: warning\n" + BEGUN + b"oops" + ENDED + EXITED, "NODE4") == b"oops"
 
 
+def test_a_sentence_of_srun_may_come_just_before_the_end_of_the_command():
+    blank, ended = ENDED[:1], ENDED[1:]
+    assert connection.answer(3, BEGUN + b"oops\n" + blank + EXITED + ended, "NODE4") == b"oops\n"
+
+
 def test_a_sentence_of_srun_that_the_command_itself_wrote_stays():
     assert connection.answer(0, BEGUN + DOWN + ENDED, "NODE4") == DOWN
 
