@@ -155,16 +155,17 @@ def system_refusal(answer: str, host: str, device: str, installs: bool) -> str:
 def stack_choice(
     answers: Mapping[str, str], parameters: Mapping[str, Any], variables: Mapping[str, Any]
 ) -> dict[str, str]:
-    """See gpu_code.choose; `problem` is why no stack can be taken. `variables` are those of a host."""
+    """See gpu_code; `problem` is why no stack can be taken, or a dtype. `variables` are those of a host."""
     names = list(parameters.get("workload") or [])
     stacks = declared.stacks(str(ROOT / "playbooks/vars"))
     workloads = load_workloads(roles_paths(constants.config))
-    provisioning_fingerprint = parameters.get("stack_name") or ""
+    stack_name = parameters.get("stack_name") or ""
     try:
-        choice = gpu_code.choose(answers, names, workloads, stacks, provisioning_fingerprint, variables)
+        choice = gpu_code.choose(answers, names, workloads, stacks, stack_name, variables)
     except ValueError as error:
-        return {"stack_name": provisioning_fingerprint, "said": "", "problem": str(error)}
-    return {"stack_name": choice["stack_name"], "said": choice["said"], "problem": ""}
+        return {"stack_name": stack_name, "said": "", "problem": str(error)}
+    problem = gpu_code.dtype_refusal(answers, parameters.get("dtype") or [])
+    return {"stack_name": choice["stack_name"], "said": choice["said"], "problem": problem}
 
 
 class FilterModule:

@@ -19,6 +19,9 @@ from ansible.module_utils.scalebook.plan.declared import StackError
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 Stacks = Mapping[str, Mapping[str, Any]]
+# The oldest compute capability whose tensor cores multiply this dtype: CUDA C++ Programming Guide, table of the
+# input types of tensor cores; torch._scaled_mm refuses older ones.
+DTYPES = {"fp8": "8.9"}
 
 
 class Choice(TypedDict):
@@ -88,6 +91,19 @@ def choose(
         fix = names_own if all(own) else "device=cpu, or other GPUs"
         raise StackError(f"{reason}, and no other stack has. Fix: {fix}")
     return {"stack_name": others[0], "said": f"stack_name={others[0]} is used: {reason}."}
+
+
+def dtype_refusal(answers: Mapping[str, str], dtypes: Sequence[str]) -> str:
+    """Return why GPUs of these hosts cannot compute in one of `dtypes`, "" where all can."""
+    for dtype, oldest in DTYPES.items():
+        for host, numbers in capabilities(answers).items() if dtype in dtypes else ():
+            older = [number for number in numbers if _number(number) < _number(oldest)]
+            if older:
+                return (
+                    f"dtype={dtype} needs GPUs of compute capability {oldest} or newer, a GPU of {host} has "
+                    f"{older[0]}. Fix: dtype=bf16 or fp16, or other GPUs"
+                )
+    return ""
 
 
 def _own(workloads: Workloads, name: str) -> str:

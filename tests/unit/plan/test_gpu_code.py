@@ -146,3 +146,18 @@ def test_one_node_with_other_gpus_decides_for_all():
     answers = {"NODE1": V100, "NODE2": A100}
     choice = gpu_code.choose(answers, ["tf2_bert"], load_workloads([str(ROLES)]), stacks)
     assert choice["stack_name"] == "modern" and "NODE2" in choice["said"]
+
+
+@pytest.mark.parametrize(("answer", "number"), [(V100, "7.0"), (A100, "8.0"), ("8.9\n8.6\n", "8.6")])
+def test_fp8_is_refused_on_gpus_without_it(answer, number):
+    assert gpu_code.dtype_refusal({"NODE1": H100, "NODE2": answer}, ["bf16", "fp8"]) == (
+        f"dtype=fp8 needs GPUs of compute capability 8.9 or newer, a GPU of NODE2 has {number}. "
+        "Fix: dtype=bf16 or fp16, or other GPUs"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "dtypes"), [(H100, ["fp8"]), (A100, ["bf16", "fp16"]), ("", ["fp8"]), (OLD_DRIVER, ["fp8"])]
+)
+def test_other_dtypes_and_newer_or_unknown_gpus_are_not_refused(answer, dtypes):
+    assert not gpu_code.dtype_refusal({"NODE1": answer}, dtypes)
