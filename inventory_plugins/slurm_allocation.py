@@ -56,7 +56,7 @@ class InventoryModule(BaseInventoryPlugin):
         answer = self._show("--details", "show", "job", job)
         names = ",".join(allocation.given_gpus(answer))
         if not names:
-            raise AnsibleParserError(f"Slurm's job {job} has no nodes: {allocation.state(answer)}. {FIX}")
+            raise AnsibleParserError(allocation.without_nodes(answer, job, FIX))
         inventory.add_group("nodes")
         inventory.set_variable("nodes", "ansible_user", getpass.getuser())
         for name, variables in allocation.hosts(answer, self._show("show", "node", names)).items():

@@ -17,6 +17,11 @@ _OUT = "sinfo --list-reasons shows the nodes that are out of service"
 FIXES = (
     (r"partition (name )?specified", "sinfo --summarize shows the partitions"),
     (
+        r"(qos|assoc\w*)(grp|max|min)\w+limit",
+        "ask for fewer nodes or less time; sacctmgr show qos and sacctmgr show associations user=$USER "
+        "have the limits",
+    ),
+    (
         r"account|qos|association",
         "sacctmgr show associations user=$USER format=account,partition,qos shows what you may use",
     ),
@@ -129,6 +134,12 @@ def _problem(answer: Mapping[str, Any], allocation: str, names: Sequence[str], g
     if missing:
         return f"{job} has {facts.get('NodeList')}, without {', '.join(missing)} of the inventory"
     return f"{job} has {gpus_given} GPUs per node, and a case uses {gpus}" if gpus_given < gpus else ""
+
+
+def without_nodes(text: str, job: str, fix: str) -> str:
+    """Return why a job that `scontrol --oneliner show job` prints has no nodes, with `fix` and what helps."""
+    hint = advice(_facts({"stdout": text}).get("Reason", ""), "")
+    return f"Slurm's job {job} has no nodes: {state(text)}. {fix}" + (f"; {hint}" if hint else "")
 
 
 def state(text: str) -> str:

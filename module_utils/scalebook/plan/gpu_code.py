@@ -19,8 +19,8 @@ from ansible.module_utils.scalebook.plan.declared import StackError
 from ansible.module_utils.scalebook.workload import UNKNOWN, Workloads
 
 Stacks = Mapping[str, Mapping[str, Any]]
-# The oldest compute capability whose tensor cores multiply this dtype: CUDA C++ Programming Guide, table of the
-# input types of tensor cores; torch._scaled_mm refuses older ones.
+# The oldest compute capability whose tensor cores multiply this dtype: CUDA C++ Programming Guide, table of
+# the input types of tensor cores; torch._scaled_mm refuses older ones.
 DTYPES = {"fp8": "8.9"}
 
 

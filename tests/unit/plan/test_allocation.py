@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.plan.allocation import (
     refusal,
     slurm_reason,
     step_refusal,
+    without_nodes,
 )
 from cases import cluster, gpu_case
 
@@ -104,11 +105,15 @@ def test_an_allocation_that_was_cancelled_stops_the_campaign():
     assert "Slurm's job 7 is CANCELLED. Fix: start bench.yml in an allocation" in said
 
 
-# What programs of Slurm 22.05 say; the lines of accounts and QOS need accounting: those are not recorded.
+# What programs of Slurm 22.05 say; the lines of accounts and QOS with slurmdbd, MariaDB and
+# AccountingStorageEnforce=associations,limits,qos, on 29 November 2026. That of a violated policy is from its
+# manual.
 SAID = [
     ("allocation failure: Invalid partition name specified", "sinfo --summarize"),
     ("Invalid account or account/partition combination specified", "sacctmgr show associations"),
     ("Invalid qos specification", "sacctmgr show associations"),
+    ("QOSMaxNodePerUserLimit", "ask for fewer nodes or less time"),
+    ("QOSMaxWallDurationPerJobLimit", "ask for fewer nodes or less time"),
     (
         "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)",
         "sacctmgr show",
@@ -131,6 +136,15 @@ SAID = [
 @pytest.mark.parametrize(("reason", "fix"), SAID)
 def test_a_reason_of_slurm_s_has_its_fix(reason, fix):
     assert fix in advice(reason)
+
+
+def test_a_job_that_waits_for_a_limit_is_refused_with_what_helps():
+    text = SHOWN.replace("RUNNING Reason=None", "PENDING Reason=QOSMaxNodePerUserLimit")
+    assert without_nodes(text, "6", "Fix: start it again") == (
+        "Slurm's job 6 has no nodes: PENDING, with the reason QOSMaxNodePerUserLimit. Fix: start it again; "
+        "ask for fewer nodes or less time; sacctmgr show qos and sacctmgr show associations user=$USER have "
+        "the limits"
+    )
 
 
 def test_the_line_that_tells_is_slurm_s_reason():
