@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Slurm with several nodes on this machine, from unpacked packages, as the user who runs it.
 
-Nothing is installed. Nodes are NODE1 to NODE4 where no number is given, each with two GPUs that are none:
+Nothing is installed. Nodes are NODE1 to NODE4 where none are named, each with two GPUs that are none:
 character devices.
 """
 
@@ -52,7 +52,7 @@ PreemptMode=CANCEL
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=urgent Nodes=ALL PriorityTier=10 MaxTime=INFINITE State=UP
 """
-NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 Gres=gpu:2\n"
+NODE = "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2 Gres=gpu:{gpus}\n"
 
 
 def programs():
@@ -75,23 +75,28 @@ class Slurm:
     """A running cluster; `env` has what its programs need."""
 
     def __init__(self, place, root, nodes, devices):
-        libraries = root / "usr/lib" / f"{os.uname().machine}-linux-gnu"
+        machine = f"{os.uname().machine}-linux-gnu"
+        libraries = root / "usr/lib" / machine
         self.place, self.sbin, self.nodes = place, root / "usr/sbin", nodes
+        self.gpus = len(list(Path("/").glob(devices[1:])))
         self.env = {
             **{name: value for name, value in os.environ.items() if not name.startswith("SLURM")},
             "PATH": f"{root}/usr/bin:{self.sbin}:{os.environ['PATH']}",
-            "LD_LIBRARY_PATH": f"{libraries}:{libraries}/slurm-wlm",
+            "LD_LIBRARY_PATH": f"{libraries}:{libraries}/slurm-wlm:{root}/lib/{machine}",
             "SLURM_CONF": str(place / "slurm.conf"),
         }
         ports, host = free_ports(len(nodes) + 1), socket.gethostname().partition(".")[0]
         user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
         lines = [
-            NODE.format(name=name, host=host, port=port) for name, port in zip(nodes, ports[1:], strict=True)
+            NODE.format(name=name, host=host, port=port, gpus=self.gpus)
+            for name, port in zip(nodes, ports[1:], strict=True)
         ]
         for folder in ("state", "log", "munge", *(f"run/{name}" for name in nodes)):
             (place / folder).mkdir(parents=True)
         conf = CONF.format(host=host, user=user, place=place, libraries=libraries, ports=ports)
         (place / "slurm.conf").write_text(conf + "".join(lines))
+        # Without systemd the plugin of version 2 does not start; no cgroup is used here.
+        (place / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
         (place / "gres.conf").write_text(f"NodeName={','.join(nodes)} Name=gpu File={devices}\n")
 
     def start(self):
@@ -129,7 +134,7 @@ class Slurm:
 
     def allocate(self, *options):
         """Return the id of an allocation that lasts until it is cancelled."""
-        words = ("--exclusive", "--no-kill", "--gpus-per-node=2", *options)
+        words = ("--exclusive", "--no-kill", f"--gpus-per-node={self.gpus}", *options)
         self.run("salloc", "--no-shell", f"--nodes={len(self.nodes)}", *words)
         return self.run("squeue", "--noheader", "--format=%i", "--sort=-i").split()[0]
 
@@ -139,8 +144,9 @@ class Slurm:
         Allocations that there are have to make room.
         """
         self.run("scancel", "--me")
-        words = ("--exclusive", "--no-kill", "--gpus-per-node=2", "--requeue", "--output=/dev/null")
-        job = self.run("sbatch", "--parsable", f"--nodes={len(self.nodes)}", *words, "--wrap=sleep infinity")
+        words = ("--parsable", "--exclusive", "--no-kill", f"--gpus-per-node={self.gpus}", "--requeue")
+        words += (f"--nodes={len(self.nodes)}", "--output=/dev/null", "--wrap=sleep infinity")
+        job = self.run("sbatch", *words)
         deadline = time.monotonic() + 30
         while self.run("squeue", "--noheader", f"--jobs={job.strip()}", "--format=%T").strip() != "RUNNING":
             assert time.monotonic() < deadline, self.run("squeue")
@@ -161,7 +167,7 @@ class Slurm:
 
 @contextlib.contextmanager
 def one_host_slurm(nodes=NODES, devices="/dev/tty[0-1]"):
-    """Give a running cluster, and end it afterwards; `devices` are the two GPUs of a node."""
+    """Give a running cluster, and end it afterwards; `devices` is the pattern of a node's GPUs."""
     place = Path(tempfile.mkdtemp(prefix="scalebook-slurm-"))
     place.chmod(0o755)  # munged wants that others can come to its socket
     slurm = Slurm(place, programs(), nodes, devices)
