@@ -19,7 +19,7 @@ description:
   - Runs on the control node; needs pandas, Jinja2 and PyYAML there.
 options:
   path:
-    description: Directory of the results.
+    description: Directory of the results, which may be in a C(runs.tar.xz) beside it.
     type: path
     required: true
   published:

@@ -19,6 +19,7 @@ options:
     description:
       - Directory of one campaign or import, which contains C(runs) or C(runs.tar.xz), or such an archive, or
         of micro-benchmarks, which contains C(microbench.json).
+      - Or what would be that directory if the C(runs.tar.xz) beside it, of several campaigns, were unpacked.
     type: path
     required: true
   workloads:

@@ -21,6 +21,7 @@ options:
   path:
     description:
       - Directory of one campaign or import, which contains C(runs) or C(runs.tar.xz), or such an archive.
+      - Or what would be that directory if the C(runs.tar.xz) beside it, of several campaigns, were unpacked.
     type: path
     required: true
   out:

@@ -20,7 +20,7 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.results_file import check_results
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import read_source
-from ansible.module_utils.scalebook.store.source import ARCHIVE, DirectorySource, open_source
+from ansible.module_utils.scalebook.store.source import ArchiveSource, DirectorySource, open_archive
 from ansible.module_utils.scalebook.workload import Workloads
 from ansible.module_utils.scalebook.yaml_file import read_yaml
 
@@ -34,6 +34,13 @@ NODES = "published-nodes.yml"
 
 class EvaluationError(ValueError):
     """Input that no evaluation can be made of; the text names it and the fix."""
+
+
+class Held(NamedTuple):
+    """A results.json, or an archive and the directory in it that has a campaign, "" for the whole archive."""
+
+    file: Path
+    folder: str = ""
 
 
 class Sources(NamedTuple):
@@ -50,12 +57,12 @@ class Sources(NamedTuple):
 
 def sources(evaluation: Mapping[str, Any], here: Path, data: Path, workloads: Workloads) -> Sources:
     """Return what the fields of an evaluation name; relative paths count from `here`."""
-    files = campaign_files(evaluation["campaigns"], here)
-    read = [*files, *(data / TABLES[name] for name in evaluation["published"])]
+    held = campaign_files(evaluation["campaigns"], here)
+    read = [*(each.file for each in held), *(data / TABLES[name] for name in evaluation["published"])]
     read += [data / NODES] if evaluation["published"] else []
     read += [here / evaluation["prices"]] if evaluation["prices"] else []
     return Sources(
-        [_results(file, data, workloads) for file in files],
+        [_results(each, data, workloads) for each in held],
         [option for name in evaluation["published"] for option in _published(name, data, workloads)],
         _nodes(evaluation["published"], data),
         _prices(here, evaluation["prices"]),
@@ -63,33 +70,34 @@ def sources(evaluation: Mapping[str, Any], here: Path, data: Path, workloads: Wo
     )
 
 
-def campaign_files(names: Sequence[str], here: Path) -> list[Path]:
+def campaign_files(names: Sequence[str], here: Path) -> list[Held]:
     """Return the file of each campaign; refuse a campaign that is listed twice, whatever its path."""
-    files = [_results_file(here / name) for name in names]
-    contents = [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+    held = [_held(here / name) for name in names]
+    contents = [f"{hashlib.sha256(each.file.read_bytes()).hexdigest()} {each.folder}" for each in held]
     fields.check_differ("campaigns", list(zip(names, contents, strict=True)))
-    return files
+    return held
 
 
-def _results_file(path: Path) -> Path:
+def _held(path: Path) -> Held:
     """Return the archive or results.json of a campaign's directory, or that file itself.
 
     The archive has what was measured, a report beside it may be one of earlier code or earlier records.  A
     report is refused if its manifest has not the records that are there: it was made before the last run.
     """
-    names = (ARCHIVE, "report/results.json", "results.json")
-    files = [path] if path.is_file() else [path / name for name in names]
+    if archive := open_archive(path):
+        return Held(archive.archive, archive.folder)
+    files = [path] if path.is_file() else [path / name for name in ("report/results.json", "results.json")]
     existing = [file for file in files if file.is_file()]
     if not existing:
         raise EvaluationError(
             f"{path}: has no report/results.json. Fix: ansible-playbook report.yml -e campaign_dir={path}"
         )
-    if path.is_dir() and existing[0].name != ARCHIVE and not _is_of_records(path):
+    if path.is_dir() and not _is_of_records(path):
         raise EvaluationError(
             f"{path}: runs were measured after its report. Fix: ansible-playbook report.yml "
             f"-e campaign_dir={path}"
         )
-    return existing[0]
+    return Held(existing[0])
 
 
 def _is_of_records(top: Path) -> bool:
@@ -99,18 +107,18 @@ def _is_of_records(top: Path) -> bool:
     return all(files.get(record) == source.checksum(record) for record in source.records())
 
 
-def _results(file: Path, data: Path, workloads: Workloads) -> Results:
+def _results(held: Held, data: Path, workloads: Workloads) -> Results:
     """Return the content of a results.json, or that of an archive's report."""
     try:
-        archived = file.name.endswith(".tar.xz")
-        return check_results(_reported(file, data, workloads) if archived else decode(read_small(file)))
+        archived = held.file.name.endswith(".tar.xz")
+        return check_results(_reported(held, data, workloads) if archived else decode(read_small(held.file)))
     except ValueError as error:
-        raise EvaluationError(f"{file}: {error}") from error
+        raise EvaluationError(f"{held.file}: {error}") from error
 
 
-def _reported(archive: Path, data: Path, workloads: Workloads) -> dict[str, Any]:
+def _reported(held: Held, data: Path, workloads: Workloads) -> dict[str, Any]:
     """Return the results.json that report.yml makes of an archive."""
-    source = open_source(archive)
+    source = ArchiveSource(*held)
     files = manifest.files_of(source)
     campaign = read_source(source, files=files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)

@@ -31,9 +31,10 @@ def evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         # What is wrong with the input has a class of its own and names it; what nobody foresaw does not.
         if isinstance(error, OSError) or (isinstance(error, ValueError) and type(error) not in UNNAMED):
             raise
-        files = read.campaign_files(params["evaluation"]["campaigns"], Path(params["here"]))
+        held = read.campaign_files(params["evaluation"]["campaigns"], Path(params["here"]))
+        names = ", ".join(str(each.file) for each in held)
         raise read.EvaluationError(
-            f"{', '.join(map(str, files))}: cannot be evaluated: {type(error).__name__}: {error}"
+            f"{names}: cannot be evaluated: {type(error).__name__}: {error}"
         ) from error
 
 

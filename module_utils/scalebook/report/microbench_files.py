@@ -15,7 +15,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook import shapes
 from ansible.module_utils.scalebook.contracts import KINDS, MICROBENCH_SCHEMA, Hardware, Microbench
-from ansible.module_utils.scalebook.files import read_small, read_table, write_json, write_whole
+from ansible.module_utils.scalebook.files import read_table, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu, prices
 from ansible.module_utils.scalebook.judge import microbench_records as judge
@@ -25,21 +25,21 @@ from ansible.module_utils.scalebook.pages.blocks import Table
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.report import microbench, render
 from ansible.module_utils.scalebook.store import manifest
-from ansible.module_utils.scalebook.store.source import MICROBENCH, MicrobenchSource
+from ansible.module_utils.scalebook.store.source import MICROBENCH, Source, open_microbench
 from ansible.module_utils.scalebook.store.write import write_manifest
 from ansible.module_utils.scalebook.text import aligned
 
 SCHEMA = 1
 
 
-def _read(path: Path, what: str, check: Callable[[bytes], Any]) -> Any:
+def _read(source: Source, name: str, what: str, check: Callable[[bytes], Any]) -> Any:
     """Return what a file holds, None where there is none; raise ValueError where it is not `what`."""
     try:
-        return check(read_small(path))
+        return check(source.read(name))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path}: is not {what}: {error}") from error
+        raise ValueError(f"{source.top / name}: is not {what}: {error}") from error
 
 
 def _result(content: bytes, expected: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -65,13 +65,13 @@ def _hardware(content: bytes) -> list[Hardware]:
     return entries
 
 
-def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
-    """Return what is in the directory; raise ValueError for what is missing or of another group.
+def load_files(source: Source, expect: Mapping[str, Any]) -> judge.Files:
+    """Return what was measured; raise ValueError for what is missing or of another group.
 
     `expect` is the group that collectives must have been measured over, empty for any.
     """
-    about = _read(directory / "about.json", "what role microbench writes", _about) or {}
-    machines = _read(directory / "hardware.json", "a description of hardware", _hardware) or []
+    about = _read(source, "about.json", "what role microbench writes", _about) or {}
+    machines = _read(source, "hardware.json", "a description of hardware", _hardware) or []
     group = {}
     if expect and int(expect["devices"]) > 1:
         backend = "nccl" if expect["device"] == "gpu" else "gloo"
@@ -79,14 +79,14 @@ def load_files(directory: Path, expect: Mapping[str, Any]) -> judge.Files:
     jobs = about.get("jobs") or {}
     results: dict[str, Mapping[str, Any]] = {}
     for kind, expected_fields in (("compute", {}), ("collectives", group)):
-        failed, path = (jobs.get(kind) or {}).get("rc"), directory / f"{kind}.json"
+        failed, name = (jobs.get(kind) or {}).get("rc"), f"{kind}.json"
         check = functools.partial(_result, expected={"kind": kind, **expected_fields})
-        result = None if failed else _read(path, f"the expected result of {kind}", check)
+        result = None if failed else _read(source, name, f"the expected result of {kind}", check)
         results |= {kind: result} if result else {}
         if expected_fields and not failed and not result:
-            raise ValueError(f"{path}: was not written")
+            raise ValueError(f"{source.top / name}: was not written")
     if "compute" not in results and not jobs:
-        raise ValueError(f"{directory}: holds no compute.json")
+        raise ValueError(f"{source.top}: holds no compute.json")
     return judge.Files(results, about, machines)
 
 
@@ -96,8 +96,8 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
         raise ValueError(
             f"microbench_report needs pandas, Jinja2 and PyYAML on the control node: {render.MISSING}"
         )
-    source = MicrobenchSource(Path(options["path"]))
-    path, files = source.top / "report.html", load_files(source.top, options["expect"])
+    source = open_microbench(Path(options["path"]))
+    path, files = source.top / "report.html", load_files(source, options["expect"])
     records = judge.records(files)
     measured = [_measured(result, options)] if (result := files.results.get("compute")) else []
     devices = [*measured, *read_table(options["published"], judge.read_published)]
@@ -111,11 +111,14 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     check = manifest.extend(manifest.read(source), manifest.files_of(source), {manifest.NO_RUN: "ok"})
     language = wording.Wording(options["report_language"])
     names = [*manifest.files_of(source), manifest.NAME]
+    if source.sealed:
+        names = source.kept_paths(source.top)
     view = microbench.View(files, records, devices, language, notes_of(check), bool(check.wrong), names)
     texts = microbench.texts(view, render.tools(), options["templates"])
     changed = [write_json(source.top / MICROBENCH, summary, write)]
     changed += [write_whole(source.top / name, text.encode(), write) for name, text in texts.items()]
-    changed.append(write_manifest(source.top, check.manifest, write))
+    if not source.sealed:
+        changed.append(write_manifest(source.top, check.manifest, write))
     tables = [
         each for each in microbench.body(view._replace(wording=wording.ENGLISH)) if isinstance(each, Table)
     ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ansible.module_utils.scalebook.judge.baseline import LIMIT, BaselineError
 from ansible.module_utils.scalebook.store.load import load_baseline
-from ansible.module_utils.scalebook.store.source import ARCHIVE
+from ansible.module_utils.scalebook.store.source import ARCHIVE, open_archive
 
 PUBLISHED = ("dlperf", "published")
 """What compare takes, not baseline."""
@@ -38,7 +38,7 @@ def find_baseline(named: str, path: Path, results: Path) -> Path:
     names = campaigns(results)
     if named in names.measured:
         path = results / named
-    elif not path.exists():
+    elif not path.exists() and not open_archive(path):
         raise BaselineError(_missing(named, results, names))
     load_baseline(path, LIMIT)
     return path

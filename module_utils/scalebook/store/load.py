@@ -37,6 +37,7 @@ from ansible.module_utils.scalebook.store.source import (
     MicrobenchSource,
     Source,
     SourceError,
+    open_archive,
     open_results,
     open_source,
 )
@@ -142,7 +143,8 @@ def load_baseline(path: str | Path, limit: float, reading: str = "stamps") -> Ba
     """Return what `path` names, a campaign, an archive or a results.json; raise ValueError naming it."""
     path = Path(path)
     try:
-        if path.is_dir() or path.name.endswith(".tar.xz"):
+        packed = path.name.endswith(".tar.xz") or (not path.exists() and open_archive(path))
+        if packed or path.is_dir():
             campaign = read_source(open_source(path), reading)
             tables = weak_scaling.tabulate(
                 list(campaign.cases.values()), campaign.runs, campaign.plan.get("runs") or ()

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The files of a campaign, in its directory or in an archive of it.
 
-The archive is runs.tar.xz: plan.json, provenance.json, manifest.json and runs/ of one campaign.  A
-directory that has it instead of runs/ is read as if it were unpacked there.  <campaign>.tar.xz, which
-archive.py packs, has the report and archive.json too, the checksum of each file.
+The archive is runs.tar.xz: plan.json, provenance.json, manifest.json and runs/ of one campaign, or a
+directory with these for each of several campaigns, and for micro-benchmarks.  A directory that has it instead
+of runs/ is read as if it were unpacked there.  <campaign>.tar.xz, which archive.py packs, has the report and
+archive.json too, the checksum of each file.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ MICROBENCH = "microbench.json"
 MEASURED = ("about.json", "hardware.json", *(f"{kind}.{end}" for kind in KINDS for end in ("json", "log")))
 """The files that microbench.json is made from, and the logs of the programs."""
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
+OF_RUNS = tuple(f"{folder}/*/*/{pattern}" for folder, pattern in itertools.product(FOLDERS, COVERED))
 
 LARGEST_ARCHIVE = 1024**3
 """Bytes of an archive's files, unpacked; a small archive may hold less, see unpack.room."""
@@ -59,11 +61,9 @@ class Source(ABC):
         self.top, self.name, self.sealed = top, name, sealed
         self.packed = 0  # bytes of the archive
 
+    @abstractmethod
     def kept_paths(self, out: Path) -> list[str]:
         """Return the paths of what the campaign keeps, seen from `out`."""
-        base = Path(os.path.relpath(self.top, out))
-        names = [ARCHIVE] if self.sealed else [*PLANS, *FOLDERS]
-        return [(base / name).as_posix() for name in names if (self.top / name).exists()]
 
     @abstractmethod
     def exists(self, file: str) -> bool:
@@ -96,6 +96,11 @@ class DirectorySource(Source):
     def __init__(self, top: Path) -> None:
         super().__init__(top, top.resolve().name, sealed=False)
 
+    def kept_paths(self, out: Path) -> list[str]:
+        """See Source."""
+        paths = [self.top / name for name in (*PLANS, *FOLDERS)]
+        return [_seen_from(out, path) for path in paths if path.exists()]
+
     def exists(self, file: str) -> bool:
         """See Source."""
         return (self.top / file).exists()
@@ -111,8 +116,8 @@ class DirectorySource(Source):
     def covered(self) -> list[str]:
         """See Source."""
         paths = [self.top / name for name in PLANS if (self.top / name).exists()]
-        for folder, pattern in itertools.product(FOLDERS, COVERED):
-            paths += self.top.glob(f"{folder}/*/*/{pattern}")
+        for pattern in OF_RUNS:
+            paths += self.top.glob(pattern)
         return [path.relative_to(self.top).as_posix() for path in sorted(paths)]
 
     def checksum(self, file: str) -> FileSum:
@@ -125,7 +130,7 @@ class DirectorySource(Source):
 
 
 class MicrobenchSource(DirectorySource):
-    """The results of microbench.yml."""
+    """The results of microbench.yml, in their directory."""
 
     def covered(self) -> list[str]:
         """See Source."""
@@ -133,18 +138,25 @@ class MicrobenchSource(DirectorySource):
 
 
 class ArchiveSource(Source):
-    """A campaign in a runs.tar.xz, which is read once and never written."""
+    """A campaign or micro-benchmarks in an archive, which is read once and never written.
 
-    def __init__(self, archive: Path) -> None:
-        stem = archive.name.removesuffix(".tar.xz")
-        name = archive.resolve().parent.name if archive.name == ARCHIVE else stem
-        top = archive.parent if archive.name == ARCHIVE else archive.parent / stem
-        super().__init__(top, name, sealed=True)
-        self.archive = archive
-        self._files = _unpacked(archive)
+    `folder` is their directory in an archive of several, "" where it holds nothing else.
+    """
+
+    def __init__(self, archive: Path, folder: str = "") -> None:
+        stem = folder or archive.name.removesuffix(".tar.xz")
+        own = archive.name == ARCHIVE and not folder
+        name = archive.resolve().parent.name if own else stem
+        super().__init__(archive.parent if own else archive.parent / stem, name, sealed=True)
+        self.archive, self.folder = archive, folder
+        self._files = _unpacked(archive, folder)
         self.packed = archive.stat().st_size
         if SEAL in self._files:
             _check_seal(archive, self._files, self.packed)
+
+    def kept_paths(self, out: Path) -> list[str]:
+        """See Source."""
+        return [_seen_from(out, self.archive)] if self.archive.name == ARCHIVE else []
 
     def exists(self, file: str) -> bool:
         """See Source."""
@@ -159,13 +171,17 @@ class ArchiveSource(Source):
 
     def records(self) -> list[str]:
         """See Source."""
-        return [file for file in self._files if PurePosixPath(file).match("runs/*/*/result.json")]
+        return [file for file in self._files if _fits(file, "runs/*/*/result.json")]
 
     def covered(self) -> list[str]:
         """See Source."""
-        patterns = [*PLANS, *(f"{folder}/*/*/{each}" for folder, each in itertools.product(FOLDERS, COVERED))]
+        names = (*PLANS, *MEASURED)
         return sorted(
-            (file for file in self._files if any(PurePosixPath(file).match(each) for each in patterns)),
+            (
+                file
+                for file in self._files
+                if file in names or any(_fits(file, pattern) for pattern in OF_RUNS)
+            ),
             key=PurePosixPath,
         )
 
@@ -177,31 +193,63 @@ class ArchiveSource(Source):
 
 def open_results(path: Path) -> Source:
     """Return the files of the campaign or of the micro-benchmarks at `path`; see open_source."""
-    return MicrobenchSource(path) if (path / MICROBENCH).is_file() else open_source(path)
+    return open_microbench(path) if (path / MICROBENCH).is_file() else open_source(path)
+
+
+def open_microbench(path: Path) -> Source:
+    """Return the files of the micro-benchmarks at `path`, a directory or one in an archive beside it."""
+    measured = any((path / name).is_file() for name in MEASURED)
+    return (None if measured else open_archive(path)) or MicrobenchSource(path)
 
 
 def open_source(path: Path) -> Source:
     """Return the files of the campaign at `path`, a directory or a .tar.xz, or raise SourceError."""
-    if path.name.endswith(".tar.xz") and path.is_file():
-        return ArchiveSource(path)
     if (path / "runs").is_dir():
         return DirectorySource(path)
-    if (path / ARCHIVE).is_file():
-        return ArchiveSource(path / ARCHIVE)
+    if source := open_archive(path):
+        return source
+    for archive in (*([path] if path.suffix == ".xz" else []), path / ARCHIVE, path.parent / ARCHIVE):
+        if archive.is_file() and (names := packed_campaigns(archive)):
+            raise SourceError(
+                f"campaign_dir={path}: is none of the campaigns in {archive}. Fix: name "
+                f"{archive.parent}/NAME with one of {', '.join(map(clean, names))}"
+            )
     raise SourceError(
         f"campaign_dir={path}: is not a campaign or an import, "
         f"it contains neither a directory runs nor {ARCHIVE}"
     )
 
 
+def open_archive(path: Path) -> ArchiveSource | None:
+    """Return what an archive holds of `path`; None where no archive has it, or raise SourceError.
+
+    It may be that archive, have a runs.tar.xz, or be a directory in the runs.tar.xz beside it.
+    """
+    if path.name.endswith(".tar.xz") and path.is_file():
+        places = [(path, "")]
+    else:
+        places = [(path / ARCHIVE, ""), (path.parent / ARCHIVE, path.name)]
+    for archive, folder in places:
+        if archive.is_file():
+            source = ArchiveSource(archive, folder)
+            if source.covered() or not folder and not packed_campaigns(archive):
+                return source
+    return None
+
+
+def packed_campaigns(archive: Path) -> list[str]:
+    """Return the names of the campaigns in an archive of several; none for the archive of one."""
+    parts = [PurePosixPath(file).parts for file in _unpacked(archive)]
+    return sorted({first for first, *rest in parts if rest and rest[0] in ("runs", *PLANS)})
+
+
 def check_place(source: Source) -> None:
     """Raise SourceError where the report on an archive would replace that of another campaign beside it."""
+    place = source.top
     if not isinstance(source, ArchiveSource):
         return
-    place = source.top
-    there: Source = DirectorySource(place)
-    if not (place / "runs").is_dir() and (place / ARCHIVE).is_file():
-        there = source if place / ARCHIVE == source.archive else ArchiveSource(place / ARCHIVE)
+    packed = None if (place / "runs").is_dir() else open_archive(place)
+    there = packed or DirectorySource(place)
     mine, other = ({file: each.checksum(file) for file in each.covered()} for each in (source, there))
     differ = sorted(file for file in {*mine, *other} if mine.get(file) != other.get(file))
     if other and differ:
@@ -210,6 +258,16 @@ def check_place(source: Source) -> None:
             f"{source.archive}: its report goes into {place}, which holds another campaign: {differ[0]}{more}"
             ". Fix: move the archive into a directory of its own"
         )
+
+
+def _fits(file: str, pattern: str) -> bool:
+    """Return whether the whole path of a file in an archive has the pattern."""
+    return PurePosixPath("/", file).match(f"/{pattern}")
+
+
+def _seen_from(out: Path, path: Path) -> str:
+    """Return the path of a file as a link of a page in the directory `out`."""
+    return Path(os.path.relpath(path, out)).as_posix()
 
 
 def _check_seal(archive: Path, files: dict[str, bytes], packed: int) -> None:
@@ -246,8 +304,8 @@ class _Tape:
             pass
 
 
-def _unpacked(archive: Path) -> dict[str, bytes]:
-    """Return the content of each file of an archive by its name."""
+def _unpacked(archive: Path, folder: str = "") -> dict[str, bytes]:
+    """Return the content of each file of an archive, or of a directory in it, by its name there."""
     try:
         if archive.stat().st_size > LARGEST_ARCHIVE:
             raise SourceError(f"{archive}: has more than {LARGEST_ARCHIVE} bytes")
@@ -255,15 +313,18 @@ def _unpacked(archive: Path) -> dict[str, bytes]:
             tape = _Tape(opened.read())
         # As a stream: nothing is unpacked before it is known to be small enough.
         with tarfile.open(fileobj=tape, mode="r|") as members:  # type: ignore[call-overload]
-            files = dict(_members(archive, tape, members))
+            files = dict(_members(archive, tape, members, folder))
         tape.drain()
     except (tarfile.TarError, UnpackError, OSError, EOFError) as exc:
         raise SourceError(f"{archive} cannot be read: {exc}") from None
     return files
 
 
-def _members(archive: Path, tape: _Tape, members: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of each file of an archive; raise SourceError for what a campaign has not."""
+def _members(
+    archive: Path, tape: _Tape, members: tarfile.TarFile, folder: str
+) -> Iterator[tuple[str, bytes]]:
+    """Yield (name, content) of each file below `folder`; raise SourceError for what a campaign has not."""
+    below = f"{folder}/" if folder else ""
     names: set[str] = set()
     while (member := members.next()) is not None:
         members.members.clear()  # type: ignore[attr-defined]  # it would keep the head of each file
@@ -275,8 +336,9 @@ def _members(archive: Path, tape: _Tape, members: tarfile.TarFile) -> Iterator[t
                 raise SourceError(f"{archive}: {clean(name)} is in it twice")
             names.add(name)
             tape.allowed = member.size + LARGEST_HEAD
-            file = members.extractfile(member)
-            yield name, file.read() if file else b""
+            file = members.extractfile(member) if name.startswith(below) else None
+            if file:
+                yield name.removeprefix(below), file.read()
         tape.allowed = LARGEST_HEAD
 
 

@@ -292,7 +292,7 @@ def test_an_archive_counts_before_a_report_that_was_left_beside_it(tmp_path):
     (top / "runs.tar.xz").write_bytes(packed.read_bytes())
     (top / "report/results.json").write_text("{}")
     (file,) = campaign_files([str(top)], tmp_path)
-    assert file == top / "runs.tar.xz"
+    assert file == (top / "runs.tar.xz", "")
 
 
 def test_a_report_before_the_last_of_its_runs_is_refused(tmp_path):
@@ -304,7 +304,7 @@ def test_a_report_before_the_last_of_its_runs_is_refused(tmp_path):
     made = manifest.extend(None, manifest.files_of(source), {"runs/a/1": "oom"}).manifest
     (tmp_path / "manifest.json").write_text(json.dumps(made))
     os.utime(record)  # as `cp -r` leaves it: later than the report
-    assert campaign_files([str(tmp_path)], tmp_path) == [report]
+    assert campaign_files([str(tmp_path)], tmp_path) == [(report, "")]
     record.write_text('{"status": "ok"}')
     with pytest.raises(EvaluationError, match=r"runs were measured after its report. Fix: .*campaign_dir="):
         campaign_files([str(tmp_path)], tmp_path)

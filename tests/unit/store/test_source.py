@@ -9,8 +9,17 @@ import tarfile
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store import manifest
+from ansible.module_utils.scalebook.store.chosen import find_baseline
 from ansible.module_utils.scalebook.store.load import check_files, load_baseline, load_campaign
-from ansible.module_utils.scalebook.store.source import ARCHIVE, SourceError, open_source
+from ansible.module_utils.scalebook.store.source import (
+    ARCHIVE,
+    DirectorySource,
+    SourceError,
+    check_place,
+    open_microbench,
+    open_source,
+    packed_campaigns,
+)
 from report_records import campaign, case, record
 
 
@@ -107,3 +116,76 @@ def test_links_in_an_archive_are_refused(tmp_path):
         packed.addfile(link)
     with pytest.raises(SourceError, match="is not a regular file of a campaign"):
         load_campaign(tmp_path)
+
+
+def pack_all(folder, **tops):
+    """Pack these directories, by their names there, into one archive in `folder`."""
+    with tarfile.open(folder / ARCHIVE, "w:xz") as packed:
+        for name, top in tops.items():
+            packed.add(top, name)
+    return folder / ARCHIVE
+
+
+@pytest.fixture
+def several(directory, tmp_path):
+    """A directory whose archive holds two campaigns and micro-benchmarks."""
+    other = campaign(tmp_path / "day", [record(case(), 1, 7.0)])
+    devices = tmp_path / "devices"
+    devices.mkdir()
+    (devices / "compute.json").write_text("{}")
+    (tmp_path / "all").mkdir()
+    pack_all(tmp_path / "all", night=directory, day=other, microbench=devices)
+    return tmp_path / "all"
+
+
+def test_a_campaign_among_several_is_read_as_if_it_were_unpacked_beside_its_archive(directory, several):
+    assert build_results(load_campaign(several / "night")) == build_results(load_campaign(directory))
+    assert check_files(several / "night") == (1 + 2 * 11, [])
+    source = open_source(several / "night")
+    assert (source.top, source.name) == (several / "night", "night")
+    assert source.kept_paths(source.top / "report") == ["../../runs.tar.xz"]
+
+
+def test_a_report_beside_the_archive_of_several_does_not_hide_them(several):
+    (several / "night" / "report").mkdir(parents=True)
+    assert len(load_campaign(several / "night").runs) == 11
+
+
+def test_an_archive_of_its_own_counts_before_that_of_several(directory, several):
+    (several / "day").mkdir()
+    pack(directory, several / "day" / ARCHIVE)
+    assert len(load_campaign(several / "day").runs) == 11
+
+
+@pytest.mark.parametrize("name", ["", ARCHIVE, "dusk"])
+def test_an_archive_of_several_names_them_where_none_of_them_is_named(several, name):
+    with pytest.raises(SourceError, match=r"is none of the campaigns in .* one of day, night$"):
+        load_campaign(several / name)
+    assert packed_campaigns(several / ARCHIVE) == ["day", "night"]
+
+
+def test_a_directory_of_a_packed_campaign_is_no_campaign(archived):
+    with pytest.raises(SourceError, match="is not a campaign or an import"):
+        load_campaign(archived / "runs")
+
+
+def test_a_baseline_may_be_one_of_several_in_an_archive(several):
+    assert find_baseline("night", several / "night", several) == several / "night"
+    assert load_baseline(several / "night", 0.03).name == "night"
+    with pytest.raises(ValueError, match="must be the path of a results.json"):
+        find_baseline("dusk", several / "dusk", several)
+
+
+def test_the_report_of_another_campaign_of_the_same_name_is_not_replaced(archived, several):
+    check_place(open_source(several / "night"))
+    (archived / ARCHIVE).rename(several / "day.tar.xz")
+    with pytest.raises(SourceError, match="which holds another campaign"):
+        check_place(open_source(several / "day.tar.xz"))
+
+
+def test_micro_benchmarks_among_campaigns_are_read_where_they_would_be_unpacked(several):
+    source = open_microbench(several / "microbench")
+    assert (source.covered(), source.sealed) == (["compute.json"], True)
+    (several / "microbench").mkdir()
+    (several / "microbench" / "compute.json").write_text("{}")
+    assert isinstance(open_microbench(several / "microbench"), DirectorySource)
