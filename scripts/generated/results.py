@@ -13,7 +13,7 @@ import functools
 import io
 import json
 import statistics
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +26,7 @@ from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.report import index as campaigns
 from ansible.module_utils.scalebook.report import index_page, render
 from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.scalebook.store.source import ARCHIVE
+from ansible.module_utils.scalebook.store.source import ARCHIVE, packed_campaigns
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 from generated import best, times
@@ -50,6 +50,12 @@ def read(top: Path) -> tuple[Campaign, Results]:
     workloads, peaks = _tables()
     campaign = load_campaign(top)
     return campaign, build_results(campaign, workloads, peaks=peaks)
+
+
+def in_folder(folder: Path) -> list[Path]:
+    """Return the campaigns of a folder: those in its archive, and those that have one of their own."""
+    packed = [folder / name for name in packed_campaigns(folder / ARCHIVE)]
+    return sorted([*packed, *(archive.parent for archive in folder.glob(f"*/{ARCHIVE}"))])
 
 
 @functools.cache
@@ -118,8 +124,9 @@ def files() -> dict[str, str]:
     new_files = {PICTURE: report(PICTURED)["throughput.svg"].decode()}
     every: list[tuple[str, Results]] = []
     measured: list[Campaign] = []
-    for folder in sorted({archive.parents[1] for archive in FOLDER.glob(f"*/*/{ARCHIVE}")}):
-        read_campaigns = [read(archive.parent) for archive in sorted(folder.glob(f"*/{ARCHIVE}"))]
+    for folder in sorted(archive.parent for archive in FOLDER.glob(f"*/{ARCHIVE}")):
+        tops = in_folder(folder)
+        read_campaigns = [read(top) for top in tops]
         sheet = io.StringIO()
         writer = csv.writer(sheet, lineterminator="\n")
         writer.writerows([RUN, *(line for each in read_campaigns for line in runs(*each))])
@@ -127,29 +134,33 @@ def files() -> dict[str, str]:
         new_files[f"{name}/numbers.csv"] = sheet.getvalue()
         by_hand = (folder / "README.md").read_text().partition(MARK)[0].rstrip()
         new_files[f"{name}/README.md"] = "\n".join(
-            [by_hand, "", MARK, "", *tables(r for _, r in read_campaigns)]
+            [by_hand, "", MARK, "", *tables(tops, [results for _, results in read_campaigns])]
         )
         every += [(f"{folder.name}/{results['campaign']}", results) for _, results in read_campaigns]
         measured += [campaign for campaign, _ in read_campaigns]
     return new_files | best.files(every, _tables()[0]) | times.files(measured)
 
 
-def tables(documents: Iterator[Results]) -> Iterator[str]:
+def tables(tops: Sequence[Path], documents: Sequence[Results]) -> Iterator[str]:
     """Yield the lines of the end of README.md: a section per campaign."""
-    yield "## Numbers\n\nMedians of valid runs; [numbers.csv](numbers.csv) has each run.\n"
-    for results in documents:
-        yield f"### {results['campaign']}\n\n[Archive]({results['campaign']}/{ARCHIVE})\n"
+    yield "## Numbers\n"
+    yield f"Medians of valid runs; [numbers.csv](numbers.csv) has each run, and [{ARCHIVE}]({ARCHIVE}) the"
+    yield "plans, records and logs.\n"
+    for top, results in zip(tops, documents, strict=True):
+        yield f"### {results['campaign']}\n"
+        if (top / ARCHIVE).exists():
+            yield f"In [an archive of its own]({top.name}/{ARCHIVE}).\n"
         yield table(CASE, cases(results))
 
 
 def index(reported: Collection[str]) -> dict[str, str]:
     """Return the page of all measured campaigns, with links to those that are `reported`, and its data."""
     with TemporaryDirectory() as folder:
-        for archive in FOLDER.glob(f"*/*/{ARCHIVE}"):
-            name = archive.parent.relative_to(FOLDER).as_posix()
+        for top in (top for archive in FOLDER.glob(f"*/{ARCHIVE}") for top in in_folder(archive.parent)):
+            name = top.relative_to(FOLDER).as_posix()
             place = Path(folder) / name / "report"
             place.mkdir(parents=True)
-            (place / "results.json").write_text(json.dumps(read(archive.parent)[1]), encoding="utf-8")
+            (place / "results.json").write_text(json.dumps(read(top)[1]), encoding="utf-8")
             if name in reported:
                 (place / "report.html").touch()
         reports = campaigns.read(Path(folder), _tables()[0])

@@ -89,7 +89,7 @@ def pages(tmp_path_factory):
         if name == "everything":
             top, document = everything(folder / language)
         else:
-            top = next(RESULTS.glob(f"h200x4-2026-11-21/{name}"))
+            top = RESULTS / "h200x4-2026-11-21" / name
             document = build_results(load_campaign(top), workloads())
         kept = open_source(top).kept_paths(top / "report")
         text = render.files(document, str(ROOT / "templates"), kept, language)["report.html"]

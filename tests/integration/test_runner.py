@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import measured
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,7 @@ def checkout(tmp_path_factory):
     shutil.copytree(
         ROOT, checkout, ignore=shutil.ignore_patterns(".*", "results", "artifacts", "env", "tests")
     )
-    shutil.copytree(ROOT / "docs/results/h200x4-2026-11-21/scaling", checkout / "scaling")
+    measured.unpack("h200x4-2026-11-21/scaling", checkout / "scaling")
     return checkout
 
 

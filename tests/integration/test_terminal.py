@@ -4,11 +4,11 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import measured
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -152,8 +152,7 @@ def test_a_plan_of_four_cases_fits_15_lines():
 
 
 def test_a_report_fits_20_lines(tmp_path):
-    campaign = tmp_path / "scaling"
-    shutil.copytree(ROOT / "docs/results/h200x4-2026-11-21/scaling", campaign)
+    campaign = measured.unpack("h200x4-2026-11-21/scaling", tmp_path / "scaling")
     lines = ansible("report.yml", "-e", f"campaign_dir={campaign}")
     assert f"Report: {campaign}/report/report.html" in lines
     assert len(lines) <= 20, lines

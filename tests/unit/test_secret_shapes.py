@@ -7,7 +7,7 @@ import time
 import measured
 import pytest
 from ansible.module_utils.scalebook.secrets import has_secret, hidden, secrets, without_secrets
-from ansible.module_utils.scalebook.store.source import PLANS, open_source
+from ansible.module_utils.scalebook.store.source import PLANS
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_text_that_is_made_to_be_slow_is_searched_in_seconds(word):
 
 
 def test_the_committed_campaigns_hold_nothing_that_looks_like_a_secret():
-    opened = [(name, open_source(measured.FOLDER / name)) for name in measured.campaigns()]
+    opened = [(name, measured.source(name)) for name in measured.campaigns()]
     assert len(opened) > 20
     found = [name for name, source in opened for plan in PLANS if any(secrets(source.read(plan)))]
     assert found == []

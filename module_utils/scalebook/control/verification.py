@@ -25,7 +25,7 @@ def verify(params: Mapping[str, Any]) -> dict[str, Any]:
     """Compare the files of a campaign; module results_verify describes its options and result."""
     source = open_results(Path(params["path"]))
     signed = _signer(source, params["allowed_signers"] or "")
-    count, problems = check_files(params["path"])
+    count, problems = check_files(source, params["path"])
     checked_files: list[dict[str, Any]] = [
         {**problem, **_row(problem["run"]), "sentence": sentence(message_of(problem))} for problem in problems
     ]

@@ -38,7 +38,6 @@ from ansible.module_utils.scalebook.store.source import (
     Source,
     SourceError,
     open_archive,
-    open_results,
     open_source,
 )
 
@@ -119,9 +118,11 @@ def counted_records(campaign: Campaign, source: Source) -> Iterator[tuple[str, R
             yield folder, runs.check_record(upgrade(source.decode(f"{folder}/result.json")))
 
 
-def check_files(path: str | Path) -> tuple[int, list[Problem]]:
-    """Return how many files the manifest names and which differ from it; raise ValueError without one."""
-    source = open_results(Path(path))
+def check_files(source: Source, path: str | Path) -> tuple[int, list[Problem]]:
+    """Return how many files the manifest of what is at `path` names, and which differ from it.
+
+    Raises ValueError where there is no manifest.
+    """
     signed = manifest.read(source)
     if signed is None:
         raise ValueError(

@@ -330,16 +330,17 @@ def _members(
         members.members.clear()  # type: ignore[attr-defined]  # it would keep the head of each file
         if members.pax_headers:
             raise SourceError(f"{archive}: has a head for all files, which the archive of a campaign has not")
+        tape.allowed = LARGEST_HEAD
         if not member.isdir():
             name = _name(archive, member)
             if name in names:
                 raise SourceError(f"{archive}: {clean(name)} is in it twice")
             names.add(name)
-            tape.allowed = member.size + LARGEST_HEAD
+            tape.allowed += member.size  # which tarfile reads, too, to come to the next file
             file = members.extractfile(member) if name.startswith(below) else None
             if file:
                 yield name.removeprefix(below), file.read()
-        tape.allowed = LARGEST_HEAD
+                tape.allowed = LARGEST_HEAD
 
 
 def _name(archive: Path, member: tarfile.TarInfo) -> str:

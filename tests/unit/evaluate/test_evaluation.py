@@ -5,6 +5,7 @@
 import json
 import os
 import re
+import shutil
 import statistics
 from pathlib import Path
 
@@ -273,9 +274,10 @@ def test_wrong_input_is_refused_by_name(tmp_path, changes, refusal):
 
 
 def test_a_campaign_counts_once_whatever_path_names_it(tmp_path):
-    plain = "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
-    copy = tmp_path / "copy.tar.xz"
-    copy.write_bytes((ROOT / plain).read_bytes())
+    plain = "docs/results/h200-2026-11-23/tf2_plain"
+    (tmp_path / "copy").mkdir()
+    copy = tmp_path / "copy/tf2_plain"
+    shutil.copy((ROOT / plain).with_name("runs.tar.xz"), tmp_path / "copy")
     for other, reason in ((plain, "is listed twice"), (str(copy), f"is the same as {plain}")):
         refused = evaluate(tmp_path / "out", campaigns=[plain, other])["msg"]
         assert (
@@ -288,11 +290,10 @@ def test_a_campaign_counts_once_whatever_path_names_it(tmp_path):
 def test_an_archive_counts_before_a_report_that_was_left_beside_it(tmp_path):
     top = tmp_path / "tf2_plain"
     (top / "report").mkdir(parents=True)
-    packed = ROOT / "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
-    (top / "runs.tar.xz").write_bytes(packed.read_bytes())
+    shutil.copy(ROOT / "docs/results/h200-2026-11-23/runs.tar.xz", tmp_path)
     (top / "report/results.json").write_text("{}")
     (file,) = campaign_files([str(top)], tmp_path)
-    assert file == (top / "runs.tar.xz", "")
+    assert file == (tmp_path / "runs.tar.xz", "tf2_plain")
 
 
 def test_a_report_before_the_last_of_its_runs_is_refused(tmp_path):

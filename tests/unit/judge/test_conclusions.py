@@ -5,6 +5,7 @@
 import functools
 from pathlib import Path
 
+import measured
 import pytest
 from ansible.module_utils.scalebook.judge import conclusions, effects, flags
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -13,9 +14,7 @@ from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workloads import load_workloads
 
 ROOT = Path(__file__).parents[3]
-CAMPAIGNS = sorted(
-    str(path.parent.relative_to(ROOT / "docs/results")) for path in ROOT.glob("docs/results/*/*/runs.tar.xz")
-)
+CAMPAIGNS = measured.campaigns()
 GPT2 = "h200x4-2026-11-26/torch_gpt2"
 
 

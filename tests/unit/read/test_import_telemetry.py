@@ -5,9 +5,8 @@
 import json
 import lzma
 import re
-import tarfile
-from pathlib import Path
 
+import measured
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.read.import_dlperf import import_tree
@@ -17,7 +16,6 @@ from declared import vary
 from dlperf_logs import WORKLOAD
 from dlperf_trees import place, read
 
-CAMPAIGN = Path(__file__).parents[3] / "docs/results/h200-2026-11-23/tf2_plain/runs.tar.xz"
 UNIX_TIME = vary(
     WORKLOAD,
     sanity=[],
@@ -32,22 +30,16 @@ UNIX_TIME = vary(
 @pytest.fixture(scope="module")
 def campaign():
     """Return (log, readings, record) of each repeat of the case in fp16."""
-    with tarfile.open(CAMPAIGN) as archive:
-        names = {member.name: member for member in archive if "-fp16-" in member.name and member.isfile()}
-
-        def content(end):
-            return archive.extractfile(
-                next(member for name, member in names.items() if name.endswith(end))
-            ).read()
-
-        return [
-            (
-                content(f"/{repeat}/NODE1.log"),
-                content(f"/{repeat}/NODE1.telemetry.csv.xz"),
-                json.loads(content(f"/{repeat}/result.json")),
-            )
-            for repeat in (1, 2, 3)
-        ]
+    source = measured.source("h200-2026-11-23/tf2_plain")
+    [case] = {file.split("/")[1] for file in source.records() if "-fp16-" in file}
+    return [
+        (
+            source.read(f"runs/{case}/{repeat}/NODE1.log"),
+            source.read(f"runs/{case}/{repeat}/NODE1.telemetry.csv.xz"),
+            source.decode(f"runs/{case}/{repeat}/result.json"),
+        )
+        for repeat in (1, 2, 3)
+    ]
 
 
 def tree(tmp_path, campaign, readings="base_b64_fp16_{repeat}.NODE1.telemetry.csv.xz"):

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import measured
 import pytest
 from ansible.module_utils.scalebook.evaluate import document as evaluation
 from ansible.module_utils.scalebook.judge.results import build_results
@@ -19,7 +20,7 @@ from planned import ROOT, identity, known, runs_of
 from report_records import campaign, case, record
 
 RESULTS = ROOT / "docs" / "results"
-CAMPAIGNS = sorted(path.parent for path in RESULTS.glob("*/*/runs.tar.xz"))
+CAMPAIGNS = [RESULTS / name for name in measured.campaigns()]
 REFUSED = {"oneflow_wide_deep"}
 """Its campaign has a warm-up of two steps, which its declaration refuses since it prints every tenth step."""
 
@@ -29,7 +30,7 @@ def planned(commands):
     return Counter(case for each in commands for case, _repeat in runs_of(each["command"], REFUSED))
 
 
-def measured(directory):
+def recorded(directory):
     source = open_source(directory)
     records = [json.loads(source.read(file)) for file in source.records()]
     return Counter(identity(each["case"]) for each in records)
@@ -38,7 +39,7 @@ def measured(directory):
 @pytest.mark.parametrize("directory", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
 def test_the_commands_of_a_committed_campaign_measure_its_cases_and_no_others(directory):
     made = build_results(load_campaign(directory), known().workloads)
-    assert planned(made["commands"]) == measured(directory)
+    assert planned(made["commands"]) == recorded(directory)
 
 
 def document(tmp_path, *records, **plan):
@@ -98,4 +99,4 @@ def test_the_evaluation_makes_the_commands_of_a_report_that_has_none(name):
     results = build_results(load_campaign(RESULTS / name), known().workloads)
     results.pop("commands")
     commands = evaluation.campaign_of(results, known().workloads)["commands"]
-    assert planned([{"command": each} for each in commands]) == measured(RESULTS / name)
+    assert planned([{"command": each} for each in commands]) == recorded(RESULTS / name)

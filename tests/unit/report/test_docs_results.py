@@ -13,7 +13,6 @@ import measured
 import pytest
 from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.store import manifest
-from ansible.module_utils.scalebook.store.source import open_source
 from ansible.module_utils.scalebook.workload import called_today
 
 ROOT = Path(__file__).parents[3]
@@ -24,13 +23,13 @@ CAMPAIGNS = measured.campaigns()
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_every_file_is_as_its_manifest_says(name):
-    source = open_source(RESULTS / name)
+    source = measured.source(name)
     assert manifest.differences(manifest.read(source), manifest.files_of(source)) == []
 
 
 @pytest.mark.parametrize("name", CAMPAIGNS)
 def test_no_path_of_the_machine_is_in_the_plan(name):
-    plan = json.loads(open_source(RESULTS / name).read("plan.json"))
+    plan = json.loads(measured.source(name).read("plan.json"))
     assert not plan["inventory"].startswith("/")
 
 
@@ -73,14 +72,26 @@ def test_what_is_made_beside_the_archives_is_ignored(tmp_path):
 
 def test_the_report_of_the_micro_benchmarks_leaves_what_was_measured_as_it_was(tmp_path):
     copy = measured.micro_benchmarks(tmp_path)
-    before = {path.name: path.read_bytes() for path in measured.MICROBENCH.iterdir()}
-    assert {name: (copy / name).read_bytes() for name in before} == before
-    made = {str(path.relative_to(tmp_path)) for path in copy.iterdir() if path.name not in before}
+    archive = Path(measured.MICROBENCH).parent / "runs.tar.xz"
+    assert (copy.parent / "runs.tar.xz").read_bytes() == (RESULTS / archive).read_bytes()
+    made = {str(path.relative_to(tmp_path)) for path in copy.iterdir()}
     assert len(made) >= 3 and made - ignored(tmp_path, made) == set()
+
+
+def test_the_micro_benchmarks_are_as_their_manifests_say():
+    tops = [f"{archive.parent.name}/microbench" for archive in RESULTS.glob("*/runs.tar.xz")]
+    sources = [source for top in tops if (source := measured.source(top))]
+    assert len(sources) == 2
+    for source in sources:
+        assert manifest.differences(manifest.read(source), manifest.files_of(source)) == []
 
 
 def test_the_results_are_few_files_and_none_is_rendered():
     files = tracked() or [str(path) for path in RESULTS.rglob("*") if path.is_file()]
+    folders = {name.partition("/")[0] for name in CAMPAIGNS}
     assert len(CAMPAIGNS) >= 27
-    assert len(files) <= len(CAMPAIGNS) + 45
-    assert [name for name in files if name.endswith((".svg", ".html", "report.md", "results.json"))] == []
+    # README.md, numbers.csv and an archive each; five archives of single campaigns; five files about all.
+    assert len(files) <= 3 * len(folders) + 10
+    assert {Path(name).suffix for name in files} == {".md", ".csv", ".xz", ".yml"}
+    lines = [line for name in files if not name.endswith(".xz") for line in (ROOT / name).open()]
+    assert len(lines) < 6000

@@ -120,7 +120,7 @@ def test_the_settings_that_all_groups_share_are_a_list_of_their_own():
 
 def test_an_archive_keeps_everything_in_one_file():
     source = open_source(RESULTS / "h200x4-2026-11-21/scaling")
-    assert source.kept_paths(source.top / "report") == ["../runs.tar.xz"]
+    assert source.kept_paths(source.top / "report") == ["../../runs.tar.xz"]
 
 
 def test_the_files_of_a_directory_are_named_as_seen_from_the_report(tmp_path):

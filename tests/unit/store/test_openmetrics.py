@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import measured
 import pytest
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.quantities import TABLE
@@ -18,7 +19,7 @@ from report_records import campaign, case, dlperf_records, record
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "docs" / "results"
-CAMPAIGNS = sorted(path.parent for path in RESULTS.glob("*/*/runs.tar.xz"))
+CAMPAIGNS = [RESULTS / name for name in measured.campaigns()]
 
 
 def build(tmp_path, *records):

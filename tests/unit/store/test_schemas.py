@@ -13,7 +13,7 @@ import pytest
 import results_verify
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.store.load import load_campaign
-from ansible.module_utils.scalebook.store.source import ARCHIVE, MICROBENCH, open_source
+from ansible.module_utils.scalebook.store.source import MICROBENCH
 from ansible.module_utils.scalebook.workload import Workload
 from dlperf_logs import WORKLOAD
 from report_records import campaign, case, record
@@ -23,7 +23,7 @@ DOCS = Path(__file__).parents[3] / "docs"
 RESULTS = DOCS / "results"
 FOLDER = DOCS / "reference"
 SCHEMAS = sorted(FOLDER.glob("*.schema.json"))
-CAMPAIGNS = sorted(path.parent for path in RESULTS.glob(f"*/*/{ARCHIVE}"))
+CAMPAIGNS = [RESULTS / name for name in measured.campaigns()]
 
 
 def check(name, value):
@@ -39,7 +39,7 @@ def test_the_schemas_are_schemas(path):
 
 @pytest.mark.parametrize("top", CAMPAIGNS, ids=lambda path: str(path.relative_to(RESULTS)))
 def test_measured_files_fit_their_schemas(top):
-    source = open_source(top)
+    source = measured.source(top.relative_to(RESULTS).as_posix())
     check("plan", json.loads(source.read("plan.json")))
     for file in source.records():
         check("result", json.loads(source.read(file)))

@@ -56,14 +56,14 @@ def test_an_archive_makes_the_same_document(directory, archived, name):
 
 def test_the_manifest_holds_for_the_files_of_an_archive(directory, archived):
     assert manifest.files_of(open_source(archived)) == manifest.files_of(open_source(directory))
-    assert check_files(archived) == (1 + 2 * 11, [])
+    assert check_files(open_source(archived), archived) == (1 + 2 * 11, [])
 
 
 def test_one_changed_byte_in_an_archive_is_found(directory, tmp_path):
     log = directory / "runs" / case()["name"] / "3" / "NODE1.log"
     log.write_text("another log\n")
     pack(directory, tmp_path / ARCHIVE)
-    _, problems = check_files(tmp_path / ARCHIVE)
+    _, problems = check_files(open_source(tmp_path), tmp_path)
     assert [(each["file"], each["what"]) for each in problems] == [
         (log.relative_to(directory).as_posix(), "changed")
     ]
@@ -133,14 +133,15 @@ def several(directory, tmp_path):
     devices = tmp_path / "devices"
     devices.mkdir()
     (devices / "compute.json").write_text("{}")
+    (devices / "compute.log").write_bytes(b"a long log\n" * 50_000)
     (tmp_path / "all").mkdir()
-    pack_all(tmp_path / "all", night=directory, day=other, microbench=devices)
+    pack_all(tmp_path / "all", microbench=devices, night=directory, day=other)
     return tmp_path / "all"
 
 
 def test_a_campaign_among_several_is_read_as_if_it_were_unpacked_beside_its_archive(directory, several):
     assert build_results(load_campaign(several / "night")) == build_results(load_campaign(directory))
-    assert check_files(several / "night") == (1 + 2 * 11, [])
+    assert check_files(open_source(several / "night"), several / "night") == (1 + 2 * 11, [])
     source = open_source(several / "night")
     assert (source.top, source.name) == (several / "night", "night")
     assert source.kept_paths(source.top / "report") == ["../../runs.tar.xz"]
@@ -185,7 +186,7 @@ def test_the_report_of_another_campaign_of_the_same_name_is_not_replaced(archive
 
 def test_micro_benchmarks_among_campaigns_are_read_where_they_would_be_unpacked(several):
     source = open_microbench(several / "microbench")
-    assert (source.covered(), source.sealed) == (["compute.json"], True)
+    assert (source.covered(), source.sealed) == (["compute.json", "compute.log"], True)
     (several / "microbench").mkdir()
     (several / "microbench" / "compute.json").write_text("{}")
     assert isinstance(open_microbench(several / "microbench"), DirectorySource)

@@ -17,11 +17,11 @@ from ansible.module_utils.scalebook import workloads
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store import verify as verify_store
-from ansible.module_utils.scalebook.store.source import ARCHIVE, open_source
+from ansible.module_utils.scalebook.store.source import open_source
 from run_module import call_module
 
 ROOT = Path(__file__).resolve().parents[3]
-MEASURED = ROOT / "docs/results/h200x2-2026-11-25/torch_bert"
+MEASURED = "h200x2-2026-11-25/torch_bert"
 LOADED = workloads.load_workloads([str(ROOT / "roles")])
 WORKLOADS = {name: each.as_data() for name, each in LOADED.items()}
 
@@ -30,8 +30,7 @@ WORKLOADS = {name: each.as_data() for name, each in LOADED.items()}
 def original(tmp_path_factory):
     """Return a measured campaign as a directory, with its report."""
     top = tmp_path_factory.mktemp("original") / "night1"
-    with tarfile.open(MEASURED / ARCHIVE) as opened:
-        opened.extractall(top)
+    measured.unpack(MEASURED, top)
     (top / "report").mkdir()
     (top / "report/report.md").write_text("the report\n")
     return top
