@@ -12,6 +12,7 @@ from typing import Any
 from ansible.module_utils.scalebook import contracts
 from ansible.module_utils.scalebook.accept.document import Acceptance
 from ansible.module_utils.scalebook.evaluate.document import Evaluation
+from ansible.module_utils.scalebook.preflight.judge import Preflight
 
 PUBLISHED = {
     "plan.json": (contracts.Plan, "plan.schema.json"),
@@ -20,6 +21,7 @@ PUBLISHED = {
     "microbench.json": (contracts.Microbench, "microbench.schema.json"),
     "acceptance.json": (Acceptance, "acceptance.schema.json"),
     "evaluation.json": (Evaluation, "evaluation.schema.json"),
+    "preflight.json": (Preflight, "preflight.schema.json"),
 }
 """The published files: each with the object that it holds, and its schema."""
 

@@ -45,7 +45,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     spoken = judge.spoken(findings, sentence)
     seconds = max((result.get("facts", {}).get("seconds", 0.0) for result in probed.values()), default=0.0)
     nodes = sum(len(machine["nodes"]) for machine in machines)
-    document = {
+    document: judge.Preflight = {
         "schema": judge.SCHEMA,
         "verdict": judge.verdict(findings),
         "seconds": seconds,

@@ -8,7 +8,7 @@ The probes are those of module node_probe; nothing here connects to a machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from ansible.module_utils.scalebook.contracts import Finding, Message, Node, Statement, message
 from ansible.module_utils.scalebook.preflight import gpus, hosts, nvidia_smi, rdma, tuning
@@ -20,17 +20,52 @@ SCHEMA = 3
 Spoken = Mapping[str, Any]
 """A finding for the terminal: `found`, `expected` and `fix` are sentences."""
 
+
+class CheckedMachine(TypedDict):
+    """A machine that the preflight checks: its nodes, the port of each, and its slots. `local` is the control
+    node itself.
+    """
+
+    name: str
+    nodes: list[str]
+    address: str
+    local: bool
+    ports: list[int]
+    slots: int
+
+
+class Probed(TypedDict, total=False):
+    """What the probes of a machine returned: facts by probe, and why a probe failed; or why none ran."""
+
+    facts: dict[str, Any]
+    failed: dict[str, str]
+    error: str
+
+
+class Preflight(TypedDict):
+    """The findings of the preflight, the worst of them, and what they were made of: limits and probes."""
+
+    schema: int
+    verdict: str
+    seconds: float
+    device: str
+    limits: dict[str, Any]
+    machines: list[CheckedMachine]
+    findings: list[Finding]
+    probed: dict[str, Probed]
+
+
 # In the order of the table: a check comes after those that it depends on.
 CHECKS = (*hosts.CHECKS, *tuning.CHECKS, *gpus.CHECKS, *rdma.CHECKS)
 
 
-def machines(nodes: Sequence[Node], port: int) -> list[dict[str, Any]]:
+def machines(nodes: Sequence[Node], port: int) -> list[CheckedMachine]:
     """Return the machines behind `nodes` (as matrix.plan takes them), in inventory order.
 
-    Each is `{"name", "nodes", "address", "local", "ports", "slots"}`: `name` is the first of its
-    nodes and stands for it, `ports` has what each of its nodes will listen on (jobs.make_jobs).
+    The name of each is the first of its nodes and stands for it; `ports` has what each of its nodes will
+    listen on (jobs.make_jobs).
     """
-    machines_by_name: dict[str, dict[str, Any]] = {}
+    machines_by_name: dict[str, CheckedMachine] = {}
     for node in nodes:
         local = node["machine"] == "localhost"
         machine = machines_by_name.setdefault(
@@ -81,7 +116,7 @@ def ask(
     }
 
 
-def with_reports_read(answer: Mapping[str, Any]) -> dict[str, Any]:
+def with_reports_read(answer: Mapping[str, Any]) -> Probed:
     """Return the result of node_probe, {"facts", "failed"}, with the texts of NVIDIA's driver parsed."""
     facts, failed = dict(answer["facts"]), dict(answer["failed"])
     if facts.get("smi"):
@@ -97,7 +132,7 @@ def with_reports_read(answer: Mapping[str, Any]) -> dict[str, Any]:
     return {"facts": facts, "failed": failed}
 
 
-def read(result: Mapping[str, Any]) -> dict[str, Any]:
+def read(result: Mapping[str, Any]) -> Probed:
     """Return the facts and failures in the result of module node_probe, or the error of its task."""
     facts, failures = result.get("facts"), result.get("failures")
     if isinstance(facts, dict) and isinstance(failures, dict):
