@@ -209,6 +209,7 @@ class FilterModule:
             "scalebook_secret": has_secret,
             "scalebook_system_script": systems.script,
             "scalebook_system_refusal": system_refusal,
+            "scalebook_glibc": systems.glibc,
             "scalebook_package_names": packages.names,
             "scalebook_packages_question": packages.question,
             "scalebook_package_tool": packages.tool,

@@ -21,17 +21,18 @@ _OF_PROCESSOR = {"aarch64": " (Grace of GB200 and GH200, Graviton)", "arm64": " 
 _AMD, _NVIDIA = "0x1002", "0x10de"
 # Classes of PCI without a display: Instinct has one or the other, the graphics of a processor neither.
 _ACCELERATORS = ("0x1200", "0x0380")
-_ANSWER = re.compile(r"^scalebook-(processor|system|device) (.*?)\s*$", re.MULTILINE)
+_ANSWER = re.compile(r"^scalebook-(processor|libc|system|device) (.*?)\s*$", re.MULTILINE)
 _ASSIGNMENT = re.compile(r"""([A-Z_]+)=["']?(.*?)["']?""")
 
 
 def script(root: str = "") -> str:
-    """Return one line of POSIX sh that prints the processor, the system and the GPUs of the host.
+    """Return one line of POSIX sh that prints the host's processor, C library, system and GPUs.
 
     `root` is the directory of its files.
     """
     return (
         'echo "scalebook-processor $(uname -m)"; '
+        'echo "scalebook-libc $(getconf GNU_LIBC_VERSION 2>/dev/null)"; '
         f"for f in '{root}/etc/os-release' '{root}/usr/lib/os-release'; do "
         'if [ -r "$f" ]; then sed "s/^/scalebook-system /" "$f"; break; fi; done; '
         f"for d in '{root}'/sys/bus/pci/devices/*; do "
@@ -47,7 +48,7 @@ def refusal(host: str, answer: str, device: str = "auto", installs: bool = False
     `answer` is what it said to `script`.  `device` is what its runs compute with, `installs` whether packages
     are installed there.  A host that did not answer is none that is refused.
     """
-    answers = _ANSWER.findall(answer.replace("\r", ""))
+    answers = _answers(answer)
     processor = next((text for kind, text in answers if kind == "processor"), "")
     if processor and processor not in _PROCESSORS:
         return (
@@ -77,9 +78,21 @@ def family(answer: str) -> tuple[str, int]:
     return family_name, int(number[0]) if number else 0
 
 
+def glibc(answer: str) -> str:
+    """Return the version of the host's glibc, such as 2.27; "" where it did not say one."""
+    library = next((text for kind, text in _answers(answer) if kind == "libc"), "")
+    match = re.fullmatch(r"glibc (\d+\.\d+)\S*", library)
+    return match[1] if match else ""
+
+
+def _answers(answer: str) -> list[tuple[str, str]]:
+    """Return what the host said to `script` as (what about, text)."""
+    return _ANSWER.findall(answer.replace("\r", ""))
+
+
 def _release(answer: str) -> dict[str, str]:
     """Return what os-release of the host assigns."""
-    lines = (text for kind, text in _ANSWER.findall(answer.replace("\r", "")) if kind == "system")
+    lines = (text for kind, text in _answers(answer) if kind == "system")
     return {match[1]: match[2] for line in lines if (match := _ASSIGNMENT.fullmatch(line))}
 
 

@@ -6,11 +6,9 @@ import re
 import subprocess
 from pathlib import Path
 
-import jinja2.nativetypes
 import pytest
 import yaml
-from ansible.plugins.filter import core, mathstuff
-from ansible.plugins.test import core as tests
+from rendering import rendered
 
 ROLE = Path(__file__).resolve().parents[3] / "roles/node"
 VARIABLES = yaml.safe_load((ROLE / "vars/main.yml").read_text())
@@ -31,14 +29,6 @@ FOUND = {
 }
 # Of the user of the runs, below the lines of the role.
 OWN_CONFIG = "Host *\n  Port 12345\n  User somebody\n  ProxyJump bastion\n  ForwardAgent yes\n"
-
-
-def rendered(template, variables):
-    """Return a template as Ansible evaluates it."""
-    environment = jinja2.nativetypes.NativeEnvironment(trim_blocks=True, undefined=jinja2.StrictUndefined)
-    environment.filters.update(core.FilterModule().filters(), **mathstuff.FilterModule().filters())
-    environment.tests.update(tests.TestModule().tests())
-    return environment.from_string(template).render(variables)
 
 
 def tasks(file):

@@ -23,11 +23,13 @@ CENTOS = 'ID="centos"\nID_LIKE="rhel fedora"\nVERSION_ID="7"\nPRETTY_NAME="CentO
 def ask(tmp_path):
     """Return what a host with this processor, system and devices answers, between the lines of a login."""
 
-    def answer(processor="x86_64", system=DEBIAN, devices=()):
+    def answer(processor="x86_64", system=DEBIAN, devices=(), libc="glibc 2.36"):
         commands, root = tmp_path / "bin", tmp_path / "root"
         commands.mkdir(), (root / "etc").mkdir(parents=True)
         (commands / "uname").write_text(f"#!/bin/sh\necho {processor}\n")
         (commands / "uname").chmod(0o755)
+        (commands / "getconf").write_text(f"#!/bin/sh\necho {libc}\n" if libc else "#!/bin/sh\nexit 1\n")
+        (commands / "getconf").chmod(0o755)
         if system:
             (root / "etc/os-release").write_text(system)
         for number, (vendor, kind) in enumerate(devices):
@@ -127,6 +129,11 @@ def test_a_debian_or_ubuntu_whose_python_is_too_old_is_not_provisioned(ask, syst
     said = systems.refusal("NODE1", ask(system=system), installs=True)
     assert (said == "") is taken
     assert taken or "Missing: Python 3.6 or newer" in said
+
+
+@pytest.mark.parametrize(("libc", "version"), [("glibc 2.27", "2.27"), ("glibc 2.36", "2.36"), ("", "")])
+def test_a_host_says_its_glibc_if_it_has_one(ask, libc, version):
+    assert systems.glibc(ask(libc=libc)) == version
 
 
 @pytest.mark.parametrize("answer", ["", "sh: permission denied", "scalebook-processor"])
