@@ -96,7 +96,7 @@ def drives(core: str, version: Version) -> bool:
 def choice(core: str, installed: Sequence[Interpreter]) -> str:
     """Return the interpreter to set for Ansible, empty where it can use any that it may find.
 
-    Its own search chooses /usr/bin/python of CentOS 7 and /usr/bin/python3 of Ubuntu 16.04, both too old.
+    Its own search may choose a Python that is too old where a newer one is beside it.
     """
     usable = [each for each in installed if _usable(core, each)]
     return usable[0].path if 0 < len(usable) < len(installed) else ""

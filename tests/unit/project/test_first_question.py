@@ -56,6 +56,11 @@ def test_whether_a_host_is_supported_is_the_second_question(name):
     assert tasks[tasks.index("refuse_locked") + 1] == "system"
 
 
+def test_a_mirror_is_collected_on_hosts_that_are_supported_alone():
+    (block,) = (task["block"] for task in plays("mirror.yml")[0]["tasks"] if "block" in task)
+    assert tasks_from(block[0]) == "system"
+
+
 def test_one_host_that_is_not_supported_ends_the_run_on_all():
     refuse = yaml.safe_load((ROLES / "preflight/tasks/system.yml").read_text())[-1]
     assert "ansible.builtin.assert" in refuse and refuse["any_errors_fatal"] is True
