@@ -1,9 +1,10 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Role openmpi on container nodes: its scenario, a release that is built, and whom mpirun cannot reach."""
+"""Role openmpi on container nodes: its scenario, a built release, whom mpirun cannot reach, ports of ssh."""
 
 import contextlib
 import hashlib
+import json
 import os
 import tarfile
 import time
@@ -222,3 +223,96 @@ def test_a_release_without_a_checksum_is_refused(release):
     done = NODES.play("openmpi", ok=False, node="NODE1", **unknown)
     assert done.returncode == 2
     assert "known are the checksums of 3.1.2, 4.0.0" in said(done)
+
+
+# -- ports of ssh, and a jump host: last, as sshd listens elsewhere from then on -----------------------------
+
+
+class Site:
+    """The nodes as a site has them.
+
+    gpu_01 and gpu_03 are behind one address with a port each: NODE3 forwards port 2201 to NODE1, whose sshd
+    listens at 2222. gpu_02 is NODE2, whose sshd listens at 12345, and is reached through the sshd of NODE3.
+    """
+
+    def __init__(self, folder):
+        self.addresses = [f"{NODES.net}.{number}" for number in (2, 3, 4)]
+        self.config, self.inventory, self.playbook = (
+            folder / name for name in ("ssh_config", "hosts.json", "play.json")
+        )
+        first, second, third = self.addresses
+        for node, port in (("NODE1", 2222), ("NODE2", 12345)):
+            listen = f"echo Port {port} >/etc/ssh/sshd_config.d/port.conf; kill -HUP $(cat /run/sshd.pid)"
+            NODES.ssh(node, listen)
+        forward = ["iptables", "-t", "nat", "-A"]
+        self.inside("NODE3", "sh", "-c", "echo 1 >/proc/sys/net/ipv4/ip_forward")
+        to_first = ["-j", "DNAT", "--to-destination", f"{first}:2222"]
+        self.inside("NODE3", *forward, "PREROUTING", "-p", "tcp", "--dport", "2201", *to_first)
+        self.inside("NODE3", *forward, "POSTROUTING", "-p", "tcp", "-d", first, "-j", "MASQUERADE")
+        names = {"NODE1": f"[{third}]:2201", "NODE2": f"[{second}]:12345", "NODE3": third}
+        lines = (NODES.files / "known_hosts").read_text().splitlines()
+        known = [f"{names[line.split(',')[0]]} {line.split(' ', 1)[1]}\n" for line in lines]
+        (folder / "known_hosts").write_text("".join(known))
+        options = {
+            "User": "root", "IdentityFile": NODES.files / "id_ed25519", "IdentitiesOnly": "yes",
+            "UserKnownHostsFile": folder / "known_hosts", "StrictHostKeyChecking": "yes",
+        }  # fmt: skip
+        self.config.write_text("".join(f"{name} {value}\n" for name, value in options.items()))
+        hosts = {
+            "gpu_01": {"ansible_host": third, "ansible_port": 2201, "node_address": first},
+            "gpu_02": {
+                "ansible_host": second,
+                "ansible_port": 12345,
+                "ansible_ssh_common_args": f"-F {self.config} -o ProxyJump={third}",
+            },
+            "gpu_03": {"ansible_host": third},
+        }
+        common = {
+            "ansible_user": "root",
+            "ansible_ssh_common_args": f"-F {self.config}",
+            "scalebook_home": "/opt/scalebook",
+        }
+        self.inventory.write_text(json.dumps({"nodes": {"hosts": hosts, "vars": common}}))
+        play = {"hosts": "nodes", "gather_facts": False, "tasks": [{"import_role": {"name": "node"}}]}
+        self.playbook.write_text(json.dumps([play]))
+
+    def inside(self, node, *argv):
+        NODES.run("nsenter", "-t", NODES.pid(node), "-n", *argv)
+
+    def provision(self, tags, ok=True):
+        return NODES.run("ansible-playbook", "-i", self.inventory, self.playbook, "--tags", tags, ok=ok)
+
+    def on_first(self, command):
+        login = ["ssh", "-F", self.config, "-p", "2201", self.addresses[2]]
+        return NODES.run(*login, command).stdout
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    made = Site(tmp_path_factory.mktemp("site"))
+    made.provision("node_configure,node_verify")
+    return made
+
+
+def test_mpirun_starts_a_job_over_nodes_with_ports_of_their_own_behind_one_address(site):
+    hosts = ",".join(f"{address}:1" for address in site.addresses)
+    mpirun = "mpirun --allow-run-as-root --bind-to none --map-by ppr:1:node"
+    assert sorted(site.on_first(f"{mpirun} --host {hosts} -np 3 uname -n").split()) == [
+        "NODE1", "NODE2", "NODE3",
+    ]  # fmt: skip
+
+
+def test_the_nodes_know_each_other_by_name_address_and_port(site):
+    known = site.on_first("grep -v '^#' ~/.ssh/known_hosts_scalebook | cut -d ' ' -f 1").split()
+    first, second, third = site.addresses
+    assert set(known) == {
+        f"[gpu_01]:2222,[{first}]:2222", f"[gpu_02]:12345,[{second}]:12345", f"gpu_03,{third}",
+    }  # fmt: skip
+
+
+def test_a_login_from_node_to_node_that_fails_names_both_the_port_and_the_fix(site):
+    refuse = ["-p", "tcp", "--dport", "12345", "-j", "REJECT", "--reject-with", "tcp-reset"]
+    site.inside("NODE2", "iptables", "-A", "INPUT", "-s", site.addresses[0], *refuse)
+    heard = said(site.provision("node_verify", ok=False))
+    refused = "gpu_01 cannot log in to gpu_02: ssh: connect to host gpu_02 port 12345: Connection refused"
+    assert f"{refused}. Fix: make sure that sshd answers the other nodes there" in heard, heard
