@@ -212,6 +212,7 @@ class FilterModule:
             "scalebook_glibc": systems.glibc,
             "scalebook_package_names": packages.names,
             "scalebook_packages_question": packages.question,
+            "scalebook_epel": packages.epel,
             "scalebook_package_tool": packages.tool,
             "scalebook_shipped_python": packages.interpreter,
             "scalebook_python_script": interpreters.script,

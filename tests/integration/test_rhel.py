@@ -83,6 +83,35 @@ def test_a_package_that_no_repository_has_is_named_with_the_fix(wrong):
     )
 
 
+def without_epel():
+    ssh("rpm --query --all --queryformat '%{NAME}\\n' | grep -E '^(slurm|pdsh)' | xargs -r rpm --erase")
+    ssh("rm -f /etc/yum.repos.d/scalebook-epel.repo /etc/pki/rpm-gpg/RPM-GPG-KEY-scalebook-epel")
+
+
+def test_epel_is_set_up_for_what_no_repository_has_and_only_with_its_key(wrong):
+    without_epel()
+    before = ssh(STATE)
+    given = {"node_packages": ["pdsh", "rsync"]}
+    done = play("--tags", "node_install", ok=False, **given, node_epel_key="file:///srv/rpm/key.asc")
+    assert done.returncode == 2 and "expected is exactly" in said(done)
+    assert ssh(STATE) == before
+    play("--tags", "node_install", **given)
+    assert ssh("rpm --query pdsh-rcmd-ssh rsync").split() == [
+        "pdsh-rcmd-ssh-2.34-7.el9.x86_64", "rsync-3.2.3-19.el9.x86_64",
+    ]  # fmt: skip
+    assert "baseurl=file:///srv/rpm/epel" in ssh("cat /etc/yum.repos.d/scalebook-epel.repo")
+
+
+def test_epel_is_not_set_up_where_a_repository_of_the_site_has_the_packages(wrong):
+    without_epel()
+    site = "[site]\nname=site\nbaseurl=file:///srv/rpm/epel\ngpgcheck=1\ngpgkey=file:///srv/rpm/other.asc\n"
+    ssh(f"printf '{site}' >/etc/yum.repos.d/site.repo")
+    play("--tags", "node_install", node_packages=["pdsh"])
+    assert ssh("rpm --query pdsh") == "pdsh-2.34-7.el9.x86_64\n"
+    assert "scalebook-epel" not in ssh("ls /etc/yum.repos.d")
+    ssh("rm /etc/yum.repos.d/site.repo")
+
+
 @pytest.mark.parametrize(
     ("fault", "reason"),
     [

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from ansible.module_utils.scalebook.provision import systems
 
@@ -31,7 +32,7 @@ OF_RPM = {
     "openmpi-bin": "openmpi",
     "openssh-client": "openssh-clients",
     "openssh-server": "openssh-server",
-    "pdsh": "pdsh",
+    "pdsh": "pdsh pdsh-rcmd-ssh",
     "perl": "perl",
     "procps": "procps-ng",
     "python3-dnf-plugin-versionlock": "python3-dnf-plugin-versionlock",
@@ -40,10 +41,21 @@ OF_RPM = {
     "slurmctld": "slurm-slurmctld",
     "slurmd": "slurm-slurmd",
 }
-"""Package of Debian -> package of the RHEL family, releases 8 to 10; EPEL has pdsh and Slurm.
+"""Package of Debian -> packages of the RHEL family, releases 8 to 10, separated by blanks.
 
 Others are called the same: CUDA's, and those that one family alone has.
 """
+
+OF_EPEL = ("pdsh", "pdsh-rcmd-ssh", "slurm", "slurm-slurmctld", "slurm-slurmd")
+"""Packages that the family has in EPEL alone."""
+
+EPEL = "https://dl.fedoraproject.org/pub/epel"
+EPEL_KEYS = {
+    8: "94E279EB8D8F25B21810ADF121EA45AB2F86D6A1",
+    9: "FF8AD1344597106ECE813B918A3872BF3228467C",
+    10: "7D8D15CBFC4E62688591FB2633D98517E37ED158",
+}
+"""Release of the RHEL family -> fingerprint of the key of its EPEL, as Fedora publishes it."""
 
 PYTHONS = {
     8: {"3.6": "python3", "3.8": "python38", "3.9": "python39", "3.11": "python3.11", "3.12": "python3.12"},
@@ -84,7 +96,21 @@ def interpreter(versions: Iterable[str], answer: str) -> str:
 def names(needs: Iterable[str], answer: str) -> list[str]:
     """Return what the host calls the packages `needs` of Debian; for its `answer` see systems.refusal."""
     release = _release(answer)
-    return [_of_rpm(need, release) if release else need for need in needs]
+    return [name for need in needs for name in (_of_rpm(need, release).split() if release else [need])]
+
+
+def epel(answer: str) -> dict[str, Any]:
+    """Return where the host finds EPEL, its key and the key's fingerprint, and which `packages` it has.
+
+    For a host that is not of the RHEL family all are empty.
+    """
+    release = _release(answer)
+    return {
+        "uri": f"{EPEL}/{release}/Everything/x86_64/" if release else "",
+        "key": f"{EPEL}/RPM-GPG-KEY-EPEL-{release}" if release else "",
+        "fingerprint": EPEL_KEYS.get(release, ""),
+        "packages": list(OF_EPEL) if release else [],
+    }
 
 
 def question(needs: Iterable[str], answer: str) -> list[str]:

@@ -16,7 +16,7 @@ PACKAGES = (
 PLACE = "/srv/rpm"
 _REPOSITORY = """\
 [baseos]
-name=Stand-ins for packages of Rocky Linux 9 and EPEL
+name=Stand-ins for packages of Rocky Linux 9
 baseurl=file:///srv/rpm/rocky
 gpgcheck=1
 gpgkey=file:///srv/rpm/key.asc

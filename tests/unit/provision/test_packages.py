@@ -24,7 +24,7 @@ SYSTEMS = {
     "suse": 'ID="sles"\nID_LIKE="suse"\nVERSION_ID="15.6"\n',
 }
 NEEDS = ["libgomp1", "openssh-client", "pdsh", "rsync"]
-OF_RPM = ["libgomp", "openssh-clients", "pdsh", "rsync"]
+OF_RPM = ["libgomp", "openssh-clients", "pdsh", "pdsh-rcmd-ssh", "rsync"]
 
 
 def answer(name):
@@ -87,6 +87,24 @@ def test_the_family_ships_several_versions_of_python(name, versions, shipped):
 )
 def test_packages_are_installed_with_what_the_system_has(name, tool):
     assert packages.tool(answer(name)) == tool
+
+
+@pytest.mark.parametrize("name", ["rocky8", "rocky9", "alma10", "rhel9"])
+def test_epel_is_that_of_the_release_with_a_key_of_its_own(name):
+    epel, release = packages.epel(answer(name)), systems.family(answer(name))[1]
+    assert f"/epel/{release}/" in epel["uri"] and epel["key"].endswith(f"-EPEL-{release}")
+    assert re.fullmatch(r"[0-9A-F]{40}", epel["fingerprint"])
+    assert len(set(packages.EPEL_KEYS.values())) == len(packages.EPEL_KEYS) == len(systems.OF_RHEL)
+
+
+@pytest.mark.parametrize("name", ["debian", "centos7", "suse"])
+def test_other_systems_have_no_epel(name):
+    assert not any(packages.epel(answer(name)).values())
+
+
+def test_epel_has_pdsh_with_its_module_for_ssh_and_slurm():
+    found = packages.names(["pdsh", "slurm-client", "slurmctld", "slurmd"], answer("rocky9"))
+    assert sorted(found) == sorted(packages.epel(answer("rocky9"))["packages"])
 
 
 def needed():
