@@ -112,58 +112,43 @@ def count_applies(site: Site) -> bool:
 
 def count(site: Site) -> Iterator[Finding]:
     """Every machine has as many GPUs as the inventory says, all of one model, and they answer."""
+    for machine in site.machines:
+        # Where there are no facts it was not reached: check `reach` reports it.
+        if site.probed.get(machine["name"], {}).get("facts"):
+            yield from _differing_gpus(site, machine)
+    yield from _warnings(site)
+    yield from _silent_gpus(site)
+    yield from _of_other_models(site)
+
+
+def _differing_gpus(site: Site, machine: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the finding where the driver does not answer, or not with as many GPUs as the inventory says."""
+    smi, bus, why = site.fact(machine, "smi"), site.fact(machine, "bus"), site.failure(machine, "smi")
+    here = len(smi["gpus"]) if smi else 0
+    slots = 1 if machine["local"] else machine["slots"]
     # A machine that has an NVIDIA card for its screen only measures its processors.
     level = "refuse" if site.with_gpus else "warn"
-    driver = message("fix.check-driver")
-    for machine in site.machines:
-        if not site.probed.get(machine["name"], {}).get("facts"):
-            continue  # not reached: check `reach` reports it
-        smi, bus, why = site.fact(machine, "smi"), site.fact(machine, "bus"), site.failure(machine, "smi")
-        here = len(smi["gpus"]) if smi else 0
-        slots = 1 if machine["local"] else machine["slots"]
-        if why is not None:
-            fix = _reboot(why) or (RESET if LOST.search(why) else driver)
-            yield finding(
-                "gpu",
-                level,
-                machine["nodes"],
-                observed=why,
-                expected=message("expected.answer-of-nvidia-smi"),
-                fix=fix,
-            )
-        elif not smi and bus:
-            observed = message("preflight.no-nvidia-smi", count=bus)
-            yield finding(
-                "gpu",
-                level,
-                machine["nodes"],
-                observed=observed,
-                expected=message("expected.driver"),
-                fix=driver,
-            )
-        elif site.with_gpus and here < slots:
-            observed = message("preflight.gpus-answer", count=here, slots=slots)
-            fix = message("fix.compare-gpus")
-            yield finding(
-                "gpu",
-                "refuse",
-                machine["nodes"],
-                observed=observed,
-                expected=as_message(f"slots: {slots}"),
-                fix=fix,
-            )
-        elif site.with_gpus and here > slots and not machine["local"]:
-            observed = message("preflight.more-gpus", count=here, slots=slots)
-            fix = message("fix.set", setting=f"slots: {here}")
-            yield finding(
-                "gpu",
-                "warn",
-                machine["nodes"],
-                observed=observed,
-                expected=as_message(f"slots: {slots}"),
-                fix=fix,
-            )
-    yield from _warnings(site)
+    expected, driver = as_message(f"slots: {slots}"), message("fix.check-driver")
+    if why is not None:
+        expected = message("expected.answer-of-nvidia-smi")
+        fix = _reboot(why) or (RESET if LOST.search(why) else driver)
+        yield finding("gpu", level, machine["nodes"], observed=why, expected=expected, fix=fix)
+    elif not smi and bus:
+        observed = message("preflight.no-nvidia-smi", count=bus)
+        expected = message("expected.driver")
+        yield finding("gpu", level, machine["nodes"], observed=observed, expected=expected, fix=driver)
+    elif site.with_gpus and here < slots:
+        observed = message("preflight.gpus-answer", count=here, slots=slots)
+        fix = message("fix.compare-gpus")
+        yield finding("gpu", "refuse", machine["nodes"], observed=observed, expected=expected, fix=fix)
+    elif site.with_gpus and here > slots and not machine["local"]:
+        observed = message("preflight.more-gpus", count=here, slots=slots)
+        fix = message("fix.set", setting=f"slots: {here}")
+        yield finding("gpu", "warn", machine["nodes"], observed=observed, expected=expected, fix=fix)
+
+
+def _silent_gpus(site: Site) -> Iterator[Finding]:
+    """Yield a finding for each GPU that is listed and does not answer."""
     for gpu in all_gpus(site):
         lost_texts = [text for text in gpu.values.values() if LOST.search(text)]
         if lost_texts:
@@ -174,6 +159,10 @@ def count(site: Site) -> Iterator[Finding]:
                 expected=message("expected.answer"),
                 fix=RESET,
             )
+
+
+def _of_other_models(site: Site) -> Iterator[Finding]:
+    """Yield a finding for each GPU that is not of the model of most."""
     models = Counter(gpu.model for gpu in all_gpus(site))
     if len(models) > 1:
         usual = models.most_common(1)[0][0]

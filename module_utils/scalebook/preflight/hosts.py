@@ -207,56 +207,27 @@ def name(site: Site) -> Iterator[Finding]:
 
 def address(site: Site) -> Iterator[Finding]:
     """The address of every machine is on one interface, in one network, and traffic is sent from it."""
-    fix = message("fix.provision-addresses")
     subnet = site.limits.get("subnet") or ""
     network = ipaddress.ip_network(subnet, strict=False) if subnet else None
     mtus: dict[int, list[str]] = {}
     for machine, interfaces in site.facts("interfaces"):
         own = set(_own(site, machine))
-        holding = {
-            interface: fields
-            for interface, fields in interfaces.items()
-            if own & {place.split("/")[0] for place in fields["addresses"]}
-        }
+        holding = {name: fields for name, fields in interfaces.items() if own & {*_addresses(fields)}}
         if len(holding) != 1:
-            all_interfaces = [
-                message("preflight.interface", name=interface, addresses=fields["addresses"])
-                for interface, fields in interfaces.items()
-            ]
-            observed = (
-                message(
-                    "preflight.on-interfaces",
-                    address=machine["address"],
-                    interfaces=[*holding],
-                    all=all_interfaces,
-                )
-                if holding
-                else message("preflight.on-no-interface", address=machine["address"], all=all_interfaces)
-            )
-            yield finding(
-                "address",
-                "refuse",
-                machine["nodes"],
-                observed=observed,
-                expected=message("expected.one-interface"),
-                fix=fix,
-            )
+            yield _not_on_one_interface(machine, interfaces, [*holding])
             continue
         [(interface, fields)] = holding.items()
         mtus.setdefault(fields.get("mtu", 0), []).append(machine["name"])
         if not fields.get("up", True):
-            observed = message("preflight.interface-down", name=interface, address=machine["address"])
             yield finding(
                 "address",
                 "refuse",
                 machine["nodes"],
-                observed=observed,
+                observed=message("preflight.interface-down", name=interface, address=machine["address"]),
                 expected=message("expected.up"),
                 fix=as_message(f"ip link set {interface} up"),
             )
-        place = next(
-            ipaddress.ip_interface(place) for place in fields["addresses"] if place.split("/")[0] in own
-        )
+        place = ipaddress.ip_interface(next(each for text, each in _addresses(fields).items() if text in own))
         if place.network.num_addresses > 2:
             network = network or place.network
         # An address of a point-to-point link is in no network with others: its routes tell.
@@ -264,35 +235,10 @@ def address(site: Site) -> Iterator[Finding]:
             not subnet and place.network.num_addresses <= 2 and site.fact(machine, "routes") is not None
         )
         if network and place.ip not in network and not point_to_point:
-            level = "refuse" if subnet else "warn"
-            observed = message(
-                "preflight.other-network",
-                address=machine["address"],
-                interface=interface,
-                network=str(network),
-            )
-            yield finding(
-                "address",
-                level,
-                machine["nodes"],
-                observed=observed,
-                expected=message("expected.one-network", network=str(network)),
-                fix=fix,
-            )
+            yield _in_other_network(machine, interface, str(network), "refuse" if subnet else "warn")
         yield from _routes(site, machine, own)
         yield from _chosen(site, machine, interface)
-    if len(mtus) > 1:
-        each_mtu = [message("preflight.mtu", mtu=mtu, nodes=names) for mtu, names in sorted(mtus.items())]
-        observed = message("preflight.mtus", each=each_mtu)
-        fewest = min(mtus.values(), key=len)
-        yield finding(
-            "address",
-            "warn",
-            fewest,
-            observed=observed,
-            expected=message("expected.one-mtu"),
-            fix=as_message("ip link set INTERFACE mtu N"),
-        )
+    yield from _differing_mtus(mtus)
     yield from site.failures(
         "interfaces",
         "address",
@@ -300,6 +246,61 @@ def address(site: Site) -> Iterator[Finding]:
         expected=message("expected.iproute2"),
         fix=as_message("apt-get install iproute2"),
     )
+
+
+def _addresses(interface: Mapping[str, Any]) -> dict[str, str]:
+    """Return the addresses of an interface, each with the length of its network: 10.0.0.2 -> 10.0.0.2/24."""
+    return {each.split("/")[0]: each for each in interface["addresses"]}
+
+
+def _not_on_one_interface(
+    machine: Mapping[str, Any], interfaces: Mapping[str, Mapping[str, Any]], holding: Sequence[str]
+) -> Finding:
+    """Return the finding of a machine whose address no interface, or several, have."""
+    every = [
+        message("preflight.interface", name=name, addresses=fields["addresses"])
+        for name, fields in interfaces.items()
+    ]
+    place = machine["address"]
+    observed = message("preflight.on-no-interface", address=place, all=every)
+    if holding:
+        observed = message("preflight.on-interfaces", address=place, interfaces=holding, all=every)
+    return finding(
+        "address",
+        "refuse",
+        machine["nodes"],
+        observed=observed,
+        expected=message("expected.one-interface"),
+        fix=message("fix.provision-addresses"),
+    )
+
+
+def _in_other_network(machine: Mapping[str, Any], interface: str, network: str, level: str) -> Finding:
+    """Return the finding of a machine whose address is not in the network of the others."""
+    place = machine["address"]
+    return finding(
+        "address",
+        level,
+        machine["nodes"],
+        observed=message("preflight.other-network", address=place, interface=interface, network=network),
+        expected=message("expected.one-network", network=network),
+        fix=message("fix.provision-addresses"),
+    )
+
+
+def _differing_mtus(mtus: Mapping[int, list[str]]) -> Iterator[Finding]:
+    """Yield the finding of interfaces whose MTU is not that of most; `mtus` has the machines of each."""
+    if len(mtus) > 1:
+        each_mtu = [message("preflight.mtu", mtu=mtu, nodes=names) for mtu, names in sorted(mtus.items())]
+        fewest = min(mtus.values(), key=len)
+        yield finding(
+            "address",
+            "warn",
+            fewest,
+            observed=message("preflight.mtus", each=each_mtu),
+            expected=message("expected.one-mtu"),
+            fix=as_message("ip link set INTERFACE mtu N"),
+        )
 
 
 def _routes(site: Site, machine: Mapping[str, Any], own: set[str]) -> Iterator[Finding]:
