@@ -79,12 +79,7 @@ def plan(
     and of its case.  Cases that cannot run are listed under `skipped` with the reason, the variables of
     workloads that are `extra_names` on the command line under `variables`.
     """
-    if not nodes:
-        raise ParameterError("nodes: the inventory has no host in the group `nodes`")
-    for node in nodes:
-        safe_name("host name", node["name"])
-    if len({node["name"] for node in nodes}) != len(nodes):
-        raise ParameterError("nodes: a host is listed twice")
+    _check_nodes(nodes)
     slots = min(int(node["slots"]) for node in nodes)
     _check_counts(parameters, len(nodes), slots)
     points = _topologies(parameters, len(nodes), slots)
@@ -103,22 +98,9 @@ def plan(
     campaign = safe_name(
         "campaign", parameters.get("campaign") or name_of(_campaign_name(lines, parameters), machines_used)
     )
-    cases: dict[str, Case] = {}
-    skipped = [entry for line in lines for entry in line.skipped]
-    searches: list[BatchSearch] = []
-    for line in lines:
-        cases_of_line = line.cases
-        if line.bsz == MAX and line.cases:
-            search = largest_batch.search(
-                line.cases, parameters["bsz_max_runs"], lambda case: outcome(campaign, case)
-            )
-            searches.append(search)
-            largest = search["largest"]
-            cases_of_line = [vary_case(case, bsz=largest) for case in line.cases] if largest else []
-            if not largest and not search["next"]:
-                skipped += [{"case": case, "reason": _no_largest(search)} for case in line.cases]
-        # The largest batch may be one that is measured anyway.
-        cases.update({case["name"]: case for case in cases_of_line})
+    cases, skipped, searches = _with_largest_batches(
+        lines, parameters["bsz_max_runs"], lambda case: outcome(campaign, case)
+    )
     return {
         "schema": PLAN_SCHEMA,
         "campaign": campaign,
@@ -142,6 +124,37 @@ def plan(
             for name in cases
         ],
     }
+
+
+def _check_nodes(nodes: Sequence[Node]) -> None:
+    """Raise ParameterError unless there are nodes, each with a name of its own."""
+    if not nodes:
+        raise ParameterError("nodes: the inventory has no host in the group `nodes`")
+    for node in nodes:
+        safe_name("host name", node["name"])
+    if len({node["name"] for node in nodes}) != len(nodes):
+        raise ParameterError("nodes: a host is listed twice")
+
+
+def _with_largest_batches(
+    lines: Sequence[_Line], most_runs: int, outcome: Callable[[str], largest_batch.Outcome | None]
+) -> tuple[dict[str, Case], list[SkippedCase], list[BatchSearch]]:
+    """Return the cases to measure by their names, those to skip, and the searches for the largest batches."""
+    cases: dict[str, Case] = {}
+    skipped = [entry for line in lines for entry in line.skipped]
+    searches: list[BatchSearch] = []
+    for line in lines:
+        cases_of_line = line.cases
+        if line.bsz == MAX and line.cases:
+            search = largest_batch.search(line.cases, most_runs, outcome)
+            searches.append(search)
+            largest = search["largest"]
+            cases_of_line = [vary_case(case, bsz=largest) for case in line.cases] if largest else []
+            if not largest and not search["next"]:
+                skipped += [{"case": case, "reason": _no_largest(search)} for case in line.cases]
+        # The largest batch may be one that is measured anyway.
+        cases.update({case["name"]: case for case in cases_of_line})
+    return cases, skipped, searches
 
 
 def _no_largest(search: BatchSearch) -> Message:
