@@ -50,7 +50,7 @@ options:
         description:
           - Published results to show beside the measured ones - C(hf_trainer), 19 runs of Hugging Face
             Trainer on V100 and A100, C(dlperf), the 509 rows of DLPerf, and C(insightface), its 92 rows of
-            InsightFace, which no workload trains.
+            InsightFace.
         type: list
         elements: str
         choices: [hf_trainer, dlperf, insightface]

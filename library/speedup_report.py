@@ -46,8 +46,10 @@ options:
     choices: ["", dlperf, published]
     default: ""
   published:
-    description: The CSV of published results; required with O(compare).
-    type: path
+    description: The CSVs of published results; required with O(compare).
+    type: list
+    elements: path
+    default: []
   language_models:
     description: The CSV of published rates of language models, for O(compare=published) with O(gpus).
     type: path

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""A group of ours compared with DLPerf's published table (data/dlperf-published-results.csv)."""
+"""A group of ours compared with DLPerf's published tables (data/dlperf-*.csv)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 from ansible.module_utils.scalebook.contracts import Group, Message, Row, as_message, message
 from ansible.module_utils.scalebook.workload import Dlperf
 
-SIZES = {"bert-base": 128, "resnet50-v1.5": 224, "resnet50-v1b": 224}
+SIZES = {"bert-base": 128, "resnet50-v1.5": 224, "resnet50-v1b": 224, "r100": 112, "y1": 112}
 """How large a sample of a published model is: tokens of a sequence, pixels of a side (data/README.md)."""
 
 
@@ -149,14 +149,15 @@ def _counterpart(
     reasons = _differences(group, model, size)
     reasons += [as_message(names.differs)] if names.differs else []
     models = {model} if model else set(names.models.values())
-    family = [
-        row
-        for row in table
-        if row["framework"] == framework
-        and row["model"] in models
-        and row["dtype"] == group["dtype"]
-        and row["xla"] == group["xla"]
-    ]
+    settings = group.get("settings") or {}
+    counterparts = [row for row in table if row["framework"] == framework and row["model"] in models]
+    fitting = [row for row in counterparts if names.fits(row["variant"], settings)]
+    if counterparts and not fitting:
+        named = {name: settings.get(name) for variant in names.variants.values() for name in variant}
+        words = " ".join(f"{name}={value}" for name, value in named.items())
+        lacking = {"framework": framework, "models": "/".join(sorted(models)), "settings": words}
+        return [_without_table(entry, "no-settings", **lacking)]
+    family = [row for row in fitting if row["dtype"] == group["dtype"] and row["xla"] == group["xla"]]
     if not family:
         lacking = {"precision": group["dtype"], "framework": framework, "models": "/".join(sorted(models))}
         if not group["xla"]:
@@ -183,12 +184,13 @@ def only_published(
     `families` are the published models of each family, `{"bert": ["bert-base"]}`.  Every row of these
     models is either in an entry or here.
     """
-    beside = {pair["source"] for entry in entries for pair in entry["rows"] if pair["source"]}
+    # A line of DLPerf may have the results of several frameworks.
+    beside = {(entry["framework"], pair["source"]) for entry in entries for pair in entry["rows"]}
     comparisons = []
     for family, models in families.items():
         tables: dict[tuple[Any, ...], list[PublishedRow]] = {}
         for row in table:
-            if row["model"] in set(models) and row["source"] not in beside:
+            if row["model"] in set(models) and (row["framework"], row["source"]) not in beside:
                 tables.setdefault(table_key(row), []).append(row)
         comparisons += [
             {

@@ -137,7 +137,7 @@ _INSTALL_PARTS = {
 _TASKS = ("install", "prepare", "mirror")
 _FAILURE_KEYS = {"literal", "why", "silence"}
 _CONTAINER_KEYS = {"image", "python", "source"}
-_DLPERF_KEYS = {"frameworks", "models", "others", "differs"}
+_DLPERF_KEYS = {"frameworks", "models", "others", "differs", "variants"}
 
 
 class WorkloadError(ValueError):
@@ -280,10 +280,18 @@ class Dlperf:
     models: Mapping[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     differs: str = ""
+    variants: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def all_models(self) -> list[str]:
         """Return the published models of the workload, and the others of its family."""
         return list(dict.fromkeys([*self.models.values(), *self.others]))
+
+    def fits(self, variant: str, settings: Mapping[str, Any]) -> bool:
+        """Return whether a published table of this variant was measured with `settings`."""
+        if not self.variants:
+            return True
+        theirs = self.variants.get(variant)
+        return theirs is not None and all(settings.get(name) == value for name, value in theirs.items())
 
 
 @dataclass(frozen=True)
@@ -836,12 +844,13 @@ def _limits(part: _Part) -> tuple[Limit, ...]:
 def _dlperf(part: _Part) -> Dlperf:
     own = part.part("dlperf", _DLPERF_KEYS)
     if not {"frameworks", "models"} <= set(own.values):
-        raise part.wrong("dlperf", "give frameworks and models, and others and differs if needed")
+        raise part.wrong("dlperf", "give frameworks and models, and others, differs and variants if needed")
     return Dlperf(
         own.words("frameworks"),
         own.texts("models"),
         own.words("others"),
         own.text("differs") if "differs" in own.values else "",
+        own.mapping("variants", 2) if "variants" in own.values else {},
     )
 
 

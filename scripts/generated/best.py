@@ -109,6 +109,7 @@ def counterpart(best: Best, workload: Workload, rows: Iterable[published.Publish
         if (row["framework"] in names.frameworks and row["model"] == model)
         and (row["devices"], row["nodes"]) == (best.row["devices"], 1)
         and not published.warning(row["variant"])
+        and names.fits(row["variant"], best.group["settings"] or {})
     ]
     if not same:
         return "–"
@@ -135,7 +136,11 @@ def cells(best: Best, workload: Workload, rows: Iterable[published.PublishedRow]
 
 def files(campaigns: Iterable[tuple[str, Results]], workloads: Workloads) -> dict[str, str]:
     """Return the page with its table as the archives are; `campaigns` are those of docs/results by name."""
-    rows = read_table(ROOT / "data/dlperf-published-results.csv", published.read)
+    rows = [
+        row
+        for name in ("dlperf-published-results.csv", "dlperf-insightface.csv")
+        for row in read_table(ROOT / "data" / name, published.read)
+    ]
     new_table = table(
         HEAD,
         (

@@ -179,6 +179,8 @@ PARTS = {
         "models": "The name that each of our models has there, `{base: bert-base}`.",
         "others": "More published models of the family, which reports show without comparing.",
         "differs": "Why no published figure compares with one of this workload, where that is so.",
+        "variants": "The settings that published tables were measured with, by their `variant`. A case "
+        "stands beside those of its settings; other tables are shown without comparing.",
     },
 }
 """The keys of parts of a declaration, by the part."""

@@ -23,6 +23,7 @@ UNITS = [
         "test_torch_bert_cluster.py",
         "test_torch_gpt2_modes.py",
         "test_torch_wide_deep.py",
+        "test_torch_insightface.py",
         "test_genuine_acceptance_programs.py",
         "test_bing*.py",
         "test_containers.py",
@@ -134,8 +135,8 @@ def installed(workload):
 
 
 tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_bert = map(installed, list(frameworks.PARTS)[:5])
-torch_resnet50, torch_gpt2, torch_wide_deep = map(installed, list(frameworks.PARTS)[5:8])
-hf_llama, torchtitan_llama = map(installed, list(frameworks.PARTS)[8:])
+torch_resnet50, torch_gpt2, torch_wide_deep, torch_insightface = map(installed, list(frameworks.PARTS)[5:9])
+hf_llama, torchtitan_llama = map(installed, list(frameworks.PARTS)[9:])
 
 
 @pytest.fixture(scope="session")

@@ -26,6 +26,7 @@ PARTS = {
     "torch_resnet50": ["pytorch/venv"],
     "torch_gpt2": ["pytorch/venv"],
     "torch_wide_deep": ["pytorch/venv"],
+    "torch_insightface": ["pytorch/venv"],
     "hf_llama": ["transformers/venv"],
     "torchtitan_llama": ["pytorch/venv", "torchtitan_llama/packages"],
 }

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Five workloads with two stacks in one campaign on two hosts over ssh, and four on simulated nodes."""
+"""Five workloads with two stacks in one campaign on two hosts over ssh, and five on simulated nodes."""
 
 import json
 import subprocess
@@ -15,7 +15,7 @@ from local_nodes import changed
 WORKLOADS = ["tf2_bert", "torch_bert", "hf_mlm", "deepspeed_bert", "horovod_bert"]
 PYTHON = "pytorch/venv/bin/python"
 UNITS = {"torch_resnet50": "images", "torch_gpt2": "sequences", "hf_llama": "sequences"}
-UNITS["torch_wide_deep"] = "samples"
+UNITS.update({"torch_wide_deep": "samples", "torch_insightface": "images"})
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
@@ -29,7 +29,7 @@ def campaign(two_hosts, tf2_bert, torch_bert, hf_mlm, deepspeed_bert, horovod_be
 
 
 @pytest.fixture(scope="module")
-def campaign_here(torch_resnet50, torch_gpt2, hf_llama, torch_wide_deep, tmp_path_factory):
+def campaign_here(torch_resnet50, torch_gpt2, hf_llama, torch_wide_deep, torch_insightface, tmp_path_factory):
     """Return the directory of a campaign on two simulated nodes, with images in files. Takes a minute."""
     results = tmp_path_factory.mktemp("here")
     code = frameworks.HOME / "torch_resnet50/code"
@@ -37,6 +37,7 @@ def campaign_here(torch_resnet50, torch_gpt2, hf_llama, torch_wide_deep, tmp_pat
     subprocess.run(make, check=True)
     few = {"torch_resnet50_image_size": 32, "torch_gpt2_seq_length": 64, "bsz": 4, "campaign_port": 24860}
     few.update({"hf_llama_seq_length": 32, "hf_llama_lora_rank": 8})
+    few.update({"torch_insightface_image_size": 32, "torch_insightface_classes": 4000})
     few["torch_resnet50_data"] = str(results / "images")
     frameworks.bench(results, on_hosts=False, workload=",".join(UNITS), nodes=2, **few)
     return results / "test"

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "data" / "dlperf-published-results.csv"
 ROLES = ROOT / "roles"
 TABLE = published.read(DATA.read_text(encoding="utf-8").splitlines())
+FACES = published.read((ROOT / "data/dlperf-insightface.csv").read_text(encoding="utf-8").splitlines())
 NAMES = Dlperf(("TensorFlow 2.3.0",), {"base": "bert-base", "bert": "bert-base"})
 DEEPSPEED = Dlperf(("DeepSpeed 1afca8f (torch 1.6.0)",), {"base": "bert-base"})
 
@@ -202,11 +203,12 @@ def test_every_published_row_stands_beside_a_workload_or_is_published_only():
 
 
 def test_no_declared_counterpart_is_missing_from_the_published_table():
-    known = {(each["framework"], each["model"]) for each in TABLE}
+    known = {(each["framework"], each["model"]) for each in [*TABLE, *FACES]}
     for declaration in workloads.load_workloads([str(ROLES)]).values():
         names = declaration.dlperf or Dlperf()
         for framework in names.frameworks:
             assert {(framework, model) for model in names.models.values()} <= known
+        assert set(names.variants) <= {each["variant"] for each in FACES}
 
 
 def test_rows_that_stand_beside_ours_are_not_shown_again():
@@ -220,6 +222,17 @@ def test_rows_that_stand_beside_ours_are_not_shown_again():
     ]
     assert [each["label"] for each in rest["rows"]] == ["1n2g", "1n4g", "1n8g", "2n8g"]
     assert sum(len(made["rows"]) for made in only) + 2 == sum(r["model"] == "bert-base" for r in TABLE)
+
+
+def test_of_a_line_with_two_frameworks_each_stands_beside_ours_or_is_shown():
+    """The tables of batch 64 and of the largest batch, which are 96 and 115, have both in each line."""
+    names = workloads.load_workloads([str(ROLES)])["torch_insightface"].dlperf
+    settings = {"classes": 85742, "sample_rate": 1.0}
+    ours = group(workload="torch_insightface", model="r100", bsz=85, settings=settings)
+    entries = published.compare(ours, [row(1, 1), row(1, 4), row(1, 8)], FACES, names)
+    assert [(entry["framework"][:5], entry["bsz"]) for entry in entries] == [("OneFl", 64), ("MXNet", 96)]
+    only = published.only_published({"insightface": ["r100", "y1"]}, entries, FACES)
+    assert sum(len(made["rows"]) for made in only) == 92 - 6
 
 
 def test_a_workload_that_trains_something_else_is_the_shape_of_the_curve_only():

@@ -12,7 +12,7 @@ from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.evaluate import comparisons, drawing, ranking
 from ansible.module_utils.scalebook.evaluate.front import USED
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, NOT_RECORDED, Option, devices, precision
-from ansible.module_utils.scalebook.evaluate.published import DLPERF, INSIGHTFACE, SOURCES
+from ansible.module_utils.scalebook.evaluate.published import DLPERF, SOURCES
 from ansible.module_utils.scalebook.evaluate.ranking import ModelFamily
 from ansible.module_utils.scalebook.evaluate.sentences import conclusive, heading, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
@@ -76,8 +76,6 @@ def _participants(writer: Writer, family: ModelFamily, name: str) -> None:
     )
     if accumulated:
         writer.say("accumulated", names=list(accumulated))
-    if any(each["source"] == SOURCES[INSIGHTFACE] for each in family["options"]):
-        writer.say("only-published")
 
 
 def rates(writer: Writer, options: Sequence[Option], name: str) -> None:

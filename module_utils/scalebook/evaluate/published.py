@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.workload import Workloads
 
 TRAINER, DLPERF, INSIGHTFACE = "hf_trainer", "dlperf", "insightface"
 SOURCES = {name: f"evaluation.published-{name.replace('_', '-')}" for name in (TRAINER, DLPERF, INSIGHTFACE)}
-"""What can be offered, and the code of what the document calls it. No workload trains InsightFace."""
+"""What can be offered, and the code of what the document calls it."""
 DLPERF_GPU = "Tesla V100-SXM2-16GB"
 TAKEN = ("nodes", "gpus", "bsz", "dtype", "xla", "variant", "speedup", "efficiency")
 """What an option has as the row of DLPerf has it."""
@@ -25,8 +25,8 @@ class PublishedError(ValueError):
     """A published table that no options can be read from."""
 
 
-def of_dlperf(lines: Iterable[str], workloads: Workloads) -> list[Option]:
-    """Return the options of data/dlperf-published-results.csv: medians, of which no range is published.
+def of_dlperf(lines: Iterable[str], workloads: Workloads, table: str = DLPERF) -> list[Option]:
+    """Return the options of a table of DLPerf's: medians, of which no range is published.
 
     Key `dlperf` of the declarations says which family a published model belongs to, and what it is called
     here.
@@ -40,17 +40,11 @@ def of_dlperf(lines: Iterable[str], workloads: Workloads) -> list[Option]:
             )
         family, model, task, unit = about[row["model"]]
         size = str(SIZES.get(row["model"], NOT_RECORDED))
-        source = SOURCES[DLPERF]
+        source = SOURCES[table]
         collected.append(
             _row(row, source=source, family=family, model=model, task=task, unit=unit, size=size)
         )
     return collected
-
-
-def of_insightface(lines: Iterable[str]) -> list[Option]:
-    """Return the options of data/dlperf-insightface.csv, a family of its own."""
-    same = {"source": SOURCES[INSIGHTFACE], "family": INSIGHTFACE, "task": "recognition", "unit": "images"}
-    return [_row(row, model=row["model"], size=NOT_RECORDED, **same) for row in read(lines)]
 
 
 def _row(listed: Mapping[str, Any], **facts: str) -> Option:

@@ -129,10 +129,9 @@ def _reported(held: Held, data: Path, workloads: Workloads) -> dict[str, Any]:
 
 def _published(name: str, data: Path, workloads: Workloads) -> list[Option]:
     """Return the options of a published table."""
-    if name == published.DLPERF:
-        return read_table(data / TABLES[name], lambda lines: published.of_dlperf(lines, workloads))
-    options = published.of_trainer if name == published.TRAINER else published.of_insightface
-    return read_table(data / TABLES[name], options)
+    if name == published.TRAINER:
+        return read_table(data / TABLES[name], published.of_trainer)
+    return read_table(data / TABLES[name], lambda lines: published.of_dlperf(lines, workloads, name))
 
 
 def _nodes(names: Sequence[str], data: Path) -> dict[str, list[Hardware]]:

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,11 @@ ROW = (
 )
 
 
+def _published(files: Iterable[str]) -> list[published.PublishedRow]:
+    """Return the rows of the tables of published results."""
+    return [row for file in files for row in read_table(file, published.read)]
+
+
 def _language_table(params: Mapping[str, Any]) -> Table | None:
     """Return the published rates of language models, None without them."""
     if params["compare"] != "published" or not (params["language_models"] and params["gpus"]):
@@ -75,7 +80,7 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     document = build_results(
         campaign,
         workloads_of(params["workloads"]),
-        read_table(params["published"], published.read) if params["compare"] else None,
+        _published(params["published"]) if params["compare"] else None,
         earlier,
         checked,
         params["min_utilisation"],

@@ -119,7 +119,9 @@ def _sources(pairs: Iterable[Mapping[str, Any]], wording: Wording) -> Paragraph:
         file, _, line = name.rpartition(":L")
         lines.setdefault(file or name, []).append(line if file else "")
     text = "; ".join(
-        wording("report.lines-of", file=file, lines=", ".join(numbers)) if any(numbers) else file
+        wording("report.lines-of", file=file, lines=", ".join(dict.fromkeys(numbers)))
+        if any(numbers)
+        else file
         for file, numbers in lines.items()
     )
     return Paragraph(wording("report.published", sources=text), "soft wraps")

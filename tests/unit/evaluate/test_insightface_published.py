@@ -1,11 +1,9 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""InsightFace is in an evaluation as DLPerf published it, with the reason why it is published only."""
+"""InsightFace is in an evaluation as DLPerf published it, in the family of the workload that trains it."""
 
 import pytest
-from ansible.module_utils.scalebook.evaluate import content, document, published
-from ansible.module_utils.scalebook.pages.wording import Wording
-from test_dlperf_alone import GIVEN
+from ansible.module_utils.scalebook.evaluate import published
 from test_evaluation import ROOT, WORKLOADS
 
 TABLE = ROOT / "data/dlperf-insightface.csv"
@@ -14,11 +12,15 @@ TABLE = ROOT / "data/dlperf-insightface.csv"
 @pytest.fixture(scope="module")
 def options():
     with TABLE.open(newline="") as file:
-        return published.of_insightface(file)
+        return published.of_dlperf(file, WORKLOADS, published.INSIGHTFACE)
 
 
-def test_every_published_row_is_an_option_of_a_family_of_its_own(options):
+def test_every_published_row_is_an_option_of_the_family_that_is_trained_here(options):
     assert (len(options), {option["family"] for option in options}) == (92, {"insightface"})
+    assert {(option["model"], option["task"], option["unit"], option["size"]) for option in options} == {
+        ("r100", "recognition", "images", "112"),
+        ("y1", "recognition", "images", "112"),
+    }
 
 
 def test_the_figures_are_those_of_the_report(options):
@@ -34,13 +36,3 @@ def test_the_figures_are_those_of_the_report(options):
 def test_speedup_is_over_one_gpu_of_the_same_table(options):
     """7564.74 over 256.61."""
     assert max(option["speedup"] for option in options if option["workload"] == "OneFlow 0.3.4") == 29.48
-
-
-@pytest.mark.parametrize(
-    ("language", "reason"), [("en", "Published only: no workload"), ("zh", "仅列出公布的结果")]
-)
-def test_the_document_says_why_it_is_published_only(options, language, reason):
-    made = document.document(GIVEN, [], options, [], WORKLOADS, {})
-    blocks = content.blocks(made, Wording(language))
-    said = [block.text for block in blocks if type(block).__name__ == "Paragraph"]
-    assert [text.startswith(reason) for text in said].count(True) == 1

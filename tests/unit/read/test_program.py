@@ -9,6 +9,7 @@ from in_english import log_record
 
 LLAMA = {"settings": {"seq_length": 64, "replicas": 1, "tensor_parallel": 2, "checkpointing": "full"}}
 LLAMA["settings"] |= {"float8": "tensorwise_gather", "deterministic": False}
+FACES = {"image_size": 32, "classes": 4000, "sample_rate": 0.1, "margin": "arcface"}
 LOGS = {
     "bing_bert": ("2n_pdsh.log", {"nodes": 2, "bsz": 4}),
     "deepspeed_bert": ("current_1n.log", {"bsz": 4}),
@@ -34,6 +35,7 @@ LOGS = {
     ),
     "torch_gpt2": ("1n2g_tp1.log", {"gpus": 2, "bsz": 4}),
     "torch_resnet50": ("1n1g-NODE1.log", {"bsz": 4}),
+    "torch_insightface": ("1n1g-NODE1.log", {"bsz": 4, "settings": FACES}),
     "torch_wide_deep": ("1n1g-NODE1.log", {"bsz": 64}),
     "torchtitan_llama": (
         "cpu_4_tp.log",
