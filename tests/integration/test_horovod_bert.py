@@ -11,11 +11,12 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
-def test_the_devices_of_a_node_train_together_in_fp16(horovod_bert, tmp_path):
+def test_the_devices_of_a_node_train_together_in_fp16_by_way_of_the_host(horovod_bert, tmp_path):
     """Takes half a minute. With this rate, they have learnt the classes by then."""
     place = {"on_hosts": False, "campaign_port": 24760}
     case = {"nodes": 1, "gpus": 2, "slots": 2, "dtype": "fp16", "bsz": 4}
     learn = {"horovod_bert_learning_rate": 0.002, "horovod_bert_eval_samples": 101}
+    learn["horovod_bert_through_host"] = True
     frameworks.bench(tmp_path, workload="horovod_bert", **case, **place, **learn)
     record, _ = frameworks.record_of(tmp_path)
     assert (record["status"], record["reason"]) == ("ok", None)

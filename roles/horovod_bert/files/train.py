@@ -54,6 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--clip", type=float, default=1.0)
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--tf32", choices=["true", "false"], required=True)
+    parser.add_argument("--through-host", choices=["true", "false"], default="false")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--eval-samples", type=int, default=0, help="other samples to classify at the end")
     return parser.parse_args()
@@ -61,7 +62,8 @@ def arguments() -> argparse.Namespace:
 
 def join(args: argparse.Namespace) -> Tuple[torch.device, str]:
     """Form the group; return (device, operation that sums the gradients)."""
-    operation = backend.backend(args.device, backend.operations(hvd))
+    where = "cpu" if args.through_host == "true" else args.device
+    operation = backend.backend(where, backend.operations(hvd))
     hvd.init()
     if hvd.size() != args.devices:
         sys.exit(
@@ -75,6 +77,24 @@ def join(args: argparse.Namespace) -> Tuple[torch.device, str]:
     torch.cuda.set_device(device)
     torch.set_float32_matmul_precision("high" if args.tf32 == "true" else "highest")
     return device, operation
+
+
+class ThroughHost:
+    """Moves gradients to the memory of the host to be summed there, as a Horovod without NCCL does."""
+
+    def __init__(self, compression: Any) -> None:
+        self.inner = compression
+
+    def compress(self, gradient: torch.Tensor) -> Tuple[torch.Tensor, Any]:
+        """Return what is sent of a gradient, and what `decompress` needs to know."""
+        smaller, context = self.inner.compress(gradient)
+        return smaller.cpu(), (gradient.device, context)
+
+    def decompress(self, total: torch.Tensor, context: Any) -> torch.Tensor:
+        """Return the sum of the gradients, where they were."""
+        device, inner_context = context
+        result: torch.Tensor = self.inner.decompress(total.to(device), inner_context)
+        return result
 
 
 class Trainer:
@@ -92,10 +112,11 @@ class Trainer:
         groups = bert.groups(self.model, args.decay)
         optimizer = torch.optim.AdamW(groups, lr=self.rate, eps=1e-6, fused=args.device == "gpu")
         self.compression = "fp16" if args.dtype == "fp16" else "none"
+        compression = getattr(hvd.Compression, self.compression)
         self.optimizer = hvd.DistributedOptimizer(
             optimizer,
             named_parameters=self.model.named_parameters(),
-            compression=getattr(hvd.Compression, self.compression),
+            compression=ThroughHost(compression) if args.through_host == "true" else compression,
             backward_passes_per_step=args.accumulation,
         )
         # The optimizer first: Horovod creates missing state with a step.
@@ -157,7 +178,7 @@ def print_setup(trainer: Trainer, operation: str) -> None:
         global_batch=args.batch * args.accumulation * size,
         length=args.length,
     )
-    say(dtype=args.dtype, compression=trainer.compression, tf32=args.tf32)
+    say(dtype=args.dtype, compression=trainer.compression, tf32=args.tf32, through_host=args.through_host)
     say(model=args.model, parameters=sum(p.numel() for p in trainer.model.parameters()))
     say(
         steps=trainer.steps,

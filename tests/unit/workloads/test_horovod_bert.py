@@ -45,6 +45,15 @@ def test_a_genuine_log_gives_the_rate_of_the_window(tmp_path, nodes, rate):
     assert measure(read)["rate"] == pytest.approx(rate, abs=0.01)
 
 
+@pytest.mark.parametrize(("shown", "status"), [("false", "refused"), ("true", "ok")])
+def test_gradients_are_summed_where_they_were_asked_to_be(tmp_path, shown, status):
+    made = case()
+    made["settings"]["through_host"] = True
+    read = record(tmp_path, 1, made, (" tf32=true", f" tf32=true through_host={shown}"))
+    assert read["status"] == status
+    assert (status == "ok") is ("through_host" not in (read["reason"] or ""))
+
+
 def test_the_second_reading_agrees(tmp_path):
     assert measure(record(tmp_path, 1))["differs"] < 0.01
 
