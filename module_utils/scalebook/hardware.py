@@ -37,7 +37,9 @@ TEXTS = {
     "hardware.cores": "{count} cores",
     "hardware.thread": "{count} thread",
     "hardware.threads": "{count} threads",
-    "hardware.memory": "{size} GiB memory",
+    "hardware.memory": "{size:.0f} GiB memory",
+    "hardware.size": "{size:.0f} GiB",
+    "hardware.speed": "{speed:g} Gb/s",
     "hardware.more": "{list} and {count} more",
     "hardware.kernel": "kernel {version}",
     "hardware.driver": "driver {version}",
@@ -220,7 +222,7 @@ def gpus(entry: Hardware, _: Say = plain) -> str:
     own = entry.get("gpus") or []
     if not own:
         return ""
-    names = Counter(f"{gpu['name']}{_gib(gpu.get('memory_mib'))}" for gpu in own)
+    names = Counter(_sized(gpu["name"], gpu.get("memory_mib"), _) for gpu in own)
     text = _("hardware.and").join(f"{count} × {name}" for name, count in names.items())
     generations = sorted({gpu["pcie_generation"] for gpu in own if "pcie_generation" in gpu})
     if len(generations) == 1:
@@ -244,20 +246,23 @@ def processor(entry: Hardware, _: Say = plain) -> str:
 
 def memory(entry: Hardware, _: Say = plain) -> str:
     """Return such as `377 GiB memory`."""
-    return _("hardware.memory", size=f"{entry['memory_gib']:.0f}") if entry.get("memory_gib") else ""
+    return _("hardware.memory", size=entry["memory_gib"]) if entry.get("memory_gib") else ""
 
 
 def network(entry: Hardware, _: Say = plain) -> str:
     """Return the network devices with their speeds, the first few of many."""
-    own = entry.get("networks") or []
-    named = [
-        f"{device['name']} ({device['kind']}"
-        + (f", {device['speed_gbit']:g} Gb/s" if "speed_gbit" in device else "")
-        + ")"
-        for device in own
-    ]
+    named = interfaces(entry, _)
     first = _("hardware.parts").join(named[:FEW])
     return _("hardware.more", list=first, count=len(named) - FEW) if named[FEW:] else first
+
+
+def interfaces(entry: Hardware, _: Say = plain) -> list[str]:
+    """Return the network devices with their kinds and speeds."""
+    texts = []
+    for device in entry.get("networks") or []:
+        speed = [_("hardware.speed", speed=device["speed_gbit"])] if "speed_gbit" in device else []
+        texts.append(f"{device['name']} ({', '.join([device['kind'], *speed])})")
+    return texts
 
 
 def system(entry: Hardware, _: Say = plain) -> str:
@@ -308,5 +313,5 @@ def _kind(entry: Hardware) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if key != "nodes"}
 
 
-def _gib(mib: Any) -> str:
-    return f" ({mib / 1024:.0f} GiB)" if isinstance(mib, (int, float)) else ""
+def _sized(name: str, mib: Any, _: Say) -> str:
+    return f"{name} ({_('hardware.size', size=mib / 1024)})" if isinstance(mib, (int, float)) else name

@@ -12,7 +12,8 @@ from ansible.module_utils.scalebook.evaluate import background, comparisons, fam
 from ansible.module_utils.scalebook.evaluate.options import FAMILIES, devices
 from ansible.module_utils.scalebook.evaluate.sentences import extrapolated, term
 from ansible.module_utils.scalebook.evaluate.writer import Writer
-from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure, all_digits
+from ansible.module_utils.scalebook.pages.blocks import NONE, Block, Column, Figure
+from ansible.module_utils.scalebook.pages.numbers import all_digits, four_digits
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
 MILLION = 1e6
@@ -221,4 +222,4 @@ def _steps(option: Mapping[str, Any]) -> Figure | None:
     if option["step_p50"] is None:
         return None
     half, most = (1000 * option[name] for name in ("step_p50", "step_p95"))
-    return Figure(half, f"{half:.4g} / {most:.4g}")
+    return Figure(half, f"{four_digits(half)} / {four_digits(most)}")

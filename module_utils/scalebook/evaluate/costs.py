@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.evaluate.options import Option, size_words
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.judge import prices
 from ansible.module_utils.scalebook.judge.prices import Price
+from ansible.module_utils.scalebook.pages.numbers import whole
 
 JOULES_PER_KWH = 3.6e6
 HOURS, COST = 0, 1
@@ -70,7 +71,7 @@ class ComparisonError(ValueError):
 def task(task_fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the training whose cost is computed, with its number of samples in `total`."""
     total = float(task_fields["samples"]) * float(task_fields["epochs"])
-    return {**task_fields, "name": task_fields["name"] or f"{total:,.0f}", "total": total}
+    return {**task_fields, "name": task_fields["name"] or whole(total), "total": total}
 
 
 def of_options(

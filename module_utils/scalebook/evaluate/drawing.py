@@ -14,7 +14,7 @@ from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages import svg
 from ansible.module_utils.scalebook.pages.line_chart import Axes, line_chart
-from ansible.module_utils.scalebook.text import readable
+from ansible.module_utils.scalebook.pages.numbers import readable
 
 CURVE = ("source", "group", "workload", "dtype", "compiler", "bsz", "variant", "differing", "gpu")
 """What the points of one curve have in common."""

@@ -18,6 +18,7 @@ from ansible.module_utils.scalebook.evaluate.sentences import conclusive, headin
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.grouping import grouped
 from ansible.module_utils.scalebook.pages.blocks import NONE, Column, Figure, exact, figure
+from ansible.module_utils.scalebook.pages.numbers import quotient, quotients
 from ansible.module_utils.scalebook.published import warning
 
 SCALES = 6
@@ -145,8 +146,8 @@ def _gains(writer: Writer, options: Sequence[Option], name: str) -> None:
     for pair in comparisons.gains(options):
         row = _of_row(pair.off)
         key = (pair.what, *(row[key] for key in ("source", "workload", "model", "dtype", "bsz", "others")))
-        between = f"{pair.least:.2f} – {pair.most:.2f}"
-        cell = Figure(pair.times, f"{pair.times:.2f}" + writer.wording("page.aside", text=between))
+        between = quotients(pair.least, pair.most)
+        cell = Figure(pair.times, quotient(pair.times) + writer.wording("page.aside", text=between))
         rows.setdefault(key, {**row, "what": pair.what})[_scale(pair.off)] = cell
     heads = writer.columns("workload, what text switch, dtype text beside, bsz count, others")
     _over_scales(writer, name, writer.text("gains"), heads, rows)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from ansible.module_utils.scalebook.pages.numbers import all_digits
+
 SECTIONS = (
     "introduction",
     "platform",
@@ -52,7 +54,7 @@ class FieldError(ValueError):
 
 def refusal(field: str, value: Any, allowed: str) -> str:
     """Return the sentence that refuses a value: `evaluation.budget=-5: allowed are numbers above 0`."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = all_digits(value) if isinstance(value, float) else str(value)
     return f"evaluation.{field}={text[:60]}: allowed are {allowed}"
 
 

@@ -23,8 +23,8 @@ from ansible.module_utils.scalebook.evaluate.sentences import (
 )
 from ansible.module_utils.scalebook.evaluate.writer import Writer
 from ansible.module_utils.scalebook.pages.blocks import NONE, Figure
+from ansible.module_utils.scalebook.pages.numbers import readable
 from ansible.module_utils.scalebook.quantities import TABLE
-from ansible.module_utils.scalebook.text import readable
 
 USED = sorted((quantity for quantity in TABLE if quantity.column), key=lambda quantity: quantity.column)
 """Quantities of the tables of utilisation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
-from ansible.module_utils.scalebook.text import readable
+from ansible.module_utils.scalebook.pages.numbers import all_digits, quotient, readable
 
 
 class Figure(NamedTuple):
@@ -198,11 +198,6 @@ def exact(value: float | None) -> Cell:
     return NONE if value is None else Figure(value, all_digits(value))
 
 
-def all_digits(value: float) -> str:
-    """Return a number with all its digits: 40, 0.5, 1,994,187."""
-    return f"{value:,.15g}"
-
-
 def times(value: float | None) -> Cell:
     """Return a speedup or another quotient, two decimals of it shown; a dash for none."""
-    return NONE if value is None else Figure(value, f"{value:.2f}")
+    return NONE if value is None else Figure(value, quotient(value))

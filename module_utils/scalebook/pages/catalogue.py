@@ -9,6 +9,7 @@ headings of columns). In a sentence
     {name:.1f}      for a number, as Python formats it; also `d`, `,d`, `.3g` …
     {name:percent}  for a share, in per cent with one decimal; `percent3` has three digits,
                     `hundredths` no sign
+    {name:clock}    for seconds, as hours, minutes and seconds
     {name:list}     for a list whose parts are joined by `join.list`, as with every other key below `join`
 
 What is text already (`"3.4 %"` of a record that was converted) stays as it is, whatever its kind.
@@ -23,7 +24,8 @@ from typing import Any
 from ansible.module_utils.scalebook.contracts import Message
 from ansible.module_utils.scalebook.pages import messages_en, messages_zh
 from ansible.module_utils.scalebook.pages.heads import HEADS
-from ansible.module_utils.scalebook.text import as_published, clean, readable
+from ansible.module_utils.scalebook.pages.numbers import as_published, clock, readable
+from ansible.module_utils.scalebook.text import clean
 
 CATALOGUES: Mapping[str, Mapping[str, str]] = {
     language: {**messages, **{code: texts[index] for code, texts in HEADS.items()}}
@@ -45,6 +47,7 @@ KINDS: Mapping[str, Callable[[float], str]] = {
     "percent3": lambda value: f"{100 * value:.3g}",
     "readable": readable,
     "published": as_published,
+    "clock": clock,
 }
 SHARES = ("percent", "percent3", "gain")
 PERCENT = {"en": " %", "zh": "%"}

@@ -7,9 +7,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, all_digits, meant_for
+from ansible.module_utils.scalebook.pages.blocks import Column, Figure, Row, Table, meant_for
+from ansible.module_utils.scalebook.pages.numbers import (
+    all_digits,
+    as_published,
+    four_digits,
+    quotient,
+    readable,
+)
 from ansible.module_utils.scalebook.pages.wording import Wording, duration
-from ansible.module_utils.scalebook.text import as_published, readable
 
 GIGA = 1e9
 EVEN = {"usage": 1.0, "digits": 1.0, "giga": GIGA}
@@ -26,7 +32,7 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "rates": lambda value, wording: wording.between(value, rates=True),
     "speedup": lambda value, wording: wording.speedup(value),
     "speedups": lambda value, wording: wording.between(value),
-    "ratio": lambda value, _: f"{value:.2f}",
+    "ratio": lambda value, _: quotient(value),
     "change": lambda value, _: f"{value:.3f}",
     "changes": lambda value, _: f"{value[0]:.3f} – {value[1]:.3f}",
     "percent": lambda value, wording: wording.percent(value),
@@ -34,8 +40,8 @@ KINDS: Mapping[str, Callable[[Any, Wording], str]] = {
     "seconds": lambda value, wording: wording.milliseconds(value),
     "milliseconds": lambda value, wording: wording.milliseconds(value / 1000),
     "duration": lambda value, wording: wording.tell(duration(value)),
-    "digits": lambda value, _: f"{value:.4g}",
-    "giga": lambda value, _: f"{value / GIGA:.4g}",
+    "digits": lambda value, _: four_digits(value),
+    "giga": lambda value, _: four_digits(value / GIGA),
     "exact": lambda value, _: f"{value:g}",
     "all-digits": lambda value, _: all_digits(value),
     "readable": lambda value, _: readable(value),

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook.pages import svg
-from ansible.module_utils.scalebook.text import markdown_cell
 
 try:
     import jinja2
@@ -65,14 +64,14 @@ def css_text(text: str) -> Any:
 
 @functools.lru_cache(maxsize=4)
 def environment_of(templates: str, as_html: bool) -> jinja2.Environment:
-    """Return what renders the templates in `templates`: `as_html`, or as text through the filter `md`."""
+    """Return what renders the templates in `templates`, `as_html`: with escaped values."""
     environment = jinja2.Environment(
-        # Markdown is not HTML: every value goes through the filter `md` instead.
+        # Not for the styles of Word's files, whose values are our own.
         autoescape=as_html,  # noqa: S701
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=jinja2.FileSystemLoader(templates),
     )
-    environment.filters |= {"md": markdown_cell, "css": css_text}
+    environment.filters["css"] = css_text
     return environment

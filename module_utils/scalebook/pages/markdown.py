@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ansible.module_utils.scalebook.pages import cells
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -21,12 +22,27 @@ from ansible.module_utils.scalebook.pages.blocks import (
     meant_for,
 )
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
-from ansible.module_utils.scalebook.text import markdown_cell as md
+
+_MARKDOWN = str.maketrans(
+    {
+        **{char: "\\" + char for char in "\\`*[]|"},
+        "<": "&lt;",
+        ">": "&gt;",
+        "&": "&amp;",
+        "\n": " ",
+        "\r": " ",
+    }
+)
 
 
 def document(title: str, blocks: Sequence[Block], wording: Wording = ENGLISH) -> str:
     """Return a document; it has no drawings, whose figures are in the tables."""
     return f"# {md(title)}\n\n{rendered(blocks, wording)}\n"
+
+
+def md(text: Any) -> str:
+    """Return `text` as a cell of a Markdown table that contains no markup."""
+    return str(text).translate(_MARKDOWN)
 
 
 def rendered(blocks: Sequence[Block], wording: Wording = ENGLISH) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ansible.module_utils.scalebook.pages import cells
 from ansible.module_utils.scalebook.pages.blocks import Table
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
-from ansible.module_utils.scalebook.text import aligned, clean
+from ansible.module_utils.scalebook.text import clean
 
 SHOWN = 10  # lines of one section; the page has them all
 WIDEST = 300  # characters of one of them
@@ -26,6 +26,29 @@ def texts(block: Table) -> list[list[str]]:
     columns = cells.columns_of(block, "txt", ENGLISH)
     rows = [[cells.text_of(row, column, ENGLISH) for column in columns] for row in block.rows]
     return [[column.head for column in columns], *rows]
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], separator: str = "  ", rule: str = "", left_columns: int = 0
+) -> list[str]:
+    """Return the lines of a table whose first row is its head.
+
+    A cell is one line, whatever a node or a log said.  The first `left_columns` are aligned to the left,
+    the others to the right.  `rule` separates the columns of the line below the head; without it there is no
+    such line.
+    """
+    rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    lines = [
+        separator.join(
+            cell.ljust(width) if index < left_columns else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    if rule:
+        lines.insert(1, rule.join("-" * width for width in widths))
+    return lines
 
 
 def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:

@@ -11,7 +11,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Message, as_message, message
 from ansible.module_utils.scalebook.pages import catalogue
-from ansible.module_utils.scalebook.text import clean, readable, two_decimals
+from ansible.module_utils.scalebook.pages.numbers import quotient, readable, two_decimals
+from ansible.module_utils.scalebook.text import clean
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 HOURS_EAST = {"en": 0, "zh": 8}
@@ -105,7 +106,7 @@ class Wording:
             return self("report.n/a")
         if value == 1:
             return "1"
-        return f"{value:.2f}" if self.for_people else two_decimals(value)
+        return quotient(value) if self.for_people else two_decimals(value)
 
     def moment(self, stamp: str) -> str:
         """Return `2026-11-21T08:29:33Z` as `2026-11-21 08:29 UTC` for people, in Chinese as UTC+8."""
@@ -132,7 +133,7 @@ class Wording:
         if pair is None:
             return self("report.n/a")
         texts = [
-            self.number(value) if rates and (self.for_people or value < 1) else f"{value:.2f}"
+            self.number(value) if rates and (self.for_people or value < 1) else quotient(value)
             for value in pair
         ]
         return " – ".join(texts)

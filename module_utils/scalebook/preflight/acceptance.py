@@ -95,7 +95,7 @@ def _verdicts(
                 "refuse",
                 [node],
                 observed=message(
-                    "preflight.condemned", day=f"{judged_at:%Y-%m-%d}", reason=accepted["reasons"][node]
+                    "preflight.condemned", day=judged_at.date().isoformat(), reason=accepted["reasons"][node]
                 ),
                 expected=message("expected.accepted-node"),
                 fix=message("fix.condemned", limit=accepted["limit"], check=CHECK),

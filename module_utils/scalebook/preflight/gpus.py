@@ -368,7 +368,11 @@ def throttle(site: Site) -> Iterator[Finding]:
         if degrees_left is not None and degrees_left < degrees:
             observed = message("preflight.warm", degrees=degrees_left)
             yield gpu.finding(
-                "throttle", "warn", observed=observed, expected=as_message(f"{degrees:g} °C"), fix=fix
+                "throttle",
+                "warn",
+                observed=observed,
+                expected=message("text", text="{degrees:g} °C", degrees=degrees),
+                fix=fix,
             )
 
 
@@ -399,7 +403,7 @@ def power(site: Site) -> Iterator[Finding]:
                 "power",
                 "warn",
                 observed=observed,
-                expected=as_message(f"{usual:g} W"),
+                expected=message("text", text="{watts:g} W", watts=usual),
                 fix=message("fix.power-limit", index=gpu.index, watts=usual),
             )
 

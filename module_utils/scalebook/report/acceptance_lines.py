@@ -73,9 +73,9 @@ def progress(burnin: BurnIn) -> str:
     return _(
         "burn-in.progress",
         round=burnin["rounds"],
-        passed=_clock(burnin["seconds"]),
-        whole=_clock(seconds),
-        left=_clock(max(0.0, seconds - burnin["seconds"])),
+        passed=burnin["seconds"],
+        whole=seconds,
+        left=max(0.0, seconds - burnin["seconds"]),
         worst=_("burn-in.worst", **worst) if worst else "–",
         errors=burnin["errors"],
     )
@@ -90,9 +90,3 @@ def _of_burnin(burnin: BurnIn) -> list[str]:
         if gpu["degrees"] is not None
     ]
     return [*before, *gpus, progress(burnin)]
-
-
-def _clock(seconds: float) -> str:
-    """Return hours, minutes and seconds."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"

@@ -7,12 +7,12 @@ A column of a table of cases is a column here too once it has a name for sheets.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results, global_batch
 from ansible.module_utils.scalebook.pages.blocks import Column, Table, sheet_only
+from ansible.module_utils.scalebook.pages.sheets import flat
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.report import (
     environment,
@@ -20,9 +20,6 @@ from ansible.module_utils.scalebook.report import (
     usage,
 )
 from ansible.module_utils.scalebook.report.view import View, flag_sentence
-
-PAIRS = ("rates", "speedups", "changes")
-"""Kinds of ranges and intervals, whose limits have a column each."""
 
 
 def sheet(document: Results) -> Table:
@@ -61,34 +58,3 @@ def _tables(view: View) -> Iterator[Table]:
         for row in document["rows"]
     ]
     yield Table("", sheet_only("flags machines hardware software"), about)
-
-
-def flat(table: Table) -> Table:
-    """Return what a table has for programs: its columns with a name for sheets, two of a range."""
-    columns: list[Column] = []
-    lines: list[dict[str, Any]] = [{} for _ in table.rows]
-    for column in table.columns:
-        if not column.sheet:
-            continue
-        pair = column.kind in PAIRS
-        names = [f"{column.sheet}_low", f"{column.sheet}_high"] if pair else [column.sheet]
-        columns += [Column(name, name, column.kind) for name in names]
-        for line, row in zip(lines, table.rows, strict=True):
-            value = row.get(column.key)
-            if column.kind == "tags" and isinstance(value, list):
-                value = ", ".join(tag.text for tag in value)
-            limits = value if isinstance(value, (list, tuple)) else (None, None)
-            line.update(zip(names, limits if pair else [value], strict=True))
-    return Table("", columns, lines)
-
-
-def split(table: Table) -> str:
-    """Return a sheet as JSON: its columns and the cells of each row, as pandas' orient="split" has them."""
-    names = [column.key for column in table.columns]
-    data = [[row[name] for name in names] for row in table.rows]
-    return json.dumps({"columns": names, "data": data}, separators=(",", ":"))
-
-
-def harmless(text: str) -> str:
-    """Return a CSV cell that no spreadsheet takes for a formula (OWASP, CSV injection)."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r", "\n") and text else text

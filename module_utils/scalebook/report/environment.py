@@ -205,7 +205,7 @@ def _hardware(entry: Hardware) -> dict[str, Any]:
         "power limit of the GPUs": _power(gpus or []),
         "processor": hardware.processor(entry),
         "memory": hardware.memory(entry),
-        "network": _networks(entry),
+        "network": ", ".join(hardware.interfaces(entry)) or None,
         "system": entry.get("system"),
         "kernel": entry.get("kernel"),
         "virtual": entry.get("virtual"),
@@ -217,16 +217,6 @@ def _hardware(entry: Hardware) -> dict[str, Any]:
 def _power(gpus: list[Any]) -> str | None:
     limits = sorted({gpu["power_limit_w"] for gpu in gpus if "power_limit_w" in gpu})
     return " and ".join(f"{limit} W" for limit in limits) or None
-
-
-def _networks(entry: Hardware) -> str | None:
-    interfaces = entry.get("networks") or []
-    speeds = [f"{each['speed_gbit']:g} Gb/s" if "speed_gbit" in each else "" for each in interfaces]
-    named = [
-        f"{each['name']} ({', '.join(filter(None, (each['kind'], speed)))})"
-        for each, speed in zip(interfaces, speeds, strict=True)
-    ]
-    return ", ".join(named) or None
 
 
 def _software(provenance: Mapping[str, Any]) -> list[Line]:

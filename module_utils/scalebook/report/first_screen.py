@@ -97,7 +97,9 @@ def shares(view: View) -> dict[str, tuple[float | None, str]]:
 
 def peak(entry: Mfu, wording: Wording) -> str:
     """Return such as `989.4 TFLOP/s, NVIDIA H200, dense bf16`, what an MFU is a share of."""
-    return wording.join([f"{entry['peak_tflops']:g} TFLOP/s", wording.tell(entry["peak_of"] or "")])
+    return wording.join(
+        [wording("report.peak", tflops=entry["peak_tflops"]), wording.tell(entry["peak_of"] or "")]
+    )
 
 
 def reported_mfu(row: Row) -> float | None:

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +25,8 @@ from ansible.module_utils.scalebook.pages.blocks import (
     Table,
     Tag,
 )
+from ansible.module_utils.scalebook.pages.numbers import quotient
+from ansible.module_utils.scalebook.pages.sparkline import Spot, sparkline
 from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import comparison
 from ansible.module_utils.scalebook.report.index import (
@@ -42,7 +43,6 @@ from ansible.module_utils.scalebook.report.index import (
 )
 from ansible.module_utils.scalebook.workload import Workloads
 
-WIDTH, HEIGHT, MARGIN = 120, 28, 3  # of a line over time
 SCRIPTS = (*html_page.SCRIPTS, "index.js")
 FILTERS = ("workloads", "hardware")
 """What index.js finds rows by."""
@@ -144,7 +144,7 @@ def _faster(rates: Sequence[Rates], wording: Wording) -> list[str]:
     for model in models:
         ratios = [table[model] / table[first] for table in tables if {model, first} <= set(table)]
         if model != first and ratios:
-            span = " – ".join(dict.fromkeys(f"{each:.2f}" for each in (min(ratios), max(ratios))))
+            span = " – ".join(dict.fromkeys(map(quotient, (min(ratios), max(ratios)))))
             cases = wording.count(len(ratios), "case")
             sentences.append(wording("index.faster", model=model, other=first, ratio=span, cases=cases))
     return sentences
@@ -288,7 +288,7 @@ def _cases(series: Sequence[Series], wording: Wording) -> list[Block]:
 
 def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
     _ = wording
-    over_time = [
+    history = [
         Column("drawn", missing="not measured"),
         Column("ratio", _("index.gain"), "gain", "–"),
         Column("verdict", kind="tags"),
@@ -297,7 +297,7 @@ def _case_columns(series: Sequence[Series], wording: Wording) -> list[Column]:
         Column("case", look="wrap"),
         *([Column("link")] if any(_link(each, _) for each in series) else []),
         Column("median", _("index.latest"), "rate", "not measured", look="main", soft="unit"),
-        *(over_time if any(len(each["points"]) > 1 for each in series) else []),
+        *(history if any(len(each["points"]) > 1 for each in series) else []),
         Column("campaign", _("index.latest-campaign"), look="wrap", href="report"),
     ]
 
@@ -310,7 +310,7 @@ def _lines(series: Sequence[Series], wording: Wording) -> list[dict[str, Any]]:
             "case": each["title"],
             "kind": _place(each, _),
             "link": _link(each, _) or "–",
-            "drawn": sparkline(each["points"], _) if each["points"][1:] else "–",
+            "drawn": over_time(each["points"], _) if each["points"][1:] else "–",
             "median": last["median"] or None,
             "unit": f"{_.name('unit', each['unit'])}/s" if last["median"] else "",
             "ratio": last["ratio"] or None,
@@ -361,31 +361,11 @@ def _named(kind: str, wording: Wording) -> str:
     return wording("report.not-recorded") if kind == NOT_RECORDED else kind
 
 
-def sparkline(points: Iterable[Point], wording: Wording) -> str | None:
-    """Return the rates from the oldest to the newest as a line with its regressions, SVG; None without one.
-
-    The lowest rate is 0 or less than half of the highest, never closer: small scatter must not look big.
-    """
-    points = list(points)
-    measured = [point for point in points if point["median"]]
-    rates = [point["median"] or 0.0 for point in measured]
-    if not rates:
+def over_time(points: Sequence[Point], wording: Wording) -> str | None:
+    """Return the rates from the oldest to the newest as a line with its regressions; None without one."""
+    spots = [Spot(point["median"], point["regression"]) for point in points if point["median"]]
+    if not spots:
         return None
-    top, bottom = max(rates), min(min(rates), max(rates) / 2)
-    step = (WIDTH - 2 * MARGIN) / max(len(rates) - 1, 1)
-    placed = [
-        (
-            round(MARGIN + index * step, 1),
-            round(MARGIN + (top - rate) / (top - bottom) * (HEIGHT - 2 * MARGIN), 1),
-        )
-        for index, rate in enumerate(rates)
-    ]
-    marks = [place for place, point in zip(placed, measured, strict=True) if point["regression"]]
-    circles = [("last", *placed[-1], 2), *(("mark", x, y, 3) for x, y in marks)]
-    label = escape(wording("index.drawn", count=len(points), slower=len(marks)))
-    return html_page.markup(  # type: ignore[no-any-return]
-        f'<svg class="sparkline" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">'
-        f'<polyline points="{" ".join(f"{x},{y}" for x, y in placed)}"/>'
-        + "".join(f'<circle class="{name}" cx="{x}" cy="{y}" r="{r}"/>' for name, x, y, r in circles)
-        + "</svg>"
-    )
+    slower = sum(spot.marked for spot in spots)
+    line: str = sparkline(spots, wording("index.drawn", count=len(points), slower=slower))
+    return line

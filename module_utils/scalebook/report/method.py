@@ -53,18 +53,16 @@ def sentences(wording: Wording = ENGLISH) -> list[str]:
         _(
             "method.outlier",
             runs=stats.OUTLIER_RUNS,
-            level=f"{100 * stats.OUTLIER_LEVEL:g}",
-            share=f"{100 * stats.OUTLIER_SHARE:g}",
+            level=100 * stats.OUTLIER_LEVEL,
+            share=100 * stats.OUTLIER_SHARE,
         ),
-        _("method.drift", share=f"{100 * stats.STEADY_SHARE:g}", errors=f"{stats.STEADY_ERRORS:g}"),
+        _("method.drift", share=100 * stats.STEADY_SHARE, errors=stats.STEADY_ERRORS),
     ]
 
 
 def baseline_rule(wording: Wording = ENGLISH) -> str:
     """Return when a difference from an earlier campaign counts."""
-    return wording(
-        "method.baseline", alarms=f"{100 * baseline.ALARMS:g}", effect=f"{100 * baseline.EFFECT:g}"
-    )
+    return wording("method.baseline", alarms=100 * baseline.ALARMS, effect=100 * baseline.EFFECT)
 
 
 def section(groups: Sequence[Group], wording: Wording) -> list[Block]:

@@ -27,7 +27,6 @@ from ansible.module_utils.scalebook.report import microbench, render
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import MICROBENCH, Source, open_microbench
 from ansible.module_utils.scalebook.store.write import write_manifest
-from ansible.module_utils.scalebook.text import aligned
 
 SCHEMA = 1
 
@@ -122,7 +121,7 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
     tables = [
         each for each in microbench.body(view._replace(wording=wording.ENGLISH)) if isinstance(each, Table)
     ]
-    table_texts = ["\n".join(aligned(terminal.texts(each), left_columns=1)) for each in tables]
+    table_texts = ["\n".join(terminal.aligned(terminal.texts(each), left_columns=1)) for each in tables]
     return {
         "changed": any(changed),
         "display": "\n\n".join([*table_texts, f"report: {path}"]),

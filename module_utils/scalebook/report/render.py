@@ -9,16 +9,14 @@ used then.
 
 from __future__ import annotations
 
-import io
 import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
-from ansible.module_utils.scalebook.pages import html, markdown, spreadsheet
+from ansible.module_utils.scalebook.pages import html, markdown, sheets, spreadsheet
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -53,9 +51,8 @@ FEW = 3
 
 try:
     import jinja2
-    import pandas
 
-    MISSING = spreadsheet.MISSING
+    MISSING = sheets.MISSING or spreadsheet.MISSING
 except ImportError as exc:
     MISSING = str(exc)
 
@@ -79,12 +76,12 @@ def files(
     texts.update({each["name"] + ".svg": each["svg"] for each in [*pictures, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
     results = csv_sheet.sheet(document)
-    texts["results.csv"] = as_csv = _csv(results.rows)
-    texts["environment.csv"] = _csv(environment.table(document))
+    texts["results.csv"] = as_csv = sheets.csv(results.rows)
+    texts["environment.csv"] = sheets.csv(environment.table(document))
     texts[xlsx.NAME] = xlsx.workbook(document)
     texts["report.md"] = _markdown(View(document, plain, charts=pictures, timelines=lines))
     names = sorted([*texts, "report.html", "results.json"])
-    carried = {"csv": as_csv, "json": csv_sheet.split(results)}
+    carried = {"csv": as_csv, "json": sheets.split(results)}
     people = View(document, Wording(language, for_people=True))
     texts["report.html"] = _html(people, templates, carried, [*names, *kept_paths])
     document = {**document, "files": names}
@@ -95,7 +92,7 @@ def files(
 def tools() -> str:
     """Return what makes the report, with versions."""
     return (
-        f"Python {platform.python_version()}, pandas {pandas.__version__}, {spreadsheet.WRITER}, "
+        f"Python {platform.python_version()}, {sheets.WRITER}, {spreadsheet.WRITER}, "
         f"Jinja2 {jinja2.__version__}"
     )
 
@@ -185,16 +182,3 @@ def _directory(wording: Wording, paths: Sequence[str]) -> Fold:
     """Return the section of the files beside the page, as paths: links would be dead in a mailed page."""
     about = Paragraph(wording("page.directory-about"), "soft")
     return Fold(wording("page.directory"), [about, Items(paths, "plain files")], id="files")
-
-
-def _csv(lines: Sequence[Mapping[str, Any]]) -> str:
-    """Return lines as CSV; text cells are made harmless, numeric columns stay numeric."""
-    frame = pandas.DataFrame(lines)
-    for column in frame.columns:
-        if not pandas.api.types.is_numeric_dtype(frame[column]):
-            frame[column] = frame[column].map(
-                lambda cell: csv_sheet.harmless(cell) if isinstance(cell, str) else cell
-            )
-    text = io.StringIO()
-    frame.to_csv(text, index=False, lineterminator="\n")
-    return text.getvalue()

@@ -13,7 +13,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Group, Results, Row
 from ansible.module_utils.scalebook.judge import flags
-from ansible.module_utils.scalebook.pages import spreadsheet
+from ansible.module_utils.scalebook.pages import sheets, spreadsheet
 from ansible.module_utils.scalebook.pages.blocks import Column, Table, sheet_only
 from ansible.module_utils.scalebook.pages.spreadsheet import Plot
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
@@ -28,16 +28,16 @@ def workbook(document: Results) -> bytes:
     """Return results.xlsx; what is missing in a table is an empty cell."""
     summary = _summary(View(document))
     named_rows = _named(summary)
-    sheets = {
+    named_sheets = {
         "summary": summary,
         "charts": named_rows,
         "tables": csv_sheet.sheet(document) if document["rows"] else Table("", sheet_only("campaign"), []),
-        "runs": csv_sheet.flat(_runs(View(document))),
+        "runs": sheets.flat(_runs(View(document))),
         "environment": Table("", sheet_only("what where value"), environment.table(document)),
         "notes": Table("", sheet_only("note"), [{"note": note} for note in _notes(document)]),
     }
     return spreadsheet.workbook(
-        document["campaign"], sheets, {"charts": [*_bars(named_rows), *_lines(named_rows)]}
+        document["campaign"], named_sheets, {"charts": [*_bars(named_rows), *_lines(named_rows)]}
     )
 
 

@@ -5,7 +5,7 @@ import json
 import numpy
 import pytest
 from ansible.module_utils.scalebook.judge import dlperf_format
-from ansible.module_utils.scalebook.text import two_decimals
+from ansible.module_utils.scalebook.pages.numbers import two_decimals
 from dlperf_figures import PUBLISHED, SPEEDS
 from hypothesis import given
 from hypothesis import strategies as st

@@ -9,6 +9,7 @@ from ansible.module_utils.scalebook import published
 from ansible.module_utils.scalebook.contracts import message
 from ansible.module_utils.scalebook.judge import baseline, runs
 from ansible.module_utils.scalebook.judge.results import build_results, dlperf_files
+from ansible.module_utils.scalebook.pages import sheets
 from ansible.module_utils.scalebook.pages.blocks import Column, Table
 from ansible.module_utils.scalebook.pages.catalogue import sentence
 from ansible.module_utils.scalebook.pages.wording import ENGLISH
@@ -324,12 +325,12 @@ def test_the_sheet_has_a_row_per_case_with_numbers_as_numbers(document):
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
 def test_a_cell_that_a_spreadsheet_would_run_is_made_text(text):
-    assert csv_sheet.harmless(text) == "'" + text
+    assert sheets.harmless(text) == "'" + text
 
 
 @pytest.mark.parametrize("text", ["", "tf2_bert", "1n1g", "a=b"])
 def test_other_cells_stay_as_they_are(text):
-    assert csv_sheet.harmless(text) == text
+    assert sheets.harmless(text) == text
 
 
 def test_nodes_that_agree_share_a_line_of_provenance():
@@ -499,7 +500,7 @@ def test_rows_that_differ_in_accumulation_or_settings_have_different_names_in_a_
 def test_a_sheet_has_the_columns_with_a_name_for_sheets_and_two_of_a_range():
     columns = [Column("label", "case"), Column("rate", "rate", "rates", only="html", sheet="mean_rate")]
     rows = [{"label": "1n1g", "rate": [1.0, 2.0]}, {"label": "1n2g", "rate": None}]
-    assert csv_sheet.flat(Table("", columns, rows)).rows == [
+    assert sheets.flat(Table("", columns, rows)).rows == [
         {"mean_rate_low": 1.0, "mean_rate_high": 2.0},
         {"mean_rate_low": None, "mean_rate_high": None},
     ]

@@ -213,7 +213,7 @@ def test_nodes_that_share_a_machine_are_said_to_in_every_language(tmp_path):
 
 
 def test_small_scatter_does_not_look_big(slower):
-    drawn = index_page.sparkline(build(slower)["series"][0]["points"], ENGLISH)
+    drawn = index_page.over_time(build(slower)["series"][0]["points"], ENGLISH)
     first, second, third = map(float, re.findall(r"[\d.]+,([\d.]+)", drawn))
     assert abs(first - second) < 1
     assert third - second > 3
