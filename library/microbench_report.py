@@ -38,7 +38,7 @@ options:
     type: path
     required: true
   report_language:
-    description: Language of C(report.html), C(report.md) and C(theory.svg).
+    description: Language of C(report.html), C(report.md), C(theory.svg) and what the terminal shows.
     type: str
     choices: [en, zh]
     default: en

@@ -36,7 +36,7 @@ options:
     type: str
     default: 3%
   report_language:
-    description: Language of C(index.html).
+    description: Language of C(index.html) and of what the terminal shows.
     type: str
     choices: [en, zh]
     default: en

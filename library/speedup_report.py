@@ -71,7 +71,9 @@ options:
     type: float
     default: 80
   report_language:
-    description: Language of C(report.html), C(report.md) and the charts; the other files have one.
+    description:
+      - Language of C(report.html), C(report.md), the charts and what the terminal shows; the other files are
+        English.
     type: str
     choices: [en, zh]
     default: en

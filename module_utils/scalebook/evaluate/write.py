@@ -69,7 +69,10 @@ def _evaluate(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     except OSError as error:
         allowed = f"directories that can be written to ({error.strerror})"
         raise read.EvaluationError(fields.refusal("out", settings["out"], allowed)) from error
-    lines = [*map(wording.tell, evaluation["conclusion"]), f"evaluation: {out / 'evaluation.md'}"]
+    lines = [
+        *map(wording.tell, evaluation["conclusion"]),
+        wording("terminal.evaluation", path=out / "evaluation.md"),
+    ]
     return {"changed": changed, "display": lines}
 
 

@@ -5,26 +5,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import east_asian_width
 
 from ansible.module_utils.scalebook.pages import cells
 from ansible.module_utils.scalebook.pages.blocks import Table
-from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.text import clean
 
 SHOWN = 10  # lines of one section; the page has them all
 WIDEST = 300  # characters of one of them
 
 
-def table(title: str, block: Table, below: Sequence[str] = ()) -> str:
+def table(title: str, block: Table, below: Sequence[str] = (), wording: Wording = ENGLISH) -> str:
     """Return a table as aligned text below its title, with the lines below it."""
-    lines = aligned(texts(block), separator=" | ", rule="-|-")
+    lines = aligned(texts(block, wording), separator=" | ", rule="-|-")
     return "\n".join([title, *lines, *(f"  {line}" for line in below)])
 
 
-def texts(block: Table) -> list[list[str]]:
+def texts(block: Table, wording: Wording = ENGLISH) -> list[list[str]]:
     """Return the cells of a table, its head first."""
-    columns = cells.columns_of(block, "txt", ENGLISH)
-    rows = [[cells.text_of(row, column, ENGLISH) for column in columns] for row in block.rows]
+    columns = cells.columns_of(block, "txt", wording)
+    rows = [[cells.text_of(row, column, wording) for column in columns] for row in block.rows]
     return [[column.head for column in columns], *rows]
 
 
@@ -38,11 +39,12 @@ def aligned(
     such line.
     """
     rows = [[" ".join(cell.splitlines()) for cell in row] for row in rows]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
+    widths = [max(_width(row[index]) for row in rows) for index in range(len(rows[0]))]
     lines = [
         separator.join(
-            cell.ljust(width) if index < left_columns else cell.rjust(width)
+            cell + room if index < left_columns else room + cell
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+            for room in [" " * (width - _width(cell))]
         )
         for row in rows
     ]
@@ -51,7 +53,12 @@ def aligned(
     return lines
 
 
-def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:
+def _width(text: str) -> int:
+    """Return the columns that a terminal needs for a text: a Chinese character takes two."""
+    return len(text) + sum(east_asian_width(each) in "WF" for each in text if not each.isascii())
+
+
+def some(title: str, lines: Sequence[str], last: str = "", wording: Wording = ENGLISH) -> list[str]:
     """Return the first of some lines below a title, nothing without a line."""
     if not lines:
         return []
@@ -59,5 +66,6 @@ def some(title: str, lines: Sequence[str], last: str = "") -> list[str]:
     cut_lines = [
         line if len(line) <= WIDEST else line[: WIDEST - 1] + "…" for line in map(clean, lines[:SHOWN])
     ]
-    more = [f"… and {len(lines) - SHOWN} more, all in the report"] if len(lines) > SHOWN else []
-    return ["\n  ".join([f"{title}:", *cut_lines, *more, *([last] if last else [])])]
+    more = [wording("terminal.more", count=len(lines) - SHOWN)] if len(lines) > SHOWN else []
+    head = wording("terminal.head", title=title)
+    return ["\n  ".join([head, *cut_lines, *more, *([last] if last else [])])]

@@ -334,7 +334,7 @@ TABLE = (
         "report_language",
         "choice",
         (*_REPORT, "index", "microbench", "claim"),
-        "language of report.html, report.md and the charts",
+        "language of report.html, report.md, the charts and what the terminal shows",
         default="en",
         choices=("en", "zh"),
     ),

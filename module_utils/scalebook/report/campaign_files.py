@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import baseline, language_models, mfu
 from ansible.module_utils.scalebook.judge.language_rates import Table
 from ansible.module_utils.scalebook.judge.results import build_results
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import render, terminal
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.load import load_baseline, read_source
@@ -96,12 +97,13 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     if out == source.top / "report" and not source.sealed:
         # Last, and only with a report of its own: results elsewhere may be read-only.
         changed |= write_manifest(source.top, checked.manifest, write)
-    page = str(out / "report.html")
+    page, wording = str(out / "report.html"), Wording(params["report_language"])
+    path = page if write else wording("terminal.not-written", path=page)
     return {
         "changed": changed,
         "rows": [{key: value for key, value in row.items() if key in ROW} for row in document["rows"]],
-        "table": terminal.table(document),
-        "display": terminal.display(document, page if write else f"{page} (check mode: not written)"),
+        "table": terminal.table(document, wording),
+        "display": terminal.display(document, path, wording),
         "report": page,
         "files": [str(out / name) for name in sorted(texts)],
         "uncounted": len(document["uncounted"]),

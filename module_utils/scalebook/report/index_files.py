@@ -11,8 +11,8 @@ from typing import Any
 
 from ansible.module_utils.scalebook.files import write_whole
 from ansible.module_utils.scalebook.judge import baseline, comparison
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import index, index_page, render
-from ansible.module_utils.scalebook.text import count_of
 from ansible.module_utils.scalebook.workload import workloads_of
 
 
@@ -35,11 +35,13 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
         write_whole(top / name, text.encode("utf-8", "replace"), write) for name, text in texts.items()
     ]
     slower = [each for each in built_index["series"] if each["points"][-1]["regression"]]
-    lines = [line for each in compared for line in (*index_page.on_terminal(each, declared).splitlines(), "")]
-    lines += [f"{each['title']} ({each['hardware']}): regression" for each in slower]
-    lines += [f"cannot be read: {sentence}" for sentence in built_index["unread"]]
-    lines += [f"Side by side: {top / 'compare.html'}"] if compared else []
-    lines.append(f"{count_of(len(built_index['campaigns']), 'campaign')}: {top / 'index.html'}")
+    _ = Wording(params["report_language"])
+    beside = [index_page.on_terminal(each, declared, _) for each in compared]
+    lines = [line for each in beside for line in (*each.splitlines(), "")]
+    lines += [_("terminal.slower", title=each["title"], hardware=each["hardware"]) for each in slower]
+    lines += [_("terminal.unread", what=each) for each in built_index["unread"]]
+    lines += [_.about(_("index.side-by-side"), str(top / "compare.html"))] if compared else []
+    lines.append(_.about(_.count(len(built_index["campaigns"]), "campaign"), str(top / "index.html")))
     return {
         "changed": any(changed),
         "campaigns": len(built_index["campaigns"]),

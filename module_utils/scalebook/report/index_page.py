@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.pages.blocks import (
 )
 from ansible.module_utils.scalebook.pages.numbers import quotient
 from ansible.module_utils.scalebook.pages.sparkline import Spot, sparkline
-from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
+from ansible.module_utils.scalebook.pages.wording import Wording
 from ansible.module_utils.scalebook.report import comparison
 from ansible.module_utils.scalebook.report.index import (
     MOST_COMPARED,
@@ -92,12 +92,12 @@ def side_by_side(
     return {"compare.html": page, "compare.md": markdown.document(title, [*blocks, rule], _)}
 
 
-def on_terminal(compared: Comparison, declared: Workloads) -> str:
+def on_terminal(compared: Comparison, declared: Workloads, wording: Wording) -> str:
     """Return a comparison for the terminal."""
-    title, below = comparison.title(compared, ENGLISH), comparison.differing(compared, ENGLISH)
+    title, below = comparison.title(compared, wording), comparison.differing(compared, wording)
     if not compared["rows"]:
-        return f"{title}: {below}"
-    return terminal.table(title, comparison.table(compared, declared, ENGLISH), [below])
+        return wording.about(title, below)
+    return terminal.table(title, comparison.table(compared, declared, wording), [below], wording)
 
 
 def _pairs(reports: Reports, wording: Wording) -> str:

@@ -182,13 +182,13 @@ def _remarks(pair: Beside, wording: Wording) -> str:
     return wording.join(map(wording.tell, pair["remarks"]), "list")
 
 
-def rate_lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def rate_lines(entries: Sequence[Mapping[str, Any]], wording: Wording = ENGLISH) -> list[str]:
     """Return what the terminal shows: the rates that compare, and why there are none."""
     texts = []
     for entry in entries:
-        comparable = [ENGLISH.tell(line(pair)) for pair in entry["pairs"] if pair["ratio"]]
-        reason = ENGLISH.tell(entry["reason"] or ENGLISH("published.none-compares"))
-        texts += [f"{clean(entry['title'])}: {text}" for text in comparable or [reason]]
+        comparable = [wording.tell(line(pair)) for pair in entry["pairs"] if pair["ratio"]]
+        reason = wording.tell(entry["reason"] or wording("published.none-compares"))
+        texts += [wording.about(clean(entry["title"]), text) for text in comparable or [reason]]
     return texts
 
 

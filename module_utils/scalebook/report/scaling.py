@@ -340,24 +340,33 @@ def searches(entries: Sequence[Mapping[str, Any]], wording: Wording) -> list[dic
 def earlier(view: View) -> list[Block]:
     """Return the section, nothing where there is no earlier campaign."""
     _ = view.wording
-    compared = view.document["baseline"]
+    compared: Mapping[str, Any] | None = view.document["baseline"]
     if not compared:
         return []
-    name, limit = clean(compared["name"]), view.wording.percent(compared["limit"])
-    title = _("title.baseline", name=name)
+    title = _("title.baseline", name=clean(compared["name"]))
     blocks: list[Block] = [Heading(2, title, "baseline")]
-    if compared.get("other_hardware"):
-        what = view.wording.tell(compared["other_hardware"])
-        blocks.append(Paragraph(_("report.other-hardware", what=what), "warning"))
-    if compared.get("other_binding"):
-        blocks.append(Paragraph(_.tell(compared["other_binding"]), "warning"))
-    if compared["regressions"]:
-        slower = _("report.regressions", count=compared["regressions"], limit=limit)
-        blocks.append(Paragraph(slower, "warning"))
-    only = [_("report.only-here", place=place(entry)) for entry in compared["only_here"]]
-    only += [_("report.only-there", name=name, place=place(entry)) for entry in compared["only_there"]]
-    rule = Paragraph(method.baseline_rule(view.wording), "soft")
+    blocks += [Paragraph(each, "warning") for each in warnings(compared, _)]
+    only, rule = only_in(compared, _), Paragraph(method.baseline_rule(_), "soft")
     return [*blocks, earlier_table(view)._replace(label=title), *([Items(only)] if only else []), rule]
+
+
+def warnings(compared: Mapping[str, Any], wording: Wording) -> list[str]:
+    """Return what to know before two campaigns are compared, and how many cases are slower."""
+    _, other, count = wording, compared.get("other_hardware"), compared["regressions"]
+    texts = [_("report.other-hardware", what=_.tell(other))] if other else []
+    texts += [_.tell(compared["other_binding"])] if compared.get("other_binding") else []
+    limit = _.percent(compared["limit"])
+    return [*texts, *([_("report.regressions", count=count, limit=limit)] if count else [])]
+
+
+def only_in(compared: Mapping[str, Any], wording: Wording) -> list[str]:
+    """Return the cases that only one of two campaigns measured."""
+    here, there = compared["only_here"], compared["only_there"]
+    name = clean(compared["name"])
+    return [
+        *(wording("report.only-here", place=place(entry)) for entry in here),
+        *(wording("report.only-there", name=name, place=place(entry)) for entry in there),
+    ]
 
 
 def earlier_table(view: View) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Results, Row
 from ansible.module_utils.scalebook.pages import terminal
-from ansible.module_utils.scalebook.pages.wording import ENGLISH
+from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 from ansible.module_utils.scalebook.report import (
     environment,
     published_tables,
@@ -20,78 +20,77 @@ from ansible.module_utils.scalebook.report.view import View, flag_sentence
 from ansible.module_utils.scalebook.text import clean
 
 
-def table(document: Results) -> str:
+def table(document: Results, wording: Wording = ENGLISH) -> str:
     """Return DLPerf's tables as aligned text, flags below each; strong scaling after weak."""
-    view = View(document)
+    _, view = wording, View(document, wording)
     groups = {group["id"]: group for group in document["groups"]}
     blocks = []
     for family in document["families"]:
         if scaling.has_compared(family):
-            title = f"Family {clean(family['family'])}, workloads side by side"
-            blocks.append(terminal.table(title, scaling.family_table(view, family)))
+            title = _("terminal.family", family=clean(family["family"]))
+            blocks.append(terminal.table(title, scaling.family_table(view, family), (), _))
         for group in (groups[name] for name in family["groups"]):
-            flags = _flags(view.rows_of(group))
-            blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags))
+            flags = _flags(view.rows_of(group), _)
+            blocks.append(terminal.table(clean(group["title"]), scaling.group_table(view, group), flags, _))
     for each in document["strong"]:
-        title = f"Strong scaling: {clean(each['title'])}"
-        blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"])))
+        title = _.about(_("title.strong"), clean(each["title"]))
+        blocks.append(terminal.table(title, scaling.strong_table(view, each), _flags(each["rows"], _), _))
     return "\n\n".join(blocks)
 
 
-def _flags(rows: Sequence[Row]) -> list[str]:
-    return [f"{clean(row['label'])}: {flag_sentence(flag, ENGLISH)}" for row in rows for flag in row["flags"]]
+def _flags(rows: Sequence[Row], wording: Wording) -> list[str]:
+    return [
+        wording.about(clean(row["label"]), flag_sentence(flag, wording))
+        for row in rows
+        for flag in row["flags"]
+    ]
 
 
-def display(document: Results, report: str) -> str:
+def display(document: Results, report: str, wording: Wording = ENGLISH) -> str:
     """Return what the terminal shows at the end: tables, excluded runs, and the path of the page."""
-    view = View(document)
-    simulated = environment.shared(document["simulated"], ENGLISH)
+    _, view = wording, View(document, wording)
+    simulated = environment.shared(document["simulated"], _)
     blocks = [simulated] if simulated else []
-    blocks.append(table(document) or "No case was measured.")
-    blocks += terminal.some(
-        "Conclusions", [ENGLISH.tell(each["message"]) for each in document["conclusions"]]
-    )
-    blocks.append(trust(document))
-    searches = map(_largest_batch, scaling.searches(document["largest_batches"], ENGLISH))
-    blocks += terminal.some("Largest batch", [*searches])
-    uncounted = [
-        f"{run['group']} {run['label']} repeat {run['repeats']}: {run['status']}, {run['reason']}".strip()
+    blocks.append(table(document, _) or _("terminal.nothing"))
+
+    def add(section: str, lines: Sequence[str], last: str = "") -> None:
+        blocks.extend(terminal.some(_(f"title.{section}"), lines, last, _))
+
+    add("conclusions", [_.tell(each["message"]) for each in document["conclusions"]])
+    blocks.append(trust(document, _))
+    add("largest", [_largest_batch(each, _) for each in scaling.searches(document["largest_batches"], _)])
+    excluded = [
+        _("terminal.excluded", run=f"{run['group']} {run['label']}", **run)
         for run in runs.excluded_rows(view)
     ]
-    blocks += terminal.some("Excluded runs", uncounted, runs.fix_of_import(view))
+    add("uncounted", [*map(str.strip, excluded)], runs.fix_of_import(view))
     blocks += _comparison(view)
-    skipped = [f"{clean(each['label'])}: {ENGLISH.tell(each['reason'])}" for each in document["skipped"]]
-    blocks += terminal.some("Skipped cases", skipped)
-    notes = [ENGLISH.tell(note) for note in document["notes"]]
-    blocks += terminal.some("Notes", [*notes, *_unnamed_machines(document)])
-    blocks += terminal.some("Comparison with DLPerf", _published(document))
-    published = published_tables.rate_lines(document.get("published") or [])
-    blocks += terminal.some("Comparison with published rates of language models", published)
-    blocks.append(f"Report: {report}")
+    add("skipped", [_.about(clean(each["label"]), _.tell(each["reason"])) for each in document["skipped"]])
+    add("notes", [*map(_.tell, document["notes"]), *_unnamed_machines(document, _)])
+    add("published", _published(document, _))
+    add("published-rates", published_tables.rate_lines(document.get("published") or [], _))
+    blocks.append(_("terminal.report", path=report))
     return "\n\n".join(blocks)
 
 
-def trust(document: Results) -> str:
+def trust(document: Results, wording: Wording = ENGLISH) -> str:
     """Return how far to trust the rows, and why."""
-    word, reasons = document["trust"]["level"], document["trust"]["reasons"]
-    because = f" ({ENGLISH.join(map(ENGLISH.tell, reasons), 'list')})" if reasons else ""
-    return ENGLISH("report.trust", word=ENGLISH(f"trust.{word}")) + because
+    _, level, reasons = wording, document["trust"]["level"], document["trust"]["reasons"]
+    because = _("page.aside", text=_.join(map(_.tell, reasons), "list")) if reasons else ""
+    return _("report.trust", word=_(f"trust.{level}")) + because
 
 
-def _unnamed_machines(document: Results) -> list[str]:
+def _unnamed_machines(document: Results, wording: Wording) -> list[str]:
     """Return what to know of a campaign whose plan names no machines, as those of earlier versions."""
     named = any((document["plan"].get("machines") or {}).values())
     if named or document["kind"] == "import" or not document["counts"]["good"]:
         return []
-    return ["its machines are not recorded: it was planned by an earlier version of scalebook"]
+    return [wording("terminal.unnamed-machines")]
 
 
-def _largest_batch(entry: Mapping[str, str]) -> str:
-    reason = f"; {entry['note']}" if entry["note"] else ""
-    return (
-        f"{entry['title']}, {entry['points']}: {entry['largest']} per device "
-        f"(out of memory with: {entry['failed']}; search runs: {entry['searches']}){reason}"
-    )
+def _largest_batch(entry: Mapping[str, str], wording: Wording) -> str:
+    text = wording("terminal.largest", **entry)
+    return wording.join([text, entry["note"]], "list") if entry["note"] else text
 
 
 def _comparison(view: View) -> list[str]:
@@ -99,26 +98,22 @@ def _comparison(view: View) -> list[str]:
     compared: Mapping[str, Any] | None = view.document["baseline"]
     if not compared:
         return []
-    name, table = clean(compared["name"]), scaling.earlier_table(view)
-    other = ENGLISH.tell(compared.get("other_hardware") or "")
-    lines = [f"other hardware: {other}"] if other else []
-    lines += [ENGLISH.tell(compared["other_binding"])] if compared.get("other_binding") else []
-    lines += [f"{row['label']}: {row['why']}" for row in table.rows if row["why"]]
-    lines += [f"only in this one: {scaling.place(each)}" for each in compared["only_here"]]
-    lines += [f"only in {name}: {scaling.place(each)}" for each in compared["only_there"]]
-    if compared["regressions"]:
-        lines.append(f"{compared['regressions']} slower by more than {ENGLISH.percent(compared['limit'])}")
-    return [terminal.table(f"Comparison with {name}:", table, lines)]
+    _, name, rows = view.wording, clean(compared["name"]), scaling.earlier_table(view)
+    head = _("terminal.head", title=_("title.baseline", name=name))
+    unclear = [_.about(row["label"], row["why"]) for row in rows.rows if row["why"]]
+    lines = [*scaling.warnings(compared, _), *unclear, *scaling.only_in(compared, _)]
+    return [terminal.table(head, rows, lines, _)]
 
 
-def _published(document: Results) -> list[str]:
+def _published(document: Results, wording: Wording) -> list[str]:
     """Return what became of the comparison of each group with published results."""
+    _ = wording
     lines = []
     for entry in document["compare"]:
-        theirs = f"compared with {published_tables.name_of(entry)}" if entry["rows"] else ""
-        lines.append(
-            " ".join(filter(None, [clean(entry["title"]), theirs])) + f": {ENGLISH.tell(entry['why'])}"
-        )
-        lines += [f"warning: {ENGLISH.tell(entry['warning'])}"] if entry.get("warning") else []
-    counts = published_tables.counts(document.get("only_published") or [], ENGLISH)
-    return lines + [f"{clean(family)}: {count} more, published only" for family, count in counts.items()]
+        title, theirs = clean(entry["title"]), published_tables.name_of(entry) if entry["rows"] else ""
+        name = _("report.compared", group=title, published=theirs) if theirs else title
+        lines.append(_.about(name, _.tell(entry["why"])))
+        warning = _.tell(entry.get("warning") or "")
+        lines += [_("terminal.warning", text=warning)] if warning else []
+    counts = published_tables.counts(document.get("only_published") or [], _)
+    return lines + [_("terminal.only-published", family=clean(each), count=counts[each]) for each in counts]

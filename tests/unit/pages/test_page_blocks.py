@@ -25,6 +25,7 @@ from ansible.module_utils.scalebook.pages.wording import ENGLISH, Wording
 
 TEMPLATES = str(Path(__file__).parents[3] / "templates")
 PEOPLE = Wording(for_people=True)
+CHINESE = Wording("zh")
 TABLE = Table(
     "",
     [
@@ -138,8 +139,7 @@ def test_one_of_several_pictures_is_named_and_a_single_one_is_shown():
 
 
 def test_the_colon_of_an_item_is_that_of_the_language():
-    chinese = Wording("zh")
-    assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], chinese) == "- 1n1g（fp16）：text"
+    assert markdown.rendered([Items([Item("text", "1n1g", "fp16")])], CHINESE) == "- 1n1g（fp16）：text"
 
 
 @pytest.mark.parametrize(
@@ -182,6 +182,15 @@ def test_the_numbers_of_a_column_have_as_many_decimals(kind, values, texts):
 def test_the_terminal_shows_ten_lines_of_a_section_and_counts_the_rest():
     [text] = terminal.some("Notes", [f"note {number}" for number in range(12)], "do this")
     assert text.splitlines()[-2:] == ["  … and 2 more, all in the report", "  do this"]
+
+
+def test_the_terminal_says_in_chinese_how_many_lines_are_left_out():
+    [text] = terminal.some("说明", ["一"] * 12, wording=CHINESE)
+    assert (text.splitlines()[0], text.splitlines()[-1]) == ("说明：", "  ……另有 2 项，均在报告中")
+
+
+def test_a_chinese_character_takes_two_columns_of_a_terminal():
+    assert terminal.aligned([["用例", "x"], ["1n1g4", "20"]]) == [" 用例   x", "1n1g4  20"]
 
 
 def test_flags_links_and_text_may_follow_a_paragraph_on_a_page():
