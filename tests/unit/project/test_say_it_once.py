@@ -6,6 +6,7 @@ Programs of roles run on nodes, which have no pages/; what they print is theirs.
 """
 
 import ast
+import functools
 import re
 
 import pytest
@@ -45,9 +46,12 @@ WRITES_DIGITS = {
 """The files outside pages/ that write digits, and for whom."""
 
 
+parsed = functools.cache(ast.parse)
+
+
 def tags(text):
     """Return the tags in the strings of a program, but those of its documentation."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     documented = {
         id(part)
         for node in ast.walk(tree)
@@ -65,7 +69,7 @@ def tags(text):
 
 def digits(text):
     """Return the places of a program that turn a number into text of a certain form."""
-    tree = ast.parse(text)
+    tree = parsed(text)
     # float(f"{value:.4g}") is a number again.
     numbers = {
         id(part)
