@@ -27,6 +27,11 @@ NOT_TEXT = re.compile(r"\]\([^)]*\)|`[^`\n]*`")
 """The targets of links and code in Markdown."""
 
 
+def chinese(text: str) -> list[str]:
+    """Return the Chinese words and marks in a text, each once."""
+    return sorted(set(re.findall(rf"{HAN}+|[\u3001\u3002\uff01-\uff5e]", text)))
+
+
 def faults(texts: Iterable[str]) -> list[str]:
     """Return what is wrong in texts that are Chinese, each thing once with what stands around it."""
     found = set()

@@ -9,6 +9,7 @@ import pytest
 from ansible.module_utils.scalebook.accept import criteria, document
 from ansible.module_utils.scalebook.pages.messages_en import MESSAGES
 from ansible.module_utils.scalebook.report import acceptance
+from chinese import chinese
 
 TEMPLATES = str(Path(__file__).parents[3] / "templates")
 NODES = ["NODE1", "NODE2", "NODE3", "NODE4"]
@@ -37,6 +38,7 @@ def test_there_is_a_document_in_each_language(pages):
     assert sorted(pages) == ["acceptance.en.html", "acceptance.zh.html"]
     assert "The cluster is not accepted." in pages["acceptance.en.html"]
     assert "集群未通过验收。" in pages["acceptance.zh.html"]
+    assert chinese(pages["acceptance.en.html"]) == []
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""The report in Chinese: nothing is left in English but names, and the numbers are the same."""
+"""A report in Chinese has no English but names, one in English no Chinese; the numbers are the same."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ansible.module_utils.scalebook.contracts import as_message, because, messag
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages import messages_zh
 from ansible.module_utils.scalebook.pages.wording import Wording
-from ansible.module_utils.scalebook.report import microbench_files, render
+from ansible.module_utils.scalebook.report import index, index_page, microbench_files, render, terminal
 from ansible.module_utils.scalebook.store.load import load_campaign
 from ansible.module_utils.scalebook.workload import Workload
 from ansible.module_utils.scalebook.workloads import load_workloads
-from chinese import faults, prose, texts_of
+from chinese import chinese, faults, prose, texts_of
 from report_records import campaign, case, record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -100,6 +100,7 @@ def micro(tmp_path_factory):
     jobs = {"compute": {**job, "rc": 0}, "collectives": {**job, "rc": 124, "reason": end}}
     (folder / "about.json").write_text(json.dumps({"jobs": jobs, "command": "ansible-playbook"}))
     microbench_files.report(given(folder, "en"), True)
+    (folder / "report.html").rename(folder / "english.html")
     (folder / "compute.json").write_text(json.dumps({**result, "host": "other"}))
     microbench_files.report(given(folder, "zh"), True)
     return folder
@@ -122,6 +123,10 @@ def test_no_english_sentence_is_left_in_the_page_of_the_micro_benchmarks(micro):
     assert '<html lang="zh">' in (micro / "report.html").read_text()
     assert faults(prose((micro / "report.md").read_text())) == []
     assert faults(texts_of((micro / "theory.svg").read_text())) == []
+
+
+def test_no_chinese_is_in_the_english_page_of_the_micro_benchmarks(micro):
+    assert chinese((micro / "english.html").read_text()) == []
 
 
 def test_the_page_of_the_micro_benchmarks_says_in_chinese_what_failed_and_why(micro):
@@ -215,6 +220,49 @@ def test_a_failure_that_a_workload_declares_is_translated_with_its_reason():
 
 @pytest.mark.parametrize("name", measured.campaigns())
 def test_the_chinese_report_of_a_measured_campaign_is_chinese(name):
-    files = render.files(measured.results(name), str(TEMPLATES), language="zh")
+    made = measured.results(name)
+    files = render.files(made, str(TEMPLATES), language="zh")
     assert faults(prose(files["report.md"])) == []
     assert faults(texts_of(files["report.html"])) == []
+    assert faults(terminal.display(made, "/report.html", CHINESE).splitlines()) == []
+
+
+@pytest.mark.parametrize("name", measured.campaigns())
+def test_the_english_report_of_a_measured_campaign_has_no_chinese(name):
+    made = measured.results(name)
+    files = {**render.files(made, str(TEMPLATES)), "terminal": terminal.display(made, "/report.html")}
+    texts = {file: text for file, text in files.items() if isinstance(text, str)}
+    assert {"report.html", "report.md", "results.csv", "results.json"} <= set(texts)
+    assert {file: chinese(text) for file, text in texts.items() if chinese(text)} == {}
+
+
+@pytest.fixture(scope="module")
+def index_of_all(tmp_path_factory):
+    """Return the index of all measured campaigns, and what compares two of them, by language."""
+    top = tmp_path_factory.mktemp("index")
+    for name in measured.campaigns():
+        path = top / name.replace("/", "_") / "report/results.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(measured.results(name)))
+    reports = index.read(top, WORKLOADS)
+    built = index.build(reports, 0.03)
+    compared = [pair for _now, _before, pair in index.comparisons(reports) if pair["rows"]]
+    return {
+        language: {
+            **index_page.files(built, reports, str(TEMPLATES), language),
+            **index_page.side_by_side(compared, WORKLOADS, str(TEMPLATES), language),
+            "terminal": "\n".join(
+                index_page.on_terminal(each, WORKLOADS, Wording(language)) for each in compared
+            ),
+        }
+        for language in ("en", "zh")
+    }
+
+
+def test_the_index_of_all_measured_campaigns_is_in_one_language(index_of_all):
+    assert [name for name, text in index_of_all["en"].items() if chinese(text)] == []
+    pages = index_of_all["zh"]
+    assert faults(texts_of(pages["index.html"])) == []
+    assert faults(texts_of(pages["compare.html"])) == []
+    assert faults(prose(pages["compare.md"])) == []
+    assert faults(pages["terminal"].splitlines()) == []
