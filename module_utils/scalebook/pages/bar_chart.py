@@ -46,7 +46,6 @@ def bar_chart(
     axis: str,
     key: str,
     ticks: Ticks,
-    standalone: bool = False,
 ) -> str:
     """Return a chart with a labelled block per row and a bar per series, as SVG; '' without a row.
 
@@ -66,7 +65,7 @@ def bar_chart(
         top += below
     blocks, y = _blocks(rows, top, (right / ticks[-1][0], END * right), bool(names))
     grid, y = _grid(ticks, right, top, y)
-    return svg.framed([*body, *grid, *blocks], title, description, key, round(y), standalone)
+    return svg.framed([*body, *grid, *blocks], title, description, key, round(y))
 
 
 def stacked_chart(
@@ -77,7 +76,6 @@ def stacked_chart(
     axis: str,
     key: str,
     ticks: Ticks,
-    standalone: bool = False,
 ) -> str:
     """Return a chart with a bar per row whose parts stand end to end, as SVG; '' without a row.
 
@@ -101,7 +99,7 @@ def stacked_chart(
         blocks += above + _stack(parts, y + 2, right / ticks[-1][0])
         y += THICK + GAP + 2
     grid, y = _grid(ticks, right, top, y)
-    return svg.framed([*body, *grid, *blocks], title, description, key, round(y), standalone)
+    return svg.framed([*body, *grid, *blocks], title, description, key, round(y))
 
 
 def _stack(parts: Sequence[Bar], y: float, scale: float) -> list[str]:

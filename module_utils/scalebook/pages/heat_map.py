@@ -34,7 +34,7 @@ def heat_map(
             share = shares.get((source, target))
             if share is not None:
                 body.append(_cell(size * (column + 1), y, size, share, f"{source} → {target}"))
-    return svg.framed(body, title, note, key, round(top + size * len(names)), standalone=False)
+    return svg.framed(body, title, note, key, round(top + size * len(names)))
 
 
 def _cell(x: float, y: float, size: float, share: float, name: str) -> str:

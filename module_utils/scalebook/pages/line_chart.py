@@ -71,7 +71,6 @@ def line_chart(
     axes: Axes,
     key: str,
     ideal: str = "",
-    standalone: bool = False,
 ) -> str:
     """Return one chart as SVG, '' when no series has a point.
 
@@ -110,7 +109,7 @@ def line_chart(
     body += [part for each in series for part in _draw(each, plot)] + _values(series, plot, printed)
     legend, below = svg.legend(_entries(series, axes, bool(ideals)), plot.floor + BOTTOM + 14)
     height = round(plot.floor + BOTTOM + below + 2)
-    return svg.framed([*body, *legend], title, description, key, height, standalone, "curves")
+    return svg.framed([*body, *legend], title, description, key, height, "curves")
 
 
 def _plot(devices: Sequence[float], axis: Axis, top: float, east: float, log_x: bool, log_y: bool) -> _Plot:

@@ -46,7 +46,6 @@ def panel_chart(
     note: str,
     description: str,
     key: str,
-    standalone: bool = False,
 ) -> str:
     """Return the chart of panels as SVG, their window shaded."""
     steps = max((len(curve.values) for panel in panels for curve in panel.curves), default=0)
@@ -67,7 +66,7 @@ def panel_chart(
         body.append(f'<text x="{x:.1f}" y="{y + 18:.0f}" text-anchor="middle">{svg.short(tick)}</text>')
     middle = f'x="{(LEFT + right) / 2:.0f}" y="{y + 35:.0f}" text-anchor="middle"'
     body.append(f"<text {middle}>{escape(time.label)}</text>")
-    return svg.framed(body, title, description, key, round(y + 42), standalone)
+    return svg.framed(body, title, description, key, round(y + 42))
 
 
 def _panel(panel: Panel, time: Time, y: float, x_at: Callable[[float], float]) -> list[str]:

@@ -30,7 +30,6 @@ def strip_chart(
     description: str,
     note: str,
     key: str,
-    standalone: bool = False,
 ) -> str:
     """Return a chart with a block per row: a label, a text at the other end of its line, and its strips.
 
@@ -52,7 +51,7 @@ def strip_chart(
             corner = column * (width + BETWEEN), y + line * (HEIGHT + BETWEEN)
             body.append(_strip(strip, *corner, width, min(values), max(values)))
         y += (HEIGHT + BETWEEN) * ((len(strips) - 1) // columns + 1) + GAP - BETWEEN
-    return svg.framed(body, title, description, key, round(y), standalone)
+    return svg.framed(body, title, description, key, round(y))
 
 
 def _strip(strip: Strip, x: float, y: float, width: float, least: float, most: float) -> str:

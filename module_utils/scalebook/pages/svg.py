@@ -73,36 +73,32 @@ def style() -> str:
 
 
 def framed(
-    body: Sequence[str],
-    title: str,
-    description: str,
-    key: str,
-    height: float,
-    standalone: bool,
-    kind: str = "plain",
+    body: Sequence[str], title: str, description: str, key: str, height: int, kind: str = "plain"
 ) -> str:
-    """Return the SVG of a chart; one that is a file of its own gets padding, its style and its size.
+    """Return the SVG of a chart, as pages have it; `key` makes its ids unique there.
 
     `kind` is a class: the script of a page shows all points of `curves` that lie above each other.
     """
-    pad = PADDING if standalone else 0
-    x, y, wide, tall = -pad, -pad, WIDTH + 2 * pad, height + 2 * pad
-    sheet = ""
-    if standalone:
-        # A viewer's own background may be white in dark mode too, so the file has a background.
-        sheet = (
-            f'<style>{style()}</style><rect class="paper" x="{x}" y="{y}" width="{wide}" height="{tall}"/>'
-        )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="chart {kind}" '
-        f'viewBox="{x} {y} {wide} {tall}" role="img" aria-labelledby="{key}-title {key}-desc"'
-        + (f' width="{2 * WIDTH:g}" height="{2 * height:g}"' if standalone else "")
-        + f'><title id="{key}-title">{escape(title)}</title>'
-        + f'<desc id="{key}-desc">{escape(description)}</desc>'
-        + sheet
-        + "".join(body)
-        + "</svg>"
+        f'viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="{key}-title {key}-desc">'
+        f'<title id="{key}-title">{escape(title)}</title><desc id="{key}-desc">{escape(description)}</desc>'
+        f"{''.join(body)}</svg>"
     )
+
+
+def as_file(chart: str) -> str:
+    """Return a chart as a file of its own: with padding, its size, its style, and a background.
+
+    A viewer's own background may be white in dark mode too.
+    """
+    head, end, body = chart.partition("</desc>")
+    height = int(head.partition(f'viewBox="0 0 {WIDTH} ')[2].partition('"')[0])
+    wide, tall = WIDTH + 2 * PADDING, height + 2 * PADDING
+    sheet = f'<rect class="paper" x="-{PADDING}" y="-{PADDING}" width="{wide}" height="{tall}"/>'
+    head = head.replace(f"0 0 {WIDTH} {height}", f"-{PADDING} -{PADDING} {wide} {tall}", 1)
+    head = head.replace("><title", f' width="{2 * WIDTH}" height="{2 * height}"><title', 1)
+    return f"{head}{end}<style>{style()}</style>{sheet}{body}"
 
 
 def nice(step: float) -> float:

@@ -37,7 +37,6 @@ class _Drawer(NamedTuple):
 
     document: Results
     rows: Mapping[str, Row]
-    standalone: bool
     wording: Wording
 
     def rows_of(self, group: Table) -> list[Row]:
@@ -96,13 +95,13 @@ def _measured(row: Row, field: str) -> tuple[float, list[float] | None]:
     return value * scale, limits and [limit * scale for limit in limits]
 
 
-def charts(document: Results, standalone: bool = False, wording: Wording = ENGLISH) -> list[dict[str, str]]:
+def charts(document: Results, wording: Wording = ENGLISH) -> list[dict[str, str]]:
     """Return `{"name", "kind", "title", "svg"}` of each chart, by kind in the order of KINDS.
 
     The name of the first of a kind is the kind, of others it has a number: `ranked`, `ranked_2`.
     """
     rows = {row["case"]: row for row in document["rows"]}
-    drawer = _Drawer(document, rows, standalone, wording)
+    drawer = _Drawer(document, rows, wording)
     pictures: list[dict[str, str]] = []
     for kind, (sets, draw) in KINDS.items():
         chosen = [groups for groups in sets(drawer) if groups]
@@ -193,7 +192,7 @@ def _ranked(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
     ticks = [(tick, svg.short(tick)) for tick in ticks_to(max(bar.high or bar.value for _l, (bar,) in bars))]
     axis = _("chart.each", unit=_.name("unit", groups[0]["unit"]), device=_.name("noun", noun))
     axis += _("chart.on", devices=_.count(max(common), noun)) if common else ""
-    return bar_chart(bars, [], title, _("chart.bars"), axis, key, ticks, drawer.standalone)
+    return bar_chart(bars, [], title, _("chart.bars"), axis, key, ticks)
 
 
 # Curves over the number of devices
@@ -234,7 +233,7 @@ def _curves(field: str, y: str, ideal: str = "") -> Callable[..., str]:
         ]
         titles = "; ".join(clean(group["title"]) for group in groups)
         description = _("chart.curves", title=title, groups=titles)
-        return line_chart(series, title, description, axes, key, ideal, drawer.standalone)
+        return line_chart(series, title, description, axes, key, ideal)
 
     return draw
 
@@ -297,7 +296,7 @@ def _where_steps_go(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
             bars.append((case, f"{_.percent(waiting)} {sign} {_.percent(abs(rest))}", parts))
     ticks = [(tick / 100, f"{tick}{PERCENT[_.language]}") for tick in range(0, 101, 25)]
     about = _("chart.losses-about")
-    return stacked_chart(bars, names, title, about, _("chart.of-a-step"), key, ticks, drawer.standalone)
+    return stacked_chart(bars, names, title, about, _("chart.of-a-step"), key, ticks)
 
 
 # The steps of every run
@@ -323,7 +322,7 @@ def _strips(drawer: _Drawer, groups: Set, title: str, key: str) -> str:
             every = [seconds for run in runs for seconds in run["course"]]
             rows.append((case, _milliseconds(every, _), [_strip(case, run, _) for run in runs]))
     about = _("chart.steps-about")
-    return strip_chart(rows, title, about, _("chart.steps-note"), key, drawer.standalone)
+    return strip_chart(rows, title, about, _("chart.steps-note"), key)
 
 
 def _strip(case: str, run: Run, wording: Wording) -> Strip:

@@ -48,8 +48,8 @@ class View(NamedTuple):
 def texts(view: View, tools: str, templates: str) -> dict[str, str]:
     """Return the text of each file of the report; `tools` have made it."""
     _ = view.wording
-    picture = chart(view.devices, True, _)
-    pictures = {"theory.svg": picture} if picture else {}
+    picture = chart(view.devices, _)
+    pictures = {"theory.svg": svg.as_file(picture)} if picture else {}
     name = judge.name_of(view.files)
     made_with = _("page.made", tools=tools)
     frame = {
@@ -117,7 +117,7 @@ def body(view: View) -> list[Block]:
     """Return the table of the devices with its notes, the chart, and the collectives."""
     _, (compute, group) = view.wording, (view.files.results.get(kind) for kind in KINDS)
     notes = [_.tell(note) for note in [*judge.notes(view.devices, compute), *view.notes]]
-    picture = chart(view.devices, False, _)
+    picture = chart(view.devices, _)
     return [
         table(view.devices, _),
         *(Paragraph(note, only="md") for note in notes),
@@ -177,7 +177,7 @@ def collectives(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[B
     return [Heading(2, title, "collectives"), Table("", columns, rows, title), about]
 
 
-def chart(devices: Sequence[judge.Device], standalone: bool = True, wording: Wording = ENGLISH) -> str:
+def chart(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> str:
     """Return a chart of measured results as shares of the theoretical peaks, as SVG.
 
     '' where no device has both; at most svg.SERIES devices.
@@ -196,7 +196,6 @@ def chart(devices: Sequence[judge.Device], standalone: bool = True, wording: Wor
         _("microbench.share"),
         "theory",
         [(tick / 100, f"{tick} %") for tick in range(0, 101, 25)],
-        standalone=standalone,
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.judge.results import dlperf_files
-from ansible.module_utils.scalebook.pages import html, markdown, sheets, spreadsheet
+from ansible.module_utils.scalebook.pages import html, markdown, sheets, spreadsheet, svg
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
     Charts,
@@ -71,9 +71,9 @@ def files(
         name: json.dumps(content)
         for name, content in dlperf_files(document).items()
     }
-    pictures = charts.charts(document, standalone=True, wording=plain)
-    lines = timeline.charts(document["timelines"], document["groups"], standalone=True, wording=plain)
-    texts.update({each["name"] + ".svg": each["svg"] for each in [*pictures, *lines]})
+    pictures = charts.charts(document, plain)
+    lines = timeline.charts(document["timelines"], document["groups"], plain)
+    texts.update({each["name"] + ".svg": svg.as_file(each["svg"]) for each in [*pictures, *lines]})
     texts[openmetrics.NAME] = openmetrics.text(document)
     results = csv_sheet.sheet(document)
     texts["results.csv"] = as_csv = sheets.csv(results.rows)
@@ -113,8 +113,8 @@ def _html(view: View, templates: str, carried: Mapping[str, str], paths: Sequenc
     """
     document, people = view.document, view.wording
     # The charts escape their own text; only they, their style and the script are not escaped here.
-    pictures = charts.charts(document, wording=people)
-    lines = timeline.charts(document["timelines"], document["groups"], wording=people)
+    pictures = charts.charts(document, people)
+    lines = timeline.charts(document["timelines"], document["groups"], people)
     view = replace(view, charts=pictures, timelines=lines)
     first = [each for each in pictures if each["name"] in FIRST] or pictures[:FEW]
     others = [each for each in pictures if each not in first]

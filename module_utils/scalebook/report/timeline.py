@@ -32,7 +32,6 @@ def rule(count: int, wording: Wording = ENGLISH) -> str:
 def charts(
     timelines: Sequence[CaseTimeline],
     groups: Iterable[Group],
-    standalone: bool = False,
     wording: Wording = ENGLISH,
 ) -> list[dict[str, str]]:
     """Return `{"name", "title", "svg"}` of the chart of each timeline, of DRAWN at most."""
@@ -45,14 +44,12 @@ def charts(
         if line["gpus"] > 1:
             title += wording("chart.mean-of", gpus=wording.count(line["gpus"], "GPU"))
         name, group = f"timeline{index}", group_of[line["case"]]
-        drawing = chart(line, title, group, name, standalone, wording)
+        drawing = chart(line, title, group, name, wording)
         out.append({"name": name, "title": wording.about(title, group), "svg": drawing})
     return out
 
 
-def chart(
-    line: CaseTimeline, title: str, group: str, key: str, standalone: bool = False, wording: Wording = ENGLISH
-) -> str:
+def chart(line: CaseTimeline, title: str, group: str, key: str, wording: Wording = ENGLISH) -> str:
     """Return the chart of a timeline: a panel for each kind of quantity, the window shaded."""
     quantities_of = {
         panel: [quantity for quantity in quantities if quantity.name in line["lines"]]
@@ -70,4 +67,4 @@ def chart(
     names = wording.join((curve.label for panel in panels for curve in panel.curves), "comma")
     description = wording("chart.timeline", quantities=names, seconds=line["window"])
     time = Time(line["begin"], line["step"], line["window"], wording("chart.seconds"))
-    return panel_chart(panels, time, title, group, description, key, standalone)
+    return panel_chart(panels, time, title, group, description, key)

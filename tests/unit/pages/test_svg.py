@@ -91,10 +91,10 @@ def test_a_chart_says_what_it_is_to_those_who_do_not_see_it():
 
 
 def test_a_file_of_its_own_carries_its_style_and_asks_for_nothing():
-    svg = draw(series([(1, 1), (2, 2)]), standalone=True)
-    assert "<style>" in svg
-    assert "prefers-color-scheme:dark" in svg
-    assert re.findall(r"(?:href|url\(|@import|http)", svg.replace("http://www.w3.org/2000/svg", "")) == []
+    file = svg.as_file(draw(series([(1, 1), (2, 2)])))
+    assert "<style>" in file
+    assert "prefers-color-scheme:dark" in file
+    assert re.findall(r"(?:href|url\(|@import|http)", file.replace("http://www.w3.org/2000/svg", "")) == []
 
 
 def test_no_point_no_chart():
