@@ -9,7 +9,7 @@ The options of a criterion are all that was planned: a case without a valid run 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypedDict
 
 from ansible.module_utils.scalebook.evaluate.options import FEWEST_RUNS, Option, setting
@@ -34,6 +34,22 @@ class Verdict(TypedDict):
     verdict: str
     unit: str
     evidence: list[Evidence]
+
+
+def limits_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the limits of all criteria: those that the user gave, and the defaults."""
+    return {**DEFAULTS, **{name: limit for name, limit in settings.items() if limit is not None}}
+
+
+def judge_all(
+    planned: Sequence[Option], published: Sequence[Option], limits: Mapping[str, Any]
+) -> list[Verdict]:
+    """Judge every criterion. What others published is judged by none; nobody is shown to be ahead of it."""
+    return [
+        scaling(planned, limits["efficiency"], limits["machines"]),
+        utilisation(planned, limits["utilisation"]),
+        ahead([*planned, *published], limits["ahead"]),
+    ]
 
 
 def worst(verdicts: Sequence[str]) -> str:

@@ -92,9 +92,9 @@ def document(
     measured = [option for results in campaigns for option in of_campaign(results, workloads)]
     planned = [*measured, *(option for results in campaigns for option in without_run(results, workloads))]
     options = [*measured, *published]
-    chosen = {name: limit for name, limit in settings["criteria"].items() if limit is not None}
-    limits = {**criteria.DEFAULTS, **chosen}
+    limits = criteria.limits_of(settings["criteria"])
     versions = frameworks.of_campaigns(campaigns, workloads)
+    lines = [*versions, *frameworks.of_published(published, workloads)]
     data: Evaluation = {
         "schema": SCHEMA,
         "title": settings["title"],
@@ -102,15 +102,8 @@ def document(
         "texts": dict(settings["texts"]),
         "campaigns": [campaign_of(results, workloads) for results in campaigns],
         "frameworks": versions,
-        "families": _families(
-            campaigns, options, [*versions, *frameworks.of_published(published, workloads)], workloads
-        ),
-        "criteria": [
-            criteria.scaling(planned, limits["efficiency"], limits["machines"]),
-            criteria.utilisation(planned, limits["utilisation"]),
-            # What others published is judged by none; nobody is shown to be ahead of it.
-            criteria.ahead([*planned, *published], limits["ahead"]),
-        ],
+        "families": _families(campaigns, options, lines, workloads),
+        "criteria": criteria.judge_all(planned, published, limits),
         "extrapolations": extrapolate.of_options(measured, limits["machines"]),
         "task": costs.task(settings["task"]),
         "deadline_hours": settings["deadline_hours"],
@@ -118,19 +111,20 @@ def document(
         "electricity": settings["electricity"],
         "costs": costs.of_options(settings, options, price_list),
         "slower_than_one": costs.slower_than_one(options),
-        "problems": [
-            {
-                "campaign": results["campaign"],
-                **{name: run.get(name) for name in ("case", "repeat", "reason")},
-            }
-            for results in campaigns
-            for run in results.get("uncounted") or ()
-        ],
+        "problems": [problem for results in campaigns for problem in _problems(results)],
         "checksums": dict(checksums),
         "published_nodes": dict(nodes or {}),
         "conclusion": [],
     }
     return {**data, "conclusion": sentences.conclusion(data)}
+
+
+def _problems(results: Results) -> list[dict[str, Any]]:
+    """Return the runs of a campaign that do not count."""
+    return [
+        {"campaign": results["campaign"], **{name: run.get(name) for name in ("case", "repeat", "reason")}}
+        for run in results.get("uncounted") or ()
+    ]
 
 
 def _families(

@@ -97,36 +97,36 @@ def of_trainer(lines: Iterable[str]) -> list[Option]:
         raise PublishedError("the published table has no column " + ", ".join(sorted(missing)))
     rows = list(reader)
     rate_of_one = {_key(row): float(row["train_samples_per_s"]) for row in rows if row["gpus"] == "1"}
-    collected = []
-    for row in rows:
-        rate, gpus = float(row["train_samples_per_s"]), int(row["gpus"])
-        one = rate_of_one.get(_key(row))
-        collected.append(
-            _bare(
-                f"{row['row']} {row['dtype']}",
-                rate,
-                group="",
-                source=SOURCES[TRAINER],
-                family="bert",
-                workload="hf_mlm",
-                model="deberta-v3-base",
-                task="pretraining",
-                size=NOT_RECORDED,
-                gpu=row["gpu"],
-                nodes=1,
-                gpus=gpus,
-                bsz=int(row["bsz_per_device"]),
-                dtype=row["dtype"],
-                xla=False,
-                compiler="",
-                variant="accumulation 4",
-                unit="samples",
-                runs=1,
-                speedup=rate / one if one else None,
-                efficiency=rate / one / gpus if one else None,
-            )
-        )
-    return collected
+    return [_of_row(row, rate_of_one.get(_key(row))) for row in rows]
+
+
+def _of_row(row: Mapping[str, str], rate_of_one: float | None) -> Option:
+    """Return the option of a row of HF Trainer."""
+    rate, gpus = float(row["train_samples_per_s"]), int(row["gpus"])
+    speedup = rate / rate_of_one if rate_of_one else None
+    return _bare(
+        f"{row['row']} {row['dtype']}",
+        rate,
+        group="",
+        source=SOURCES[TRAINER],
+        family="bert",
+        workload="hf_mlm",
+        model="deberta-v3-base",
+        task="pretraining",
+        size=NOT_RECORDED,
+        gpu=row["gpu"],
+        nodes=1,
+        gpus=gpus,
+        bsz=int(row["bsz_per_device"]),
+        dtype=row["dtype"],
+        xla=False,
+        compiler="",
+        variant="accumulation 4",
+        unit="samples",
+        runs=1,
+        speedup=speedup,
+        efficiency=speedup / gpus if speedup else None,
+    )
 
 
 def _key(row: Mapping[str, str]) -> tuple[str, str, str]:

@@ -26,7 +26,9 @@ FINER = ((1, 2, 5), (1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9))
 FEW = 4
 
 Point = Mapping[str, Any]
+"""`x`, the devices, `y`, and `low`, `high`, `hollow` and `note` of it."""
 Series = Mapping[str, Any]
+"""Its `label` and its `points`; at most svg.SERIES of them are on a chart."""
 Ideal = tuple["int | None", "list[tuple[float, float]]"]
 Axis = tuple[float, float, list[float]]
 Scale = Callable[[float], float]
@@ -72,13 +74,10 @@ def line_chart(
     key: str,
     ideal: str = "",
 ) -> str:
-    """Return one chart as SVG, '' when no series has a point.
+    """Return one chart as SVG, '' when no series has a point; a series without one keeps its colour.
 
-    `series`: `[{"label": str, "points": [{"x": devices, "y": value, "low": v|None, "high": v|None,
-    "hollow": bool, "note": str}]}]`, at most svg.SERIES of them.  Of several points at one x the line has the
-    first, the others lie beside it.  `ideal` is "own" for one line per series through its point at 1 device,
-    "full" for 100 per cent on a linear axis in per cent, '' for none.  `key` makes ids unique within a page.
-    A series without a point keeps its colour for itself, so that two charts of the same groups agree.
+    Of several points at one x the line of a series has the first, the others lie beside it.  `ideal` is
+    "own" for one line per series through its point at 1 device, "full" for one at 100 per cent, or ''.
     """
     if len(series) > svg.SERIES:
         raise ValueError(f"{len(series)} series on one chart, at most {svg.SERIES} are distinguishable")
@@ -103,9 +102,7 @@ def line_chart(
     room = max(svg.BOLD * svg.width_of(printed(each["line"][-1]["y"])) for each in series)
     plot = _plot(devices, axis, top, WIDTH - AFTER - room, logarithmic, logarithmic and not full)
     body += [*_grid(axis[2], plot, cut), *_floor(_x_ticks(devices, plot.x_at), plot, escape(axes.x + log))]
-    for owner, line in ideals:
-        kind = "ideal" if owner is None else f"own ideal p{owner}"
-        body.append(f'<path class="{kind}" d="{_path(line, plot)}"/>')
+    body += [_ideal(*each, plot) for each in ideals]
     body += [part for each in series for part in _draw(each, plot)] + _values(series, plot, printed)
     legend, below = svg.legend(_entries(series, axes, bool(ideals)), plot.floor + BOTTOM + 14)
     height = round(plot.floor + BOTTOM + below + 2)
@@ -186,6 +183,12 @@ def _ideals(series: Sequence[Series], devices: Sequence[float], ideal: str) -> l
         if start and last > 1:
             lines.append((each["index"], [(1, start), (last, start * last)]))
     return lines
+
+
+def _ideal(owner: int | None, line: Sequence[tuple[float, float]], plot: _Plot) -> str:
+    """Return an ideal line: that of all series, or of one in its colour."""
+    kind = "ideal" if owner is None else f"own ideal p{owner}"
+    return f'<path class="{kind}" d="{_path(line, plot)}"/>'
 
 
 def _percent_axis(values: Sequence[float]) -> Axis:

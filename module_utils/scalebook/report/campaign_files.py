@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from ansible.module_utils.scalebook import published
+from ansible.module_utils.scalebook.contracts import Results
 from ansible.module_utils.scalebook.files import read_table
 from ansible.module_utils.scalebook.judge import baseline, language_models, mfu
+from ansible.module_utils.scalebook.judge.campaign import Baseline, Campaign, ManifestCheck
 from ansible.module_utils.scalebook.judge.language_rates import Table
 from ansible.module_utils.scalebook.judge.results import build_results
 from ansible.module_utils.scalebook.pages.wording import Wording
@@ -67,6 +69,21 @@ def _check(params: Mapping[str, Any]) -> None:
         raise ValueError(f"compare={params['compare']} needs published, the table of what was published")
 
 
+def _judged(
+    params: Mapping[str, Any], campaign: Campaign, earlier: Baseline | None, checked: ManifestCheck
+) -> Results:
+    return build_results(
+        campaign,
+        workloads_of(params["workloads"]),
+        _published(params["published"]) if params["compare"] else None,
+        earlier,
+        checked,
+        params["min_utilisation"],
+        read_table(params["gpus"], mfu.read_peaks) if params["gpus"] else None,
+        _language_table(params),
+    )
+
+
 def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     """Write the report of a campaign; module speedup_report describes its options and result."""
     _check(params)
@@ -78,16 +95,7 @@ def make(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     files = manifest.files_of(source)
     campaign = read_source(source, params["reading"], files)
     checked = manifest.extend(manifest.read(source), files, campaign.statuses)
-    document = build_results(
-        campaign,
-        workloads_of(params["workloads"]),
-        _published(params["published"]) if params["compare"] else None,
-        earlier,
-        checked,
-        params["min_utilisation"],
-        read_table(params["gpus"], mfu.read_peaks) if params["gpus"] else None,
-        _language_table(params),
-    )
+    document = _judged(params, campaign, earlier, checked)
     out = Path(params["out"] or source.top / "report")
     try:
         texts = render.files(document, params["templates"], source.kept_paths(out), params["report_language"])
