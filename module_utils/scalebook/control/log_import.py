@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from ansible.module_utils.scalebook.contracts import import_fix, message
-from ansible.module_utils.scalebook.pages.catalogue import in_words, sentence
+from ansible.module_utils.scalebook.pages.catalogue import in_words
+from ansible.module_utils.scalebook.pages.wording import ENGLISH
 from ansible.module_utils.scalebook.read.import_dlperf import TreeError, import_tree
 from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workload, workloads_of
@@ -16,15 +17,16 @@ from ansible.module_utils.scalebook.workload import Workload, workloads_of
 
 def summary(result: Mapping[str, Any], logs: str, records_changed: bool) -> str:
     """Return what the terminal shows of an import."""
-    counts = result["counts"]
-    head = f"{counts.get('ok', 0)} of {sum(counts.values())} logs in {logs} are valid"
+    counts, _ = result["counts"], ENGLISH
+    head = _("terminal.valid-logs", count=counts.get("ok", 0), of=sum(counts.values()), logs=logs)
     lines = []
     for each in result["refused"]:
-        reason = sentence(each["reason"])
-        lines.append(reason if reason.startswith(each["source"]) else f"{each['source']}: {reason}")
+        reason = _.tell(each["reason"])
+        lines.append(reason if reason.startswith(each["source"]) else _.about(each["source"], reason))
     fix = import_fix([each["reason"] for each in result["refused"]])
-    lines += [sentence(fix)] if fix else []
-    return "\n".join([head if records_changed else f"{head}; nothing was written", *map(clean, lines)])
+    lines += [_.tell(fix)] if fix else []
+    heads = [head] if records_changed else [head, _("terminal.unwritten")]
+    return "\n".join([_.join(heads, "list"), *map(clean, lines)])
 
 
 def import_logs(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
@@ -43,7 +45,9 @@ def import_logs(params: Mapping[str, Any], write: bool) -> dict[str, Any]:
     except TreeError as error:
         if not error.example:
             raise
-        example = sentence(message("import.unread", path=error.example["path"], why=error.example["reason"]))
+        example = ENGLISH.tell(
+            message("import.unread", path=error.example["path"], why=error.example["reason"])
+        )
         raise ValueError(f"{error}; {example}") from None
     display = summary(result, params["logs"], write)
     return {**in_words(result), "display": display, "out": params["out"]}

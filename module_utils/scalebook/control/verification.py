@@ -17,7 +17,7 @@ from ansible.module_utils.scalebook.store import signature
 from ansible.module_utils.scalebook.store.load import check_files, counted_records, read_source
 from ansible.module_utils.scalebook.store.source import ArchiveSource, Source, open_results
 from ansible.module_utils.scalebook.store.verify import differences, directory_of
-from ansible.module_utils.scalebook.text import clean, count_of
+from ansible.module_utils.scalebook.text import clean
 from ansible.module_utils.scalebook.workload import Workloads, workloads_of
 
 
@@ -32,8 +32,8 @@ def verify(params: Mapping[str, Any]) -> dict[str, Any]:
     read, notes, differ = _read_again(source, workloads_of(params["workloads"]))
     checked_files += [{**each, **_row(each["run"])} for each in differ]
     lines = [clean(f"{each.pop('sentence')} ({each['row']})") for each in checked_files]
-    good = [f"All {count} files are what was reported."]
-    good += [f"The logs of {count_of(read, 'run')} give the numbers of the records."] if read else []
+    good = [ENGLISH("terminal.unchanged", count=count)]
+    good += [ENGLISH("terminal.logs-agree", runs=ENGLISH.count(read, "run"))] if read else []
     return {
         "changed": False,
         "problems": checked_files,
@@ -54,25 +54,27 @@ def _signer(source: Source, allowed: str) -> list[str]:
 
 def _row(run: str) -> dict[str, str]:
     case, _, repeat = run.removeprefix("runs/").partition("/")
-    return {"row": f"case {case}, repeat {repeat}" if case else "the whole directory"}
+    of_case = ENGLISH("terminal.row", case=case, repeat=repeat)
+    return {"row": of_case if case else ENGLISH("terminal.directory")}
 
 
 def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], list[dict[str, Any]]]:
     """Return how many runs were read again, sentences on those that cannot be, and how records differ."""
     campaign = read_source(source)
-    notes = [f"It does not count: {sentence(what)}" for what in campaign.unreadable]
-    notes += [
-        f"It does not count: {run['case']}, repeat {run['repeat']}: {ENGLISH.tell(run['reason'] or '')}"
+    _ = ENGLISH
+    whys = [_.tell(what) for what in campaign.unreadable] + [
+        _("terminal.repeat", case=run["case"], repeat=run["repeat"], why=_.tell(run["reason"] or ""))
         for run in campaign.runs
         if run["status"] == "refused"
     ]
+    notes = [_("terminal.not-counted", why=why) for why in whys]
     read, unread, problems = 0, set(), []
     for run, record in counted_records(campaign, source) if workloads else ():
         workload = record["case"]["workload"]
         if "source" in record:
-            unread.add("of an import are not here")
+            unread.add(_("terminal.logs-elsewhere"))
         elif workload not in workloads:
-            unread.add(f"of {workload} cannot be read: no workload has this name")
+            unread.add(_("terminal.logs-unreadable", workload=workload))
         else:
             read += 1
             names = [node["node"] for node in record["nodes"]]
@@ -84,8 +86,8 @@ def _read_again(source: Source, workloads: Workloads) -> tuple[int, list[str], l
                     "file": f"{run}/result.json",
                     "what": "recomputed",
                     "run": run,
-                    "sentence": f"{run}: {ENGLISH.tell(each)}",
+                    "sentence": _.about(run, _.tell(each)),
                 }
                 for each in differences(record, again)
             ]
-    return read, [clean(each) for each in [*notes, *(f"The logs {why}." for why in sorted(unread))]], problems
+    return read, [clean(each) for each in [*notes, *sorted(unread)]], problems
