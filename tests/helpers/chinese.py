@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from html import unescape
 from html.parser import HTMLParser
 
 HAN = r"[\u3400-\u4dbf\u4e00-\u9fff]"
@@ -50,7 +51,7 @@ def prose(markdown: str) -> Iterable[str]:
         if line.startswith("```"):
             fenced = not fenced
         elif not fenced:
-            yield from NOT_TEXT.sub("]", line).split(" | ")
+            yield from unescape(NOT_TEXT.sub("]", line)).split(" | ")
 
 
 def texts_of(page: str) -> list[str]:
