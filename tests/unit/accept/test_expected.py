@@ -20,6 +20,8 @@ ROW = {"gpu": "X", "quantity": "copy", "value": 1.0, "unit": "GB/s", "tolerance"
         ("NVIDIA H200", "all_reduce", 8, 467.6),
         ("NVIDIA A100-SXM4-80GB", "copy", 1, 1610),
         ("Tesla V100-SXM2-16GB", "matmul_fp16", 1, 95),
+        ("NVIDIA B200", "best_bf16", 1, 1745),
+        ("NVIDIA GB200", "to_device", 1, 201),
     ],
 )
 def test_a_published_value_is_found_by_the_name_that_the_driver_reports(gpu, quantity, devices, value):
@@ -30,6 +32,8 @@ def test_a_published_value_is_found_by_the_name_that_the_driver_reports(gpu, qua
     ("gpu", "quantity", "devices"),
     [
         ("NVIDIA B200", "matmul_bf16", 1),
+        ("NVIDIA B200", "copy", 1),
+        ("NVIDIA GB200", "all_reduce", 4),
         ("NVIDIA H100 PCIe", "copy", 1),
         ("NVIDIA H200", "all_reduce", 4),
         ("NVIDIA H20", "copy", 1),
