@@ -95,6 +95,15 @@ options:
     description: What the nodes compute with.
     type: str
     default: auto
+  network:
+    description: Which network NCCL may use, see C(network) of C(bench.yml).
+    type: str
+    choices: [fastest, any]
+    default: fastest
+  networks:
+    description: The networks that are up on each node, as M(hardware_info) returns them.
+    type: dict
+    default: {}
   origin:
     description: The commit and the command, as the filter C(scalebook_origin) returns them.
     type: dict

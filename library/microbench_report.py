@@ -9,8 +9,8 @@ DOCUMENTATION = r"""
 module: microbench_report
 short_description: Compare the micro-benchmarks of a device with published ones
 description:
-  - Reads C(compute.json) in O(path) and, if they exist, C(collectives.json), C(hardware.json) and
-    C(about.json).
+  - Reads C(compute.json) in O(path) and, if they exist, C(collectives.json), C(collectives.nccl.xz),
+    C(hardware.json) and C(about.json).
   - Writes C(report.html), C(report.md), C(microbench.json) and, where a peak is known, C(theory.svg) there.
     C(microbench.json) holds the records; its schema is in C(docs/reference).
   - C(manifest.json) keeps the first checksums of what was read; the report names a file that has changed
@@ -42,6 +42,13 @@ options:
     type: str
     choices: [en, zh]
     default: en
+  network:
+    description: >-
+      Which network NCCL may use, see C(network) of C(bench.yml): collectives over sockets count only with
+      V(any) where InfiniBand or RoCE is up.
+    type: str
+    choices: [fastest, any]
+    default: fastest
   expect:
     description:
       - The group that C(collectives.json) must have, C(nodes), C(devices) in total and C(device) (cpu or

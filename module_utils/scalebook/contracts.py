@@ -555,6 +555,7 @@ class MicrobenchRecord(TypedDict, total=False):
     scalebook: dict[str, str]
     command: str
     measurements: list[Measurement]
+    nccl: Interconnect
 
 
 class BestRate(TypedDict):

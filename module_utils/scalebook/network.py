@@ -23,6 +23,23 @@ def unused(nccl: Interconnect | None, entries: Iterable[Hardware]) -> list[str]:
     return sorted({f"{each['name']} ({each['kind']})" for each in networks if each["kind"] in RDMA})
 
 
+def refusal(nccl: Interconnect | None, entries: Iterable[Hardware]) -> Message | None:
+    """Return why what was measured over this network does not count, None where it does."""
+    up = unused(nccl, entries)
+    return message("reason.sockets", up=up) if up else None
+
+
+def gpudirect_off(nccl: Interconnect) -> bool:
+    """Return whether a connection through an adapter went through the memory of the host."""
+    return nccl.get("gpudirect") is False
+
+
+def slower(nccl: Interconnect) -> list[Message]:
+    """Return what of a connection is slower than it may be."""
+    off = [message("nccl.gpudirect-off")] if gpudirect_off(nccl) else []
+    return [*off, *(message("flag.far-adapter", **far) for far in nccl["far"])]
+
+
 def transport(nccl: Interconnect) -> str:
     """Return what connected the GPUs as NCCL writes it: `NET/IB/GDRDMA, P2P/CUMEM`."""
     direct = "/GDRDMA" if nccl.get("gpudirect") else ""

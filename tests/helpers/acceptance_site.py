@@ -18,7 +18,7 @@ class Site:
     def __init__(self, folder, nodes=NODES, name="AMD EPYC", devices=("CPU",), **options):
         self.source, self.folder = random.Random(48), folder
         self.nodes, self.name, self.devices = nodes, name, devices
-        self.rates, self.traces, self.broken = {}, {}, {}
+        self.rates, self.traces, self.broken, self.nccl = {}, {}, {}, ""
         self.options = {
             "path": str(folder),
             "nodes": nodes,
@@ -43,6 +43,8 @@ class Site:
             line["traces"] = {
                 device: f"{self.traces.get(node, 'aa bb')} torch 2.13" for device in self.devices
             }
+        if self.nccl and pair and node == pair[0]:
+            line["nccl"] = self.nccl
         return {"rc": 0, "stdout": "a warning\n" + json.dumps(line)}
 
     def report(self, **options):

@@ -4,15 +4,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple, TypedDict
 
+from ansible.module_utils.scalebook import network
 from ansible.module_utils.scalebook.accept import triage, verdict
 from ansible.module_utils.scalebook.accept.criteria import Wanted
 from ansible.module_utils.scalebook.accept.expected import Expected, expected
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE, OPEN, UNCLEAR, Criteria
-from ansible.module_utils.scalebook.contracts import Message, as_message, message
+from ansible.module_utils.scalebook.contracts import (
+    Hardware,
+    Interconnect,
+    Message,
+    Network,
+    as_message,
+    message,
+)
 
 SCHEMA = 4
 OLDEST_SCHEMA = 3
@@ -30,12 +39,21 @@ CRITERIA = "criteria"
 """The source of a rate that the file of criteria asks for."""
 FEW_NODES = 7
 """So many nodes are measured again together as long as one of them is open."""
+MOST_NAMES = 4
+"""Of more nodes only the first is named, where all are alike."""
 LIMIT_OF_TEST = 0.03
 """A rate that has to be reached is tested as the middle between healthy parts and those 3 % slower."""
 
 
-class Measurement(TypedDict):
-    """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py."""
+class _Printed(TypedDict, total=False):
+    nccl: Interconnect
+
+
+class Measurement(_Printed):
+    """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py.
+
+    `nccl` is what NCCL connected the GPUs by, where it said it.
+    """
 
     nodes: list[str]
     name: str | None
@@ -137,12 +155,29 @@ class BurnIn(TypedDict):
     watched: dict[str, Watched]
 
 
-class Acceptance(TypedDict):
+class Connection(TypedDict):
+    """What NCCL connected GPUs by, alike in so many `measurements` of `nodes`.
+
+    `between` is node (the GPUs of a node), link (those of two nodes) or all nodes.
+    """
+
+    between: str
+    nodes: list[str]
+    measurements: int
+    nccl: Interconnect
+
+
+class _OfGpus(TypedDict, total=False):
+    connections: list[Connection]
+
+
+class Acceptance(_OfGpus):
     """acceptance.json: whether a cluster is accepted, the verdict on each part, what to do about bad ones.
 
     `accepted` is true where every part is good.  `bad` are the nodes to take out, each with its reason in
     `reasons`, `unclear` those without a verdict; `limit` is for Ansible, without the bad ones.  `time` is
     when it was written, in UTC, `machines` are the nodes by name.  `burnin` is null without hours.
+    `connections` are there where NCCL said what it connected the GPUs by.
     """
 
     schema: int
@@ -394,7 +429,9 @@ def document(
     unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
     judged = {node for row in rows if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
     good = [node for node in nodes if node in judged - unclear - set(bad)]
+    connected = connections(nodes, measurements)
     return {
+        **({"connections": connected} if connected else {}),
         "schema": SCHEMA,
         "time": "",
         "machines": {node: {"address": "", "gpus": _gpus(node, measurements)} for node in nodes},
@@ -413,6 +450,56 @@ def document(
         "scalebook": {},
         "command": "",
     }
+
+
+def refuse_sockets(measurements: Iterable[Measurement], networks: Mapping[str, Sequence[Network]]) -> None:
+    """Make measurements over sockets where InfiniBand or RoCE is up problems: their rates say nothing of it.
+
+    `networks` are those that are up on each node.
+    """
+    for measurement in measurements:
+        nodes = measurement["nodes"]
+        up: list[Hardware] = [{"nodes": [node], "networks": [*networks.get(node, ())]} for node in nodes]
+        why = network.refusal(measurement.get("nccl"), up)
+        if why:
+            measurement["rates"], measurement["problems"] = {}, {"node": why}
+
+
+def connections(nodes: Sequence[str], measurements: Iterable[Measurement]) -> list[Connection]:
+    """Return what NCCL connected the GPUs by, what is alike together; `nodes` is their order."""
+    alike: dict[str, Connection] = {}
+    for measurement in measurements:
+        if "nccl" not in measurement:
+            continue
+        nccl = measurement["nccl"]
+        between = ("node", LINK, ALL_NODES)[min(len(measurement["nodes"]), 3) - 1]
+        key = json.dumps([between, network.described(nccl)])
+        new: Connection = {"between": between, "nodes": [], "measurements": 0, "nccl": {**nccl, "far": []}}
+        connection = alike.setdefault(key, new)
+        connection["measurements"] += 1
+        named = {*connection["nodes"], *measurement["nodes"]}
+        connection["nodes"] = [node for node in nodes if node in named]
+        far_adapters = connection["nccl"]["far"]
+        far_adapters += [each for each in nccl["far"] if each not in far_adapters]
+    return list(alike.values())
+
+
+def connection_lines(acceptance: Acceptance) -> list[Message]:
+    """Return what NCCL connected the GPUs by, and what of it is slower than it may be."""
+    lines = []
+    for each in acceptance.get("connections", ()):
+        code = f"acceptance.between-{each['between'].replace(' ', '-')}"
+        between = message(code, nodes=_some(each["nodes"]))
+        lines.append(message("acceptance.connected", between=between, how=network.described(each["nccl"])))
+        lines += network.slower(each["nccl"])
+    return lines
+
+
+def _some(names: Sequence[str]) -> list[str | Message]:
+    """Return the names of nodes, of many the first, and how many others there are."""
+    if len(names) <= MOST_NAMES:
+        return [*names]
+    return [names[0], message("acceptance.other-nodes", count=len(names) - 1)]
 
 
 def _criteria_used(thresholds: Wanted, quantities: set[str]) -> CriteriaUsed:

@@ -4,14 +4,20 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from ansible.module_utils.scalebook import nccl_lines
 from ansible.module_utils.scalebook.accept.document import Measurement
-from ansible.module_utils.scalebook.contracts import Message, as_message, message
+from ansible.module_utils.scalebook.contracts import Interconnect, Message, as_message, message
+from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 
 KILLED_BY_TIMEOUT = (124, 137)
+MOST_LINES = 1 << 26
+"""Bytes of the lines of NCCL that are read at most."""
 Outputs = Mapping[str, Mapping[str, Any]]
 """The results of the tasks that measured, by node."""
 
@@ -58,7 +64,7 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
     keys = ("rates", "traces", "problems")
     if isinstance(content, dict) and all(isinstance(content.get(key), dict) for key in keys):
         name = content.get("name")
-        return {
+        measurement: Measurement = {
             "nodes": [*nodes],
             "name": name and str(name),
             "gpus": [str(uuid) for uuid in content.get("gpus") or ()],
@@ -69,6 +75,8 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
             "traces": content["traces"],
             "problems": {part: _reason_of(why) for part, why in content["problems"].items()},
         }
+        connected = _connected(nodes, content.get("nccl"))
+        return {**measurement, "nccl": connected} if connected else measurement
     errors = str(result.get("stderr") or result.get("msg") or "").strip().splitlines()
     reason = as_message(errors[-1][:300]) if errors else message("acceptance.no-answer")
     if result.get("rc") in KILLED_BY_TIMEOUT:
@@ -84,6 +92,15 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
         "pairs": [],
         "sizes": [],
     }
+
+
+def _connected(nodes: Sequence[str], lines: Any) -> Interconnect | None:
+    """Return what NCCL said in its packed lines, None where it said nothing, or they cannot be read."""
+    try:
+        text = unpacked(base64.b64decode(str(lines or ""), validate=True), MOST_LINES)
+    except (binascii.Error, UnpackError, ValueError):
+        return None
+    return nccl_lines.of_text(nodes, text.decode("utf-8", "replace"))
 
 
 def _reason_of(why: Any) -> Message:

@@ -43,6 +43,7 @@ def go_on(state: burnin.State, params: Mapping[str, Any], thresholds: criteria.W
         state["seconds"] += now - state["mark"]
         rounds, seconds = params["pairs"], params["seconds"]
         measurements = printed.of_round(params["outputs"], rounds, params["links"], seconds)
+        _refuse_sockets(measurements, params)
         burnin.add_round(state, measurements, thresholds)
     state["mark"] = now
     probed = {node: judge.read(result) for node, result in params["probed"].items()}
@@ -55,7 +56,14 @@ def measured(params: Mapping[str, Any]) -> list[document.Measurement]:
     """Return the new measurements: of nodes alone, of pairs, or of all nodes together."""
     outputs, seconds = params["outputs"], params["seconds"]
     groups = [[*outputs]] if params["together"] else params["pairs"]
-    return printed.of_several(groups, outputs, seconds) if groups else printed.of_nodes(outputs, seconds)
+    several = printed.of_several(groups, outputs, seconds) if groups else printed.of_nodes(outputs, seconds)
+    _refuse_sockets(several, params)
+    return several
+
+
+def _refuse_sockets(measurements: list[document.Measurement], params: Mapping[str, Any]) -> None:
+    if params["network"] == "fastest":
+        document.refuse_sockets(measurements, params["networks"])
 
 
 def criteria_of(params: Mapping[str, Any]) -> criteria.Wanted:

@@ -341,7 +341,7 @@ def _of_networks(rows: Iterable[Row], valid: Mapping[str, Sequence[Run]]) -> lis
         up = {name for run in runs for name in network.unused(run["nccl"], run.get("hardware") or ())}
         if up:
             flagged_rows.append((row, flag("sockets", up=sorted(up))))
-        repeats_without = [run["repeat"] for run in runs if run["nccl"].get("gpudirect") is False]
+        repeats_without = [run["repeat"] for run in runs if network.gpudirect_off(run["nccl"])]
         if repeats_without:
             flagged_rows.append((row, flag("gpudirect-off", repeats=repeats_without)))
         far = [each for run in runs for each in run["nccl"]["far"]]

@@ -17,6 +17,7 @@ from ansible.module_utils.scalebook.contracts import (
     KINDS,
     BestRate,
     Hardware,
+    Interconnect,
     JobEnd,
     Measurement,
     Message,
@@ -67,6 +68,7 @@ class Files(NamedTuple):
     results: Mapping[str, Mapping[str, Any]]
     about: Mapping[str, Any]
     machines: Sequence[Hardware]
+    nccl: Interconnect | None = None
 
 
 def records(files: Files) -> list[MicrobenchRecord]:
@@ -94,6 +96,8 @@ def _record(kind: str, files: Files, job: ProgramEnd | None) -> MicrobenchRecord
     }
     if values.get("name"):
         record["device"] = values["name"]
+    if kind == "collectives" and files.nccl:
+        record["nccl"] = files.nccl
     for key in ("scalebook", "command"):
         if files.about.get(key):
             record[key] = files.about[key]

@@ -84,6 +84,7 @@ MESSAGES = {
     "short.gpu-swings": "gpu swings",
     # -- nccl: what connected the GPUs: network.py ---------------------------------------------------
     "nccl.facts": "{facts:comma}",
+    "nccl.gpudirect-off": "GPUDirect RDMA was off, and what went to other nodes went through the memory of the host. Fix: load nvidia_peermem; docs/how-to/networks.md says what to look for",
     "nccl.adapters": "through {adapters:and}",
     "nccl.channels": "{count} channels",
     # -- note: notes of a report ---------------------------------------------------------------------
@@ -1305,6 +1306,12 @@ MESSAGES = {
     "acceptance.links": "Links between nodes",
     "acceptance.links-about": "Rows send, columns receive: per cent of the median of all links; the darker, the slower.",
     "acceptance.links-caption": "The numbers are in the table below.",
+    "acceptance.network": "What NCCL connected the GPUs by",
+    "acceptance.connected": "{between}: {how}",
+    "acceptance.between-node": "GPUs within {nodes:comma}",
+    "acceptance.between-link": "GPUs of two nodes, of {nodes:comma}",
+    "acceptance.between-all-nodes": "GPUs of all nodes, {nodes:comma}",
+    "acceptance.other-nodes": "{count} others",
     "acceptance.errors": "How often a verdict is wrong",
     "acceptance.promise": "The test is sequential. Healthy parts are condemned in at most {false:percent} of all fleets, and a part that is as slow as the criterion says is accepted in at most {misses:percent} of all cases.",
     "acceptance.simulated": "On 20,000 simulated fleets of 4 to 125 parts, healthy parts were condemned in 0.02 %, and 98.1 % of the parts that were 5 % slow were found (tests/bench/acceptance).",
@@ -1433,6 +1440,7 @@ MESSAGES = {
     "microbench.time": "time, µs",
     "microbench.algorithm": "algorithm GB/s",
     "microbench.bus": "bus GB/s",
+    "microbench.connected": "NCCL connected the devices by {how}.",
     "microbench.as-nccl-tests": "Sizes and bandwidths as in nccl-tests; compare the bus bandwidth with that of a link.",
     #
     # -- evaluation: the evaluation ------------------------------------------------------------------

@@ -81,6 +81,7 @@ MESSAGES = {
     "short.gpu-swings": "GPU 忙闲交替",
     # -- nccl: what connected the GPUs: network.py ---------------------------------------------------
     "nccl.facts": "{facts:comma}",
+    "nccl.gpudirect-off": "未使用GPUDirect RDMA，发往其他节点的数据经过了主机内存。解决办法：加载nvidia_peermem，参见docs/how-to/networks.md",
     "nccl.adapters": "经 {adapters:and}",
     "nccl.channels": "{count} 个通道",
     # -- note: notes of a report ---------------------------------------------------------------------
@@ -1186,6 +1187,12 @@ MESSAGES = {
     "acceptance.links": "节点之间的链路",
     "acceptance.links-about": "行为发送节点，列为接收节点：相对全部链路中位数的百分比，颜色越深越慢。",
     "acceptance.links-caption": "数值见下表。",
+    "acceptance.network": "NCCL连接GPU的方式",
+    "acceptance.connected": "{between}：{how}",
+    "acceptance.between-node": "{nodes:comma}内部的GPU",
+    "acceptance.between-link": "{nodes:comma}中两个节点的GPU",
+    "acceptance.between-all-nodes": "所有节点的GPU（{nodes:comma}）",
+    "acceptance.other-nodes": "其他{count}个节点",
     "acceptance.errors": "误判率",
     "acceptance.promise": "采用序贯检验：在所有集群中，误判合格部件的不超过 {false:percent}；慢到判据所定程度的部件被误判为合格的不超过 {misses:percent}。",
     "acceptance.simulated": "在 20,000 个 4 至 125 个部件的模拟集群上，误判合格部件的占 0.02%，慢 5% 的部件检出 98.1%（tests/bench/acceptance）。",
@@ -1314,6 +1321,7 @@ MESSAGES = {
     "microbench.time": "时间（µs）",
     "microbench.algorithm": "算法带宽（GB/s）",
     "microbench.bus": "总线带宽（GB/s）",
+    "microbench.connected": "NCCL连接设备的方式：{how}。",
     "microbench.as-nccl-tests": "大小与带宽的定义同 nccl-tests；总线带宽可与链路带宽对比。",
     #
     # -- evaluation: the evaluation ------------------------------------------------------------------

@@ -269,7 +269,7 @@ TABLE = (
     Parameter(
         "network",
         "choice",
-        _BENCH,
+        ("bench", "microbench", "acceptance"),
         "which network NCCL may use between nodes: with fastest, a run over sockets is refused where "
         "InfiniBand or RoCE is up",
         default="fastest",

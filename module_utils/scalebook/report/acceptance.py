@@ -7,7 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ansible.module_utils.scalebook.accept.document import ALL_NODES, EQUALS, LAUNCH, LINK, Acceptance
+from ansible.module_utils.scalebook.accept.document import (
+    ALL_NODES,
+    EQUALS,
+    LAUNCH,
+    LINK,
+    Acceptance,
+    connection_lines,
+)
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
     Block,
@@ -128,7 +135,9 @@ def _evidence(acceptance: Acceptance, wording: Wording) -> list[Block]:
         acceptance["nodes"], shares, _("acceptance.links"), _("acceptance.links-about"), "links"
     )
     charts: list[Block] = [Chart(_("acceptance.links-caption"), picture)] if picture else []
-    return [Heading(2, label), *charts, Table("", columns, rows, label)]
+    connected = [*map(_.tell, connection_lines(acceptance))]
+    network: list[Block] = [Heading(2, _("acceptance.network")), Items(connected)] if connected else []
+    return [Heading(2, label), *charts, Table("", columns, rows, label), *network]
 
 
 def _part(part: str, wording: Wording) -> str:

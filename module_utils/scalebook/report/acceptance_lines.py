@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.accept.document import (
     BurnIn,
     PartFinding,
     compared,
+    connection_lines,
     kind_of,
 )
 from ansible.module_utils.scalebook.accept.verdict import BAD, GOOD, NO_REFERENCE
@@ -43,6 +44,7 @@ def display(acceptance: Acceptance) -> list[str]:
     counts = [f"{number} {each}" for each in WORST if (number := [*worst.values()].count(each))]
     parts = ", ".join(counts) or _("acceptance.none-measured")
     lines.append(_("acceptance.counts", nodes=len(acceptance["nodes"]), parts=parts))
+    lines += map(_.tell, connection_lines(acceptance))
     if acceptance["bad"]:
         lines += [_("acceptance.leave-out", limit=acceptance["limit"]), *drain(acceptance)]
     return [*lines, *(_of_burnin(acceptance["burnin"]) if acceptance["burnin"] else ())]

@@ -7,7 +7,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ansible.module_utils.scalebook.contracts import KINDS, Message, MicrobenchRecord, message
+from ansible.module_utils.scalebook import network
+from ansible.module_utils.scalebook.contracts import (
+    KINDS,
+    Interconnect,
+    Message,
+    MicrobenchRecord,
+    message,
+)
 from ansible.module_utils.scalebook.judge import microbench_records as judge
 from ansible.module_utils.scalebook.pages import html, markdown, svg
 from ansible.module_utils.scalebook.pages.bar_chart import Bar, bar_chart
@@ -124,6 +131,7 @@ def body(view: View) -> list[Block]:
         Items([Item(note, id="" if number else "notes") for number, note in enumerate(notes)], only="html"),
         *([Charts([{"name": "theory", "title": _("microbench.theory"), "svg": picture}])] if picture else []),
         *(collectives(group, _) if group else []),
+        *_connection(view.files.nccl, _),
     ]
 
 
@@ -175,6 +183,14 @@ def collectives(result: Mapping[str, Any], wording: Wording = ENGLISH) -> list[B
     rows = sorted(result["measurements"], key=lambda each: (each["collective"], each["bytes"]))
     about = Paragraph(_("microbench.as-nccl-tests"), "soft")
     return [Heading(2, title, "collectives"), Table("", columns, rows, title), about]
+
+
+def _connection(nccl: Interconnect | None, wording: Wording) -> list[Block]:
+    """Return what NCCL connected the devices by, and what of it is slower than it may be."""
+    if not nccl:
+        return []
+    lines = [message("microbench.connected", how=network.described(nccl)), *network.slower(nccl)]
+    return [Items([*map(wording.tell, lines)])]
 
 
 def chart(devices: Sequence[judge.Device], wording: Wording = ENGLISH) -> str:

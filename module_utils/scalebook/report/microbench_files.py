@@ -9,12 +9,19 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.scalebook import shapes
-from ansible.module_utils.scalebook.contracts import KINDS, MICROBENCH_SCHEMA, Hardware, Microbench
+from ansible.module_utils.scalebook import nccl_lines, network, shapes
+from ansible.module_utils.scalebook.contracts import (
+    KINDS,
+    MICROBENCH_SCHEMA,
+    Hardware,
+    Interconnect,
+    Microbench,
+    ProgramEnd,
+)
 from ansible.module_utils.scalebook.files import read_table, write_json, write_whole
 from ansible.module_utils.scalebook.json_file import decode
 from ansible.module_utils.scalebook.judge import mfu, prices
@@ -27,8 +34,13 @@ from ansible.module_utils.scalebook.report import microbench, render
 from ansible.module_utils.scalebook.store import manifest
 from ansible.module_utils.scalebook.store.source import MICROBENCH, Source, open_microbench
 from ansible.module_utils.scalebook.store.write import write_manifest
+from ansible.module_utils.scalebook.unpack import UnpackError, unpacked
 
 SCHEMA = 1
+LINES = "collectives.nccl.xz"
+"""The file with the lines of NCCL of all ranks (nccl_file.py of role microbench)."""
+MOST_LINES = 1 << 26
+"""Bytes of these lines that are read at most."""
 
 
 def _read(source: Source, name: str, what: str, check: Callable[[bytes], Any]) -> Any:
@@ -86,7 +98,34 @@ def load_files(source: Source, expect: Mapping[str, Any]) -> judge.Files:
             raise ValueError(f"{source.top / name}: was not written")
     if "compute" not in results and not jobs:
         raise ValueError(f"{source.top}: holds no compute.json")
-    return judge.Files(results, about, machines)
+    connected = _connected(source, jobs, machines) if "collectives" in results else None
+    return judge.Files(results, about, machines, connected)
+
+
+def _connected(
+    source: Source, jobs: Mapping[str, ProgramEnd], machines: Sequence[Hardware]
+) -> Interconnect | None:
+    """Return what NCCL said in collectives.nccl.xz, None where there is none."""
+    job = jobs.get("collectives")
+    nodes = job["nodes"] if job else [node for each in machines for node in each["nodes"]]
+    try:
+        text = unpacked(source.read(LINES), MOST_LINES).decode("utf-8", "replace")
+    except FileNotFoundError:
+        return None
+    except UnpackError as error:
+        raise ValueError(f"{source.top / LINES}: {error}") from None
+    return nccl_lines.of_text(nodes, text)
+
+
+def without_refused(files: judge.Files) -> judge.Files:
+    """Return the files without collectives over sockets where InfiniBand or RoCE is up."""
+    why, jobs = network.refusal(files.nccl, files.machines), files.about.get("jobs") or {}
+    if not why:
+        return files
+    end: ProgramEnd = {"rc": 0, "seconds": None, "started": None, "ended": None, "nodes": []}
+    refused = {**end, **jobs.get("collectives", {}), "reason": why}
+    results = {kind: result for kind, result in files.results.items() if kind != "collectives"}
+    return files._replace(results=results, about={**files.about, "jobs": {**jobs, "collectives": refused}})
 
 
 def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
@@ -97,6 +136,8 @@ def report(options: Mapping[str, Any], write: bool) -> dict[str, Any]:
         )
     source = open_microbench(Path(options["path"]))
     path, files = source.top / "report.html", load_files(source, options["expect"])
+    if options.get("network") != "any":
+        files = without_refused(files)
     records = judge.records(files)
     measured = [_measured(result, options)] if (result := files.results.get("compute")) else []
     devices = [*measured, *read_table(options["published"], judge.read_published)]

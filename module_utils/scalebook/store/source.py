@@ -31,7 +31,11 @@ SEAL = "archive.json"
 PLANS = ("plan.json", "provenance.json")  # every bench.yml of the campaign writes them again
 FOLDERS = ("runs", "search")  # the runs that count, and those that search for the largest batch
 MICROBENCH = "microbench.json"
-MEASURED = ("about.json", "hardware.json", *(f"{kind}.{end}" for kind in KINDS for end in ("json", "log")))
+MEASURED = (
+    *("about.json", "hardware.json"),
+    *(f"{kind}.{end}" for kind in KINDS for end in ("json", "log")),
+    "collectives.nccl.xz",
+)
 """The files that microbench.json is made from, and the logs of the programs."""
 COVERED = ("*.log", "*.telemetry.csv*", "exit.json", "result.json")
 OF_RUNS = tuple(f"{folder}/*/*/{pattern}" for folder, pattern in itertools.product(FOLDERS, COVERED))

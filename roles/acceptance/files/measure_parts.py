@@ -9,11 +9,12 @@
 It starts the programs of role microbench, which lie beside it, and training_trace.py, and measures the
 processor, its memory and, where fio is installed, the disk itself.  The line has the names of device and
 processor, the rates of each part by quantity, the digest of each part's training, what was sent between
-devices by size, and what could not be measured.  Of several nodes, the first prints the rates.  Python 3.6
-or later.
+devices by size, the packed lines of NCCL, and what could not be measured.  Of several nodes, the first
+prints the rates and the lines.  Python 3.6 or later.
 """
 
 import argparse
+import base64
 import fcntl
 import hashlib
 import json
@@ -34,6 +35,7 @@ SENT_BYTES = {"gpu": 1 << 33, "cpu": 1 << 23}
 PAIR_BYTES = {"gpu": 1 << 28, "cpu": 1 << 22}
 COLLECTIVES = "all_reduce,all_gather,reduce_scatter,all_to_all"
 HOST_BYTES = 1 << 25
+LINES = "collectives.nccl.xz"  # of NCCL, beside collectives.json
 GET_ADDRESS = 0x8915  # Linux: SIOCGIFADDR
 
 
@@ -104,6 +106,10 @@ def measure(program: List[str], name: str, *placing: Any) -> Dict[str, Any]:
             return {}
         with open(path, encoding="utf-8") as stream:
             content: Dict[str, Any] = json.load(stream)
+        lines = os.path.join(out, LINES)
+        if os.path.exists(lines):
+            with open(lines, "rb") as packed:
+                content["lines"] = base64.b64encode(packed.read()).decode()
         return content
 
 
@@ -141,6 +147,8 @@ def inside(args: argparse.Namespace, line: Dict[str, Any]) -> None:
     # --least above --most: no collective, only the pairs.
     line["pairs"] = collectives(args, 1, "--pairs", *of_size(most + 1, most))["pairs"]
     line["sizes"] = [*content["measurements"], *exchanged]
+    if "lines" in content:
+        line["nccl"] = content["lines"]
 
 
 def repeated(operation: Callable[[], Any], seconds: float) -> float:
@@ -261,6 +269,8 @@ def main(argv: List[str]) -> None:
             size = of_size(NETWORK_BYTES[args.device], NETWORK_BYTES[args.device])
             measured = "forward,backward" if args.what == "pair" else COLLECTIVES
             content = collectives(args, args.nodes, "--only", measured, *size)
+            if "lines" in content:
+                line["nccl"] = content["lines"]
             for row in content.get("measurements", []):
                 line["rates"][row["collective"]] = row["busbw_gb_per_second"]
         else:

@@ -17,6 +17,8 @@ pairs, n - 1 rounds for an even number of ranks; rank 0 writes the bandwidth of 
 
 `forward` and `backward`, for acceptance.yml: the first half of the ranks sends to the other half, each rank
 to one, and the other way; the bandwidth is that of all of them.
+
+On GPUs the lines of NCCL about what it connects them by are kept in DIR/collectives.nccl.xz, by node.
 """
 
 import argparse
@@ -29,6 +31,7 @@ import sys
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
 
+import nccl_file
 import torch
 import torch.distributed as dist
 
@@ -260,10 +263,11 @@ def pairs(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
 def main(argv: List[str]) -> None:
     """Initialize the process group, measure, and write collectives.json in one piece."""
     args = arguments(argv)
-    local = int(os.environ["LOCAL_RANK"])
+    local, nccl_path = int(os.environ["LOCAL_RANK"]), ""
     if args.device == "gpu":
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
+        nccl_path = nccl_file.listen(args.out, int(os.environ["RANK"]))
         dist.init_process_group("nccl", device_id=device)
     else:
         device = torch.device("cpu")
@@ -296,8 +300,13 @@ def main(argv: List[str]) -> None:
         if rank == 0:
             text = "MICROBENCH {collective} {bytes} bytes: {busbw_gb_per_second:.3f} GB/s on the bus"
             print(text.format(**row), flush=True)
+    of_ranks: List[Any] = [None] * world
+    if nccl_path:
+        dist.all_gather_object(of_ranks, (int(os.environ["GROUP_RANK"]), nccl_file.packed(nccl_path)))
     if rank == 0:
         os.makedirs(args.out, exist_ok=True)
+        if nccl_path:
+            nccl_file.write(args.out, of_ranks)
         path = os.path.join(args.out, "collectives.json")
         with open(path + ".new", "w", encoding="utf-8") as stream:
             json.dump(result, stream, indent=1)

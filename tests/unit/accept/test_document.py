@@ -248,7 +248,7 @@ def test_two_real_h200_reach_what_was_published_and_have_no_reference_for_the_re
         result = site.report(outputs={"NODE1": {"rc": 0, "stdout": line}})
     made = json.loads((tmp_path / "acceptance.json").read_text())
     good = {row["quantity"] for row in made["findings"] if row["verdict"] == "good"}
-    assert (made["accepted"], good) == (True, {"copy", "to_device", "from_device"})
+    assert (made["accepted"], good) == (True, {"copy", "to_device", "from_device", "best_fp8"})
     assert {row["verdict"] for row in made["findings"]} == {"good", "no reference"}
     assert (result["alone"], result["rounds"]) == ([], [])
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The line that a node prints of its parts, with programs that print what those of role microbench would."""
 
+import base64
 import json
 import subprocess
 import sys
@@ -28,6 +29,7 @@ if os.environ["RANK"] == "0":
     names = sys.argv[sys.argv.index("--only") + 1].split(",") if "--only" in sys.argv else []
     rows = [dict(collective=name, busbw_gb_per_second=40.0) for name in names]
     pairs = [dict(source=0, target=1, gb_per_second=50.0)]
+    if {said}: open(os.path.join(sys.argv[-1], "collectives.nccl.xz"), "wb").write(b"lines")
     json.dump(dict(measurements=rows, pairs=pairs), open(os.path.join(sys.argv[-1], "collectives.json"), "w"))
 """
 COLLECTIVES_OF_A_NODE = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "sendrecv")
@@ -39,8 +41,8 @@ echo '{"jobs": [{"'$way'": {"bw_bytes": 2000000000}}]}'
 
 @pytest.fixture
 def printed(tmp_path):
-    def start(*options, broken=False, rows=2, failing="nothing"):
-        (tmp_path / "collectives.py").write_text(COLLECTIVES.format(failing=failing))
+    def start(*options, broken=False, rows=2, failing="nothing", said=False):
+        (tmp_path / "collectives.py").write_text(COLLECTIVES.format(failing=failing, said=said))
         (tmp_path / "microbench.py").write_text(MICROBENCH.format(broken=broken, rows=rows))
         (tmp_path / "training_trace.py").write_text("print('aa bb')")
         (tmp_path / PROGRAM.name).write_text(PROGRAM.read_text())
@@ -101,3 +103,8 @@ def test_an_operation_without_a_rate_is_a_problem_of_the_part(printed):
 @pytest.mark.parametrize(("rank", "rates"), [("0", {"forward": 40.0, "backward": 40.0}), ("1", {})])
 def test_the_first_node_of_a_pair_prints_both_directions(printed, rank, rates):
     assert printed("pair", "--device", "cpu", "--rank", rank)["rates"] == rates
+
+
+@pytest.mark.parametrize("options", [["alone", "--devices", "2"], ["pair"], ["all", "--nodes", "3"]])
+def test_the_packed_lines_of_nccl_are_printed_too(printed, options):
+    assert base64.b64decode(printed(*options, "--device", "gpu", said=True)["nccl"]) == b"lines"

@@ -15,9 +15,9 @@ NAME = "ansible.module_utils.scalebook"
 # Facts and text. A new one is a decision.
 GROUND = {
     "command", "contracts", "failure_causes", "failure_search", "files", "flops", "grouping", "hardware",
-    "json_file", "kit_log", "limits", "machines", "network", "patch_lines", "places", "published",
-    "quantities", "results_file", "root_only", "secrets", "shapes", "stats", "text", "throughput", "unpack",
-    "workload", "workloads", "yaml_file",
+    "json_file", "kit_log", "limits", "machines", "nccl_lines", "network", "patch_lines", "places",
+    "published", "quantities", "results_file", "root_only", "secrets", "shapes", "stats", "text",
+    "throughput", "unpack", "workload", "workloads", "yaml_file",
 }  # fmt: skip
 # Each package and the packages that it imports: data flows from store through judge to pages.
 ARROWS = {

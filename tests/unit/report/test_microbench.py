@@ -1,6 +1,7 @@
 """microbench: what is counted, what stands beside what, and that the published table is the published one."""
 
 import json
+import lzma
 import re
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -229,8 +230,9 @@ def results(tmp_path):
     return tmp_path
 
 
-def report(results, language="en", **expect):
+def report(results, language="en", network="fastest", **expect):
     given = {"path": str(results), "published": str(PUBLISHED), "gpus": str(GPUS), "expect": expect}
+    given |= {"network": network}
     given |= {"templates": str(ROOT / "templates"), "report_language": language}
     return microbench_files.report(given, True)
 
@@ -449,3 +451,48 @@ def test_every_price_is_shown_with_its_source_and_date(measured):
 
 def test_a_device_without_a_price_has_none(measured):
     assert "Price" not in rows_of(measured)
+
+
+def kept_lines(results, *of_nodes, kind="InfiniBand"):
+    """Write what NCCL said on each node, as collectives.py does; both nodes have a network of this kind."""
+    text = "".join(f"NODE {number}\n{lines}" for number, lines in enumerate(of_nodes))
+    (results / "collectives.nccl.xz").write_bytes(lzma.compress(text.encode()))
+    networks = [{"name": "mlx5_0", "kind": kind}]
+    (results / "hardware.json").write_text(json.dumps([{"nodes": ["NODE1", "NODE2"], "networks": networks}]))
+
+
+IB = (ROOT / "tests/data/nccl/ib_2n4g.NODE1.log").read_text()
+SOCKETS = (
+    "h:7:7 [0] NCCL INFO NET/Socket : Using [0]eth0:192.0.2.2<0>\n"
+    "h:7:9 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] [receive] via NET/Socket/0\n"
+)
+
+
+@pytest.mark.parametrize("name", ["report.html", "report.md"])
+def test_the_report_says_what_nccl_connected_the_devices_by(results, name):
+    started(results)
+    kept_lines(results, IB, IB.replace("NET/IB/1/GDRDMA", "NET/IB/1"))
+    report(results)
+    text = (results / name).read_text()
+    assert "NCCL connected the devices by NET/IB, P2P/CUMEM, NVLink, NVLS" in text
+    assert "GPUDirect RDMA was off" in text
+    assert records(results)[1]["nccl"]["transports"] == {"NET/IB": 6, "P2P/CUMEM": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "network", "status"),
+    [
+        ("InfiniBand", "fastest", "failed"),
+        ("RoCE", "fastest", "failed"),
+        ("InfiniBand", "any", "ok"),
+        ("Ethernet", "fastest", "ok"),
+    ],
+)
+def test_collectives_over_sockets_are_refused_where_something_faster_is_up(results, kind, network, status):
+    started(results)
+    kept_lines(results, SOCKETS, SOCKETS, kind=kind)
+    unmeasured = report(results, network=network)["unmeasured"]
+    record = records(results)[1]
+    assert (record["status"], bool(record["measurements"])) == (status, status == "ok")
+    assert record["nccl"]["adapters"] == ["eth0"]
+    assert ["NCCL used sockets" in each for each in unmeasured] == [True] * (status == "failed")
