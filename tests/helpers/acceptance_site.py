@@ -36,7 +36,13 @@ class Site:
             return self.broken.get(pair) or self.broken[node]
         line = {"name": None, "rates": {}, "traces": {}, "problems": {}}
         if pair and node == pair[0]:
-            line["rates"] = {"forward": self.rate(*pair), "backward": self.rate(*pair[::-1])}
+            ways = {"forward": pair, "backward": pair[::-1]}
+            line["rates"] = {way: self.rate(*ends) for way, ends in ways.items()}
+            if len(self.devices) > 1:
+                line["rails"] = {
+                    way: [self.rate(*ends, rail) for rail in range(len(self.devices))]
+                    for way, ends in ways.items()
+                }
         elif not pair:
             line["name"] = self.name
             line["rates"] = {device: {"copy": self.rate(node, device)} for device in self.devices}

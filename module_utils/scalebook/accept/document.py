@@ -28,6 +28,8 @@ OLDEST_SCHEMA = 3
 """The first schema that is read; it had English sentences, and the commands for Slurm."""
 WORST = (BAD, UNCLEAR, OPEN, GOOD, NO_REFERENCE)
 LINK = "link"
+RAIL = "rail"
+"""The pair of GPUs with the same number in two nodes."""
 PAIR = "pair"
 HOST = "host"
 ALL_NODES = "all nodes"
@@ -47,12 +49,14 @@ LIMIT_OF_TEST = 0.03
 
 class _Printed(TypedDict, total=False):
     nccl: Interconnect
+    rails: dict[str, list[float]]
 
 
 class Measurement(_Printed):
     """What a node, or the first of several nodes, printed; the other keys are those of measure_parts.py.
 
-    `nccl` is what NCCL connected the GPUs by, where it said it.
+    `nccl` is what NCCL connected the GPUs by, where it said it, `rails` the rates from the first GPU of one
+    node to the first of the other one, the second and so on, by direction.
     """
 
     nodes: list[str]
@@ -99,8 +103,15 @@ class PartFinding(TypedDict):
     measurements: int
 
 
-class Fault(TypedDict):
-    """What explains slow links: a node, its outgoing or incoming direction, a link or its direction."""
+class _Rail(TypedDict, total=False):
+    rail: int
+
+
+class Fault(_Rail):
+    """What explains slow links: a node, its outgoing or incoming direction, a link or its direction, a rail.
+
+    A rail is what connects the GPUs with the number `rail` of all nodes: only that is slow at `nodes`.
+    """
 
     kind: str
     nodes: list[str]
@@ -238,12 +249,20 @@ def values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, floa
         yield f"{nodes[0]} {link_name(*ends)}", nodes, PAIR, pair["gb_per_second"]
 
 
+def rail_values(measurement: Measurement) -> Iterator[tuple[str, list[str], str, float]]:
+    """Yield the rates of the rails of one measurement as `values` does those of its parts."""
+    nodes, of_ways = measurement["nodes"], measurement.get("rails", {})
+    for way, ends in (("forward", nodes), ("backward", nodes[::-1])):
+        for rail, rate in enumerate(of_ways.get(way, ())):
+            yield f"{link_name(*ends)} {RAIL} {rail}", [*ends], RAIL, rate
+
+
 def groups(measurements: Iterable[Measurement]) -> list[Group]:
     """Return the groups of equal parts: of one device, and of one quantity."""
     by_key: dict[tuple[str, str, int, str], Group] = {}
     for measurement in measurements:
         devices = sum(part.startswith("GPU") and part != "GPUs" for part in measurement["rates"])
-        for part, nodes, quantity, rate in values(measurement):
+        for part, nodes, quantity, rate in (*values(measurement), *rail_values(measurement)):
             count = devices if part.endswith(" GPUs") else 1
             of_host = part.endswith(f" {HOST}")
             device = (measurement.get("processor") if of_host else measurement["name"]) or ""
@@ -280,6 +299,8 @@ def findings(
         for part, rates in group.rates.items():
             source = min(by_source, key=lambda name: WORST.index(by_source[name][part].verdict))  # noqa: B023
             finding = by_source[source][part]
+            if group.quantity == RAIL and finding.verdict in (GOOD, NO_REFERENCE):
+                continue  # there are as many times more than links as a node has GPUs
             rows.append(
                 {
                     "part": part,
@@ -354,7 +375,7 @@ def still_open(
     for row in rows:
         if row["part"] == ALL_NODES:
             continue
-        part = frozenset(row["nodes"][:1] if row["quantity"] != LINK else row["nodes"])
+        part = frozenset(row["nodes"] if row["quantity"] in (LINK, RAIL) else row["nodes"][:1])
         (waiting if row["verdict"] == OPEN else ended).add(part)
     present = [node for node in nodes if node not in unmeasured]
     open_nodes = [node for node in present if frozenset([node]) in waiting or frozenset([node]) not in ended]
@@ -384,18 +405,38 @@ def faults(
     rows: Iterable[PartFinding], measurements: Iterable[Measurement], wrong: Iterable[Problem] = ()
 ) -> list[Fault]:
     """Return what explains the links that are slow, could not be measured or went wrong in the burn-in."""
-    verdicts = {
-        triage.Link(row["nodes"][0], row["nodes"][1]): row["verdict"]
-        for row in rows
-        if row["quantity"] == LINK
-    }
-    slow = {link for link, each in verdicts.items() if each == BAD}
-    for measurement in measurements:
-        if len(measurement["nodes"]) == 2 and measurement["problems"]:
-            one, other = measurement["nodes"]
-            slow |= {triage.Link(one, other), triage.Link(other, one)}
-    slow |= {triage.Link(one, other) for one, other in (each["nodes"] for each in wrong if each["nodes"][1:])}
-    return [{"kind": cause.kind, "nodes": [*cause.nodes]} for cause in triage.explain(slow, set(verdicts))]
+    pairs = [each for each in measurements if len(each["nodes"]) == 2]
+    count = max((len(each) for pair in pairs for each in pair.get("rails", {}).values()), default=1)
+
+    def whole(source: str, target: str) -> set[triage.Link]:
+        return {triage.Link(source, target, rail) for rail in range(count)}
+
+    measured: set[triage.Link] = set()
+    slow: set[triage.Link] = set()
+    slow_links: list[tuple[str, str]] = []
+    for row in rows:
+        if row["quantity"] == LINK:
+            source, target = row["nodes"]
+            measured |= whole(source, target)
+            slow_links += [(source, target)] if row["verdict"] == BAD else []
+        elif row["quantity"] == RAIL and row["verdict"] == BAD:
+            slow.add(triage.Link(*row["nodes"], int(row["part"].rpartition(" ")[2])))
+    # Which rail makes a link slow is known where one of its rails is.
+    explained = {(link.source, link.target) for link in slow}
+    for source, target in slow_links:
+        slow |= whole(source, target) if (source, target) not in explained else set()
+    for one, other in (each["nodes"] for each in pairs if each["problems"]):
+        slow |= whole(one, other) | whole(other, one)
+    for one, other in (each["nodes"] for each in wrong if each["nodes"][1:]):
+        slow |= whole(one, other)
+    return [_fault(cause) for cause in triage.explain(slow, measured)]
+
+
+def _fault(cause: triage.Cause) -> Fault:
+    fault: Fault = {"kind": cause.kind, "nodes": [*cause.nodes]}
+    if cause.rail is not None:
+        fault["rail"] = cause.rail
+    return fault
 
 
 def problems(measurements: Iterable[Measurement]) -> list[Problem]:
@@ -537,7 +578,7 @@ def reasons(
             what = message("acceptance.problem", part=problem["part"], reason=problem["reason"])
             by_node.setdefault(problem["nodes"][0], what)
     for row in rows:
-        if row["verdict"] == BAD and row["quantity"] != LINK:
+        if row["verdict"] == BAD and row["quantity"] not in (LINK, RAIL):
             by_node.setdefault(row["nodes"][0], of_part(row))
     for cause in causes:
         if not by_node.keys() & set(cause["nodes"]):
@@ -549,7 +590,8 @@ def reasons(
 
 def kind_of(cause: Fault) -> Message:
     """Return what explains slow links, in words."""
-    return message(f"acceptance.fault-{cause['kind']}")
+    values = {"rail": cause["rail"]} if "rail" in cause else {}
+    return message(f"acceptance.fault-{cause['kind']}", **values)
 
 
 def of_part(row: PartFinding) -> Message:

@@ -76,7 +76,13 @@ def line_of(nodes: Sequence[str], result: Mapping[str, Any], seconds: int) -> Me
             "problems": {part: _reason_of(why) for part, why in content["problems"].items()},
         }
         connected = _connected(nodes, content.get("nccl"))
-        return {**measurement, "nccl": connected} if connected else measurement
+        if connected:
+            measurement["nccl"] = connected
+        if content.get("rails"):
+            measurement["rails"] = {
+                way: [float(rate) for rate in content["rails"][way]] for way in ("forward", "backward")
+            }
+        return measurement
     errors = str(result.get("stderr") or result.get("msg") or "").strip().splitlines()
     reason = as_message(errors[-1][:300]) if errors else message("acceptance.no-answer")
     if result.get("rc") in KILLED_BY_TIMEOUT:

@@ -1,6 +1,6 @@
 # Copyright: Contributors to the scalebook project
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the part behind slow measurements of several: the node, one of its directions or rails, or a link.
+"""Finds the part behind slow measurements of several: a node, one of its directions or rails, or a link.
 
 All pairs of nodes are measured, in rounds of disjoint pairs, and the fewest causes are taken that explain
 the slow ones.
@@ -25,14 +25,17 @@ class Link(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """A part that explains slow links; `kind` is node, outgoing, incoming, rail, link or direction."""
+    """A part that explains slow links; `kind` is one of KINDS, with a `rail` where only that is slow."""
 
     kind: str
     nodes: tuple[str, ...]
     rail: int | None = None
 
 
-KINDS = ("link", "direction", "node", "outgoing", "incoming", "rail")
+KINDS = (
+    *("link", "direction", "node", "outgoing", "incoming"),
+    *("rail", "rail-outgoing", "rail-incoming", "rail-link", "rail-direction"),
+)
 """Of causes with the same links, as two nodes alone have them, that of the earliest kind is named."""
 
 
@@ -60,6 +63,10 @@ def _causes(link: Link) -> Iterator[Cause]:
         yield Cause("rail", (node,), rail)
     yield Cause("link", (min(source, target), max(source, target)))
     yield Cause("direction", (source, target))
+    yield Cause("rail-outgoing", (source,), rail)
+    yield Cause("rail-incoming", (target,), rail)
+    yield Cause("rail-link", (min(source, target), max(source, target)), rail)
+    yield Cause("rail-direction", (source, target), rail)
 
 
 def explain(slow: Collection[Link], measured: Collection[Link]) -> list[Cause]:

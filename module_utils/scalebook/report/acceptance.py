@@ -14,6 +14,7 @@ from ansible.module_utils.scalebook.accept.document import (
     LINK,
     Acceptance,
     connection_lines,
+    kind_of,
 )
 from ansible.module_utils.scalebook.pages import catalogue, html
 from ansible.module_utils.scalebook.pages.blocks import (
@@ -67,8 +68,7 @@ def _verdict(acceptance: Acceptance, wording: Wording) -> list[Block]:
         if acceptance[each]
     ]
     for cause in acceptance["faults"]:
-        kind = _(f"acceptance.fault-{cause['kind']}")
-        lines.append(_("acceptance.cause", kind=kind, nodes=", ".join(cause["nodes"])))
+        lines.append(_("acceptance.cause", kind=kind_of(cause), nodes=", ".join(cause["nodes"])))
     lines += [_.about(_part(each["part"], _), _.tell(each["reason"])) for each in acceptance["problems"]]
     verdict_blocks: list[Block] = [
         Heading(2, _("acceptance.verdict")),

@@ -9,8 +9,8 @@
 It starts the programs of role microbench, which lie beside it, and training_trace.py, and measures the
 processor, its memory and, where fio is installed, the disk itself.  The line has the names of device and
 processor, the rates of each part by quantity, the digest of each part's training, what was sent between
-devices by size, the packed lines of NCCL, and what could not be measured.  Of several nodes, the first
-prints the rates and the lines.  Python 3.6 or later.
+devices by size, between pairs of devices of two nodes (rails), the packed lines of NCCL, and what could not
+be measured.  Of several nodes, the first prints the rates and the lines.  Python 3.6 or later.
 """
 
 import argparse
@@ -273,6 +273,8 @@ def main(argv: List[str]) -> None:
                 line["nccl"] = content["lines"]
             for row in content.get("measurements", []):
                 line["rates"][row["collective"]] = row["busbw_gb_per_second"]
+                if len(row.get("rails", ())) > 1:
+                    line.setdefault("rails", {})[row["collective"]] = row["rails"]
         else:
             host(args, line)
             if args.devices > 1:

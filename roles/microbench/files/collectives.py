@@ -16,7 +16,7 @@ the run.
 pairs, n - 1 rounds for an even number of ranks; rank 0 writes the bandwidth of each direction.
 
 `forward` and `backward`, for acceptance.yml: the first half of the ranks sends to the other half, each rank
-to one, and the other way; the bandwidth is that of all of them.
+to one, and the other way; the bandwidth is that of all of them, `rails` those of each pair of ranks.
 
 On GPUs the lines of NCCL about what it connects them by are kept in DIR/collectives.nccl.xz, by node.
 """
@@ -191,12 +191,19 @@ def timed(operation: Callable[[], Any], args: argparse.Namespace, device: torch.
     return seconds
 
 
-def measure(operation: Callable[[], Any], args: argparse.Namespace, device: torch.device) -> float:
-    """Return the mean seconds of an operation over all iterations and ranks."""
-    mean = torch.tensor([timed(operation, args, device)], dtype=torch.float64, device=device)
-    dist.all_reduce(mean)
-    seconds: float = mean.item() / dist.get_world_size()
-    return seconds
+def measure(operation: Callable[[], Any], args: argparse.Namespace, group: Group) -> List[float]:
+    """Return the mean seconds of an operation over all iterations, of each rank."""
+    seconds = torch.zeros(group.world, dtype=torch.float64, device=group.device)
+    seconds[group.rank] = timed(operation, args, group.device)
+    dist.all_reduce(seconds)
+    of_ranks: List[float] = seconds.tolist()
+    return of_ranks
+
+
+def rails(size: int, of_ranks: List[float]) -> List[float]:
+    """Return GB/s between the first rank of each half, between the second ones and so on."""
+    half = len(of_ranks) // 2
+    return [size / max(of_ranks[rank], of_ranks[rank + half]) / 1e9 for rank in range(half)]
 
 
 def checked(name: str, operation: Operation, group: Group) -> None:
@@ -221,14 +228,16 @@ def run(args: argparse.Namespace, group: Group) -> Iterator[Dict[str, Any]]:
         for name in [each for each in FACTORS if each in names]:
             operation = OPERATIONS[name](size // WIDTH, group)
             checked(name, operation, group)
-            seconds = measure(operation[1], args, group.device)
-            yield {
+            of_ranks = measure(operation[1], args, group)
+            seconds = sum(of_ranks) / group.world
+            row = {
                 "collective": name,
                 "bytes": size,
                 "seconds": seconds,
                 "algbw_gb_per_second": size / seconds / 1e9,
                 "busbw_gb_per_second": size / seconds / 1e9 * FACTORS[name](group.world),
             }
+            yield {**row, "rails": rails(size, of_ranks)} if name in ("forward", "backward") else row
 
 
 def memory(device: torch.device) -> int:
