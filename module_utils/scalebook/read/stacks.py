@@ -8,12 +8,13 @@ newest first, and the frames of each, the innermost first.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ansible.module_utils.scalebook.contracts import Message, message
 from ansible.module_utils.scalebook.files import NotRegularError, open_regular
@@ -52,14 +53,25 @@ def places(paths: Iterable[Path]) -> list[Message]:
             mute.append(rank)
     groups = sorted(together.items(), key=lambda group: (len(group[1]), group[1]))[:PLACES]
     sentences = [
-        message("reason.stack", **_some(ranks), function=name, place=where) for (name, where), ranks in groups
+        message("reason.stack", ranks=some(ranks), function=name, place=where)
+        for (name, where), ranks in groups
     ]
-    return sentences + ([message("reason.no-stack", **_some(mute))] if mute else [])
+    return sentences + ([message("reason.no-stack", ranks=some(mute))] if mute else [])
 
 
-def _some(ranks: list[int]) -> dict[str, object]:
+def some(ranks: list[int]) -> list[object]:
+    """Return the first of `ranks`, and how many more there are."""
     more = [message("reason.more-ranks", count=len(ranks) - RANKS)] if len(ranks) > RANKS else []
-    return {"ranks": [*ranks[:RANKS], *more]}
+    return [*ranks[:RANKS], *more]
+
+
+def events(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    """Yield what run_node wrote in its lines of this name at the end of a log."""
+    for line in _end_of(path):
+        event = _EVENT.search(line)
+        if event and event[2] == name:
+            with contextlib.suppress(ValueError):
+                yield json.loads(event[1])
 
 
 def _place(threads: list[list[Frame]]) -> tuple[str, str]:

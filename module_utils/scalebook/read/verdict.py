@@ -27,7 +27,7 @@ from ansible.module_utils.scalebook.contracts import (
 from ansible.module_utils.scalebook.failure_causes import EFFECT, MEMORY, ROOT, SIGNALS, Cause
 from ansible.module_utils.scalebook.failure_search import Hit, advice, first_cause
 from ansible.module_utils.scalebook.files import open_regular
-from ansible.module_utils.scalebook.read import stacks
+from ansible.module_utils.scalebook.read import collectives, stacks
 from ansible.module_utils.scalebook.read.blocks import Blocks
 from ansible.module_utils.scalebook.read.step_log import Log, plain_lines
 from ansible.module_utils.scalebook.workload import Workload
@@ -160,7 +160,8 @@ def judge_ending(nodes: Sequence[Node], job: JobReport) -> Verdict | None:
     ]
     verdict = _rendezvous(nodes, exits, job, stderr) or _hung(exits)
     if verdict:
-        where = stacks.places(node.path for node in nodes)
+        paths = [node.path for node in nodes]
+        where = [*collectives.waits(paths), *stacks.places(paths)]
         return _explained(verdict._replace(reason=together(verdict.reason, *where)), suspects)
     wrong = _failed_first(suspects, job)
     rank = _rank(stderr)

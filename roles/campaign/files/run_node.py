@@ -34,6 +34,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import binding
 import container
+import flight
 import orphans
 import procfs
 import stacks
@@ -485,6 +486,7 @@ def run(
     )
     stopped = procfs.stopped(near)
     if status in ("hung", "rendezvous") or (status == "terminated" and time.monotonic() - log.heard > SILENT):
+        flight.ask(members(process.pid), log.event)
         stacks.ask(members(process.pid), int(env["OMPI_COMM_WORLD_RANK"]), log.event, lambda: log.lines)
     # Also what the workload left behind after it ended.
     orphans.end(lambda: members(process.pid), KILL_AFTER)

@@ -55,6 +55,17 @@ def test_the_reason_of_the_run_has_it_and_the_last_lines_are_those_of_the_traine
     assert record["reason"] == f"NODE1 (rank 0, host vm) hung: no output for 15 s; {TRAIN}; {OTHERS}"
 
 
+def test_the_collective_that_ranks_wait_in_comes_before_their_stacks(tmp_path):
+    event = '1.0 2.0 SCALEBOOK {"event": "collective", "rank": %d, "group": "0", "last": %d%s}\n'
+    waits = ', "waits": "barrier", "number": 9, "place": ""'
+    lines = [event % (2, 8, ""), *(event % (rank, 9, waits) for rank in (0, 1, 3))]
+    first = next(each for each in GENUINE.splitlines(True) if '"event": "stack"' in each)
+    (tmp_path / "NODE1.log").write_text(GENUINE.replace(first, "".join(lines) + first))
+    record = run_record(tmp_path, case(1, 4), 1, declaration("torch_bert"), ["NODE1"], {**JOB, "rc": 1})
+    waiting = "rank 2 has not begun collective 9; rank 0, 1, 3 is in barrier, collective 9"
+    assert record["reason"].endswith(f"no output for 15 s; {waiting}; {TRAIN}; {OTHERS}")
+
+
 def test_a_rank_that_prints_no_stack_is_named(tmp_path):
     text = stack(0, OWN) + stack(1) + '1.0 2.0 SCALEBOOK {"event": "exit", "status": "hung"}\n'
     assert sentences(tmp_path, text) == ["rank 0 is in step (train.py:7)", "rank 1 did not print its stack"]

@@ -192,6 +192,16 @@ def test_nccl_reports_its_ranks_and_network_where_there_are_several_gpus(nodes, 
     assert "NCCL_DEBUG" not in head(NNODES="1", GPUS_PER_NODE="1")[2]
 
 
+def test_the_flight_recorder_of_torch_has_a_pipe_in_the_job_of_several_gpus(tmp_path):
+    job = {"JOB_DIR": str(tmp_path)}
+    environment = head(NNODES="2", **job)[2]
+    assert environment["TORCH_NCCL_DEBUG_INFO_PIPE_FILE"] == environment["TORCH_FR_DUMP_TEMP_FILE"]
+    assert environment["TORCH_FR_DUMP_TEMP_FILE"] == f"{tmp_path}/flight."
+    assert list(tmp_path.iterdir()) == []
+    without_pipe = [head(NNODES="1", GPUS_PER_NODE="1", **job), head(NNODES="2", JOB_DIR=f"{tmp_path}/none")]
+    assert [each[2].get("TORCH_NCCL_DEBUG_INFO_PIPE_FILE") for each in without_pipe] == [None, None]
+
+
 @pytest.mark.parametrize(
     ("name", "ours", "of_user"),
     [("NCCL_DEBUG", "INFO", "WARN"), ("NCCL_DEBUG_SUBSYS", "INIT,NET,GRAPH", "ALL")],

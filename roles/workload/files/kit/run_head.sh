@@ -31,4 +31,10 @@ if [ "$DEVICE" = cpu ]; then
 elif [ "$((NNODES * GPUS_PER_NODE))" -gt 1 ]; then
   # The record says what NCCL joined the ranks by. Its lines of these subsystems come when it connects, before the window.
   export NCCL_DEBUG="${NCCL_DEBUG:-INFO}" NCCL_DEBUG_SUBSYS="${NCCL_DEBUG_SUBSYS:-INIT,NET,GRAPH}"
+  # A rank of torch that hangs says in which collective, when run_node asks for it. Where no pipe can be made, torch would end.
+  if [ -n "${JOB_DIR:-}" ] && [ -z "${TORCH_NCCL_DEBUG_INFO_PIPE_FILE:-}" ] && mkfifo "$JOB_DIR/flight.pipe" 2> /dev/null; then
+    rm -f "$JOB_DIR/flight.pipe"
+    export TORCH_FR_BUFFER_SIZE="${TORCH_FR_BUFFER_SIZE:-2000}" TORCH_NCCL_DEBUG_INFO_PIPE_FILE="$JOB_DIR/flight."
+    export TORCH_FR_DUMP_TEMP_FILE="$JOB_DIR/flight." TORCH_NCCL_DEBUG_INFO_TEMP_FILE="$JOB_DIR/flight."
+  fi
 fi
