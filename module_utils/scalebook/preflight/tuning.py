@@ -5,13 +5,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from typing import Any
 
 from ansible.module_utils.scalebook.contracts import Finding, as_message, message
 from ansible.module_utils.scalebook.preflight.site import Check, Site, finding
 
 DEEP = 100
 """Microseconds to wake up from which on an idle state is deep."""
+
+DNF_DRIVER = re.compile(
+    r"(a?kmod|dkms)-nvidia|nvidia-(driver|kmod|open)|libnvidia-(?!container)|cuda-drivers"
+)
+"""The packages of the driver in NVIDIA's repositories for the RHEL family."""
 
 REDIRECTS = 0b11100
 """Bits of the ACS control register that send what devices say to each other through the processor."""
@@ -90,16 +97,35 @@ def upgrade(site: Site) -> Iterator[Finding]:
             name for name in open_to_it if re.match(r"nvidia-(driver|dkms|kernel)|libnvidia-compute", name)
         ]
         if "unattended-upgrades" in names and driver:
-            observed = message("preflight.upgrades", packages=driver)
-            fix = as_message(f"apt-mark hold {' '.join(driver)}")
-            yield finding(
-                "upgrade",
-                "warn",
-                machine["nodes"],
-                observed=observed,
-                expected=message("expected.on-hold"),
-                fix=fix,
-            )
+            yield _open_to_upgrades(machine["nodes"], driver, f"apt-mark hold {' '.join(driver)}")
+    for machine, dnf in site.facts("dnf_upgrades"):
+        driver = _open_to_dnf(dnf) if dnf else []
+        if driver:
+            yield _open_to_upgrades(machine["nodes"], driver, f"dnf versionlock add {' '.join(driver)}")
+
+
+def _open_to_upgrades(nodes: Sequence[str], packages: Sequence[str], command: str) -> Finding:
+    observed = message("preflight.upgrades", packages=[*packages])
+    fix = as_message(command)
+    return finding("upgrade", "warn", nodes, observed=observed, expected=message("expected.on-hold"), fix=fix)
+
+
+def _open_to_dnf(dnf: Mapping[str, Any]) -> list[str]:
+    """Return the packages of the driver that dnf-automatic may replace."""
+    applies = re.search(r"(?im)^\s*apply_updates\s*=\s*(yes|true|1|on)\b", dnf["automatic"])
+    if not ("dnf-automatic-install.timer" in dnf["timers"] or (dnf["timers"] and applies)):
+        return []
+    lists = re.findall(r"(?m)^\s*exclude(?:pkgs)?\s*=(.*)$", f"{dnf['dnf']}\n{dnf['automatic']}")
+    excluded = [pattern for line in lists for pattern in re.split(r"[\s,]+", line) if pattern]
+    # name-epoch:version, or only the name
+    locked = {re.sub(r"-\d+:.*", "", line.strip()) for line in dnf["locked"].splitlines()}
+    return [
+        name
+        for name in dnf["packages"]
+        if DNF_DRIVER.match(name)
+        and name not in locked
+        and not any(fnmatch(name, pattern) for pattern in excluded)
+    ]
 
 
 CHECKS = (

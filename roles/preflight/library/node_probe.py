@@ -263,6 +263,29 @@ def upgrades() -> Optional[Dict[str, List[str]]]:
     }
 
 
+DNF_TIMERS = ("dnf-automatic.timer", "dnf-automatic-install.timer")
+DNF_DRIVER_PACKAGES = ("*nvidia*", "cuda-drivers*")
+
+
+def dnf_upgrades(top: str = "/") -> Optional[Dict[str, Any]]:
+    """Return what dnf-automatic does by itself, and the packages of the driver; None without rpm.
+
+    https://dnf.readthedocs.io/en/latest/automatic.html describes its timers and its file.
+    """
+    try:
+        packages = output_of("rpm", "-qa", "--qf", "%{NAME}\n", *DNF_DRIVER_PACKAGES).split()
+        states = {name: output_of("systemctl", "is-enabled", name, well=(0, 1, 3, 4)) for name in DNF_TIMERS}
+    except FileNotFoundError:
+        return None
+    return {
+        "timers": [name for name, state in states.items() if state.strip() == "enabled"],
+        "automatic": text_of(top + "etc/dnf/automatic.conf"),
+        "dnf": text_of(top + "etc/dnf/dnf.conf"),
+        "locked": text_of(top + "etc/dnf/plugins/versionlock.list"),
+        "packages": sorted(packages),
+    }
+
+
 def login(seconds: float) -> Dict[str, Any]:
     """Return the seconds that the user's shell takes to start as sshd starts it, and as a login shell.
 
@@ -745,6 +768,7 @@ def probes_for(options: Dict[str, Any]) -> Dict[str, Callable[[], Any]]:
         probes.update(
             fabric_manager=fabric_manager, switches=switches, infiniband=infiniband, upgrades=upgrades
         )
+        probes.update(dnf_upgrades=dnf_upgrades)
     return probes
 
 

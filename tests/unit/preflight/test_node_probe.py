@@ -431,3 +431,23 @@ def test_packages_of_the_driver_are_read_where_some_are_not_installed(tmp_path, 
         "settings": ['APT::Periodic::Unattended-Upgrade "1";'],
         "packages": ["ii nvidia-driver-580 580.159.04"],
     }
+
+
+def test_what_dnf_replaces_by_itself_is_read_with_what_keeps_it_from_the_driver(tmp_path, monkeypatch):
+    enabled = '#!/bin/sh\n[ "$2" = dnf-automatic.timer ] && echo enabled && exit\necho disabled\nexit 1\n'
+    tool(tmp_path / "bin", "systemctl", enabled)
+    packages = "#!/bin/sh\nprintf 'nvidia-driver\nkmod-nvidia-open-dkms\n'\n"
+    monkeypatch.setenv("PATH", tool(tmp_path / "bin", "rpm", packages)["PATH"])
+    top = tree(tmp_path, {"etc/dnf/automatic.conf": "apply_updates = yes\n", "etc/dnf/dnf.conf": "[main]\n"})
+    assert node_probe.dnf_upgrades(top) == {
+        "timers": ["dnf-automatic.timer"],
+        "automatic": "apply_updates = yes",
+        "dnf": "[main]",
+        "locked": "",
+        "packages": ["kmod-nvidia-open-dkms", "nvidia-driver"],
+    }
+
+
+def test_without_rpm_nothing_is_said_of_dnf(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert node_probe.dnf_upgrades() is None

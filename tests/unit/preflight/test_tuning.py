@@ -143,6 +143,51 @@ def test_upgrades_that_leave_the_driver_alone_are_no_fault(apt):
     assert bad(made, "upgrade") == []
 
 
+def of_dnf(**changes):
+    made = cluster()
+    made["NODE1"]["upgrades"] = None
+    made["NODE1"]["dnf_upgrades"] = {
+        "timers": ["dnf-automatic.timer"],
+        "automatic": "[commands]\napply_updates = yes",
+        "dnf": "[main]\ngpgcheck=1",
+        "locked": "",
+        "packages": [
+            "kmod-nvidia-open-dkms",
+            "libnvidia-container1",
+            "nvidia-container-toolkit",
+            "nvidia-driver",
+        ],
+        **changes,
+    }
+    return made
+
+
+@pytest.mark.parametrize(
+    "dnf",
+    [{}, {"timers": ["dnf-automatic-install.timer"], "automatic": ""}],
+    ids=["by its file", "by its timer"],
+)
+def test_a_driver_that_dnf_may_replace_is_a_warning_with_the_command_that_locks_it(dnf):
+    made = of_dnf(**dnf)
+    assert bad(made, "upgrade") == [("upgrade", "warn", ["NODE1"])]
+    assert "dnf versionlock add kmod-nvidia-open-dkms nvidia-driver" in made.said()
+
+
+@pytest.mark.parametrize(
+    "dnf",
+    [
+        {"timers": []},
+        {"automatic": "[commands]\napply_updates = no"},
+        {"dnf": "[main]\nexcludepkgs=kernel*, *nvidia*"},
+        {"locked": "# by hand\nnvidia-driver-3:580.82.07-1.el9.*\nkmod-nvidia-open-dkms-3:580.82.07-1.el9.*"},
+        {"packages": []},
+    ],
+    ids=["no timer", "only downloads", "excluded", "locked", "no driver"],
+)
+def test_upgrades_of_dnf_that_leave_the_driver_alone_are_no_fault(dnf):
+    assert bad(of_dnf(**dnf), "upgrade") == []
+
+
 @pytest.mark.parametrize(
     ("change", "level", "words"),
     [
