@@ -420,7 +420,8 @@ def faults(
             measured |= whole(source, target)
             slow_links += [(source, target)] if row["verdict"] == BAD else []
         elif row["quantity"] == RAIL and row["verdict"] == BAD:
-            slow.add(triage.Link(*row["nodes"], int(row["part"].rpartition(" ")[2])))
+            source, target = row["nodes"]
+            slow.add(triage.Link(source, target, int(row["part"].rpartition(" ")[2])))
     # Which rail makes a link slow is known where one of its rails is.
     explained = {(link.source, link.target) for link in slow}
     for source, target in slow_links:
@@ -470,9 +471,7 @@ def document(
     unclear = {node for row in rows if row["verdict"] in (UNCLEAR, OPEN) for node in row["nodes"]}
     judged = {node for row in rows if row["verdict"] != NO_REFERENCE for node in row["nodes"]}
     good = [node for node in nodes if node in judged - unclear - set(bad)]
-    connected = connections(nodes, measurements)
-    return {
-        **({"connections": connected} if connected else {}),
+    acceptance: Acceptance = {
         "schema": SCHEMA,
         "time": "",
         "machines": {node: {"address": "", "gpus": _gpus(node, measurements)} for node in nodes},
@@ -491,6 +490,10 @@ def document(
         "scalebook": {},
         "command": "",
     }
+    connected = connections(nodes, measurements)
+    if connected:
+        acceptance["connections"] = connected
+    return acceptance
 
 
 def refuse_sockets(measurements: Iterable[Measurement], networks: Mapping[str, Sequence[Network]]) -> None:
