@@ -310,11 +310,12 @@ def main(argv: List[str]) -> None:
             text = "MICROBENCH {collective} {bytes} bytes: {busbw_gb_per_second:.3f} GB/s on the bus"
             print(text.format(**row), flush=True)
     of_ranks: List[Any] = [None] * world
-    if nccl_path:
+    if args.device == "gpu":
+        # Also where the environment of this node says where NCCL writes: the others take part.
         dist.all_gather_object(of_ranks, (int(os.environ["GROUP_RANK"]), nccl_file.packed(nccl_path)))
     if rank == 0:
         os.makedirs(args.out, exist_ok=True)
-        if nccl_path:
+        if args.device == "gpu":
             nccl_file.write(args.out, of_ranks)
         path = os.path.join(args.out, "collectives.json")
         with open(path + ".new", "w", encoding="utf-8") as stream:
