@@ -41,11 +41,11 @@ def result(process):
     return {"rc": process.returncode, "stdout": stdout, "stderr": stderr}
 
 
-def together(programs, what, count):
+def together(programs, what, count, *more):
     """Return what `count` nodes of this machine measured together."""
     [port] = map(str, free_ports(1))
     words = [["--nodes", str(count), "--rank", str(rank), "--port", port] for rank in range(count)]
-    outputs = {f"NODE{rank + 1}": start(programs, what, *each) for rank, each in enumerate(words)}
+    outputs = {f"NODE{rank + 1}": start(programs, what, *each, *more) for rank, each in enumerate(words)}
     results = {node: result(process) for node, process in outputs.items()}
     (measurement,) = printed.of_several([[*results]], results, 60)
     return measurement
@@ -80,6 +80,14 @@ def test_devices_of_a_node_send_each_other_every_size_and_in_pairs(alone):
 def test_two_nodes_measure_their_link_in_both_directions(programs):
     measurement = together(programs, "pair", 2)
     assert (measurement["problems"], {*measurement["rates"]}) == ({}, {"forward", "backward"})
+
+
+def test_two_nodes_with_several_devices_measure_each_rail(programs):
+    rails = together(programs, "pair", 2, "--devices", "2")["rails"]
+    assert {way: [rate > 0 for rate in rates] for way, rates in rails.items()} == {
+        "forward": [True, True],
+        "backward": [True, True],
+    }
 
 
 def test_all_nodes_measure_the_collectives_together(programs):
