@@ -70,7 +70,7 @@ def events(path: Path, name: str) -> Iterator[dict[str, Any]]:
     for line in _end_of(path):
         event = _EVENT.search(line)
         if event and event[2] == name:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError):  # a line that the end of the log cuts
                 yield json.loads(event[1])
 
 
